@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# 20,000 addresses of libc and of python3.11 against three other tools, and a small program of every DWARF and of other
-# machines against llvm-symbolizer: every difference has an explanation that the line rows and DIEs bear out, and none is
-# our mistake. make check-oracle asks for all addresses, and of more files.
+# Compares 20,000 addresses of libc and of python3.11 with three other tools, and a small program in every DWARF version
+# and for other architectures with llvm-symbolizer: every difference must have an explanation supported by the line rows
+# and DIEs, and none may be an error of Cairn. make check-oracle compares all addresses, and more files.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 cairn=${CAIRN_BUILD:-$PWD/build}/cairn
@@ -51,7 +51,7 @@ check() {
         fi
 }
 
-# built NAME OPTION...: the program without libraries, by clang and lld
+# built NAME OPTION...: the program without libraries, built with clang and lld
 built() {
         name=$1
         shift

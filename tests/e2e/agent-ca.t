@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent reads the certificates of --ca after it gave up rights too: a file that only root, or only rights, may read serves.
+# The agent can reload the certificates of --ca after it dropped privileges, also from a file that only root, or only its
+# initial capabilities, can read.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc openssl setpriv; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -20,7 +21,7 @@ url=https://127.0.0.1:$port
 "$tmp/burn" & burn_pid=$!
 background_pids=$burn_pid
 
-# sends NAME COMMAND...: an agent run by COMMAND gets at least one batch through, of two tries and more.
+# sends NAME COMMAND...: an agent run by COMMAND must deliver at least one batch, of at least two attempts.
 sends() {
         sends_name=$1; shift
         "$@" "$agent" --server "$url" --ca "$tmp/ca.pem" --no-upload --duration 3 --interval 1 --pid $burn_pid \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about the samples that tests/support/otlp_dump.py printed.
+"""Evaluates samples printed by tests/support/otlp_dump.py.
 
     agent-check.py DUMP leaf-share BUILD-ID START END      percent of CPU time whose user leaf is in [START, END)
     agent-check.py DUMP reach BUILD-ID S1 E1 S2 E2 ...     percent of CPU time whose user stack has callers in these

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as no honest program is; the first argument says which.
+// Unusual and hostile processes; the first argument selects one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void die(const char *what)
         exit(1);
 }
 
-static void ready(const char *name)
+static void report_ready(const char *name)
 {
         int fd = open(name, O_WRONLY | O_CREAT, 0644);
 
@@ -38,8 +38,8 @@ static void ready(const char *name)
         close(fd);
 }
 
-// One number again and again, for one program and then the other.
-static int reuse(int rounds, char *programs[2])
+// Reuses one pid, alternately for two programs.
+static int reuse_pid(int rounds, char *programs[2])
 {
         pid_t number = fork();
 
@@ -61,8 +61,8 @@ static int reuse(int rounds, char *programs[2])
         return 0;
 }
 
-// Processes that end while they are looked at.
-static int storm(const char *self, int rounds)
+// Processes that exit while they are examined.
+static int start_short_processes(const char *self, int rounds)
 {
         for (int i = 0; i < rounds; i++) {
                 for (int k = 0; k < 20; k++)
@@ -76,15 +76,15 @@ static int storm(const char *self, int rounds)
         return 0;
 }
 
-static int spark(void)
+static int run_short_process(void)
 {
         while (cpu_s() < 0.003)
                 ;
         return 0;
 }
 
-// As many mappings of code as the kernel lets it have, and new ones all the time.
-static int mappings(const char *self, int count, const char *name)
+// The maximum number of executable mappings, continuously replaced.
+static int replace_mappings(const char *self, int count, const char *name)
 {
         int fd = open(self, O_RDONLY);
         long page = sysconf(_SC_PAGESIZE);
@@ -94,7 +94,7 @@ static int mappings(const char *self, int count, const char *name)
                 if (mmap(at + i * page, (size_t)page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
                     MAP_FAILED)
                         die("mmap");
-        ready(name);
+        report_ready(name);
         for (;;) {
                 double until = cpu_s() + 0.05;
 
@@ -105,15 +105,15 @@ static int mappings(const char *self, int count, const char *name)
         }
 }
 
-// A library's function for ever; its file may change meanwhile.
-static int library(const char *path, const char *name)
+// Calls a library's function endlessly; the library's file may change in the meantime.
+static int call_library(const char *path, const char *name)
 {
         void *handle = dlopen(path, RTLD_NOW);
         void (*work)(void) = handle ? (void (*)(void))dlsym(handle, "work") : NULL;
 
         if (!work)
                 return 1;
-        ready(name);
+        report_ready(name);
         work();
         return 0;
 }
@@ -122,14 +122,14 @@ int main(int argc, char **argv)
 {
         alarm(120);
         if (argc == 5 && strcmp(argv[1], "reuse") == 0)
-                return reuse(atoi(argv[2]), argv + 3);
+                return reuse_pid(atoi(argv[2]), argv + 3);
         if (argc == 3 && strcmp(argv[1], "storm") == 0)
-                return storm(argv[0], atoi(argv[2]));
+                return start_short_processes(argv[0], atoi(argv[2]));
         if (argc == 2 && strcmp(argv[1], "spark") == 0)
-                return spark();
+                return run_short_process();
         if (argc == 4 && strcmp(argv[1], "mappings") == 0)
-                return mappings(argv[0], atoi(argv[2]), argv[3]);
+                return replace_mappings(argv[0], atoi(argv[2]), argv[3]);
         if (argc == 4 && strcmp(argv[1], "library") == 0)
-                return library(argv[2], argv[3]);
+                return call_library(argv[2], argv[3]);
         return 64;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Processes and files as no honest program is: the agent stays up, mixes nothing up, and counts what it could not do.
+# Unusual and hostile processes and files: the agent keeps running, mixes nothing up, and counts everything that it
+# could not do.
 . tests/e2e/lib.sh
 
 for tool in python3 cc readelf; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -14,7 +15,7 @@ cd "$tmp" || exit 1
 chmod 755 .
 
 build_id() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
-# value METRIC: of ./metrics; 0 without it
+# value METRIC: from ./metrics; 0 if absent
 value() { awk -v name="$1" '$1 == name { v = $2 } END { print v + 0 }' metrics; }
 background() { "$@" & background_pids="${background_pids:-} $!"; pid=$!; }
 
@@ -23,7 +24,7 @@ kill_all() {
         background_pids=
 }
 
-# start_agent PROCESSES OPTION...: of the processes of that name; its pid in $agent_pid
+# start_agent PROCESSES OPTION...: samples the processes of that name; its pid is in $agent_pid
 start_agent() {
         rm -f metrics
         only=$1
@@ -37,7 +38,7 @@ stop_agent() {
         kill -TERM "$agent_pid"
         wait "$agent_pid"
 }
-# whole NAME: percent of the program's time in ./dump with a whole stack
+# whole NAME: percentage of the program's time in ./dump with a complete stack
 whole() {
         awk -F '\t' -v name="process.executable.name=$1" '
                 index(";" $2 ";", ";" name ";") { all += $1; if ($2 ~ /stack.end=complete/) good += $1 }
@@ -45,7 +46,7 @@ whole() {
 }
 objects_of() { awk -F '\t' -v name="process.executable.name=$1" 'index(";" $2 ";", ";" name ";") { print $3 }' dump; }
 
-# ---- numbers of processes that come again, processes that end, files that change ----
+# ---- reused pids, processes that exit, files that change ----
 
 cat >life.c <<'C'
 #include <time.h>
@@ -86,17 +87,17 @@ python3 "$here/tests/support/otlp_dump.py" out.otlp >dump
 if [ $reused = 1 ]; then
         unlike "$(objects_of one)" "^$(build_id two):|;$(build_id two):" "of two programs with one number the first has no frame of the second"
         unlike "$(objects_of two)" "^$(build_id one):|;$(build_id one):" "nor the second of the first"
-        ok "and their stacks are whole ($(whole one)%, $(whole two)%)" test "$(whole one)" -ge 80 -a "$(whole two)" -ge 80
+        ok "and their stacks are complete ($(whole one)%, $(whole two)%)" test "$(whole one)" -ge 80 -a "$(whole two)" -ge 80
 else
         for name in first second whole; do pass "$name # SKIP $(cat reuse.err)"; done
 fi
-like "$(objects_of faults)" . "processes of a few milliseconds are there"
-like "$(objects_of lib-cut)" "/cut.so" "a file that was cut off has samples"
-like "$(objects_of lib-zeroed)" "/zeroed.so" "and one whose header was written over"
-like "$(objects_of lib-replaced)" "$replaced_id:" "a file that was replaced is the one that runs"
+like "$(objects_of faults)" . "processes of a few milliseconds are sampled"
+like "$(objects_of lib-cut)" "/cut.so" "a truncated file has samples"
+like "$(objects_of lib-zeroed)" "/zeroed.so" "and one whose header was overwritten"
+like "$(objects_of lib-replaced)" "$replaced_id:" "samples of a replaced file belong to the running one"
 kill_all
 
-# ---- perf maps that are none, more mappings than anybody has ----
+# ---- malformed perf maps, very many mappings ----
 
 cc -O2 -I"$here/tests/known" -o made "$here/tests/known/made.c" || bail_out "cannot build"
 secret=cairn_secret_of_root
@@ -120,7 +121,7 @@ wait_for "the mappings" test -e mapped
 "$agent" --sampler bpf --log-level error --only-process "made-*" --frequency 199 --duration 3 --output jit.otlp
 is $? 0 "strange perf maps: the agent ends well"
 python3 "$here/tests/support/otlp_dump.py" jit.otlp >dump
-for kind in link binary huge pipe; do like "$(objects_of made-$kind)" . "$kind: there are samples"; done
+for kind in link binary huge pipe; do like "$(objects_of made-$kind)" . "$kind: it has samples"; done
 unlike "$(cat dump)" "$secret" "a link is not followed"
 start_agent '[fm]a*' --frequency 99 --interval 1 --server http://127.0.0.1:1 --no-upload --log-level info
 unmapped() { [ "$(value 'cairn_agent_processes_unmapped_total{reason="no_room"}')" -ge 1 ]; }
@@ -140,12 +141,12 @@ used_ms=$((($(awk '{ print $14 + $15 }' /proc/$agent_pid/stat) - before) * 1000 
 rss=$(awk '/^VmRSS/ { print int($2 / 1024) }' /proc/$agent_pid/status)
 diag "50000 mappings that change 20 times a second: $used_ms ms of CPU time in $passed_ms ms, $rss MiB"
 ok "50000 mappings cost no more than a fifth of a CPU ($used_ms ms of $passed_ms)" test $((5 * used_ms)) -le "$passed_ms"
-ok "and the memory has a bound ($rss MiB)" test "$rss" -le 400
-ok "the process lives on" kill -0 "$many"
+ok "and memory is bounded ($rss MiB)" test "$rss" -le 400
+ok "the process keeps running" kill -0 "$many"
 stop_agent
 kill_all
 
-# ---- files with thousands of rules that no compiler writes ----
+# ---- files with thousands of unwind rules that no compiler generates ----
 
 for file in 1 2; do
         awk -v first=$((file * 100000)) 'BEGIN {
@@ -163,7 +164,7 @@ refused() { [ "$(value 'cairn_agent_unwind_rules_refused_total{reason="owner_ful
 wait_for "the user's part of the rules to be full" refused
 rules=$(value cairn_agent_unwind_rules)
 ok "a user's files have a quarter of the rules ($rules)" test "$rules" -lt 30000
-is "$(value 'cairn_agent_unwind_rules_refused_total{reason="no_room"}')" 0 "and nobody else is refused any"
+is "$(value 'cairn_agent_unwind_rules_refused_total{reason="no_room"}')" 0 "and no rules of others are refused"
 stop_agent
 # shellcheck disable=SC2086
 rm -f $maps

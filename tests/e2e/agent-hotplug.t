@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# CPUs that come after the agent's start, and ones that go and come back. Takes CPU 1 of this host away for a moment,
-# so only where that was asked for: CAIRN_TEST_HOTPLUG=1.
+# CPUs that are added after the agent's start, and CPUs that go offline and return. Takes CPU 1 of this host offline for
+# a moment, so this requires CAIRN_TEST_HOTPLUG=1.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 cairn=$CAIRN_BUILD/cairn
@@ -26,13 +26,13 @@ for sampler in bpf perf; do
         cp "$tmp/burn" "$tmp/new-$sampler"
         cp "$tmp/burn" "$tmp/back-$sampler"
         cp "$tmp/burn" "$tmp/old-$sampler"
-        "$tmp/old-$sampler" & old_pid=$! # met before the CPU comes, and runs on it alone
+        "$tmp/old-$sampler" & old_pid=$! # known before the CPU is added, and runs only on it
         kill -STOP $old_pid
         background_pids=$old_pid
         "$agent" --sampler $sampler --server "$url" --frequency 99 --interval 1 2>"$tmp/log" & agent_pid=$!
         background_pids="$background_pids $agent_pid"
         wait_for "the agent" grep -q 'sampling' "$tmp/log"
-        is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" "$sampler: at the start one CPU is away"
+        is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" "$sampler: at the start one CPU is offline"
 
         echo 1 >$cpu
         taskset -c 1 "$tmp/new-$sampler" & pid=$!

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A file, and then a file system, that does not answer any more: the agent samples on, and ends when it is told to.
+# A file, and then a file system, that hangs: the agent continues sampling, and exits when requested.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -15,7 +15,7 @@ int main(void) { mlockall(MCL_CURRENT); alarm(120); write(1, "burning\n", 8); fo
 EOC
 cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 mkdir "$tmp/mnt"
-# mount_files: start the server of the file system at $tmp/mnt.
+# mount_files: starts the server of the file system at $tmp/mnt.
 mount_files() {
         rm -f "$tmp/fuse.log" # of the server before
         python3 tests/e2e/hung-fuse.py "$tmp/burn" "$tmp/mnt" >"$tmp/fuse.log" 2>&1 & server=$!
@@ -24,7 +24,7 @@ mount_files() {
         grep -q mounted "$tmp/fuse.log" || skip_all "$(head -1 "$tmp/fuse.log")"
 }
 release() { kill -KILL $server 2>/dev/null; umount -l "$tmp/mnt" 2>/dev/null; }
-# burn NAME: start the program; sets $burning.
+# burn NAME: starts the program; sets $burning.
 burn() {
         rm -f "$tmp/burn.log"
         "$tmp/mnt/$1" >"$tmp/burn.log" & burning=$!
@@ -51,7 +51,7 @@ other=$burning
 burn program
 kill -USR2 $server
 wait_for "the server to stop answering for a file" grep -q "other hung" "$tmp/fuse.log"
-execs=$(opened program) # of one start
+execs=$(opened program) # opens caused by one start
 start_agent
 wait_for "the agent to read a file that answers" opened_more program $((execs + 1))
 kill -CONT "$other"
@@ -62,7 +62,7 @@ before=$(opened program)
 burn program
 wait_for "the agent to access another file of the mount" opened_more program $((before + execs))
 pass "other files of its mount are still accessed"
-is "$(value cairn_agent_mount_timeouts_total)" 1 "it was waited for once"
+is "$(value cairn_agent_mount_timeouts_total)" 1 "the agent waited for it once"
 kill -KILL $pid
 wait $pid 2>/dev/null
 release
@@ -81,9 +81,9 @@ pass "files on it are skipped"
 before=$(value cairn_agent_samples_total)
 wait_for "more samples" above cairn_agent_samples_total "$before"
 pass "sampling goes on"
-is "$(value cairn_agent_mount_probes_stuck)" 1 "one process is left behind"
+is "$(value cairn_agent_mount_probes_stuck)" 1 "one hanging process remains"
 kill -TERM $pid
-# A process with a thread that cannot end stays as a zombie that cannot be waited for.
+# A process with a thread that cannot exit stays a zombie that cannot be reaped.
 ends() { ! [ -e /proc/$pid/status ] || { grep -q "^State:.*Z" /proc/$pid/status && grep -q "^Threads:.*1$" /proc/$pid/status; }; }
 wait_for "the agent to end" ends
 wait $pid 2>/dev/null

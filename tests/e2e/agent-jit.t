@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code that no file has: its names reach the service, from a perf map, also one of another pid and mount namespace, and
-# from a jitdump, with lines; also of a real runtime.
+# Code without a file: its names reach the service from a perf map, also of a process in other pid and mount namespaces,
+# and from a jitdump, with lines; also of a real runtime.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(uname -m)" = x86_64 ] || skip_all "the machine code is of x86-64"
 "$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
-# Two functions made at run time, each in a page of its own: the second one calls the first. Their names go to a perf
-# map or a jitdump, and a file NAME.ready says that they are there.
+# Two functions generated at run time, each in a page of its own; the second calls the first. Their names are written to
+# a perf map or a jitdump, and then a file NAME.ready is created.
 cat >"$tmp/jit.c" <<'EOC'
 #include <fcntl.h>
 #include <stdint.h>
@@ -72,9 +72,9 @@ cc -O1 -g -fno-omit-frame-pointer -o "$tmp/jit" "$tmp/jit.c" 2>"$tmp/cc.log" || 
 cairn=$CAIRN_BUILD/cairn
 start_server
 
-# functions NAME: what a run of the agent tells the service of program NAME.
+# functions NAME: the functions of program NAME that the agent has sent to the service.
 functions() { "$cairn" top --server "$url" --json "{process.executable.name=\"$1\"}" | jq -r '.[].function' | sort -u; }
-# run NAME COMMAND...: the program by that name, until the service has its samples.
+# run NAME COMMAND...: runs the program under that name until the service has samples of it.
 run() {
         name=$1; shift
         cp "$tmp/jit" "$tmp/$name"
@@ -104,12 +104,12 @@ if unshare --pid --fork --kill-child --mount true 2>/dev/null; then
         # shellcheck disable=SC2016
         run jit-inside unshare --pid --fork --kill-child --mount sh -c 'mount --bind private /tmp && exec ./jit-inside map'
         like "$(functions jit-inside)" '^jit_inner$' "the perf map of a process in namespaces of its own is found"
-        is "$(ls "$tmp/private")" "perf-1.map" "by its own number, in its own /tmp"
+        is "$(ls "$tmp/private")" "perf-1.map" "by its pid in the namespace, in its own /tmp"
 else
         pass "namespaces # SKIP not allowed here"
 fi
 
-# ---- the kernel's code in a process ----
+# ---- code of the kernel in a process ----
 cat >"$tmp/clock.c" <<'EOC'
 #include <time.h>
 #include <unistd.h>

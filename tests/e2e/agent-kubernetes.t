@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Samples of containers get the labels of their pods, from an API server that fails, learns and forgets, and from a
-# kubelet; relabel rules see them.
+# Samples of containers get the labels of their pods, from an API server that fails and whose pods change, and from a
+# kubelet; relabel rules see these labels.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc openssl curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -29,7 +29,7 @@ for root in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
         [ -w "$root/cgroup.procs" ] && mkdir "$root/$slice" 2>/dev/null && break
         root=
 done
-# remove_cgroups: also those of a try that failed.
+# remove_cgroups: also those of a failed attempt.
 remove_cgroups() {
         for id in $first $second; do
                 [ ! -d "$root/$slice/cri-containerd-$id.scope" ] || wait_for "the end of a container" rmdir "$root/$slice/cri-containerd-$id.scope"
@@ -62,7 +62,7 @@ start_container $first shopd; shopd=$container_pid
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cluster \
         -addext subjectAltName=IP:127.0.0.1 -keyout "$tmp/key.pem" -out "$tmp/ca.pem" 2>/dev/null
 mkdir "$tmp/api" "$tmp/kubelet" "$tmp/service"
-# write_pods DIRECTORY CONTAINER...: "NAME=ID" each; none: no pod.
+# write_pods DIRECTORY CONTAINER...: each "NAME=ID"; none: no pods.
 write_pods() {
         python3 - "$pod" "$@" >"$tmp/pods" <<'END'
 import json, sys
@@ -96,11 +96,11 @@ run_agent() {
         agent_pid=$!
         background_pids="$background_pids $agent_pid"
 }
-end_agent() { kill "$agent_pid"; wait "$agent_pid"; is $? 0 "the agent ends well"; }
-# labels_of PROGRAM: of the newest batch with samples of it, one a line.
+end_agent() { kill "$agent_pid"; wait "$agent_pid"; is $? 0 "the agent exits with 0"; }
+# labels_of PROGRAM: the labels of the newest batch with samples of it, one per line.
 labels_of() {
         : >"$tmp/dump"
-        # shellcheck disable=SC2012  # names of our own
+        # shellcheck disable=SC2012  # names created here
         ls -t "$tmp/service"/body.* 2>/dev/null >"$tmp/bodies"
         while read -r body; do
                 python3 tests/support/otlp_dump.py "$body" | grep "process.executable.path=$tmp/$1" >"$tmp/dump" && break
@@ -114,25 +114,25 @@ run_agent log --kubernetes api --kubernetes-node node-7 --kubernetes-token-file 
 wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{result="failed"}' 1
 wait_for "samples before the first list" has_label shopd "k8s.pod.uid=$pod"
 unlike "$(labels_of shopd)" k8s.pod.name "they have no labels of the pod"
-like "$(labels_of shopd)" '^k8s.node.name=node-7$' "but that of the node"
+like "$(labels_of shopd)" '^k8s.node.name=node-7$' "except the label of the node"
 like "$(cat "$tmp/log")" 'cannot list pods: .*503.*samples have no pod labels until it succeeds' "the log says why"
 rm "$tmp/api/code"
 wait_for "the labels of the pod" has_label shopd k8s.pod.name=shop-7d4b9c8f6d-x2v4z
 is "$(labels_of shopd | grep -E '^(k8s|app|service|container)' | tr '\n' ' ')" \
         "app=shop container.id=$first k8s.container.name=web k8s.deployment.name=shop k8s.namespace.name=market k8s.node.name=node-7 k8s.pod.name=shop-7d4b9c8f6d-x2v4z k8s.pod.uid=$pod service.name=shop " \
         "all labels of the pod"
-ok "no label of relabelling is sent" test -z "$(labels_of shopd | grep ^__)"
+ok "labels for relabelling only are not sent" test -z "$(labels_of shopd | grep ^__)"
 
-# ---- a container that is started later, and a token that was replaced ----
+# ---- a container started later, and a replaced token ----
 lists=$(grep -c '^200' "$tmp/api/requests")
 echo secret-2 >"$tmp/api/token"
 write_pods api web=$first helper=$second
 start_container $second helperd; helperd=$container_pid
 wait_for "the new container" has_label helperd k8s.container.name=helper
-ok "it was listed when it was missing, with the new token" test "$(grep -c '^200' "$tmp/api/requests")" -gt "$lists"
+ok "it was looked up when it was missing, with the new token" test "$(grep -c '^200' "$tmp/api/requests")" -gt "$lists"
 unlike "$(cat "$tmp/api/requests")" '^(401|403|404)' "each request had the token and the node"
 
-# ---- an API server that does not answer, then has lost the pod ----
+# ---- an API server that hangs, and then no longer has the pod ----
 touch "$tmp/api/hang"
 rm -f "$tmp/service"/body.*
 wait_for "samples meanwhile" has_label shopd k8s.pod.name=shop-7d4b9c8f6d-x2v4z
@@ -167,7 +167,7 @@ wait_for "another batch" has_label shopd team=blue
 is "$(labels_of helperd)" "" "drop"
 end_agent
 
-# ---- the kubelet, and one that is not to be trusted ----
+# ---- the kubelet, and an untrusted one ----
 cp "$tmp/api/pods.json" "$tmp/kubelet/"
 run_agent log3 --kubernetes kubelet --kubernetes-node node-7 --kubernetes-url "http://127.0.0.1:$(cat "$tmp/kubelet/port")"
 wait_for "the labels of the pod from the kubelet" has_label shopd k8s.container.name=web
@@ -176,8 +176,8 @@ end_agent
 requests=$(wc -l <"$tmp/api/requests")
 run_agent log4 --kubernetes api --kubernetes-ca /etc/ssl/certs/ca-certificates.crt --kubernetes-token-file "$tmp/api/token"
 wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{result="failed"}' 1
-like "$(cat "$tmp/log4")" 'cannot list pods: .*certificate' "an API server with a certificate of others is not believed"
-is "$(wc -l <"$tmp/api/requests")" "$requests" "and gets no token"
+like "$(cat "$tmp/log4")" 'cannot list pods: .*certificate' "an API server with an untrusted certificate is rejected"
+is "$(wc -l <"$tmp/api/requests")" "$requests" "and receives no token"
 end_agent
 
 kill "$shopd" "$helperd" "$api" "$kubelet" "$service"

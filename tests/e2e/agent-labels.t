@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Which process a sample says it is of, and which processes the agent leaves out.
+# Process labels of samples, and processes that the agent excludes.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -14,7 +14,8 @@ cc -O1 -o "$tmp/wanted" "$tmp/burn.c"
 cp "$tmp/wanted" "$tmp/unwanted"
 start() { "$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 
-# profile NAME SECONDS OPTION...: $tmp/NAME.dump has the samples, one a line, $tmp/NAME.metrics the counters.
+# profile NAME SECONDS OPTION...: writes the samples to $tmp/NAME.dump, one per line, and the counters to
+# $tmp/NAME.metrics.
 profile() {
         name=$1 seconds=$2; shift 2
         "$agent" --sampler bpf --frequency 997 --duration "$seconds" --log-level error --output "$tmp/$name.otlp" \
@@ -26,32 +27,32 @@ label() { grep "process.executable.path=$tmp/$2" "$tmp/$1.dump" | cut -f2 | tr '
 counter() { awk -v m="$2" '$1 == m { print $2 }' "$tmp/$1.metrics"; }
 programs() { cut -f2 "$tmp/$1.dump" | tr ';' '\n' | sed -n 's/^process.executable.name=//p' | sort -u; }
 
-# ---- what is left out ----
+# ---- excluded processes ----
 start "$tmp/wanted"; wanted=$pid
 start "$tmp/unwanted"; unwanted=$pid
 profile both 1
-like "$(programs both)" '^unwanted$' "without patterns nobody is left out"
+like "$(programs both)" '^unwanted$' "without patterns no process is excluded"
 profile less 2 --exclude-process 'unwan*'
 unlike "$(programs less)" '^unwanted$' "a process is left out by its name"
-like "$(programs less)" '^wanted$' "and another is not"
+like "$(programs less)" '^wanted$' "and another program is not"
 is "$(counter less cairn_agent_processes_excluded_total)" 1 "it is counted"
 excluded=$(counter less cairn_agent_samples_excluded_total)
 ok "and so are its ticks ($excluded)" test "$excluded" -ge 10
 profile only 1 --only-process wanted --only-process "nobody-$$"
-is "$(programs only)" wanted "only those that were asked for"
+is "$(programs only)" wanted "only the selected ones"
 
 # ---- labels ----
 is "$(label both wanted host.name)" "$(hostname)" "host.name"
 is "$(label both wanted os.version)" "$(uname -r)" "os.version is the kernel's release"
 is "$(label both wanted process.executable.name)" wanted "process.executable.name"
-is "$(label both wanted process.pid)" "" "no pid unless asked for"
+is "$(label both wanted process.pid)" "" "no pid by default"
 profile pid 1 --pid "$wanted" --keep-label process.pid --keep-label 'process.executable.*' --label env=test
 is "$(cut -f2 "$tmp/pid.dump" | sort -u)" \
         "env=test;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" "labels that were chosen"
-is "$(cut -f2,3 "$tmp/pid.dump" | sort | uniq -d)" "" "samples with one stack and labels are one"
+is "$(cut -f2,3 "$tmp/pid.dump" | sort | uniq -d)" "" "samples with equal stacks and labels are merged"
 kill "$wanted" "$unwanted"
 
-# ---- a container's process ----
+# ---- a process in a container ----
 pod=0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9
 container=3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c60
 slice=cairn$$-burstable-pod$(echo $pod | tr - _).slice

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Samples that come before the agent knows their process, or the code it runs: the agent walks a copy of the stack.
+# Samples taken before the agent knows their process, or the code that it runs: the agent walks a copy of the stack.
 . tests/e2e/lib.sh
 
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -8,7 +8,7 @@ for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 "$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
-# Its CFA lies below the stack pointer, as OpenSSL's does in places.
+# Its CFA is below the stack pointer, as in parts of OpenSSL.
 cat >"$tmp/below.c" <<'C'
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 C
 cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/below" "$tmp/below.c" || bail_out "cannot build"
 
-# Others that start programs meanwhile would use up the room for copies.
+# Other processes started at the same time would use up the space for copies.
 "$agent" --sampler bpf --log-level info --frequency 499 --duration 60 --only-process below --stack-end-label --output "$tmp/late.otlp" \
         --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
 agent_pid=$!
@@ -51,15 +51,15 @@ wait "$agent_pid"
 python3 tests/support/otlp_dump.py "$tmp/late.otlp" | grep 'process.executable.name=below' >"$tmp/below.dump"
 ok "it was sampled" test -s "$tmp/below.dump"
 late=$(awk '$1 == "cairn_agent_samples_late_total" { print $2 }' "$tmp/metrics")
-ok "and samples were late ($late)" test "${late:-0}" -ge 20
+ok "and samples were deferred ($late)" test "${late:-0}" -ge 20
 unlike "$(cat "$tmp/below.dump")" 'cairn.stack.end=not_copied' "copies hold all that rules read, below the stack pointer too"
-ok "deep stacks are whole" awk -F '\t' '
+ok "deep stacks are complete" awk -F '\t' '
         $2 ~ /stack.end=complete/ && split($3, frame, ";") >= 100 { deep++ }
         END { exit !deep }' "$tmp/below.dump"
 
-# A process that is known and then runs code of its own making, in pages that can be written: no notice tells of them, only a
-# late sample does, behind others that have waited in the ring buffer since the process was new. The agent must be woken by it,
-# though it has not taken what came before.
+# A known process that then runs code of its own in writable pages: the kernel does not report these, only a deferred sample
+# does, queued in the ring buffer behind others that have waited since the process was new. The agent must be woken by it,
+# although it has not read the earlier ones.
 cat >"$tmp/maker.c" <<'C'
 #include <stdio.h>
 #include <string.h>
@@ -109,12 +109,13 @@ wait "$agent_pid"
 exec 9>&-
 all=$(awk '$1 == "cairn_agent_samples_total" { print $2 }' "$tmp/maker.metrics")
 late=$(awk '$1 == "cairn_agent_samples_late_total" { print $2 }' "$tmp/maker.metrics")
-# A busy host takes CPU time away; what is looked for is a part of the samples that never comes.
+# A busy host takes CPU time away; the failure to be detected is a part of the samples that never arrives.
 ok "three seconds were sampled ($all)" test "$all" -ge 1000
-ok "and few of them late ($late): the agent was woken" test "$late" -ge 2 -a "$late" -le 300
+ok "and few of them deferred ($late): the agent was woken" test "$late" -ge 2 -a "$late" -le 300
 
-# The copy is of one stack, so a handler on a stack of its own is all that a late sample of it has: that is said, and counted.
-# Each process is new, does nothing but run its handler for 100 ms, and has code that no agent has seen.
+# The copy contains only one stack, so a deferred sample in a handler with an alternate stack has only the handler's: this is
+# reported and counted. Each process is new, runs only its handler for 100 ms, and has code that the agent has not seen
+# before.
 cat >"$tmp/other.c" <<'C'
 #include <signal.h>
 #include <stdlib.h>
@@ -152,7 +153,7 @@ kill -TERM "$agent_pid"
 wait "$agent_pid"
 python3 tests/support/otlp_dump.py "$tmp/other.otlp" | grep 'cairn.stack.end=not_copied' >"$tmp/other.dump"
 ended=$(awk '$1 == "cairn_agent_user_stacks_ended_total{end=\"not_copied\"}" { print $2 }' "$tmp/other.metrics")
-ok "late samples in a handler with a stack of its own are counted as not_copied ($ended)" test "${ended:-0}" -gt 0
+ok "deferred samples in a handler with an alternate stack are counted as not_copied ($ended)" test "${ended:-0}" -gt 0
 ok "and have the label" test -s "$tmp/other.dump"
 is "$(awk -F '\t' '{ sub(/;$/, "", $3); n = split($3, frame, ";"); if (frame[n] ~ /libc.so.6:/) trampoline++; else others++ }
         END { print (trampoline > 0), others + 0 }' "$tmp/other.dump")" "1 0" "and end at the trampoline"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program that claims another one's build-id spoils its own stacks only; two copies of a file share one unwind table.
+# A program that claims another program's build-id spoils only its own stacks; two copies of a file share one unwind
+# table.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc readelf nm strip; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 "$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
-# The liar's frames have other sizes than the honest program's at the same addresses.
+# The frames of the malicious program have other sizes than the honest program's at the same addresses.
 cat >"$tmp/calls.c" <<'EOC'
 #include <unistd.h>
 volatile unsigned long sink;
@@ -25,12 +26,12 @@ flags="-O2 -fomit-frame-pointer -Wl,--build-id=0x00112233445566778899aabbccddeef
 cc $flags -DROOM=64 -o "$tmp/honest" "$tmp/calls.c" && cc $flags -DROOM=40 -o "$tmp/liar" "$tmp/calls.c"
 cp "$tmp/honest" "$tmp/copy"
 is "$(build_id_of "$tmp/liar")" "$(build_id_of "$tmp/honest")" "both claim one build-id"
-is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" "and have their functions in the same places"
+is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" "and have their functions at the same addresses"
 
 start() { "$tmp/$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 ticks() { awk '{ print $14 }' "/proc/$pid/stat"; } # of CPU time
 ran_until() { [ "$(ticks)" -ge "$1" ]; }
-# The agent runs until the program that was started last has had a second of CPU time, however busy the host is.
+# The agent runs until the program started last has used a second of CPU time, however busy the host is.
 agent_start() {
         : >"$tmp/log"
         "$agent" --sampler bpf --frequency 499 --duration 120 --only-process liar --only-process honest --only-process copy \
@@ -44,7 +45,7 @@ agent_stop() {
         wait $agent_pid || fail "the agent ends well"
         python3 tests/support/otlp_dump.py "$tmp/otlp" >"$tmp/dump"
 }
-# A spoiled table leaves none whole; the dynamic linker's part of a short run is not in the pattern.
+# With a spoiled table no stack is complete; the dynamic linker's part of a short run is not in the pattern.
 whole() { python3 tests/known/judge.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null | cut -d. -f1; }
 tables() { awk '$1 == "cairn_agent_unwind_tables" { print $2 }' "$tmp/metrics"; }
 
@@ -54,7 +55,7 @@ wait_for "the liar to be met first" ran_until $(($(ticks) + 30))
 start honest
 agent_stop
 got=$(whole honest)
-ok "the honest program's stacks are whole ($got%)" test "${got:-0}" -ge 80
+ok "the honest program's stacks are complete ($got%)" test "${got:-0}" -ge 80
 agent_start
 agent_stop
 before=$(tables)

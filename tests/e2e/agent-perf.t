@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent without any rights: an ordinary user's programs are profiled by perf events alone.
+# The agent without privileges: an ordinary user's programs are profiled with perf events only.
 built=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 here=$PWD/tests
 
@@ -13,7 +13,7 @@ done
 user=
 [ "$(id -u)" -ne 0 ] || user="setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-cp "$built" "$tmp/cairn-agent" # where any user can run it
+cp "$built" "$tmp/cairn-agent" # in a directory accessible to any user
 chmod 755 "$tmp/cairn-agent"
 chmod 777 "$tmp"
 cd "$tmp" || exit 1
@@ -51,7 +51,7 @@ ask() { python3 "$here/e2e/agent-check.py" "$@"; }
 metric() { awk -v m="$2" '$1 == m { print $2 }' "$1"; }
 id=$(build_id hot)
 
-# ---- a program that runs already ---------------------------------------------------------
+# ---- a program that is already running ---------------------------------------------------
 $user ./hot 60 &
 hot=$!
 background_pids="${background_pids:-} $hot"
@@ -65,7 +65,7 @@ ok "the hot function dominates ($got%)" test "$got" -ge 90
 got=$(ask run.otlp.dump reach "$id" $(range hot hot_leaf) $(range hot middle) $(range hot main))
 ok "its stacks reach main ($got%)" test "$got" -ge 90
 ok "the log says which sampler runs" grep -q 'info agent: sampling .* by perf' log
-ok "and what is not covered" grep -q "warn agent: not covered: .*processes" log
+ok "and what it does not cover" grep -q "warn agent: not covered: .*processes" log
 ok "a metric says which sampler runs" test "$(metric metrics 'cairn_agent_sampler{kind="perf"}')" = 1
 ok "and not the other" test "$(metric metrics 'cairn_agent_sampler{kind="bpf"}')" = 0
 ok "no record is lost" test "$(metric metrics 'cairn_agent_samples_lost_total{reason="ring_full"}')" = 0
@@ -88,10 +88,10 @@ kill -TERM $agent_pid
 wait $agent_pid
 ok "the children ended" test -s used
 dump tree.otlp
-# Ticks that are counted twice, or by half, are looked for; on a busy host timers are late and CPU time is taken away.
+# Detects ticks that are counted twice or not at all; on a busy host timers are late and CPU time is taken away.
 used=$(awk 'NR == 2 { split($1, t, "[ms]"); print t[1] * 60 + t[2] }' used)
 got=$(ask tree.otlp.dump seconds child)
-ok "children of a followed process are sampled from their birth, each tick once ($got s of $used s)" \
+ok "children of a followed process are sampled from their start, each tick once ($got s of $used s)" \
         awk -v s="$got" -v u="$used" 'BEGIN { exit !(s >= 0.6 * u && s <= 1.5 * u) }'
 got=$(ask tree.otlp.dump known child "$id")
 ok "and their mappings are known ($got%)" test "$got" -ge 90
@@ -103,7 +103,7 @@ else
         pass "a process of another parent # SKIP needs root"
 fi
 
-# ---- the choice, and refusals ------------------------------------------------------------------
+# ---- selection of the sampler, and errors -------------------------------------------------------
 status=0
 $user "$agent" --sampler neither --output x.otlp 2> err || status=$?
 ok "an unknown sampler is a usage error" test $status -eq 64
@@ -126,7 +126,7 @@ states = {i['name']: i['state'] for i in d['items']}
 assert states['perf sampler'] == 'ok' and states['BPF program'] == 'fail', states"
         status=0
         $user "$agent" --sampler perf --pid 1 --duration 1 --output x.otlp 2> err || status=$?
-        ok "a process of another user that was asked for is refused" test $status -eq 1
+        ok "a selected process of another user is refused" test $status -eq 1
         ok "and named ($(cat err))" grep -q 'cannot sample thread 1' err
 else
         for name in auto why bpf doctor json other named; do pass "$name # SKIP needs root"; done

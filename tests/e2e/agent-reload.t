@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# SIGHUP makes the agent read its configuration and its token again; what is wrong changes nothing.
+# SIGHUP makes the agent reload its configuration and its token; errors change nothing.
 . tests/e2e/lib.sh
 agent=$CAIRN_SAN/cairn-agent
 for tool in curl cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -8,7 +8,7 @@ for tool in curl cc; do command -v $tool >/dev/null || skip_all "$tool is not in
 export CAIRN_CONFIG="$tmp/cairn.yaml"
 
 logged() { grep -Eq -e "$1" "$tmp/agent.log"; }
-# reload: SIGHUP to the agent, and wait until it is done; $log has what it logged.
+# reload: sends SIGHUP to the agent and waits until it is done; $log has the new lines of the log.
 reload() {
         before=$(wc -l <"$tmp/agent.log")
         kill -HUP "$agent_pid"
@@ -44,7 +44,7 @@ before=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" | awk 
 taken=$before
 printf 'second-secret\n' >"$tmp/token"
 reload
-like "$log" 'reload: done' "the agent reads its token again"
+like "$log" 'reload: done' "the agent reloads its token"
 wait_for "batches with the new token" batches_as second-secret "$taken"
 pass "  and sends with it, also what waited"
 
@@ -59,12 +59,12 @@ wait_for "a debug message" logged ' debug '
 pass "the new log level is in use"
 printf 'agent:\n  token-file: %s\n  frequence: 20\n' "$tmp/token" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the previous settings stay in use" "a mistake is named with its line"
+like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the previous settings stay in use" "an error is reported with its line"
 wait_for "the metric" failures_are 1
 pass "  and counted"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*absent.*; the previous settings stay in use" "so is a token file that is not there"
+like "$log" "reload: .*absent.*; the previous settings stay in use" "so is a missing token file"
 after=$(wc -l <"$tmp/agent.log")
 debugs_after() { tail -n "+$((after + 1))" "$tmp/agent.log" | grep -q ' debug '; }
 wait_for "another debug message" debugs_after

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rights that the agent keeps while it runs: of each of its threads, and none in what it starts.
+# The capabilities of each of the agent's threads while it runs, and of the processes that it starts.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -25,22 +25,22 @@ wait_for "the agent" grep -q sampling "$tmp/log"
 wait_for "the thread that makes unwind tables" has_thread
 # CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
 kept=$(mask 2 5 6 7 19 34 38 39 40)
-is "$(all_are CapEff)" "$kept" "every thread has what is kept and no more"
-is "$(all_are CapPrm)" "$kept" "and may have no more"
-is "$(all_are CapInh)" "$(mask)" "nothing is handed on"
-is "$(all_are CapAmb)" "$(mask)" "in no way"
-is "$(all_are NoNewPrivs)" 1 "and nothing comes back by starting a program"
+is "$(all_are CapEff)" "$kept" "every thread has exactly the kept capabilities"
+is "$(all_are CapPrm)" "$kept" "and no others are permitted"
+is "$(all_are CapInh)" "$(mask)" "no capabilities are inheritable"
+is "$(all_are CapAmb)" "$(mask)" "or ambient"
+is "$(all_are NoNewPrivs)" 1 "and the bounding set has no others"
 like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog cap_setuid cap_setgid cap_kill' \
         "the log says what is kept"
 
-# What forks its workers has given up all of it, and is another user.
+# The process that forks workers has dropped all of them, and runs as another user.
 fork_server=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Name:.cairn-forkserv' "/proc/$child/status"; done)
 is "$(awk '$1 == "Uid:" || $1 == "Gid:" { print $1, $2, $3, $4, $5 }' "$fork_server")" \
         "$(printf 'Uid: 61111 61111 61111 61111\nGid: 61111 61111 61111 61111')" "workers run as a user of their own"
 is "$(awk '$1 == "Groups:" { print NF }' "$fork_server")" 1 "in no group"
 is "$(awk '$1 == "CapPrm:" { print $2 }' "$fork_server")" "$(mask)" "without capabilities"
 
-# ---- what the doctor says of rights and of a spool ----
+# ---- the doctor's findings on capabilities and the spool ----
 doctor() { "$@" "$agent" --doctor --json $spool >"$tmp/doctor.json"; }
 state() { jq -r --arg name "$1" '.items[] | select(.name == $name).state' "$tmp/doctor.json"; }
 spool=
@@ -48,7 +48,7 @@ doctor env
 for item in "BPF program" "unwind tables" "mapped files" "rights to sample"; do
         is "$(state "$item")" ok "doctor, with all rights: $item"
 done
-is "$(state spool)" "" "no word of a spool that was not asked for"
+is "$(state spool)" "" "no finding about a spool that is not configured"
 spool="--spool $tmp/spool"
 doctor env
 is "$(state spool)" ok "a spool that can be made"
@@ -57,7 +57,7 @@ if doctor env; then fail "a spool that cannot be made fails"; else pass "a spool
 is "$(state spool)" fail "and is named"
 spool=
 if command -v setpriv >/dev/null; then
-        # What the unit grants is enough.
+        # The capabilities granted by the unit are sufficient.
         granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
         doctor setpriv --no-new-privs "--bounding-set=-all,$granted" "--inh-caps=-all,$granted"
         is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "with the rights of the systemd unit BPF samples"

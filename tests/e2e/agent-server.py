@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A service that is hard to reach: agent-server.py DIRECTORY [ANSWER...]
+"""An unreliable service: agent-server.py DIRECTORY [ANSWER...]
 
-Gives the first posts these answers, later ones 200. An ANSWER is a code; CODE:SECONDS with that Retry-After; "break"
-(take the batch, close the connection without an answer); "garbage" (bytes that are no HTTP); "slow" (answer only once
-DIRECTORY/go exists); "html" (a portal's 200). "4*503" is four of them. "busy" as the only one: every fourth post is
-answered 503, every fifth breaks.
+Responds to the first posts with these answers, to later ones with 200. An ANSWER is a code; CODE:SECONDS with that
+Retry-After; "break" (accept the batch, close the connection without a response); "garbage" (bytes that are not HTTP);
+"slow" (respond once DIRECTORY/go exists); "html" (a portal's 200). "4*503" is four of them. "busy" as the only one:
+every fourth post is answered with 503, every fifth breaks.
 
-Writes the port to DIRECTORY/port (an existing one is used again), makes DIRECTORY/ready once it listens, and, for each
-post, a line "ANSWER BATCH-ID ENCODING PATH" to DIRECTORY/posts; the bodies of batches that were taken are unpacked to
-DIRECTORY/body.ID.
+Writes the port to DIRECTORY/port (an existing one is reused), creates DIRECTORY/ready once it listens, and writes, for
+each post, a line "ANSWER BATCH-ID ENCODING PATH" to DIRECTORY/posts; the bodies of accepted batches are decompressed
+to DIRECTORY/body.ID.
 """
 import gzip
 import http.server

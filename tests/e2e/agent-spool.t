@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent's batches against a service that is away, slow or strange, and against its own sudden end.
+# The agent's batches with a service that is unavailable, slow or misbehaving, and after the agent is killed.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 here=$PWD/tests
@@ -17,7 +17,7 @@ cc -O1 -Wl,--build-id -o hot hot.c
 hot=$!
 background_pids=$hot
 
-free_port >port # of all services, one after the other
+free_port >port # of all services in turn
 # start_service [ANSWER]...: see agent-server.py
 start_service() {
         rm -f ready
@@ -36,13 +36,13 @@ start_agent() {
         background_pids="$background_pids $agent_pid"
 }
 kill_agent() { kill -9 "$agent_pid"; wait "$agent_pid" 2>/dev/null; }
-# Those that are whole: a kill leaves files that were not.
+# Complete ones: a kill leaves incomplete files.
 find_batches() { find spool -name '[0-9]*.batch' | sort; }
 batches() { find_batches | wc -l; }
 logged() { [ "$(grep -c "$2" "$1")" -ge "$3" ]; }
 spool_is_empty() { [ "$(batches)" -eq 0 ]; }
 ids_logged() { cat "$@" | sed -n 's/.*batch \([0-9a-f]\{32\}\) waits: \([0-9]*\) samples.*/\1 \2/p' | sort; }
-# lost LOG...: batches that were logged but did not arrive with as many samples
+# lost LOG...: batches that were logged but did not arrive with the same number of samples
 lost() { ids_logged "$@" | python3 lost.py "$here/support"; }
 cat >lost.py <<'END'
 import contextlib, io, os, sys
@@ -60,7 +60,7 @@ for line in sys.stdin:
         print(f"{batch}: {samples} samples were counted, {arrived} arrived")
 END
 
-# ---- away at the start, and the agent is killed meanwhile ----
+# ---- unavailable at the start, and the agent is killed in the meantime ----
 start_service
 stop_service
 start_agent away.log
@@ -71,7 +71,7 @@ is $? 1 "a second agent with this spool ends"
 like "$(cat second.log)" "spool 'spool' is in use by another process" "and says why"
 kill_agent
 waiting=$(batches)
-ok "batches outlive a kill" [ "$waiting" -ge 2 ]
+ok "batches survive a kill" [ "$waiting" -ge 2 ]
 first=$(find_batches | head -1)
 : >"$first"
 echo mine >spool/notes
@@ -81,29 +81,29 @@ wait_for "the metrics' address" logged back.log 'metrics at' 1
 metrics_url=$(sed -n 's|.*metrics at \(.*\)/metrics$|\1|p' back.log)
 served() { curl -sS --max-time 20 "$metrics_url/metrics" | grep -q '^cairn_agent_batches_sent_total [1-9]'; }
 wait_for "the metrics to say that batches were sent" served
-is "$(curl -sS --max-time 20 "$metrics_url/healthz")" ok "the agent says that it is well"
-is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 "and takes nothing"
+is "$(curl -sS --max-time 20 "$metrics_url/healthz")" ok "the agent reports that it is healthy"
+is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 "and accepts no data"
 wait_for "the spool to be empty" spool_is_empty
 kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "the next agent ends well"
-like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "it found what waited"
-like "$(cat back.log)" "error sender: cannot read '$first': its header is truncated" "a file that was cut off is named"
-ok "and set aside" [ -e "$first.damaged" ]
-like "$(cat back.log)" "holds 'notes', which is not a batch" "a file of somebody else is named"
-is "$(cat spool/notes)" mine "and left alone"
+like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "it found the queued batches"
+like "$(cat back.log)" "error sender: cannot read '$first': its header is truncated" "a truncated file is reported"
+ok "and moved aside" [ -e "$first.damaged" ]
+like "$(cat back.log)" "holds 'notes', which is not a batch" "a foreign file is reported"
+is "$(cat spool/notes)" mine "and unchanged"
 like "$(cat metrics)" 'dropped_total\{reason="damaged"\} 1' "one batch is counted as damaged"
 is "$(lost away.log back.log | wc -l)" 1 "all others arrived with all their samples"
 is "$(awk '{ print $2 }' posts | sort | uniq -d | wc -l)" 0 "and once"
 rm -r spool
 
-# ---- strange answers, then a slow one; the agent ends while it waits for that ----
+# ---- invalid responses, then a slow one; the agent is stopped while it waits for that ----
 stop_service
 rm -f posts body.*
 start_service garbage html slow
 start_agent strange.log
 wait_for "the slow answer" grep -q '^slow' posts
-is "$(awk '{ print $2 }' posts | uniq | wc -l)" 1 "the same batch is sent until it is taken"
+is "$(awk '{ print $2 }' posts | uniq | wc -l)" 1 "the same batch is sent until it is accepted"
 kill -INT $agent_pid
 kill -INT $agent_pid
 wait $agent_pid
@@ -117,7 +117,7 @@ wait $agent_pid
 is "$(lost strange.log after.log)" "" "nothing is lost"
 rm -r spool
 
-# ---- killed again and again, while the service is busy and breaks connections ----
+# ---- killed repeatedly, while the service is busy and breaks connections ----
 stop_service
 rm -f posts body.* go
 start_service busy
@@ -143,7 +143,7 @@ is "$(awk '$1 == 200 && taken[$2]++ { again++ } END { print again + 0 }' posts |
         "what was acknowledged is sent again at most once for each kill"
 rm -r spool
 
-# ---- a disk that is full ----
+# ---- a full disk ----
 stop_service
 rm -f posts body.*
 mkdir spool
@@ -160,7 +160,7 @@ END
         wait_for "two batches" logged full.log ' waits: ' 2
         wait_for "the metrics" grep -q 'batches_waiting{where="memory"} [1-9]' metrics
         like "$(cat metrics)" 'spool_failures_total\{reason="disk_full"\} [1-9]' "a full disk is counted"
-        is "$(grep -c 'wait in memory until the spool works again' full.log)" 1 "and said once"
+        is "$(grep -c 'wait in memory until the spool works again' full.log)" 1 "and reported once"
         start_service
         kill -TERM $agent_pid
         wait $agent_pid

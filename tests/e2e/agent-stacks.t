@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs without frame pointers whose stacks are known: the agent must have all of each, down to _start or to where
-# a thread or a context began.
+# Programs without frame pointers whose stacks are known: the agent's stacks must be complete, down to _start or to the
+# start of a thread or context.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 tests=$PWD/tests
@@ -18,7 +18,7 @@ have_run() { # TICKS PID...: each of these since it had its count in start.PID
         for p; do [ "$(ticks "$p")" -ge $(($(cat "start.$p") + wanted)) ] || return 1; done
 }
 
-# sample SECONDS PID...: until each has had so much CPU time; what was sampled is added to ./dump.
+# sample SECONDS PID...: until each has used this much CPU time; the samples are appended to ./dump.
 sample() {
         seconds=$1; shift
         pid_options=
@@ -35,7 +35,8 @@ sample() {
         python3 "$tests/support/otlp_dump.py" otlp >>dump
 }
 
-# judge LINE: whether enough of the time of that line's program has a stack as the list has it; got.LINE says how much
+# judge LINE: whether enough of the time of that line's program has a stack as specified in the list; the share is in
+# got.LINE
 judge() {
         # shellcheck disable=SC2046  # a list of words on purpose
         python3 "$tests/known/judge.py" dump "$(field "$1" 1)" "$(field "$1" 3)" "$(field "$1" 1)" $(field "$1" 4) \
@@ -44,8 +45,8 @@ judge() {
 }
 is_enough() { awk -v g="$(cat "got.$1")" -v w="$(field "$1" 2)" 'BEGIN { exit !(g >= w) }'; }
 
-# profile LINE...: the programs of those lines of the list beside each other. One tick in a few hundred is much of two
-# seconds, so where one falls short it is sampled for longer.
+# profile LINE...: the programs of those lines of the list, concurrently. A few ticks matter in two seconds, so programs
+# below the threshold are sampled for longer.
 profile() {
         pids=
         for line; do
@@ -73,7 +74,7 @@ profile() {
         done
 }
 
-# Two of them have a CPU each.
+# Two at a time, each with a CPU of its own.
 line=1
 while [ $line -le "$(wc -l <list)" ]; do
         next=$line

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent brings symbols that the service lacks: of what runs, with its debug files, inside a container's root too.
+# The agent uploads symbols that the service lacks: of running programs, with their debug files, also inside a
+# container's root.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 
@@ -8,7 +9,7 @@ command -v cc >/dev/null || skip_all "cc is not installed"
 "$agent" --doctor >/dev/null || skip_all "the agent cannot profile here"
 cd "$tmp" || exit 1
 
-# program NAME: a static one with DWARF that is different from others, running; its pid in $pid
+# program NAME: starts a static program with DWARF that differs from others; its pid is in $pid
 program() {
         cat >"$1.c" <<END
 #include <string.h>
@@ -19,7 +20,7 @@ int main(void) { for (;;) hot_$1(); }
 END
         cc -g -O1 -static -Wl,--build-id -o "$1" "$1.c"
 }
-# run COMMAND...: until its last word is what runs, and neither a shell nor chroot
+# run COMMAND...: waits until its last word is running, and neither a shell nor chroot
 run() {
         "$@" & pid=$!
         background_pids="${background_pids:-} $pid"
@@ -27,7 +28,7 @@ run() {
         wait_for "$1 to run" is_running "$(basename "$1")"
 }
 is_running() { [ "$(basename "$(readlink "/proc/$pid/exe")")" = "$1" ]; }
-# profile OPTION...: the agent until it has nothing to upload any more; its metrics in ./metrics, its log in ./log
+# profile OPTION...: runs the agent until nothing is left to upload; its metrics are in ./metrics, its log in ./log
 profile() {
         rm -f metrics
         "$agent" --server "$url" --interval 1 --frequency 99 --metrics-file metrics "$@" 2>log &
@@ -43,7 +44,7 @@ stored() { curl -sS -o fetched -w '%{http_code}' "$url/buildid/$1/debuginfo"; }
 
 start_server
 
-# ---- what it runs, and once ----
+# ---- running programs, uploaded once ----
 program plain
 run ./plain
 plain=$pid
@@ -59,7 +60,7 @@ like "$(cat log)" "uploaded the symbols of '.*/plain' \($id\)" "and logged"
 profile --pid "$plain"
 is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there"}')" "0 1" \
         "a second agent asks and sends nothing"
-is "$(count upload_questions_total)" 1 "with one question about it"
+is "$(count upload_questions_total)" 1 "with one query for it"
 kill "$plain"
 
 # ---- a debug file that libdebuginfod finds ----
@@ -80,15 +81,15 @@ is "$(stored "$id")" 200 "with it the debug file that libdebuginfod finds is upl
 like "$(readelf -SW fetched)" '\.debug_info' "with its DWARF"
 kill "$remote"
 
-# ---- not asked for ----
+# ---- disabled uploads ----
 program quiet
 run ./quiet
 quiet=$pid
 id=$(build_id_of quiet)
 "$agent" --server "$url" --interval 1 --frequency 99 --no-upload --pid "$quiet" --duration 2 --metrics-file metrics 2>log
-is "$(stored "$id") $(count upload_questions_total)" "404 0" "--no-upload asks for nothing"
+is "$(stored "$id") $(count upload_questions_total)" "404 0" "--no-upload sends no queries"
 profile --pid "$quiet" --upload-max-size 10000
-is "$(stored "$id") $(count 'uploads_total{result="too_big"}')" "404 1" "--upload-max-size keeps what is larger"
+is "$(stored "$id") $(count 'uploads_total{result="too_big"}')" "404 1" "--upload-max-size skips larger files"
 like "$(cat log)" "the symbols of '.*/quiet' are [0-9]* bytes, more than --upload-max-size" "and says so"
 kill "$quiet"
 
@@ -106,7 +107,7 @@ is "$(stored "$id")" 200 "the debug file that .gnu_debuglink names is uploaded"
 like "$(readelf -SW fetched)" debug_info "with its DWARF"
 kill "$pid"
 
-# In a root of its own, as a container has it: neither path exists on the host.
+# In a root of its own, as in a container: neither path exists on the host.
 program inside
 id=$(build_id_of inside)
 if mkdir -p root/usr/lib/debug/.build-id/"$(echo "$id" | cut -c1-2)" && chroot root /nothing 2>/dev/null; [ $? -eq 127 ]; then
@@ -126,11 +127,11 @@ program bare
 strip --strip-all bare
 run ./bare
 profile --pid "$pid"
-# The kernel and its modules count too where they were sampled.
-like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' "a program without symbols is no question"
+# The kernel and its modules are included if they were sampled.
+like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' "a program without symbols causes no query"
 kill "$pid"
 
-# ---- a token that may not ----
+# ---- a token without the scope ----
 stop_server
 echo 'secret-of-agents ingest' >tokens
 echo secret-of-agents >token
@@ -148,13 +149,13 @@ wait $agent_pid
 is $? 0 "samples arrive without the right to upload"
 like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
 
-# ---- what the doctor says of it ----
+# ---- findings of the doctor ----
 doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.fix)"' doctor.json; }
-like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor asks, and names the missing right"
+like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor checks the token, and reports the missing scope"
 is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
 stop_server
-like "$(doctor --server "$url" --token-file token)" '^less start the service' "a service that is away is told apart"
+like "$(doctor --server "$url" --token-file token)" '^less start the service' "an unreachable service is distinguished"
 echo 'secret-of-agents ingest,upload' >tokens
 start_server --token-file tokens
-like "$(doctor --server "$url" --token-file token)" '^ok ' "with the right it is fine"
+like "$(doctor --server "$url" --token-file token)" '^ok ' "with the scope there is no problem"
 done_testing

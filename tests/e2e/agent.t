@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent on this very kernel: known programs are profiled and the samples compared with what their compiler says.
+# The agent on this kernel: known programs are profiled and the samples compared with the compiler's output.
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 here=$PWD/tests
 
@@ -63,7 +63,7 @@ start() { # PROGRAM...: its pid in $pid, once the shell has become it
 }
 is_no_shell() { [ "$(readlink "/proc/$pid/exe")" != "$(readlink /proc/$$/exe)" ]; }
 profile() { "$agent" --sampler bpf --log-level error --frequency 199 "$@"; }
-begin() { # OPTION...: an agent that samples by now, until end_it
+begin() { # OPTION...: starts an agent and waits until it samples; stopped by end_it
         "$agent" --sampler bpf --frequency 199 --duration 120 "$@" 2> begin.log &
         agent_pid=$!
         background_pids="${background_pids:-} $agent_pid"
@@ -84,7 +84,7 @@ for kind in pie exec; do
         after=$(cpu_seconds "$pid")
         end_it
         last=$(cpu_seconds "$pid")
-        ok "$kind: the run ends well" test -s $kind.otlp
+        ok "$kind: the run exits with 0" test -s $kind.otlp
         kill "$pid"
         dump $kind.otlp
         id=$(build_id hot-$kind)
@@ -95,14 +95,14 @@ for kind in pie exec; do
         got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
         ok "$kind: its stacks reach main ($got%)" test "$got" -ge 90
         got=$(ask $kind.otlp.dump seconds "hot-$kind")
-        # Of two looks that both fall into the run, and two outside of it. Ticks that are counted twice, or by half, are looked
-        # for; on a busy host timers are late and CPU time is taken away.
+        # Between two readings inside the run, and two outside of it. Detects ticks that are counted twice or not at all; on a
+        # busy host timers are late and CPU time is taken away.
         ok "$kind: values are CPU time ($got s of $before to $after, within $first to $last)" \
                 awk -v s="$got" -v used="$first $before $after $last" 'BEGIN { split(used, t, " ");
                         exit !(s >= 0.6 * (t[3] - t[2]) && s <= 1.5 * (t[4] - t[1])) }'
 done
 
-# ---- kernel frames and the leaf under them ------------------------------------------
+# ---- kernel frames and the leaf below them ------------------------------------------
 start ./calls
 profile --duration 2 --pid "$pid" --output calls.otlp
 kill "$pid"
@@ -111,7 +111,7 @@ dump calls.otlp
 set -- $(ask calls.otlp.dump kernel)
 frames=$1 named=$2
 if "$agent" --doctor | grep -q '^ok.*kernel symbols'; then
-        ok "kernel frames are there ($frames)" test "$frames" -ge 20
+        ok "there are kernel frames ($frames)" test "$frames" -ge 20
         ok "kernel frames have names ($named)" test $((named * 100)) -ge $((frames * 99))
 else
         pass "kernel frames # SKIP the kernel hides its symbols"
@@ -123,11 +123,11 @@ case $(uname -m) in
 x86_64) instruction=syscall ;;
 *) instruction=svc ;;
 esac
-# The address lies inside the system call instruction, so the one that starts at or before it is that.
+# The address is inside the system call instruction, so that is the last one that starts at or before it.
 found=$(objdump -d --start-address=$((0x$leaf - 16)) --stop-address=$((0x$leaf + 1)) calls | tail -1)
 ok "a leaf in a system call is the call's instruction (0x$leaf)" sh -c "echo '$found' | grep -qw $instruction"
 
-# ---- processes that come and go ---------------------------------------------------------
+# ---- processes that start and exit ------------------------------------------------------
 cp hot-pie brief
 begin --output brief.otlp
 i=0
@@ -197,21 +197,21 @@ status=0
 wait $agent_pid || status=$?
 kill "$hot"
 ok "a signal ends the agent with status 0 ($status)" test $status -eq 0
-ok "the first batch is sent until it is taken" test "$(head -3 posts | cut -d' ' -f1 | tr '\n' ' ')" = "503 503 200 "
+ok "the first batch is sent until it is accepted" test "$(head -3 posts | cut -d' ' -f1 | tr '\n' ' ')" = "503 503 200 "
 ok "it keeps its id of 128 bits" \
         sh -c "head -3 posts | cut -d' ' -f2 | uniq | grep -Eqx '[0-9a-f]{32}' && test \$(head -3 posts | cut -d' ' -f2 | uniq | wc -l) -eq 1"
 ok "every batch has an id of its own" \
         test "$(grep -c '^200' posts)" -eq "$(grep '^200' posts | cut -d' ' -f2 | sort -u | wc -l)"
-ok "batches are packed and go to the OTLP path" \
+ok "batches are compressed and sent to the OTLP path" \
         test "$(cut -d' ' -f3,4 posts | sort -u)" = "gzip /v1development/profiles"
 for body in body.*; do dump "$body"; done
-ok "samples carry the label that was asked for" grep -q 'env=test;.*process.executable.name=hot-pie' \
+ok "samples have the requested label" grep -q 'env=test;.*process.executable.name=hot-pie' \
         "body.$(awk '$1 == 200 { print $2; exit }' posts).dump"
 total=$(cat body.*.dump | awk -F'\t' '{ s += $1 } END { printf "%d", s / (1000000000 / 99) + 0.5 }')
 counted=$(sed -n 's/.*agent: \([0-9]*\) samples, 0 lost.*/\1/p' agent.log)
-ok "what was counted is what was sent ($counted, $total), the last moments too" test "$total" -eq "$counted"
+ok "all counted samples were sent ($counted, $total), including the last ones" test "$total" -eq "$counted"
 
-# ---- refusals ------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 status=0
 "$agent" --frequency 5000 2> err || status=$?
 ok "a frequency out of range is a usage error" test $status -eq 64

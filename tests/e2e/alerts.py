@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks deploy/prometheus: what the alerts ask is there, where they send people exists, and each is tested.
-
-What promtool checks beside that, make check-alerts has it check.
+"""Checks deploy/prometheus: the metrics of the alerts exist, their links are valid, and each alert is tested. make
+check-alerts runs the checks of promtool.
 """
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# deploy/prometheus: the alerts ask for metrics and labels that are there.
+# deploy/prometheus: the metrics and labels used by the alerts exist.
 . tests/e2e/lib.sh
 
 report_checks python3 tests/e2e/alerts.py

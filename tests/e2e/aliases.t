@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Objects by other names: the hash of a file's ends and length (OTLP's htlhash) and the Go build-id, before and after the
-# upload; files that have no build-id at all.
+# Objects by other ids: the hash of a file's ends and length (OTLP's htlhash) and the Go build-id, before and after the
+# upload; files without any build-id.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 
@@ -19,7 +19,7 @@ ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$3" "id_kind=$2" "service=$1" values=7 \
                 "addresses=$(address "$4" "${5:-leaf}"),$(address "$4" "${6:-main}")"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-        is "$code" 200 "samples with the $2 id of $1 are taken"
+        is "$code" 200 "samples with the $2 id of $1 are accepted"
 }
 folded() {
         curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
@@ -49,12 +49,12 @@ is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/pr
 answers 404 not_found "debuginfod does not: its ids are build-ids" "$url/buildid/$whole/debuginfo"
 request -H 'Content-Type: application/json' -d "{\"files\":[{\"build_id\":\"$whole\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\"}]}" \
         "$url/api/v1/debuginfo/want"
-is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' "and who asks by it learns that it is there"
+is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' "and a query by it reports the object as stored"
 like "$("$cairn" why "$whole" "$(address "$tmp/program" leaf)" --server "$url" 2>&1)" 'leaf' "cairn why takes it"
 
 other=$(htlhash "$tmp/stripped")
 put_object executable "$tmp/stripped"
-is "$code" 201 "the stripped program comes too"
+is "$code" 201 "the stripped program is uploaded, too"
 ingest stripped htlhash "$other" "$tmp/program"
 wait_for "names" named stripped
 pass "  and its hash, found in the file, is one more name"
@@ -68,19 +68,19 @@ request -T "$tmp/later.debug" -H "X-Cairn-Size: $(stat -c %s "$tmp/later.debug")
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/later.debug" | cut -d' ' -f1)" \
         "$url/api/v1/debuginfo/$(build_id_of "$tmp/later")/debuginfo?htlhash=$other"
 is "$code" 201 "a later object that claims the same hash is stored"
-is "$(shown "$other" .build_id)" "\"$id\"" "  and the first keeps it"
-is "$(shown "$(build_id_of "$tmp/later")" .aliases)" '[]' "  and the later one has no such name"
+is "$(shown "$other" .build_id)" "\"$id\"" "  and the first keeps the alias"
+is "$(shown "$(build_id_of "$tmp/later")" .aliases)" '[]' "  and the later one does not have it"
 request -T "$tmp/later.debug" -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf '%064d' 0)" "$url/api/v1/debuginfo/$id/debuginfo?htlhash=xyz"
-is "$code $(printf '%s' "$body" | jq -r .reason)" "400 usage" "a hash that is none is refused"
+is "$code $(printf '%s' "$body" | jq -r .reason)" "400 usage" "a malformed hash is refused"
 
 # ---- a file without any build-id ----
 
 up "$tmp/nameless"
-is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" "a file without a build-id is not sent in part"
+is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" "a file without a build-id is not split"
 nameless=$(htlhash "$tmp/nameless")
 ingest nameless htlhash "$nameless" "$tmp/nameless"
 up --executables "$tmp/nameless"
-is "$code" 0 "with --executables it is sent whole"
+is "$code" 0 "with --executables the whole file is sent"
 wait_for "names" named nameless
 pass "  and samples that know it by its hash get names"
 is "$(shown "$nameless" '[.build_id, .aliases, .objects[0].kind]')" "[\"$nameless\",[],\"debuginfo\"]" "  its hash is its identity"
@@ -94,9 +94,9 @@ request -T "$tmp/changed" -H "X-Cairn-Size: $(stat -c %s "$tmp/changed")" \
 is "$code $(printf '%s' "$body" | jq -r .reason)" "409 not_better" "  and does not replace the first"
 request -T "$tmp/stripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/stripped")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/stripped" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$nameless/executable"
-is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" "a file is stored under no other file's hash"
+is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" "a file is not stored under another file's hash"
 
-# A stripped program without a build-id is known by its own hash, and what it was stripped from by another one.
+# A stripped program without a build-id is identified by its own hash, and the unstripped program by another one.
 gcc -g -O0 -Wl,--build-id=none -o "$tmp/unstripped" "$tmp/program.c"
 strip -o "$tmp/running" "$tmp/unstripped"
 running=$(htlhash "$tmp/running")
@@ -104,8 +104,8 @@ ingest running htlhash "$running" "$tmp/unstripped"
 request -T "$tmp/unstripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/unstripped")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/unstripped" | cut -d' ' -f1)" \
         "$url/api/v1/debuginfo/$(htlhash "$tmp/unstripped")/debuginfo?htlhash=$running"
-is "$code" 201 "a program is sent with the hash of what was stripped from it"
-is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" "  which becomes a name of it"
+is "$code" 201 "a program is sent with the hash of its stripped version"
+is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" "  which becomes its alias"
 wait_for "names" named running
 pass "  and samples of the stripped program get names"
 
@@ -132,7 +132,7 @@ fi
 
 stop_server
 start_server
-is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf "names are there after a restart"
+is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf "aliases persist across a restart"
 ok "cairn debuginfo rm" "$cairn" debuginfo rm "$id" --server "$url"
-is "$(shown "$other" '[.build_id, .objects[].kind]')" "[\"$id\",\"executable\"]" "the executable keeps the name that was found in it"
+is "$(shown "$other" '[.build_id, .objects[].kind]')" "[\"$id\",\"executable\"]" "the executable keeps the alias found in it"
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A sample profile of imported samples, which clang reads and optimises with.
+# An AutoFDO sample profile of imported samples, which clang accepts and uses for optimization.
 . tests/e2e/lib.sh
 
 command -v clang >/dev/null || skip_all "no clang"
@@ -44,18 +44,18 @@ open(sys.argv[1], "wb").write(b)
 END
 
 start_server
-ok "samples with first lines of functions are taken" "$cairn" import --server "$url" "$tmp/hot.pprof"
+ok "samples with start lines of functions are accepted" "$cairn" import --server "$url" "$tmp/hot.pprof"
 ok "a sample profile is written" "$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:1500:0| 4: step:1500|  2: 500|  4: 1000|" "  with inlined calls and offsets of lines"
 like "$("$cairn" flame --server "$url" --format autofdo 2>&1 >/dev/null)" \
         'not included: 1 samples whose leaf lacks a line, or the first line' "  and what has no first line is named"
 clang -O2 -g -S -emit-llvm -o "$tmp/plain.ll" "$tmp/hot.c"
 ok "clang accepts it" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" "$tmp/hot.c"
-is "$(grep -c branch_weights "$tmp/plain.ll")" 0 "  has no weights of branches without it"
-like "$(cat "$tmp/hot.ll")" '"branch_weights", i32 (1, i32 [0-9]{3,}|[0-9]{3,}, i32 1)\}' "  and uses its counts as weights of branches"
+is "$(grep -c branch_weights "$tmp/plain.ll")" 0 "  has no branch weights without it"
+like "$(cat "$tmp/hot.ll")" '"branch_weights", i32 (1, i32 [0-9]{3,}|[0-9]{3,}, i32 1)\}' "  and uses its counts as branch weights"
 stop_server
 
-# ---- addresses alone: first lines come from the program's DWARF ----
+# ---- only addresses: start lines come from the program's DWARF ----
 
 gcc -O1 -g -Wl,--build-id=sha1 -o "$tmp/hot" "$tmp/hot.c"
 "$cairn" index --data "$tmp/index" "$tmp/hot" >"$tmp/out"
@@ -78,7 +78,7 @@ put_object debuginfo "$tmp/hot"
 wait_for "the program to be indexed" metric_equals cairn_index_queue 0
 python3 tests/e2e/profiles.py otlp "$tmp/hot.otlp" service=hot build_id="$(build_id_of "$tmp/hot")" "addresses=${place% *}" values=500000000
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/hot.otlp" "$url/v1development/profiles"
-is "$code" 200 "a sample that is an address is taken"
+is "$code" 200 "a sample with only an address is accepted"
 wait_metric cairn_flushes_total 1
 "$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:500:0| 4: step:500|  $((${place#* } - 2)): 500|" "  and is in a sample profile with offsets of lines"

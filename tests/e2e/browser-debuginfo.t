@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The views of debuginfo and of the service's status in a browser: the recorded profile, objects with and without debuginfo, an
-# upstream that fails, hosts with hostile names.
+# The debuginfo and status views in a browser: the recorded profile, objects with and without debuginfo, an upstream that
+# fails, hosts with malicious names.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 . tests/browser/load_data.sh
@@ -39,12 +39,12 @@ send cairn-agent/1.2.3 "build_id=$(id_of 02)" mapping_file=/opt/named "addresses
 send cairn-agent/1.2.3 "build_id=$(id_of 03)" "addresses=$at" service=nobody values=1,2,3 \
         "mapping_file=/opt/nobody<img src=x onerror=\"window.reached=1\">$(printf '\342\200\256\033')" \
         "host=<img src=x onerror=\"window.reached=1\">$(printf '\342\200\256')"
-is "$code" 200 "samples are taken"
+is "$code" 200 "samples are accepted"
 send cairn-agent/1.1.0 names=leaf host=late "at_ns=$(($(date +%s) - 432000))000000000"
 send cairn-agent/1.1.0 names=leaf host=ahead at_ns=4102444800000000000
 request -A broken/0.1 -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
 is "$code" 400 "and others are not"
-# What is flushed with symbols needs no re-symbolization, which is waited for below.
+# Samples flushed with symbols need no re-symbolization, which is waited for below.
 wait_for "the samples to be in the tables" metric_equals cairn_queue_batches 0
 put_object debuginfo "$tmp/work-01" --url-query label=release
 is "$code" 201 "debuginfo is stored"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The service's page in a browser, with a recorded profile: views, selection, accessibility, policy.
+# The service's web UI in a browser, with a recorded profile: views, selection, accessibility, Content-Security-Policy.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 . tests/browser/load_data.sh
@@ -17,8 +17,8 @@ like "$(cat "$tmp/head")" "^Content-Security-Policy: default-src 'none'; script-
 unlike "$(cat "$tmp/page.html")" '<script[^>]*>[^<]|<style| (style|on[a-z]+)=|https?://' "  and nothing inline, and nothing of other hosts"
 for asset in $(grep -Eo '(href|src)="assets/[^"]*' "$tmp/page.html" | cut -d'"' -f2); do
         curl -sS --compressed -D "$tmp/head" -o "$tmp/asset" "$url/$asset"
-        like "$(cat "$tmp/head")" '^Cache-Control: public, max-age=[0-9]+, immutable' "$asset may be kept"
-        is "$(sha256sum "$tmp/asset" | cut -c1-16)" "$(echo "$asset" | cut -d. -f2)" "  its name is its content's hash"
+        like "$(cat "$tmp/head")" '^Cache-Control: public, max-age=[0-9]+, immutable' "$asset may be cached"
+        is "$(sha256sum "$tmp/asset" | cut -c1-16)" "$(echo "$asset" | cut -d. -f2)" "  its name contains the hash of its content"
         like "$(cat "$tmp/head")" '^Content-Encoding: ' "  it is sent compressed"
         etag=$(sed -n 's/^ETag: //p' "$tmp/head" | tr -d '\r')
         answers 304 '' "  and not sent again" -H "If-None-Match: $etag" "$url/$asset"

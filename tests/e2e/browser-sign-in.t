@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Signing in and out in a browser, over https and over http on loopback, and as a user whom a proxy names.
+# Signing in and out in a browser, over https and over http on loopback, and as a user named by a proxy.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 . tests/browser/load_data.sh

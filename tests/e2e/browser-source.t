@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The source view in a browser: the lines and instructions of a program that was recorded, of a file of 20,000 lines; and the
-# page that `cairn record` writes of it.
+# The source view in a browser: the lines and instructions of a recorded program with a file of 20,000 lines; and the
+# standalone page written by `cairn record`.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 for tool in gcc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done

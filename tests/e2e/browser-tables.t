@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Long tables and traces in a browser: sorting, filter, keyboard, only rows in sight; by span, by trace, from an id.
+# Long tables and traces in a browser: sorting, filter, keyboard, rendering of visible rows only; by span, by trace, by
+# id.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 start_server --flush-interval 1
@@ -32,7 +33,7 @@ for k in range(COUNT):
 out += [piece(6, s.encode()) for s in strings]
 open(sys.argv[1], "wb").write(b"".join(out))
 END
-ok "a profile of 50,000 functions is taken" import --label service.name=many "$tmp/many.pb"
+ok "a profile of 50,000 functions is accepted" import --label service.name=many "$tmp/many.pb"
 python3 tests/browser/make_spans.py $((now - 60)) 300 >"$tmp/spans.json"
 is "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "@$tmp/spans.json" "$url/v1development/profiles")" 200 \
         "  and one with spans"

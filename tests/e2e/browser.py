@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """browser.py DIR SERVICE-PORT BUILD-ID: the sites of an attacker, for browser.t.
 
-A listener on a free port of 127.0.0.1 serves attack.html: another origin. One on SERVICE-PORT of 127.0.0.2 serves it too and
-relays whatever else is asked for to the service, byte for byte: to a browser and to the service this is a name that was
-rebound to the service's address after the page was loaded. DIR/port gets the free port.
+A listener on a free port of 127.0.0.1 serves attack.html, which is another origin. A listener on SERVICE-PORT of
+127.0.0.2 also serves it and relays all other requests to the service byte by byte: for a browser and the service this
+is a name that was rebound to the service's address after the page was loaded (DNS rebinding). The free port is written
+to DIR/port.
 """
 import http.server
 import os

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What pages of other origins, and of a name that is rebound to the service's address, can do to a service without tokens
-# through a browser on its host: nothing is stored, removed or read. The service's own page works.
+# Requests that pages of other origins, and of a name rebound to the service's address (DNS rebinding), can send through
+# a browser on the host to a service without tokens: nothing may be stored, removed or read. The service's own page must
+# work.
 . tests/e2e/lib.sh
 for tool in gcc curl jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 command -v chromium >/dev/null || {
@@ -9,7 +10,7 @@ command -v chromium >/dev/null || {
         skip_all "chromium is not installed"
 }
 
-# open_page URL: as it is once its scripts are done, into $tmp/dom.
+# open_page URL: writes the page, after its scripts have finished, to $tmp/dom.
 open_page() {
         rm -rf "$tmp/profile"
         HOME=$tmp timeout -k 1 40 chromium --headless --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run \
@@ -17,7 +18,7 @@ open_page() {
                 --user-data-dir="$tmp/profile" --host-resolver-rules="MAP evil.example 127.0.0.2" --virtual-time-budget=8000 \
                 --dump-dom "$1" >"$tmp/dom" 2>"$tmp/chromium.err" </dev/null
 }
-# saw PATTERN NAME: the page holds that.
+# saw PATTERN NAME: the page contains the pattern.
 saw() { if grep -Eq -e "$1" "$tmp/dom"; then pass "$2"; else fail "$2" "no /$1/ in: $(head -c 3000 "$tmp/dom") $(tail -5 "$tmp/chromium.err")"; fi; }
 saw_not() { if grep -Eq -e "$1" "$tmp/dom"; then fail "$2" "$(grep -E -e "$1" "$tmp/dom")"; else pass "$2"; fi; }
 objects() { "$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | [.build_id, .kind]]'; }
@@ -25,8 +26,8 @@ refused() { metric 'cairn_http_requests_total{code="4xx"}'; }
 # nothing_changed NAME
 nothing_changed() {
         is "$(objects)" "$stored" "$1: no object was added or removed"
-        is "$(metric cairn_ingest_batches_total)" 1 "  no batch was taken"
-        is "$(grep ' audit: ' "$server_log" | grep -Ec ' audit: 2..')" "$audited" "  no change is in the log"
+        is "$(metric cairn_ingest_batches_total)" 1 "  no batch was accepted"
+        is "$(grep ' audit: ' "$server_log" | grep -Ec ' audit: 2..')" "$audited" "  no change was logged"
 }
 
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# No variable with a cleanup attribute is left without a value, and the check that says so finds one.
+# Variables with a cleanup attribute are always initialized, and the check for that finds a violation.
 . tests/e2e/lib.sh
 ok "every variable has a value before it can be cleaned up" scripts/cleanup-order.py
 cat >"$tmp/bad.c" <<'C'

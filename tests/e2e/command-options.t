@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Options that a command does not use in what it was asked to do are refused, never ignored. cairn store: store-options.t.
+# Options that do not apply to what a command is asked to do are rejected, never ignored. cairn store is tested by
+# store-options.t.
 . tests/e2e/lib.sh
 
 run() { "$cairn" "$@" >"$tmp/out" 2>"$tmp/err"; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files without which debuginfo tells only half: .dwo files, packages of them, dwz supplementary files. Sent by
-# cairn-upload, verified, used by the symbolizer whenever they come, served, kept as long as they are needed.
+# Companion files of debuginfo: .dwo files, packages of them, dwz supplementary files. Uploaded by cairn-upload,
+# verified, used by the symbolizer whenever they arrive, served, and kept as long as they are needed.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 for tool in g++ dwp dwz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -18,18 +18,18 @@ cat >"$tmp/src/other.cc" <<'EOF'
 #include "inner.h"
 __attribute__((noinline)) int other(int x) { volatile int v = inner(x); return v; }
 EOF
-# build NAME BUILD-ID OPTION...: the program and its .dwo files in a folder of its own.
+# build NAME BUILD-ID OPTION...: builds the program and its .dwo files in a folder of its own.
 build() {
         build_name=$1; build_id=$2; shift 2
         mkdir -p "$tmp/$build_name"
         (cd "$tmp/$build_name" && g++ -O2 -g "$@" -c ../src/main.cc ../src/other.cc &&
                 g++ -Wl,--build-id="0x00000000000000000000000000000000000000$build_id" -o prog main.o other.o) || bail_out "g++"
 }
-# package NAME: one file in the place of its .dwo files.
+# package NAME: replaces its .dwo files by one package.
 package() { (cd "$tmp/$1" && dwp -e prog -o prog.dwp && rm -- *.dwo) || bail_out "dwp"; }
 id() { printf '%038d%s' 0 "$1"; }
 addresses() { nm "$1" | awk '$3 == "main" || $3 == "_Z5otheri" { print $1 }'; }
-# Each address with all its frames, as the service has them.
+# Each address with all its frames, as returned by the service.
 answers() { # BUILD-ID FILE
         # shellcheck disable=SC2046
         "$cairn" symbolize --server "$url" --build-id "$1" --format=llvm $(addresses "$2") 2>/dev/null
@@ -54,7 +54,7 @@ reason() { printf '%s' "$body" | jq -r .reason; }
 
 start_server
 
-# ---- .dwo files that come after the program ----
+# ---- .dwo files that arrive after the program ----
 
 for version in 4 5; do
         build v$version 0$version -gdwarf-$version -gsplit-dwarf
@@ -63,7 +63,7 @@ for version in 4 5; do
         like "$(cat "$tmp/want")" '^inner' "DWARF $version: the program has inlined calls"
         objcopy --only-keep-debug "$prog" "$tmp/prog.debug"
         put_object debuginfo "$tmp/prog.debug"
-        is "$code" 201 "  a file with skeletons comes without their other halves"
+        is "$code" 201 "  a file with skeleton units arrives without split units"
         wait_for "it to be indexed" quiet
         unlike "$(answers "$(id 0$version)" "$prog")" '^inner' "  and has no inlined calls"
         up --json "$prog"
@@ -72,8 +72,8 @@ for version in 4 5; do
         wait_for "the inlined calls" has_inner "$(id 0$version)" "$prog"
         wait_for "the index to be quiet" quiet
         answers "$(id 0$version)" "$prog" >"$tmp/got"
-        ok "  with them the service answers as the program's own folder does" cmp "$tmp/got" "$tmp/want"
-        ok "  and waits for nothing" test ! -s "$data/supplement-needs"
+        ok "  with them the service gives the same result as the program's folder" cmp "$tmp/got" "$tmp/want"
+        ok "  and nothing is missing" test ! -s "$data/supplement-needs"
         up "$prog"
         is "$out" "nothing to send: 0 sent, 3 already there, 0 skipped" "  a second run sends nothing"
 done
@@ -81,16 +81,16 @@ is "$(listed dwo .index.state)" '["companion","companion","companion","companion
 dwo_id=$(listed dwo .build_id | jq -r '.[0]')
 curl -sS -o "$tmp/fetched" "$url/buildid/$dwo_id/dwo"
 same_as_one() { for f in "$tmp"/v*/*.dwo; do cmp -s "$f" "$tmp/fetched" && return; done; return 1; }
-ok "it is served by the id of its unit" same_as_one
+ok "it is served by its unit's id" same_as_one
 send "$tmp/fetched" 0102030405060708 dwo
-is "$code $(reason)" "409 build_id_mismatch" "a .dwo file is stored under no other id"
+is "$code $(reason)" "409 build_id_mismatch" "a .dwo file is not stored under another id"
 send "$tmp/fetched" "$dwo_id" debuginfo
 is "$code $(reason)" "400 wrong_kind" "  nor as debuginfo"
 head -c 300 "$tmp/fetched" >"$tmp/cut.dwo"
 send "$tmp/cut.dwo" "$dwo_id" dwo
-is "$code $(reason)" "400 not_elf" "  nor when it is cut off"
+is "$code $(reason)" "400 not_elf" "  nor when it is truncated"
 
-# ---- what is needed when the service is killed ----
+# ---- missing companions persist when the service is killed ----
 
 build killed 06 -gsplit-dwarf -DKILLED
 put_object debuginfo "$tmp/killed/prog"
@@ -125,56 +125,56 @@ mv "$tmp/many/part0.dwo" "$tmp/part0.dwo"
 began_ns=$(date +%s%N)
 up "$tmp/many/prog"
 took_ns=$(($(date +%s%N) - began_ns))
-like "$out" "$many sent" "all but one of them come"
+like "$out" "$many sent" "all but one of them arrive"
 parts_have_inner() { "$cairn" symbolize --server "$url" --build-id "$(id 0c)" --format=llvm "$(nm "$tmp/many/prog" | awk '$3 == "_Z5part1i" { print $1 }')" | grep -q '^inner'; }
 wait_for "the inlined calls" parts_have_inner
 wait_for "the index to be quiet" quiet
-# Once when none came for 5 s, so more often only where they took longer than that.
+# Once if none arrived for 5 s, so more often only if they took longer than that.
 times=$(($(metric cairn_objects_indexed_total) - indexed))
-is "$((times >= 1 && times <= 1 + took_ns / 5000000000))" 1 "  and it is read once when no more come"
+is "$((times >= 1 && times <= 1 + took_ns / 5000000000))" 1 "  and it is indexed once when no more arrive"
 indexed=$((indexed + times))
 mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
 up "$tmp/many/prog"
-ok "  with the last one that was missing nothing more is waited for" metric_equals cairn_index_incomplete 0
+ok "  with the last missing one it waits for no more" metric_equals cairn_index_incomplete 0
 wait_for "the index to be quiet" quiet
-is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 1)) 0" "  and it is read with it"
+is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 1)) 0" "  and it is indexed with it"
 
 # ---- packages ----
 
 build packed 07 -gdwarf-4 -gsplit-dwarf -DPACKED
 package packed
 send "$tmp/packed/prog.dwp" "$(id 07)" dwp
-is "$code" 201 "a package may come before its program"
-is "$(listed dwp .quality)" '["none"]' "  but nobody knows yet whether it belongs to it"
+is "$code" 201 "a package may arrive before its program"
+is "$(listed dwp .quality)" '["none"]' "  but it is not known yet whether it belongs to it"
 build alien 0f -gdwarf-4 -gsplit-dwarf -DALIEN
 package alien
 send "$tmp/alien/prog.dwp" "$(id 07)" dwp
 is "$code $(reason)" "409 not_better" "  another one does not replace it then"
 up "$tmp/packed/prog"
-is "$code" 0 "the program comes"
-is "$(listed dwp .quality)" '["dwarf"]' "  and the package is found to be its own"
+is "$code" 0 "the program arrives"
+is "$(listed dwp .quality)" '["dwarf"]' "  and the package is found to belong to it"
 wait_for "the inlined calls" has_inner "$(id 07)" "$tmp/packed/prog"
 local_answers "$tmp/packed/prog" >"$tmp/want"
 answers "$(id 07)" "$tmp/packed/prog" >"$tmp/got"
-ok "  with it the service answers as the program's own folder does" cmp "$tmp/got" "$tmp/want"
+ok "  with it the service gives the same result as the program's folder" cmp "$tmp/got" "$tmp/want"
 send "$tmp/alien/prog.dwp" "$(id 07)" dwp
 is "$code $(reason)" "409 build_id_mismatch" "a package of another build is refused"
-like "$(printf '%s' "$body" | jq -r .error)" 'another build' "  and told why"
+like "$(printf '%s' "$body" | jq -r .error)" 'another build' "  with the reason"
 send "$tmp/alien/prog.dwp" "$(id 08)" dwp
-is "$code" 201 "where a wrong package came first"
+is "$code" 201 "if a wrong package arrived first"
 build late 08 -gdwarf-4 -gsplit-dwarf -DLATE
 package late
 up "$tmp/late/prog"
-up "$tmp/late/prog" # the package may have come before the program again
+up "$tmp/late/prog" # the package may have arrived before the program again
 wait_for "the inlined calls" has_inner "$(id 08)" "$tmp/late/prog"
 pass "  the right one replaces it"
 cp "$tmp/alien/prog.dwp" "$tmp/v5/prog.dwp"
 up --json "$tmp/v5/prog"
-is "$(printf '%s' "$out" | jq -c '[.files[].kind] | sort')" '["debuginfo","dwo","dwo"]' "cairn-upload leaves a package of another build alone"
+is "$(printf '%s' "$out" | jq -c '[.files[].kind] | sort')" '["debuginfo","dwo","dwo"]' "cairn-upload skips a package of another build"
 "$cairn" debuginfo get "$(id 07)" --kind dwp --server "$url" --output "$tmp/got.dwp" 2>/dev/null
 ok "cairn debuginfo get --kind dwp" cmp "$tmp/got.dwp" "$tmp/packed/prog.dwp"
 send "$tmp/v5/prog" "$(id 05)" dwp
-is "$code $(reason)" "400 wrong_kind" "a program is no package"
+is "$code $(reason)" "400 wrong_kind" "a program is not a package"
 
 # ---- dwz ----
 
@@ -195,11 +195,12 @@ for kind in debuginfo supplementary; do
         ok "it is served as $kind" cmp "$tmp/fetched" "$tmp/dwz/common.debug"
 done
 put_object debuginfo "$tmp/dwz/common.debug"
-is "$code $body" '200 {"state":"same"}' "who sends it as debuginfo learns that it is there"
+is "$code $body" '200 {"state":"same"}' "uploading it as debuginfo reports that it is stored"
 
-# The supplementary file may also come into a scanned tree, in a later walk, after the file that needs it was uploaded.
+# The supplementary file may also be added to a scanned tree, and found by a later walk, after the file that needs it
+# was uploaded.
 mkdir "$tmp/tree" "$tmp/dwz2"
-build three 1a -Dinner=inner_two # common parts of their own
+build three 1a -Dinner=inner_two # a dwz file of its own
 build four 1b -Dinner=inner_two
 for b in three four; do objcopy --only-keep-debug "$tmp/$b/prog" "$tmp/dwz2/$b.debug"; done
 (cd "$tmp/dwz2" && dwz -m common.debug three.debug four.debug 2>/dev/null)
@@ -207,7 +208,7 @@ stop_server
 start_server --scan "$tmp/tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
 put_object debuginfo "$tmp/dwz2/three.debug"
-is "$code" 201 "debuginfo comes without its supplementary file"
+is "$code" 201 "debuginfo arrives without its supplementary file"
 wait_for "it to be indexed" quiet
 unlike "$(answers "$(id 1a)" "$tmp/three/prog")" '^inner' "  and has no inlined calls"
 walk() { rounds=$(metric cairn_scan_rounds_total); kill -USR1 "$server_pid"; wait_metric cairn_scan_rounds_total $((rounds + 1)); }
@@ -216,8 +217,8 @@ walk
 wait_for "the inlined calls" has_inner "$(id 1a)" "$tmp/three/prog"
 pass "  until a walk finds the file in a tree"
 wait_for "the index to be quiet" quiet
-ok "  and waits for nothing" test ! -s "$data/supplement-needs"
-# The same of an object that is but in the tree itself; and what is found while the service is down.
+ok "  and nothing is missing" test ! -s "$data/supplement-needs"
+# The same for an object that is only in the tree, and for files found while the service is down.
 build five 1c -Dinner=inner_three
 build six 1d -Dinner=inner_three
 mkdir "$tmp/dwz3"
@@ -246,13 +247,13 @@ companions='"kind=dwo,size=1", "kind=dwp,size=1", "kind=supplementary,size=1"'
 wait_for "the index to be quiet" quiet
 before=$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')
 gc false "$companions"
-is "$(printf '%s' "$body" | jq -c '[(.removed | length), .companions > 0]')" '[0,true]' "companions live as long as what needs them"
+is "$(printf '%s' "$body" | jq -c '[(.removed | length), .companions > 0]')" '[0,true]' "companions are kept as long as they are needed"
 ok "cairn debuginfo rm removes the program" "$cairn" debuginfo rm "$(id 0a)" --server "$url"
 gc true "$companions"
-is "$(printf '%s' "$body" | jq -c '[.removed[].kind]')" '["supplementary"]' "  when it goes they may go"
+is "$(printf '%s' "$body" | jq -c '[.removed[].kind]')" '["supplementary"]' "  then its companions may be removed"
 for b in 05 07; do "$cairn" debuginfo rm "$(id $b)" --server "$url" >/dev/null; done
 gc false "$companions"
-is "$(printf '%s' "$body" | jq -c '[.removed[].kind] | sort')" '["dwo","dwo","dwp","supplementary"]' "  and do"
+is "$(printf '%s' "$body" | jq -c '[.removed[].kind] | sort')" '["dwo","dwo","dwp","supplementary"]' "  and are"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" $((before - 7)) "  and nothing else"
 ok "no companion is a failure of the index" metric_equals cairn_objects_failed_total 0
 done_testing

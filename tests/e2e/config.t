@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One option from three places: the command line, the environment, and a section of the configuration file.
+# An option set in three places: the command line, the environment, and a section of the configuration file.
 . tests/e2e/lib.sh
 
 cat >"$tmp/cairn.yaml" <<END
@@ -20,7 +20,7 @@ upload:
 END
 export CAIRN_CONFIG="$tmp/cairn.yaml"
 
-# ---- what is set, and where ----
+# ---- values and their sources ----
 
 out=$("$cairn" config show serve)
 like "$out" "data: \"$data\"  # $tmp/cairn.yaml:2" "show names the line of the file"
@@ -45,7 +45,7 @@ printf 'relabel_configs:\n- {action: drop, source_labels: [env], regex: dev}\n' 
 out=$("$cairn" config check --config "$tmp/all.yaml" 2>&1)
 is $? 0 "  and so it is with everything that it leaves out" "$out"
 
-# ---- mistakes ----
+# ---- errors ----
 
 sed 's/max-age/max-aeg/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
 out=$("$cairn" config check --config "$tmp/wrong.yaml" serve 2>&1)
@@ -59,9 +59,9 @@ out=$("$cairn" serve --config "$tmp/absent.yaml" 2>&1)
 is $? 1 "a file that is named must exist"
 like "$out" 'absent.yaml' "  and is named in the message"
 
-# ---- options that do not fit together: what the service would refuse at its start, the check refuses ----
+# ---- conflicting options: the check refuses whatever the service would refuse at its start ----
 
-# refused PATTERN NAME LINE...: a section of these lines is refused by the check, by the service and by doctor alike.
+# refused PATTERN NAME LINE...: a section with these lines is refused by the check, the service and doctor.
 refused() {
         refused_pattern=$1; refused_name=$2; shift 2
         printf 'serve:\n' >"$tmp/unfit.yaml"
@@ -86,9 +86,9 @@ refused 'cannot name a user|is not a header' "  and a header that is none" 'prox
         "token-file: $tmp/tokens"
 refused 'has no valid port' "  and a port that is none" 'listen: 127.0.0.1:70000'
 printf 'serve:\n  listen: 0.0.0.0:0\n  listen-otlp-grpc: "[::]:0"\n  token-file: %s\n' "$tmp/tokens" >"$tmp/fit.yaml"
-ok "with tokens the same addresses are fine" "$cairn" config check --config "$tmp/fit.yaml" serve
+ok "with tokens the same addresses are permitted" "$cairn" config check --config "$tmp/fit.yaml" serve
 
-# ---- a service that is set up by the file alone ----
+# ---- a service configured only by the file ----
 
 "$cairn" serve 2>"$server_log" &
 server_pid=$!
@@ -98,7 +98,7 @@ like "$(curl -s "$url/healthz")" ok "the service runs with the options of the fi
 ok "  on the directory of the file" test -d "$data/profiles"
 stop_server
 
-# ---- the file of the machine, where this user may not read it ----
+# ---- the machine's configuration file, unreadable for this user ----
 
 cat >"$tmp/forbid.c" <<'CODE'
 #define _GNU_SOURCE
@@ -135,30 +135,30 @@ CODE
 gcc -shared -fPIC -o "$tmp/forbid.so" "$tmp/forbid.c" -ldl || bail_out "the preload library does not build"
 unset CAIRN_CONFIG
 : >"$tmp/forbidden"
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
-# as_another COMMAND...: as a user who may not read the machine's file.
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
+# as_another COMMAND...: as a user who cannot read the machine's file.
 as_another() { env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$@"; }
 out=$(as_another "$CAIRN_BUILD/cairn-upload" --dry-run "$tmp/absent.elf" 2>&1)
-like "$out" 'absent.elf' "cairn-upload goes on without a file that it may not read"
+like "$out" 'absent.elf' "cairn-upload continues without a file that it cannot read"
 unlike "$out" 'cairn.yaml' "  and says nothing"
 out=$(as_another "$cairn" config check serve 2>&1)
 is $? 0 "the check goes on too"
 like "$out" 'is valid without /etc/cairn/cairn.yaml, which this user may not read$' "  and says so"
 out=$(as_another env CAIRN_CONFIG=/etc/cairn/cairn.yaml "$cairn" config check serve 2>&1)
 is $? 1 "a file that is named is not left out"
-like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" "  and the reason is said"
+like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" "  and reports the reason"
 out=$(as_another "$cairn" doctor configuration certificates)
 is $? 0 "doctor finds nothing to fix"
-like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' "  and says what it could not look at"
+like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' "  and reports what it could not check"
 unlike "$out" 'speaks http' "    of the certificate neither"
 out=$(as_another "$cairn" doctor certificates)
-like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" "    also when only that is asked for"
+like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" "    also if only that is checked"
 
 rm -f "$tmp/port"
 env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &
 server_pid=$!
 wait_for "the service to start" test -s "$tmp/port"
-like "$(cat "$server_log")" 'warn serve: /etc/cairn/cairn.yaml: this user may not read it, ignoring' "the service warns and goes on"
+like "$(cat "$server_log")" 'warn serve: /etc/cairn/cairn.yaml: this user may not read it, ignoring' "the service warns and continues"
 stop_server
 rm -f "$tmp/port" "$tmp/forbidden"
 env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &

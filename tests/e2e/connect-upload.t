@@ -26,7 +26,7 @@ is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $(connect_code)" "404 not_found" "nothing was uploaded yet"
 send "$tmp/program" "$id"
-is "$code $body" '200 {}' "the file is taken"
+is "$code $body" '200 {}' "the file is accepted"
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $body" '200 {}' "and finished"
 wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
@@ -35,10 +35,10 @@ is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .qu
 json ShouldInitiateUpload "{\"file\":{\"gnu_build_id\":\"$id\"}}"
 is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [false,"same_or_better"]' "it is not wanted again"
 send "$tmp/program" "$id"
-is "$code $body" '200 {}' "sent again it is there"
+is "$code $body" '200 {}' "sent again it is already stored"
 strip -g -o "$tmp/worse" "$tmp/program"
 send "$tmp/worse" "$id"
-is "$code $body" '200 {}' "a worse one is answered the same"
+is "$code $body" '200 {}' "a worse one gets the same response"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].quality]')" '["dwarf"]' "  and replaces nothing"
 
 # ---- protobuf: {1: {1: gnu_build_id, 3: otel_file_id, 4: "second", 5: 2}} ----
@@ -50,7 +50,7 @@ hex() { od -An -v -tx1 "$tmp/body" | tr -d ' \n'; }
 proto ShouldInitiateUpload
 is "$code $(hex)" '200 08011207756e6b6e6f776e' "protobuf in, protobuf out: true, unknown"
 send "$tmp/second.debug" "$second"
-is "$code $body" '200 {}' "a file without text is taken"
+is "$code $body" '200 {}' "a file without .text is accepted"
 printf '\012\050%s' "$second" >"$tmp/message"
 proto UploadFinished
 is "$code $(hex)" '200 ' "and finished, with an empty message"
@@ -62,17 +62,17 @@ printf '\012\052\012\050%s' "$second" >"$tmp/message"
 proto ShouldInitiateUpload
 is "$code $(hex)" "200 120e$(printf same_or_better | od -An -tx1 | tr -d ' \n')" "it is not wanted again"
 
-# ---- what is refused ----
+# ---- rejected uploads ----
 
 send "$tmp/second" "$id"
 is "$code $(connect_code)" "409 failed_precondition" "a file with another build-id"
 head -c 1000 "$tmp/program" >"$tmp/cut"
 send "$tmp/cut" "$id"
-is "$code $(connect_code)" "400 invalid_argument" "a file that is cut off"
+is "$code $(connect_code)" "400 invalid_argument" "a truncated file"
 send "$tmp/program" "nothex"
-is "$code $(connect_code)" "400 invalid_argument" "an id that is none"
+is "$code $(connect_code)" "400 invalid_argument" "a malformed id"
 json ShouldInitiateUpload '{"file":{"gnuBuildId":"xyz"}}'
-is "$code $(connect_code)" "400 invalid_argument" "  also in the question"
+is "$code $(connect_code)" "400 invalid_argument" "  also in the query"
 json ShouldInitiateUpload '{"file":'
 is "$code $(connect_code)" "400 invalid_argument" "malformed JSON"
 printf '\012\177' >"$tmp/message"
@@ -84,7 +84,7 @@ service ShouldInitiateUpload -H 'Content-Type: text/plain' -d x
 is "$code $(connect_code)" "415 unimplemented" "another content type"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "nothing of that was stored"
 
-# ---- a body that is cut off, and tokens ----
+# ---- a truncated body, and tokens ----
 
 python3 - "$port" "$id" <<'EOF'
 import socket, sys
@@ -108,5 +108,5 @@ is "$code $(connect_code)" "403 permission_denied" "with a token that may only r
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\"}}" -H 'Authorization: Bearer upload-secret'
 is "$code" 200 "with one for uploads"
 service "Upload/$id" --data-binary "@$tmp/program" -H 'Expect:'
-is "$code $(connect_code)" "401 unauthenticated" "and a file is not taken without one"
+is "$code $(connect_code)" "401 unauthenticated" "and a file is not accepted without one"
 done_testing

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends numbered batches until every one is acknowledged, whatever happens to the service meanwhile.
+"""Sends numbered batches until every one is acknowledged, across crashes of the service.
 
     crash-client.py PORT COUNT PROGRESS-FILE
 
-Batch i is one sample of value 1 with the frame "batch-i". A batch whose answer never came is sent again with the same
-batch id, as the agent does. The number of acknowledged batches is kept in PROGRESS-FILE.
+Batch i is one sample of value 1 with the frame "batch-i". A batch without a response is sent again with the same batch
+id, like by the agent. The number of acknowledged batches is kept in PROGRESS-FILE.
 """
 import http.client
 import os
@@ -48,7 +48,7 @@ def work():
             try:
                 status = send(body, i + 1)
             except (OSError, http.client.HTTPException):
-                time.sleep(0.01)  # the service is being started again
+                time.sleep(0.01)  # the service is being restarted
                 continue
             if status == 200:
                 break

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy that cuts the first connections that bring many bytes.
+"""A TCP proxy that breaks the first connections that send many bytes.
 
-cutting-proxy.py PORT-FILE SERVER-PORT-FILE CUTS BYTES LOG: listens on a free port and writes it to PORT-FILE; connects to
-the port that SERVER-PORT-FILE names at that moment. The first CUTS connections that bring BYTES end there. LOG gets a line
-"cut BYTES" or "whole BYTES" for each connection, with the bytes that were passed on.
+cutting-proxy.py PORT-FILE SERVER-PORT-FILE CUTS BYTES LOG: listens on a free port and writes it to PORT-FILE; connects
+to the port that SERVER-PORT-FILE contains at that time. The first CUTS connections are closed after BYTES. LOG gets a
+line "cut BYTES" or "whole BYTES" for each connection, with the number of forwarded bytes.
 """
 import os
 import socket

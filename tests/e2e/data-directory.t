@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A command whose --data is mistyped fails, names the directory, and creates nothing there.
+# A command with a mistyped --data fails, reports the directory, and creates nothing in it.
 . tests/e2e/lib.sh
 
 id=00112233445566778899

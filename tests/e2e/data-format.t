@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A data directory of a newer version is refused by every command before anything in it changes, with what to do next; the
-# file that says its format is made where it is missing, and is part of a snapshot.
+# A data directory of a newer version is refused by every command before anything in it changes, with a remedy; the format
+# file is created if missing, and is part of a snapshot.
 . tests/e2e/lib.sh
 for tool in curl xz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 id=00000000000000000000000000000000000042ab
 version=$("$cairn" --version | awk '{ print $2 }')
-# Names, sizes, times and content of all that is in the directory.
+# Names, sizes, times and content of all files in the directory.
 picture() { (cd "$data" && find . -printf '%p %y %m %s %T@ %C@\n' | sort && find . -type f -exec sha256sum {} + | sort); }
 unpack() {
         rm -rf "$data"
@@ -34,7 +34,7 @@ check_refused() {
                 picture >"$tmp/after"
                 ok "  and changes nothing" cmp "$tmp/before" "$tmp/after"
         done <"$tmp/commands"
-        ok "  no snapshot was begun" test ! -e "$tmp/snapshot" -a ! -e "$tmp/snapshot.incomplete"
+        ok "  no snapshot was started" test ! -e "$tmp/snapshot" -a ! -e "$tmp/snapshot.incomplete"
 }
 check_refused 'format 2 cairn 99.1.0' "'$data/format' has format 2, of cairn 99\.1\.0; cairn $version reads up to 1: run that version"
 printf '%s\n' "serve --listen 127.0.0.1:0" "store status" >"$tmp/commands"
@@ -45,10 +45,10 @@ done
 # ---- missing ----
 unpack
 ok "a directory from before the file is read" "$cairn" store status --data "$data"
-ok "  which does not make one" test ! -e "$data/format"
+ok "  which does not create it" test ! -e "$data/format"
 start_server
 stop_server
-is "$(cat "$data/format")" "format 1 cairn $version" "the service makes it"
+is "$(cat "$data/format")" "format 1 cairn $version" "the service creates it"
 touch -d @1000000000 "$data/format"
 start_server
 stop_server

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Cairn's commands and gdb share libdebuginfod's cache: a file that one of them fetched is found by the other without
-# network. The variables of debuginfod_find_debuginfo(3) have their documented meaning.
+# Cairn's commands and gdb share libdebuginfod's cache: each finds files fetched by the other without network access.
+# The variables of debuginfod_find_debuginfo(3) have their documented meaning.
 . tests/e2e/lib.sh
 for tool in gdb gcc objcopy strip debuginfod-find python3 jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -25,7 +25,8 @@ strip -o "$tmp/tree" "$tmp/tree.whole"
 id=$(build_id_of "$tmp/tree")
 address=$(nm "$tmp/tree.whole" | awk '$3 == "outer_part" { print $1 }')
 
-# with CACHE COMMAND...: with the service as debuginfod server and a cache of this name. Sets $out; stderr is in $tmp/err.
+# with CACHE COMMAND...: runs it with the service as debuginfod server and the cache of this name. Sets $out; stderr is in
+# $tmp/err.
 with() {
         with_cache=$tmp/$1; shift
         out=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$with_cache "$@" 2>"$tmp/err" </dev/null)
@@ -48,9 +49,9 @@ is "$(ls -A "$HOME")" "" "and no cache is created"
 with unused "$cairn" symbolize --no-debuginfod -e "$tmp/tree" "0x$address"
 unlike "$(flat)" 'tree\.c' "nor with --no-debuginfod"
 asked() { curl -sS "$url/metrics" | awk '/^cairn_debuginfod_requests_total/ { n += $2 } END { print n + 0 }'; }
-is "$(asked)" 0 "the service was not asked"
+is "$(asked)" 0 "the service got no request"
 
-# ---- a file that gdb fetched ----
+# ---- a file fetched by gdb ----
 
 gdb_line gdb
 like "$out" 'Line [34] of ".*tree\.c"' "gdb fetches the debuginfo"
@@ -75,7 +76,7 @@ else
         pass "cairn record # SKIP $(head -1 "$tmp/err")"
 fi
 
-# ---- the reverse ----
+# ---- a file fetched by cairn ----
 
 gdb_line cairn
 like "$out" 'Line [34] of ".*tree\.c"' "without network gdb uses the file that cairn fetched"
@@ -176,7 +177,7 @@ DEBUGINFOD_MAXTIME=1
 export DEBUGINFOD_MAXTIME
 begin=$(date +%s)
 symbolize maxtime
-ok "DEBUGINFOD_MAXTIME limits the time of a download that goes on" test $(($(date +%s) - begin)) -lt 60
+ok "DEBUGINFOD_MAXTIME limits the time of a running download" test $(($(date +%s) - begin)) -lt 60
 unset DEBUGINFOD_MAXTIME
 
 start_other flaky flaky 100
@@ -185,7 +186,7 @@ for retries in 0 3; do
         DEBUGINFOD_RETRY_LIMIT=$retries
         export DEBUGINFOD_RETRY_LIMIT
         symbolize "retry-$retries"
-        is "$(grep -c . "$tmp/flaky/requests")" $((1 + retries)) "DEBUGINFOD_RETRY_LIMIT=$retries: connections that break are tried again as often"
+        is "$(grep -c . "$tmp/flaky/requests")" $((1 + retries)) "DEBUGINFOD_RETRY_LIMIT=$retries: broken connections are retried that often"
 done
 unset DEBUGINFOD_RETRY_LIMIT
 
@@ -228,7 +229,7 @@ else
         pass "https # SKIP needs openssl and the right to mount"
 fi
 
-# ---- information that libdebuginfod does not return, and the service's own client needs ----
+# ---- information that libdebuginfod does not return, but the service's own client needs ----
 
 start_other busy busy
 with busy-cache debuginfod-find debuginfo "$id"

@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What people run beside gdb takes its debuginfo from the service: valgrind, perf, eu-stack, eu-addr2line,
-# and elfutils' debuginfod as a server behind which ours stands.
+# Other debuginfod clients get their debuginfo from the service: valgrind, perf, eu-stack, eu-addr2line, and elfutils'
+# debuginfod as a server with Cairn as its upstream.
 . tests/e2e/lib.sh
 for tool in gcc debuginfod-find jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-# has NAME TOOL: whether the tool is there; says that its part is left out, which is a failure where oracles are needed.
+# has NAME TOOL: whether the tool is installed; otherwise reports its part as skipped, or as a failure if
+# CAIRN_NEED_ORACLES is set.
 has() {
         command -v "$2" >/dev/null && return 0
         if [ -n "${CAIRN_NEED_ORACLES:-}" ]; then fail "$1" "$2 is not installed"; else pass "$1 # SKIP $2 is not installed"; fi
         return 1
 }
 upload() { "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >"$tmp/upload.log" 2>&1; }
-# with_service COMMAND...: as a client of the service whose cache is empty.
+# with_service COMMAND...: as a client of the service with an empty cache.
 cache_id=0
 with_service() {
         cache_id=$((cache_id + 1))
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
 }
 END
 gcc -g -O0 -no-pie -Wl,--build-id -o "$tmp/work.whole" "$tmp/src/work.c"
-# Not /usr/bin/strip's default place for a debug file: nothing of it is on this machine.
+# Not the default location of debug files of /usr/bin/strip: none of them are on this machine.
 strip -o "$tmp/bin/work" "$tmp/work.whole"
 id=$(build_id_of "$tmp/work.whole")
 address() { nm "$tmp/work.whole" | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
@@ -65,7 +66,7 @@ line_of() { grep -n "$1" "$tmp/src.c" | cut -d: -f1; }
 
 start_server
 ok "debuginfo, executable and sources are uploaded" upload --executables --sources "$tmp/src" "$tmp/work.whole"
-mv "$tmp/src/work.c" "$tmp/src.c" # gone from where it was compiled
+mv "$tmp/src/work.c" "$tmp/src.c" # removed from where it was compiled
 
 # ---- debuginfod-find ----
 
@@ -81,15 +82,15 @@ is $? 0 "its section .debug_line is found"
 # ---- curl ----
 
 etag=$(curl -sS --head "$url/buildid/$id/debuginfo" | tr -d '\r' | sed -n 's/^ETag: //p')
-like "$etag" '^"[0-9a-f]{64}"$' "HEAD tells an ETag"
+like "$etag" '^"[0-9a-f]{64}"$' "HEAD has an ETag"
 answers 304 '^$' "who has that gets 304" -H "If-None-Match: $etag" "$url/buildid/$id/debuginfo"
 answers 200 '' "who has something else gets it" -o /dev/null -H 'If-None-Match: "other"' "$url/buildid/$id/debuginfo"
 request -H "If-Range: $etag" -r 0-99 "$url/buildid/$id/debuginfo"
-is "$code $(stat -c %s "$tmp/body")" "206 100" "the part of a file that is still the same"
+is "$code $(stat -c %s "$tmp/body")" "206 100" "a range of an unchanged file"
 request -H 'If-Range: "other"' -r 0-99 "$url/buildid/$id/debuginfo"
-is "$code" 200 "and the whole of one that is not"
+is "$code" 200 "and the whole of a changed one"
 headers=$(curl -sS -D - -o /dev/null "$url/buildid/$id/section/.debug_line" | tr -d '\r')
-like "$headers" '^X-DEBUGINFOD-SIZE: [1-9]' "a section tells its size"
+like "$headers" '^X-DEBUGINFOD-SIZE: [1-9]' "a section has a size header"
 is "$(printf '%s\n' "$headers" | sed -n 's/^X-DEBUGINFOD-SIZE: //p')" "$(printf '%s\n' "$headers" | sed -n 's/^Content-Length: //p')" "  which is that of the body"
 
 # ---- eu-addr2line, eu-stack ----
@@ -107,7 +108,7 @@ if has "eu-stack names the lines of a stripped program that runs" eu-stack; then
         shown=$(with_service eu-stack -s -p "$patient" 2>&1)
         like "$shown" ' patient_part' "eu-stack names the functions of a stripped program that runs"
         like "$shown" "work\.c:$(line_of 'sink += (unsigned)pause')" "  with the line it waits in"
-        like "$shown" "work\.c:$(line_of 'return patient_part')" "  and the one that called"
+        like "$shown" "work\.c:$(line_of 'return patient_part')" "  and its caller"
         kill "$patient"
 fi
 
@@ -116,15 +117,15 @@ fi
 if has "valgrind's errors have file and line of a stripped program" valgrind; then
         shown=$(with_service valgrind --error-exitcode=9 "$tmp/bin/work" careless 2>&1)
         is $? 9 "valgrind finds the error"
-        like "$shown" 'Invalid read of size 4' "  which is a read behind the end"
+        like "$shown" 'Invalid read of size 4' "  which is a read past the end"
         like "$shown" "at 0x[0-9A-F]+: careless_part \(work\.c:$(line_of 'return numbers\[4\]')\)" "  at file and line of a stripped program"
-        like "$shown" "by 0x[0-9A-F]+: main \(work\.c:$(line_of 'calloc(4')\)" "  and of where the memory is from"
+        like "$shown" "by 0x[0-9A-F]+: main \(work\.c:$(line_of 'calloc(4')\)" "  and of the allocation"
         unlike "$(HOME=$tmp valgrind "$tmp/bin/work" careless 2>&1)" 'work\.c' "without the service it has none"
 fi
 
 # ---- perf ----
 
-# Where perf was built without debuginfod, as Debian's is, its cache of build-ids is filled by debuginfod-find.
+# If perf was built without debuginfod, like Debian's, debuginfod-find fills its build-id cache.
 if has "perf report names functions of a stripped program" perf; then
         cp "$tmp/bin/work" "$tmp/bin/busy"
         if HOME=$tmp perf record -q -e cpu-clock:u --buildid-all -o "$tmp/perf.data" "$tmp/bin/busy" busy >"$tmp/perf.log" 2>&1; then
@@ -145,7 +146,7 @@ if has "perf report names functions of a stripped program" perf; then
         fi
 fi
 
-# ---- elfutils' debuginfod, with ours behind it ----
+# ---- elfutils' debuginfod, with Cairn as its upstream ----
 
 if has "elfutils' debuginfod hands on what ours has" debuginfod; then
         mkdir "$tmp/nothing"
@@ -161,9 +162,9 @@ if has "elfutils' debuginfod hands on what ours has" debuginfod; then
                 is "$(cat "$tmp/theirs.code") $code" "200 200" "elfutils' debuginfod has from us: ${part%%/*}"
                 ok "  the same bytes" cmp "$tmp/theirs" "$tmp/body"
         done
-        is "$(curl -sS -o /dev/null -w '%{http_code}' "$down/buildid/00112233/debuginfo")" 404 "and neither has the rest"
+        is "$(curl -sS -o /dev/null -w '%{http_code}' "$down/buildid/00112233/debuginfo")" 404 "and unknown parts are not found on either"
 fi
 
 ok "the service is healthy" healthy
-is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "nothing of this was a failure of ours"
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "the service had no internal error"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Nothing that a client puts into a path leads out of its object: each attempt of tests/corpus/debuginfod_paths has its
-# status, alone and with an upstream that has all that is asked for.
+# No path sent by a client leads out of its object: each attempt of tests/corpus/debuginfod_paths gets the expected
+# status, without upstreams and with one that has every requested file.
 . tests/e2e/lib.sh
 for tool in gcc python3; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -24,10 +24,10 @@ ok "another one" "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/other"
 
 long=$(printf '%05000d' 0 | tr 0 a)
 huge=$(printf '%040000d' 0 | tr 0 a)
-# attempt BODY PATH: sends PATH as it is; sets $code.
+# attempt BODY PATH: sends PATH unchanged; sets $code.
 attempt() { code=$(curl -sS --path-as-is -g --max-time 60 -o "$1" -w '%{http_code}' "$url/buildid/$2" 2>/dev/null); }
 
-# try_all FIELD NAME: the corpus, with the status of that field.
+# try_all FIELD NAME: the whole corpus, with the status of that field.
 try_all() {
         count=0
         while read -r want path; do
@@ -50,7 +50,7 @@ try_all() {
         ok "all of $count attempts were made" test "$count" -gt 80
 }
 try_all 1 here
-is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was a failure of ours"
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was an internal error"
 far=$url
 background_pids="${background_pids:-} $server_pid"
 far_pid=$server_pid
@@ -58,7 +58,7 @@ data=$tmp/near
 start_server --upstream "$far"
 try_all 2 "through another service"
 ok "the service is healthy" healthy
-is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was a failure of ours"
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was an internal error"
 stop_server
 kill "$far_pid"
 wait "$far_pid"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# debuginfod clients against the service: elfutils' debuginfod-find, and curl for what that does not show.
+# debuginfod clients with the service: elfutils' debuginfod-find, and curl for details that it does not show.
 . tests/e2e/lib.sh
 for tool in debuginfod-find gcc objcopy curl; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -8,7 +8,7 @@ done
 
 upload() { "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >"$tmp/upload.log" 2>&1; }
 
-# find WORD...: debuginfod-find with a cache of its own; sets $found, $find_status.
+# find_it WORD...: debuginfod-find with a cache of its own; sets $found, $find_status.
 find_id=0
 find_it() {
         find_id=$((find_id + 1))
@@ -39,7 +39,7 @@ find_it executable "$id"
 is $find_status 0 "debuginfod-find executable"
 ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program"
 find_it debuginfo "$tmp/build/program"
-ok "a file names its build-id itself" cmp "$found" "$tmp/build/program.debug"
+ok "a file as argument determines the build-id" cmp "$found" "$tmp/build/program.debug"
 
 objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/build/program.debug" "$tmp/debug_info"
 objcopy -O binary --only-section=.text "$tmp/build/program" "$tmp/text"
@@ -50,40 +50,40 @@ ok "and of the executable" cmp "$found" "$tmp/text"
 find_it section "$id" .no_such_section
 unlike "$find_status" '^0$' "a section that is nowhere is not found"
 
-# What a section is read from is kept unpacked for the next, and where sections lie is kept for good.
+# Decompressed frames of a section are cached, and section offsets are stored permanently.
 from_disk() { metric 'cairn_debuginfo_frames_total{from="disk"}'; }
 unpacked=$(from_disk)
 request "$url/buildid/$id/section/.debug_info"
 ok "the same section again" cmp "$tmp/body" "$tmp/debug_info"
-is "$(from_disk)" "$unpacked" "  unpacks nothing"
+is "$(from_disk)" "$unpacked" "  decompresses nothing"
 tail -c +11 "$tmp/debug_info" | head -c 20 >"$tmp/part"
 request -r 10-29 "$url/buildid/$id/section/.debug_info"
 is "$code" 206 "a range of it"
 ok "  is its bytes" cmp "$tmp/body" "$tmp/part"
 request -H 'X-DEBUGINFOD-MAXSIZE: 10' "$url/buildid/$id/section/.debug_info"
-is "$code" 406 "and it is too large for who wants less"
+is "$code" 406 "and it exceeds a smaller X-DEBUGINFOD-MAXSIZE"
 stop_server
 start_server
 answers 404 '' "after a restart, a section that is nowhere" "$url/buildid/$id/section/.no_such_section"
-is "$(from_disk)" 0 "  is known not to be there"
+is "$(from_disk)" 0 "  is known to be absent"
 answers 200 '' "and one that is there" "$url/buildid/$id/section/.debug_info"
 ok "  is its bytes" cmp "$tmp/body" "$tmp/debug_info"
-is "$(from_disk)" 1 "  from one piece of the object"
+is "$(from_disk)" 1 "  from one frame of the object"
 
 begin=$(date +%s%N)
 find_it debuginfo 00112233445566778899aabbccddeeff00112233
 end=$(date +%s%N)
 is $find_status 1 "an unknown build-id fails"
 like "$(cat "$tmp/find.err")" 'No such file or directory' "  as not found"
-ok "  long before it gives up" test $((end - begin)) -lt 20000000000
-ok "  and the client remembers it" test -f "$tmp/cache.$find_id/00112233445566778899aabbccddeeff00112233/debuginfo"
+ok "  long before it times out" test $((end - begin)) -lt 20000000000
+ok "  and the client caches it" test -f "$tmp/cache.$find_id/00112233445566778899aabbccddeeff00112233/debuginfo"
 find_it source "$id" "$tmp/program.c"
 is $find_status 1 "a source is not found"
 
-# The client takes what it wants to have at most from its environment.
+# The client takes its size limit from its environment.
 found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.size DEBUGINFOD_MAXSIZE=100 debuginfod-find debuginfo "$id" 2>"$tmp/find.err")
 unlike "$?" '^0$' "debuginfod-find gets nothing larger than DEBUGINFOD_MAXSIZE"
-like "$(cat "$tmp/find.err")" 'File too large' "  and knows why"
+like "$(cat "$tmp/find.err")" 'File too large' "  with the reason"
 ok "  without remembering a miss" test ! -e "$tmp/cache.size/$id/debuginfo"
 
 # ---- headers ----
@@ -94,7 +94,7 @@ curl -sS --head -D "$tmp/head.headers" -o "$tmp/head" "$url/buildid/$id/debuginf
 headers=$(tr -d '\r' <"$tmp/get.headers")
 like "$headers" "^X-DEBUGINFOD-SIZE: $size\$" "X-DEBUGINFOD-SIZE is the file's size"
 like "$headers" '^X-DEBUGINFOD-FILE: program.debug$' "X-DEBUGINFOD-FILE is its name"
-like "$headers" "^Content-Length: $size\$" "Content-Length is there"
+like "$headers" "^Content-Length: $size\$" "there is a Content-Length"
 without_date() { tr -d '\r' <"$1" | grep -Eiv '^(Date|Connection|X-Request-Id):' | sort; }
 is "$(without_date "$tmp/head.headers")" "$(without_date "$tmp/get.headers")" "HEAD has the headers of GET"
 answers 200 '' "the debuginfo" "$url/buildid/$id/debuginfo"
@@ -112,17 +112,17 @@ part $((size - 500)) 500
 is "$code" 206 "the last bytes"
 ok "  are the last" cmp "$tmp/body" "$tmp/part"
 request -r "$size-" "$url/buildid/$id/debuginfo"
-is "$code" 416 "a range behind the end is refused"
+is "$code" 416 "a range past the end is refused"
 request -C 1500 "$url/buildid/$id/debuginfo"
 part 1500 "$size"
-ok "a download goes on where it was cut off" cmp "$tmp/body" "$tmp/part"
+ok "an interrupted download is resumed" cmp "$tmp/body" "$tmp/part"
 
 request -H "X-DEBUGINFOD-MAXSIZE: $((size - 1))" "$url/buildid/$id/debuginfo"
 is "$code" 406 "one byte more than X-DEBUGINFOD-MAXSIZE is 406"
 request -H "X-DEBUGINFOD-MAXSIZE: $size" "$url/buildid/$id/debuginfo"
-is "$code" 200 "exactly as much is fine"
+is "$code" 200 "exactly that size is accepted"
 request -X POST "$url/buildid/$id/debuginfo"
 is "$code" 405 "another method is refused"
-is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "nothing of this was a failure of ours"
+is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "the service had no internal error"
 
 done_testing

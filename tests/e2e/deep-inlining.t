@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A small debug file with 250 nested inlined calls over 400,000 bytes of code, and a profile with 350,000 addresses in it:
-# flushes and re-symbolizations have bounded memory, other objects get their symbols, and queries end.
-# Time limit: 600 s.
+# flushes and re-symbolizations use bounded memory, other objects get their symbols, and queries finish. Time limit: 600
+# s.
 . tests/e2e/lib.sh
 cairn=$CAIRN_BUILD/cairn # memory is measured, so without sanitizers
 
@@ -49,7 +49,7 @@ query() {
 }
 folded() { query folded "$1" >/dev/null; cat "$tmp/answer"; }
 bounded() { ok "$1 has bounded memory" test "$(peak_memory_kb)" -lt 1500000; }
-# Each is answered, or refused for its size.
+# Each is answered, or refused because of its size.
 queries() {
         for form in top folded; do
                 status=$(query $form "$1")
@@ -72,7 +72,7 @@ stop_server
 start_server --flush-interval 3600
 becomes 0 "everything was flushed" metric cairn_queue_batches
 like "$(folded plain-11)" 'plain_part' "another object of the flush has its symbols"
-like "$(folded deep-01)" 'f249;f248.*;f0' "and the deep one where there was room"
+like "$(folded deep-01)" 'f249;f248.*;f0' "and the deep one as far as memory permitted"
 queries deep-01
 bounded "a query of the table"
 stop_server
@@ -91,7 +91,7 @@ resolved() { folded plain-12 | grep -q plain_part; }
 wait_for "the other object to get its symbols" resolved
 wait_for "the queue of re-symbolization to be empty" metric_equals cairn_heal_queue 0
 is "$(metric cairn_heal_failures_total)" 0 "no round failed"
-like "$(folded deep-02)" 'f249;f248.*;f0' "and the deep one where there was room"
+like "$(folded deep-02)" 'f249;f248.*;f0' "and the deep one as far as memory permitted"
 queries deep-02
 bounded "a re-symbolization"
 stop_server

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the checks of deploy/: results as tests, and the metrics that docs/metrics.md lists."""
+"""Shared by the checks of deploy/: reporting results as tests, and the metrics listed in docs/metrics.md."""
 import re
 
 failed = False
@@ -24,7 +24,7 @@ def read(path):
 
 
 def read_metric_labels():
-    """Name to labels, and values of labels where they are listed. docs.t holds the list against the code."""
+    """Metric name to labels, and label values if they are listed. docs.t compares the list with the code."""
     labels_of = {}
     for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", read("docs/metrics.md"), re.M):
         for name in re.findall(r"`(\w+)`", names):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Instructions with their cost: against objdump, of the executable in the store or of an upstream; inlined call sites and
-# texts of lines, which upstreams may have too; and what is said where a file is missing.
+# Instructions with their cost, compared with objdump, of executables in the store or from an upstream; inlined call
+# sites and source lines, which may also come from upstreams; and messages about missing files.
 # shellcheck disable=SC2046  # symbol gives two words on purpose
 . tests/e2e/lib.sh
 
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 END
 gcc -g -O2 -Wl,--build-id -o "$tmp/code/app" "$tmp/src/app.c" || bail_out "cannot build a program"
 id=$(build_id_of "$tmp/code/app")
-# The address of the code that mix() left at the call site, which is the leaf; main's is inside of its call of hash.
+# The address of the inlined code of mix() at the call site, which is the leaf; main's is inside its call of hash.
 leaf=$(objdump --dwarf=decodedline "$tmp/code/app" | awk '$1 == "app.c" && $2 == 4 { sub("0x", "", $3); print $3; exit }')
 call=$(objdump -d "$tmp/code/app" | awk '/call.*<hash>/ { sub(":", "", $1); print $1; exit }')
 [ -n "$leaf" ] && [ -n "$call" ] || bail_out "no address of the inlined code"
@@ -47,26 +47,26 @@ query() { curl -sS --max-time 60 -G "$url/api/v1/query/$1" --data-urlencode "fun
 # ---- lines ----
 
 query lines hash >"$tmp/lines.json"
-is "$(jq -c '[.flat, .cumulative]' "$tmp/lines.json")" '[0,9]' "what was inlined is no cost of the function itself"
+is "$(jq -c '[.flat, .cumulative]' "$tmp/lines.json")" '[0,9]' "inlined code is not part of the function's self cost"
 is "$(jq -c '.rows[] | select(.line == 10) | [.flat, .cumulative, .inlined[0].function, .inlined[0].flat, .inlined[0].cumulative]' "$tmp/lines.json")" \
         '[0,9,"mix",9,9]' "  but of the call that was inlined at its line"
 like "$(jq -r '.rows[] | select(.line == 10) | .source' "$tmp/lines.json")" 'mix\(h \+ \*s\+\+\); /\* the call site' "  which comes with its text"
 curl -sS -G "$url/api/v1/query/lines" --data-urlencode "file_name=$(jq -r '.rows[0].file' "$tmp/lines.json")" -d source=file |
         jq -j '.files[0].text' >"$tmp/text"
 ok "a whole file has the bytes that were uploaded" cmp "$tmp/text" "$tmp/src/app.c"
-like "$("$cairn" query --server "$url" --lines --function hash)" ' inlined mix$' "text says what was inlined, too"
+like "$("$cairn" query --server "$url" --lines --function hash)" ' inlined mix$' "text output shows inlined functions, too"
 "$cairn" query --server "$url" --lines --function main >/dev/null 2>"$tmp/err"
 is "$(cat "$tmp/err")" "" "  and has nothing to note while there is text"
 
 # ---- no executable yet ----
 
 query disassembly hash >"$tmp/none.json"
-like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id is stored" "without the executable the reason is said"
+like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id is stored" "without the executable the reason is reported"
 is "$(curl -sS -G "$url/api/v1/query/disassembly" -d function_name=hash --data-urlencode "server=$url" | jq -r .missing.command)" \
         "cairn-upload --server $url --executables /opt/app/bin/app" "  and the command that uploads it"
 "$cairn" query --server "$url" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 is $? 1 "  which is an error of the command"
-like "$(cat "$tmp/err")" "build-id $id is stored; upload it: cairn-upload --server $url --executables /opt/app/bin/app" "  with all of that"
+like "$(cat "$tmp/err")" "build-id $id is stored; upload it: cairn-upload --server $url --executables /opt/app/bin/app" "  with all of these"
 "$cairn" query --data "$data" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "only a service has executables" "a data directory alone cannot disassemble"
 
@@ -77,7 +77,8 @@ query disassembly hash >"$tmp/code.json"
 listed() { # JSON: "ADDRESS BYTES MNEMONIC" of each instruction
         jq -r '.ranges[].instructions[] | .address[2:] + " " + .bytes + " " + (.mnemonic | gsub(" +"; " "))' "$1"
 }
-# objdump -M intel writes prefixes and padding as capstone does not: data16 and cs before nopw; its bytes are the judge.
+# objdump -M intel prints prefixes and padding differently from capstone: data16 and cs before nopw; only their bytes
+# are compared.
 judged() { # FILE START END
         objdump -d -M intel --insn-width=16 --no-show-raw-insn --start-address="0x$2" --stop-address="0x$3" "$1" >"$tmp/names"
         objdump -d -M intel --insn-width=16 --start-address="0x$2" --stop-address="0x$3" "$1" |
@@ -139,7 +140,7 @@ is "$(jq -r '.ranges[] | .start + " " + .end' "$tmp/bare.json")" "0x$(printf %x 
 cp "$tmp/bare-full" "$tmp/bare"
 compare "$tmp/bare" hash "$tmp/bare.json" "  with the same instructions"
 
-# Whatever the bytes are, the worker decodes them all, and nothing is lost between two instructions.
+# Whatever the bytes are, the worker decodes all of them, without gaps between instructions.
 python3 -c 'import random, sys; random.seed(16); sys.stdout.buffer.write(random.randbytes(200000))' >"$tmp/random"
 cat >"$tmp/src/random.s" <<END
         .globl _start
@@ -203,7 +204,7 @@ wait_metric cairn_objects_indexed_total 1
 "$cairn" import --server "$url" --time now "$tmp/one.otlp" 2>"$tmp/err"
 query lines hash >"$tmp/near.json"
 like "$(jq -r '.files[0].missing.reason' "$tmp/near.json")" "no sources of build-id $id are stored, and no upstream sent it yet" "lines alone do not wait for upstreams"
-is "$(jq -c '[.rows[] | select(.source)] | length' "$tmp/near.json")" 0 "  so they have no text"
+is "$(jq -c '[.rows[] | select(.source)] | length' "$tmp/near.json")" 0 "  so they have no source text"
 curl -sS -G "$url/api/v1/query/lines" -d function_name=hash -d source=file >"$tmp/whole.json"
 jq -j '.files[0].text' "$tmp/whole.json" >"$tmp/text"
 ok "a whole file is fetched from the upstream" cmp "$tmp/text" "$tmp/src/app.c"
@@ -224,7 +225,7 @@ python3 tests/e2e/profiles.py otlp "$tmp/three.otlp" "build_id=$(build_id_of "$t
         values=5 service=other mapping_file=other
 "$cairn" import --server "$url" --time now "$tmp/three.otlp" 2>"$tmp/err"
 curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id=$(build_id_of "$tmp/code/other")" -d "server=$url" >"$tmp/gone.json"
-like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" "an upstream that is gone is told from one that has nothing"
+like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" "an unreachable upstream is distinguished from a miss"
 like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " "  with the command, as it may stay so"
 is "$(curl -sS -G "$url/api/v1/query/lines" -d function_name=main -d source=file -d "server=$url" |
         jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The service's disk is full: clients are told so, nothing half stays, and all goes on once there is room, without a restart.
+# The service's disk is full: clients get an error, no partial data remains, and everything resumes once there is space,
+# without a restart.
 . tests/e2e/lib.sh
 for tool in gcc curl jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,7 +10,7 @@ gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
 gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000aa -o "$tmp/program" "$tmp/program.c"
 id=00000000000000000000000000000000000000aa
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 
 FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
@@ -26,29 +27,29 @@ put() {
 }
 sum() { "$cairn" top --server "$url" --json '{service_name="full"}' | jq 'map(.flat) | add // 0'; }
 
-# The tables are full first: a flush would be quicker at times, and leave none to fail.
+# First the tables are full: a flush might otherwise complete before, and leave none to fail.
 printf /tables/ >"$tmp/full.new"
 mv "$tmp/full.new" "$tmp/full"
 sample 1
-is "$code" 200 "a batch is taken while there is room"
+is "$code" 200 "a batch is accepted while there is space"
 : >"$tmp/full"
 failures=$(metric cairn_flush_failures_total)
 put
 is "$code" 507 "an upload to a full disk is answered with 507"
 like "$body" "disk_full" "with the reason"
-like "$body" "$data/debuginfo.*No space left on device; make room there" "and a text that names the place and says what to do"
-like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' "cairn-upload hands it on"
+like "$body" "$data/debuginfo.*No space left on device; make room there" "and a text with the path and a remedy"
+like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' "cairn-upload prints it"
 sample 2
 is "$code" 503 "a batch is answered with 503: its sender keeps it"
 like "$body" "make room there" "and says what to do"
-is "$(find "$data/debuginfo/objects" "$data/debuginfo/incoming" "$data/debuginfo/partial" -type f)" '' "nothing half stays"
+is "$(find "$data/debuginfo/objects" "$data/debuginfo/incoming" "$data/debuginfo/partial" -type f)" '' "no partial data remains"
 wait_metric cairn_flush_failures_total $((failures + 1))
 wait_for "the log" grep -q 'cannot flush: .*make room there' "$server_log"
 pass "the log says why the flush waits"
 
 rm "$tmp/full"
 put
-is "$code" 201 "with room again the upload succeeds"
+is "$code" 201 "with free space the upload succeeds"
 sample 2
 is "$code" 200 "and so does the batch"
 total_is() { [ "$(sum)" = "$1" ]; }
@@ -56,5 +57,5 @@ wait_for "the flush" metric_reached cairn_flushes_total 1
 wait_for "both batches" total_is 14
 pass "each batch counts once"
 stop_server
-is "$("$cairn" debuginfo verify --data "$data" >/dev/null 2>&1; echo $?)" 0 "all that is stored is whole"
+is "$("$cairn" debuginfo verify --data "$data" >/dev/null 2>&1; echo $?)" 0 "all stored objects are complete"
 done_testing

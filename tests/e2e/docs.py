@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the documentation with the code and the programs' --help. usage: docs.py BUILD-FOLDER
 
-What is compared are names: whether a sentence about one is true, a reader must say.
+Only names are compared, not the truth of sentences about them.
 """
 import glob
 import os
@@ -41,13 +41,13 @@ def test(name, mistakes):
 
 # ---- options ----
 
-COMMANDS_OF = {  # of a manual page, where it is not the command of its name
+COMMANDS_OF = {  # commands of manual pages with another name
     "cairn": [],
     "cairn.yaml": [],
     "cairn-agent": [["cairn-agent"], ["cairn-agent", "unwind-table"]],
     "cairn-upload": [["cairn-upload"]],
 }
-OTHERS_OPTIONS = {  # that manual pages speak of
+OTHERS_OPTIONS = {  # mentioned in manual pages
     "cairn-agent": {"perf-basic-prof", "perf-prof"},
     "cairn-serve": {"fdcache-mbs"},
 }
@@ -91,7 +91,7 @@ for path, text in CODE.items():
             routes.add((path, method, "".join(names.get(p, p).strip('"') for p in parts.split())))
 everything = re.sub(r"\s+", " ", "\n".join(DOCS.values()))
 for path, method, route in routes:
-    # {kind} may stand in capitals or as an example of it, {path...} as anything.
+    # {kind} may be written in capitals or as an example, {path...} as anything.
     wanted = re.sub(r"\\\{\w+\\\.\\\.\\\.\\\}", r"[^ ]+", re.escape(route))
     wanted = re.sub(r"\\\{\w+\\\}", r"[A-Za-z0-9_{}$]+", wanted)
     if not re.search(rf"(?<![\w}}]){wanted}(?![\w/])", everything):
@@ -114,7 +114,7 @@ for path, text in DOCS.items():
     mistakes |= {f"{path}: {n}" for n in re.findall(r"\bcairn_[a-z0-9_]+", text) if n not in in_code.keys() | series}
 test("no page has another metric", mistakes)
 
-# ---- who uses whom ----
+# ---- folder dependencies ----
 
 mistakes = set()
 rows = re.findall(r"^\| (`[\w-]+/`[^|]*)\|[^|]*\|([^|]*)\|$", read("docs/architecture.md"), re.M)
@@ -170,7 +170,7 @@ test("targets that pages name are there", {f"{path}: make {t}" for path, text in
 
 # ---- figures, versions ----
 
-# The README's comparison has what docs/performance.md has, digit by digit.
+# The README's comparison has the same figures as docs/performance.md.
 measured = set(re.findall(r"[\d.]*\d%?", read("docs/performance.md")))
 compared = re.search(r"^## Compared.*?(?=^## )", read("README.md"), re.M | re.S).group()
 rows = [row.split("|")[2:4] for row in re.findall(r"^\|.*\|$", compared, re.M)[2:]]

@@ -1,4 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the documentation names is there, and what is there is named: options, routes, metrics, limits, files, targets.
+# Everything that the documentation refers to exists, and everything is documented: options, routes, metrics, limits,
+# files, make targets.
 exec python3 tests/e2e/docs.py "${CAIRN_BUILD:-$PWD/build}"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn doctor: each check finds what is wrong, says how to fix it, and ends in time when a disk or a server hangs.
+# cairn doctor: each check finds its problem, suggests a remedy, and finishes in time if a disk or a server hangs.
 . tests/e2e/lib.sh
 for tool in gcc as ld curl jq openssl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -15,7 +15,7 @@ finding() { jq -r --arg name "$1" '.checks[] | select(.name == $name) | "\(.stat
 # finds NAME PATTERN TEST
 finds() { like "$(finding "$1")" "$2" "$3"; }
 
-# ---- a service that is well ----
+# ---- a healthy service ----
 
 make_certificate() {
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost \
@@ -90,15 +90,15 @@ finds 'token file' '^warning: .* has the mode 0644: others than the service may 
 chmod 0600 "$tmp/tokens"
 printf 'short read\n' >"$tmp/tokens"
 doctor --config "$tmp/cairn.yaml" configuration
-is "$code" 2 "a token file with a mistake is an error"
+is "$code" 2 "a malformed token file is an error"
 finds 'token file' "^error: .*tokens' line 1: .*; correct that line" "  that names the line"
 configure soon soon
 doctor --config "$tmp/cairn.yaml" certificates
-is "$code" 1 "a certificate that is over soon is a warning"
+is "$code" 1 "a certificate that expires soon is a warning"
 finds certificate '^warning: .* UTC, [45] days more; renew it' "  with the days that are left"
 configure over over
 doctor --config "$tmp/cairn.yaml" certificates
-is "$code" 2 "one that is over is an error"
+is "$code" 2 "an expired one is an error"
 finds certificate "^error: '.*over.pem' expired at .* days ago: clients reject it; renew it" "  that says so"
 configure good other
 doctor --config "$tmp/cairn.yaml" certificates
@@ -106,10 +106,10 @@ finds certificate '^error: .*; give --tls-cert and --tls-key a matching pair' "s
 configure good good
 printf '  upstream-ca: %s\n' "$tmp/absent.pem" >>"$tmp/cairn.yaml"
 doctor --config "$tmp/cairn.yaml" certificates
-is "$code" 2 "an authority for upstreams that is not there is an error"
+is "$code" 2 "a missing CA file for upstreams is an error"
 finds 'upstream CA' "^error: '.*absent.pem': No such file or directory; name a PEM file" "  that says what to name"
 
-# ---- readiness, a service that is away ----
+# ---- readiness, an unreachable service ----
 
 aside=$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch
 mkdir -p "${aside%/*}"
@@ -117,11 +117,11 @@ printf 'no batch' >"$aside"
 stop_server
 start_server
 doctor --server "$url" service
-is "$code" 1 "a warning of the service is one here"
+is "$code" 1 "a warning of the service is also a warning of doctor"
 finds quarantine "^warning: 1 batches of 8 bytes are set aside; see 'cairn store quarantine list'" "  with its next step"
 stop_server
 doctor --server "$url" service
-is "$code" 2 "a service that is away is an error"
+is "$code" 2 "an unreachable service is an error"
 finds reachable '^error: .*; start it ' "  that says what to do"
 
 # ---- databases ----
@@ -144,7 +144,7 @@ doctor --data "$data" data
 finds 'map of index' '^error: .*; set CAIRN_INDEX_MAP_MIB to more than 1 ' "a map with little room left is found"
 unset CAIRN_INDEX_MAP_MIB
 
-# ---- disks and servers with bad days ----
+# ---- faulty disks and servers ----
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
@@ -154,8 +154,8 @@ cat >"$tmp/slow.c" <<'CODE'
 int fdatasync(int fd) { (void)fd; return poll(0, 0, atoi(getenv("SYNC_MS"))) < 0; }
 CODE
 gcc -shared -fPIC -o "$tmp/slow.so" "$tmp/slow.c" || bail_out "the slow library does not build"
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
-# with_fault NAME [OPTION]...: doctor on a disk with this fault.
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
+# with_fault NAME [OPTION]...: runs doctor on a disk with this fault.
 with_fault() {
         : >"$tmp/fault"
         fault_name=$1; shift
@@ -168,7 +168,7 @@ export LD_PRELOAD="$tmp/slow.so" SYNC_MS=60
 doctor --data "$data" data
 finds 'sync latency' '^warning: fdatasync\(\) takes [6-9][0-9]\..*; each batch waits for a sync' "slow syncs are a warning"
 SYNC_MS=60000
-doctor --timeout 5 --data "$data" data # which the other checks need not even on a busy machine
+doctor --timeout 5 --data "$data" data # other checks do not need the raised limit even on a busy machine
 is "$code" 2 "a sync that hangs is an error"
 finds 'sync latency' '^error: no result within 5 s; the disk hangs' "  and is not waited for"
 finds 'map of index' '^(ok|warning|error): [0-9]' "  nor are the other checks kept from their work"
@@ -210,14 +210,14 @@ up=http://127.0.0.1:$(cat "$tmp/up/port")
 away=http://127.0.0.1:$(free_port)
 printf 'serve:\n  upstream: [%s, %s]\n' "$up" "$away" >"$tmp/upstreams.yaml"
 doctor --config "$tmp/upstreams.yaml" upstreams
-is "$code" 1 "an upstream that is away is a warning"
+is "$code" 1 "an unreachable upstream is a warning"
 finds upstream "^ok: $up answers within " "  while one that does not know a build-id is fine"
 finds upstream "^warning: $away: .*; fix the network" "  and what to do is said"
 echo 'status 503' >"$tmp/up/mode"
 doctor --config "$tmp/upstreams.yaml" upstreams
 finds upstream "^warning: $up: not a debuginfod response; " "an upstream that fails is a warning"
 
-# Servers that take a connection and never answer, more of them than would fit one after another.
+# Servers that accept connections and never respond, too many to be checked one after another in time.
 python3 - >"$tmp/silent" <<'PYTHON' &
 import socket, sys, time
 silent = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 while debuginfo is received, stored, indexed and healed, as samples come in: nothing acknowledged is lost or twice.
-# (server-crash.t does it for the samples themselves.)
+# kill -9 while debuginfo is received, stored, indexed and used for re-symbolization, with samples arriving: nothing
+# acknowledged is lost or duplicated. (server-crash.t does the same for samples.)
 . tests/e2e/lib.sh
 
-# Objects that take a moment in each phase: this project's own program, under build-ids of their own.
+# Objects for which each phase takes a moment: this project's own program, under various build-ids.
 rounds=10
 base=$CAIRN_BUILD/cairn
 base_id=$(build_id_of "$base")
@@ -32,13 +32,13 @@ sample() {
 }
 upload() { timeout 60 "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >>"$tmp/upload.log" 2>&1; }
 
-# slow_upload FILE: so slowly that it never ends by itself here.
+# slow_upload FILE: so slow that it does not finish during the test.
 slow_upload() {
         curl -sS --limit-rate 50k -o /dev/null -T "$1" -H "X-Cairn-Size: $(stat -c %s "$1")" \
                 -H "X-Cairn-SHA256: $(sha256sum "$1" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$(id_of_round "$round")/debuginfo" 2>/dev/null
 }
 
-# What is waited for before a kill. The work takes a fraction of a second, so a phase may be over when it is looked for.
+# Conditions to wait for before a kill. The work takes a fraction of a second, so a phase may already be over.
 incoming() { find "/proc/$server_pid/fd" -lname "*/debuginfo/incoming/*" | grep -q .; }
 stored() { find "$data/debuginfo/objects" -path "*$(id_of_round "$round" | cut -c3-)/debuginfo-*" | grep -q .; }
 queued() { grep -q "$(id_of_round "$round")" "$data/heal-queue"; }
@@ -68,13 +68,13 @@ while [ $round -lt $rounds ]; do
         killed="$killed $phase"
         wait $uploader
         start_server --flush-interval 1
-        # What was acknowledged before is not counted again; what was not is counted now.
+        # Batches acknowledged before are not counted again; others are counted now.
         wait_for "samples of round $round" sample $round 2
         wait_for "the upload of round $round" upload "$tmp/object.$round"
 done
 pass "the service was killed $round times:$killed"
 
-# all_named: every sample of every round is under its names, once each.
+# all_named: every sample of every round has its names, exactly once.
 all_named() {
         for n in $(seq $rounds); do
                 [ "$("$cairn" top --server "$url" --json "{service_name=\"round$n\"}" |
@@ -91,13 +91,13 @@ all_there() {
                 [ "$code" = 200 ] && [ "$(build_id_of "$tmp/body")" = "$(id_of_round "$n")" ] || return 1
         done
 }
-ok "every object is there, whole" all_there
+ok "every object is stored completely" all_there
 stop_server
-is "$(find "$data/debuginfo/incoming" "$data/tmp" -type f | wc -l)" 0 "what was half done has left no file"
+is "$(find "$data/debuginfo/incoming" "$data/tmp" -type f | wc -l)" 0 "interrupted work has left no files"
 is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "nor a second copy"
-is "$(cat "$data/heal-queue")" "" "and nothing waits to be healed"
+is "$(cat "$data/heal-queue")" "" "and no re-symbolization is pending"
 start_server --flush-interval 3600
-ok "it is all the same after a restart" all_named
+ok "everything is unchanged after a restart" all_named
 becomes $((rounds * 2)) "with two samples a round" metric 'cairn_table_rows{table="samples"}'
 is "$(metric cairn_unresolved_locations)" 0 "and none without symbols"
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What nobody uploaded is fetched from upstreams, with elfutils' own debuginfod as one, and heals the past.
+# Objects that were not uploaded are fetched from upstreams, including elfutils' debuginfod, and past samples are
+# re-symbolized.
 . tests/e2e/lib.sh
 for tool in debuginfod debuginfod-find gcc python3 jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -38,7 +39,7 @@ done
 id=$(build_id_of "$tmp/files/program1")
 address() { nm "$tmp/files/program1" | awk -v name="$1" '$3 == name { print $1 }'; }
 unknown=00112233445566778899aabbccddeeff00112233
-# sample BUILD-ID: one sample of outer_part under main.
+# sample BUILD-ID: one sample of outer_part called by main.
 sample() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$1" service=federated values=7 mapping_file=program \
                 "addresses=$(address outer_part),$(address main)"
@@ -52,7 +53,7 @@ stored() { curl -sS "$url/api/v1/debuginfo" | jq -c "[.objects[] | select(.build
 start_upstream "$tmp/files"
 start_server --flush-interval 1 --upstream "$upstream"
 sample "$id"
-is "$code" 200 "samples of a program come that nobody has uploaded"
+is "$code" 200 "samples of a program that was not uploaded are accepted"
 wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
 pass "its debuginfo is fetched without being asked for"
 wait_metric cairn_heal_locations_total 2
@@ -62,21 +63,21 @@ is "$(store_value .unresolved_locations)" 0 "no location is without symbols"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(address outer_part)" | head -1)" inlined_part "its addresses have names"
 like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" '"function": *"inlined_part"' "and its past samples too"
 like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" 'program\.c' "  with their file"
-is "$(asked debuginfo)" 1 "the upstream was asked once"
+is "$(asked debuginfo)" 1 "the upstream got one request"
 sample "$id"
 wait_metric cairn_flushes_total 2
-is "$(asked debuginfo)" 1 "more samples of it ask nobody"
+is "$(asked debuginfo)" 1 "more samples of it cause no requests"
 
-# ---- a client through us ----
+# ---- a client, through the service ----
 
 find_it() { DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.$1 debuginfod-find "$2" "$3" 2>"$tmp/find.err"; }
 id2=$(build_id_of "$tmp/files/program2")
-ok "a client gets through us what the upstream has" cmp "$(find_it 1 debuginfo "$id2")" "$tmp/files/program2"
+ok "a client gets an upstream's object through the service" cmp "$(find_it 1 debuginfo "$id2")" "$tmp/files/program2"
 ok "executables too" cmp "$(find_it 1 executable "$id2")" "$tmp/files/program2"
-is "$(stored "$id2" .kind)" '["debuginfo","executable"]' "both are kept"
+is "$(stored "$id2" .kind)" '["debuginfo","executable"]' "both are stored"
 before="$(asked debuginfo) $(asked executable)"
-ok "the second client is answered from here" cmp "$(find_it 2 debuginfo "$id2")" "$tmp/files/program2"
-is "$(asked debuginfo) $(asked executable)" "$before" "  without the upstream"
+ok "the second client gets the stored object" cmp "$(find_it 2 debuginfo "$id2")" "$tmp/files/program2"
+is "$(asked debuginfo) $(asked executable)" "$before" "  without a request to the upstream"
 id3=$(build_id_of "$tmp/files/program3")
 before=$(asked debuginfo)
 for n in 1 2 3 4 5 6; do
@@ -87,23 +88,23 @@ done
 wait $same_pids
 all_same() { for n in 1 2 3 4 5 6; do cmp "$tmp/same.$n" "$tmp/files/program3" || return 1; done; }
 ok "six clients at once all get the file" all_same
-is "$(asked debuginfo)" $((before + 1)) "  of one question to the upstream"
+is "$(asked debuginfo)" $((before + 1)) "  with one request to the upstream"
 
 # ---- misses ----
 
 before=$(asked debuginfo)
 answers 404 not_found "what the upstream has not is 404" "$url/buildid/$unknown/debuginfo"
-is "$(asked debuginfo)" $((before + 1)) "  after it was asked"
+is "$(asked debuginfo)" $((before + 1)) "  after the request"
 answers 404 not_found "and 404 again" "$url/buildid/$unknown/debuginfo"
 find_it 3 debuginfo $unknown >/dev/null
 flushes=$(metric cairn_flushes_total)
 sample $unknown
-is "$code" 200 "samples of it come"
+is "$code" 200 "samples of it are accepted"
 wait_metric cairn_flushes_total $((flushes + 1))
-is "$(asked debuginfo)" $((before + 1)) "the upstream is not asked for it again"
+is "$(asked debuginfo)" $((before + 1)) "the upstream gets no second request for it"
 is "$(fetches missing)" 1 "one miss is counted"
 
-# ---- an upstream that is gone ----
+# ---- an unreachable upstream ----
 
 kill $upstream_pid
 wait $upstream_pid 2>/dev/null
@@ -111,7 +112,7 @@ gone=aa112233445566778899aabbccddeeff00112233
 rm -rf "$tmp/cache.4"
 find_it 4 debuginfo $gone >/dev/null
 unlike $? '^0$' "while the upstream is down, a client gets nothing"
-ok "but does not remember a miss" test ! -e "$tmp/cache.4/$gone/debuginfo"
+ok "but caches no miss" test ! -e "$tmp/cache.4/$gone/debuginfo"
 request "$url/buildid/$gone/debuginfo"
 is "$code" 000 "the connection is reset"
 like "$(cat "$tmp/curl.err")" 'reset by peer' "  as curl says"
@@ -120,10 +121,10 @@ answers 200 '' "what is stored is served" -o /dev/null "$url/buildid/$id2/debugi
 answers 404 not_found "what is known to be missing stays 404" "$url/buildid/$unknown/debuginfo"
 sample ab112233445566778899aabbccddeeff00112233
 wait_metric 'cairn_federation_fetches_total{outcome="failed"}' 2
-ok "samples of unknown programs come in all the same" healthy
+ok "samples of unknown programs are still accepted" healthy
 stop_server
 
-# ---- upstreams of the environment, and no waiting for one that hangs ----
+# ---- upstreams from the environment, and no waiting for one that hangs ----
 
 rm -rf "$data"
 start_upstream "$tmp/files"
@@ -132,7 +133,7 @@ export DEBUGINFOD_URLS
 start_server
 unset DEBUGINFOD_URLS
 answers 200 '' "DEBUGINFOD_URLS names upstreams" "$url/buildid/$id/debuginfo"
-ok "  that are asked" cmp "$tmp/body" "$tmp/files/program1"
+ok "  and are used" cmp "$tmp/body" "$tmp/files/program1"
 stop_server
 
 cat >"$tmp/silent.py" <<'END'
@@ -157,7 +158,7 @@ waiting=$!
 wait_for "the silent upstream to be asked" test -e "$tmp/silent.asked"
 ok "while a client waits for an upstream, others are served" healthy
 
-# As many as may wait, and some more, all for the same.
+# The maximum number of waiting requests, and some more, all for the same object.
 cat >"$tmp/crowd.py" <<'END'
 import signal, socket, sys
 kept = []
@@ -171,8 +172,8 @@ crowd=$!
 background_pids="$background_pids $crowd"
 wait_metric cairn_http_waiting 256
 request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' -D "$tmp/headers" "$url/buildid/$unknown/debuginfo"
-is "$code" 503 "where too many wait, a service that asks is told so"
-like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  and when to come again"
+is "$code" 503 "if too many requests wait, a requesting service gets an error"
+like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  with Retry-After"
 request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' "$url/buildid/$unknown/section/.debug_info"
 is "$code" 503 "  of a section too"
 curl -sS -o /dev/null "$url/buildid/$unknown/debuginfo" 2>/dev/null
@@ -186,9 +187,9 @@ ok "stopping does not wait for the upstream" test $(($(date +%s) - begin)) -lt 6
 wait $waiting
 unlike $? '^0$' "who waited is told nothing"
 
-# ---- rings ----
+# ---- cycles ----
 
-# service NAME PORT UPSTREAM: one more service.
+# service NAME PORT UPSTREAM: starts another service.
 service() {
         rm -f "$tmp/$1.port"
         "$cairn" serve --data "$tmp/$1" --listen "127.0.0.1:$2" --port-file "$tmp/$1.port" --upstream "$3" 2>>"$server_log" &
@@ -202,7 +203,7 @@ service first "$one" "http://127.0.0.1:$two"
 service second "$two" "http://127.0.0.1:$one"
 url=http://127.0.0.1:$one
 answers 404 not_found "two services that ask each other say 404" "$url/buildid/$unknown/debuginfo"
-# More of them than a service handles at once.
+# More of them than a service handles concurrently.
 for n in $(seq 10 49); do
         for port in "$one" "$two"; do
                 curl -sS -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/buildid/bbbb$n/debuginfo" >"$tmp/ring.$port.$n" &
@@ -211,7 +212,7 @@ for n in $(seq 10 49); do
 done
 # shellcheck disable=SC2086
 wait $ring_pids
-is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" "also when both are asked for the same at once"
+is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" "also if both get concurrent requests for the same object"
 is "$(curl -sS "$url/metrics" | awk '/^cairn_upstream_requests_total.*outcome="(failed|unsure)"/ { n += $2 } END { print n + 0 }')" 0 \
         "  and no request to an upstream timed out"
 # shellcheck disable=SC2154

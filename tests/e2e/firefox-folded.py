@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""firefox-folded.py FILE: the stacks of a profile for the Firefox Profiler as `cairn flame --format folded` has them, sorted.
-
-Reads the columns as the format's types say, and ends with an error where their lengths or indexes do not fit."""
+"""firefox-folded.py FILE: prints the stacks of a profile for the Firefox Profiler in the format of `cairn flame
+--format folded`, sorted. Reads the columns according to the format's types, and fails if their lengths or indexes
+are inconsistent.
+"""
 import json
 import sys
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// flame-names.js SCRIPT,... DATA: the labels that the page draws, and how many frames each search finds. No browser.
+// flame-names.js SCRIPT,... DATA: the labels that the page draws, and the number of frames found by each search. Without a
+// browser.
 'use strict';
 const { readFileSync } = require('fs');
 const script = process.argv[2].split(',').map(f => readFileSync(f, 'utf8')).join('');
@@ -9,8 +10,9 @@ const labels = [...data.frame.keys()].slice(1).map(i => layout.labelOf(data, i))
 const words = ['allocator<int>', 'vector<...>::push_back', 'push_back(int', 'net/http', '^http\\.', 'nothing'];
 console.log(labels.join(' '), '|', words.map(w => search.findFrames(data, w).filter(x => x).length).join(' '));
 
-// A pattern that makes RegExp backtrack for ever on such names; others match what RegExp would; one that takes too many
-// steps is given up. Counted in steps, not in time.
+// A pattern for which RegExp would backtrack exponentially on such names; patterns that must match like RegExp; and one that is
+// abandoned
+// because of its step limit. Measured in steps, not in time.
 const frames = Array.from({ length: 20000 }, (_, i) => ['a'.repeat(60) + i + '!', 'f.c', 'obj', 0, '']);
 const found = (pattern, count) => {
   const result = search.findFrames({ frames: frames.slice(0, count) }, pattern);

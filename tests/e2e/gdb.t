@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gdb takes debuginfo of stripped programs from the service: a program compiled here, and Debian's python3.11.
+# gdb gets debuginfo of stripped programs from the service: for a program compiled here, and Debian's python3.11.
 . tests/e2e/lib.sh
 for tool in gdb gcc eu-unstrip eu-elflint; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-# debug FILE COMMAND...: gdb in batch mode, without any debug file of this machine; sets $shown.
+# debug FILE COMMAND...: gdb in batch mode, without debug files of this machine; sets $shown.
 debug() {
         debug_file=$1; shift
         : >"$tmp/commands"
@@ -44,7 +44,7 @@ start_server
 debug "$tmp/tree" 'info line heavier_side'
 unlike "$shown" 'tree\.c' "before the upload gdb knows no line"
 
-# gdb remembers that for ten minutes; a newcomer's cache is empty.
+# gdb caches a miss for ten minutes; a new client's cache is empty.
 rm -rf "$tmp/cache"
 ok "the unstripped program is uploaded" upload "$tmp/tree.whole"
 debug "$tmp/tree" 'info line heavier_side' 'break heavier_side' 'ptype struct node' 'run' 'backtrace' 'finish' 'kill'
@@ -56,15 +56,15 @@ like "$shown" '#0 +heavier_side \(n=.*0x[0-9a-f]+\) at .*tree\.c:9' "the stack o
 like "$shown" '#1 +0x[0-9a-f]+ in main \(.*\) at .*tree\.c:16' "  down to main"
 like "$shown" 'Value returned is \$1 = -1' "  and the value is right"
 
-# elfutils join the stripped program and the split file again.
+# elfutils can merge the stripped program and the split file again.
 id=$(build_id_of "$tmp/tree.whole")
 ok "the split file is downloaded" curl -sSf -o "$tmp/tree.debug" "$url/buildid/$id/debuginfo"
-ok "eu-unstrip takes it" eu-unstrip -o "$tmp/tree.joined" "$tmp/tree" "$tmp/tree.debug"
-is "$(eu-elflint --gnu-ld "$tmp/tree.joined" 2>&1)" "No errors" "  and makes a good program of it"
+ok "eu-unstrip accepts it" eu-unstrip -o "$tmp/tree.joined" "$tmp/tree" "$tmp/tree.debug"
+is "$(eu-elflint --gnu-ld "$tmp/tree.joined" 2>&1)" "No errors" "  and merges it to a valid program"
 sections() { readelf -SW "$1" | sed -n 's/^ *\[ *[0-9]*\] *//p' | awk '{ print $1 }' | sort; }
 is "$(sections "$tmp/tree.joined")" "$(sections "$tmp/tree.whole")" "  with each section of the original once"
 
-# ---- its source, which is not on this machine any more ----
+# ---- its source, which was removed from this machine ----
 
 mkdir "$tmp/secret"
 ok "sources below a folder are uploaded" upload --sources "$tmp" "$tmp/tree.whole"
@@ -84,18 +84,18 @@ for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%
         is "$(curl -sS -o /dev/null -w '%{http_code}' --path-as-is "$url/buildid/$id/source$path" | tr 4 X | cut -c1)" X "nothing else is served: $(printf %.40s "$path")"
 done
 
-# Debuginfo that names a file outside of the folders does not get it.
+# Debuginfo that refers to a file outside of the given folders does not get that file.
 printf 'top secret\n' >"$tmp/secret/key"
 mkdir "$tmp/project"
 printf '# 1 "%s"\nint main(void) { return 0; }\n' "$tmp/secret/key" >"$tmp/project/spy.c"
 ln -s "$tmp/secret/key" "$tmp/project/link.h"
 printf '# 1 "%s"\nint other(void) { return 0; }\n' "$tmp/project/link.h" >>"$tmp/project/spy.c"
 gcc -g -Wl,--build-id -o "$tmp/spy" "$tmp/project/spy.c"
-ok "a program that names other files" upload --sources "$tmp/project" "$tmp/spy"
+ok "a program that refers to other files" upload --sources "$tmp/project" "$tmp/spy"
 id=$(build_id_of "$tmp/spy")
 unlike "$(source_of "$tmp/secret/key")$(source_of "$tmp/project/link.h")" 'top secret' "sends none of them, by a link neither"
 upload --sources /nonexistent "$tmp/spy"
-like "$(cat "$tmp/upload.log")" "source folder '/nonexistent'" "a folder that is not there is named"
+like "$(cat "$tmp/upload.log")" "source folder '/nonexistent'" "a missing folder is reported"
 
 # A build that maps its paths.
 mkdir "$tmp/mapped"
@@ -125,13 +125,14 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         like "$shown" 'Line [0-9]+ of ".*Modules/main\.c"' "then Py_BytesMain is in a C file"
         like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*Modules/main\.c, line [0-9]+' "a breakpoint is in another"
         like "$shown" 'Symbol argc is (a variable|multi-location)' "and arguments are known"
-        # What gdb says with the file from the package is what it says with ours.
+        # gdb prints the same with the file from the package and with the service's.
         ours=$shown
         theirs=$(HOME=$tmp gdb -nx -batch -iex 'set auto-load no' -x "$tmp/commands" $python 2>&1)
         lines() { printf '%s\n' "$1" | grep -E '^(Line|Breakpoint|Symbol)'; }
-        is "$(lines "$ours")" "$(lines "$theirs")" "all as with the installed debug file"
+        is "$(lines "$ours")" "$(lines "$theirs")" "the same as with the installed debug file"
 
-        # Its sources are not on this machine: numbered lines stand for them, under the path that the debuginfo names.
+        # Its sources are not on this machine: generated lines with numbers replace them, under the path in the
+        # debuginfo.
         where=$(printf '%s\n' "$ours" | sed -n 's/^Line [0-9]* of "\(.*main\.c\)".*/\1/p' | head -1)
         build=$(gdb -nx -batch -iex 'set auto-load no' -ex 'list Py_BytesMain' -ex 'info source' $python 2>/dev/null |
                 sed -n 's/^Compilation directory is //p')
@@ -144,7 +145,7 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         debug $python 'break Py_RunMain' 'run -c pass' 'list' 'kill'
         like "$shown" 'Breakpoint 1, Py_RunMain \(\) at .*main\.c:[0-9]+' "gdb stops Debian's Python at a source line"
         line=$(printf '%s\n' "$shown" | sed -n 's/^Breakpoint 1, .*main\.c:\([0-9]*\)$/\1/p')
-        like "$shown" "^${line}[[:space:]]+numbered line $line\$" "  and shows the source, which it got from us"
+        like "$shown" "^${line}[[:space:]]+numbered line $line\$" "  and shows the source, downloaded from the service"
 else
         pass "Debian's Python # SKIP python3.11-dbg is not installed for $python"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks a service what deploy/grafana/dashboards/profiles.json asks, as Grafana's Pyroscope data source does.
+"""Sends a service the queries of deploy/grafana/dashboards/profiles.json, like Grafana's Pyroscope data source.
 
 usage: grafana-profiles.py URL TOKEN TIME     the service has the profiles that grafana.t stores at TIME
 """
@@ -19,7 +19,7 @@ FROM, TO = (TIME - 900) * 1000, (TIME + 900) * 1000
 CPU, HEAP = "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "memory:inuse_space:bytes:space:bytes"
 ALL = "$__all"
 SHOP = [("host-1", "shop-1:6060"), ("host-2", "shop-2:6060"), ("", "shop-3:6060")]
-# What is chosen at the top of the page, and which of the shop's profiles these are.
+# The selection at the top of the dashboard, and the matching profiles of the shop.
 CHOICES = [
     ("all of the service", {"host": ALL, "instance": ALL}, (1, 1, 1)),
     ("two hosts", {"host": ["host-1", "host-2"], "instance": ALL}, (1, 1, 0)),
@@ -44,7 +44,8 @@ def call(method, request):
 
 
 def put_in(text, chosen):
-    """The text with its variables replaced. Grafana puts allValue in as it is; several values without a format are {a,b}."""
+    """Replaces the variables in a text. Grafana inserts allValue unchanged; several values without a format are {a,b}.
+    """
     def value_of(match):
         name, form = match[1] or match[3], match[2]
         value = chosen[name]
@@ -67,7 +68,7 @@ def choose(host, instance):
 
 
 def ask(target, chosen):
-    """Sum of the answer, and the labels of its series."""
+    """Sum of the response, and the labels of its series."""
     request = {"profileTypeID": target["profileTypeId"], "labelSelector": put_in(target["labelSelector"], chosen), "start": FROM, "end": TO}
     if target["queryType"] == "metrics":
         answer = call("SelectSeries", {**request, "groupBy": target["groupBy"], "step": 15})
@@ -124,7 +125,7 @@ for row, panels in rows.items():
 
 # ---- links ----
 
-# A matcher of metrics, by the label of profiles that has the same values.
+# A label matcher for metrics, translated to the label of profiles with the same values.
 MATCHERS = {"service_name": '$service_label="$service"', "host_name": '$host_label=~"$host"', "instance": 'instance=~"$instance"'}
 exprs = {t["expr"] for p in dashboard["panels"] for t in p.get("targets", []) if "expr" in t}
 process = "{" + ",".join(MATCHERS.values()) + "}"

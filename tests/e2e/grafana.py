@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks deploy/grafana: what the dashboards ask Prometheus is there, and the data source reaches a service.
+"""Checks deploy/grafana: the metrics used by the dashboards exist, and the data source reaches a service.
 
 usage: grafana.py URL TOKEN     TOKEN has the scope read
 """
@@ -18,7 +18,8 @@ import yaml
 from deploy_checks import check, has_failed, read, read_metric_labels
 
 URL, TOKEN = sys.argv[1:]
-# What clients of Prometheus, its Go library and cAdvisor give, of what the dashboards ask; docs.t knows those of Cairn.
+# Metrics used by the dashboards that come from Prometheus clients, its Go library and cAdvisor; docs.t checks those of
+# Cairn.
 LABELS_OF_OTHERS = {
     "process_cpu_seconds_total": {"job", "instance"}, "process_resident_memory_bytes": {"job", "instance"},
     "go_memstats_heap_alloc_bytes": {"job", "instance"},
@@ -126,7 +127,7 @@ check("  and their address is their default", {s["url"] for s in sources.values(
 check("  and dashboards ask no others",
       {v["query"] for d in dashboards.values() for v in d["templating"]["list"] if v["type"] == "datasource"} - sources.keys())
 check("dashboards are loaded from a file", {p["type"] for p in settings["dashboards"]["providers"]} ^ {"file"})
-# What make install would do, without the options of the make that runs this.
+# The effect of make install, without the options of the make that runs this.
 bare = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
 commands = subprocess.run(["make", "-n", "install", "PREFIX=/usr/local"], env=bare, stdout=subprocess.PIPE, text=True, check=True).stdout
 loaded = settings["dashboards"]["providers"][0]["options"]["path"]
@@ -135,7 +136,7 @@ check("  which make install fills with each of them", set(paths) ^ installed)
 source = sources["grafana-pyroscope-datasource"]
 password = source["secureJsonData"]["basicAuthPassword"].replace("$CAIRN_TOKEN", TOKEN)
 basic = base64.b64encode(f"{source['basicAuthUser']}:{password}".encode()).decode()
-# The data source's health check is this call.
+# The data source's health check is this request.
 kind, _ = fetch("/querier.v1.QuerierService/ProfileTypes", {"Authorization": "Basic " + basic, "Content-Type": "application/proto"}, b"")
 check("the data source reaches a service with these settings", {kind} - {"application/proto"})
 sys.exit(has_failed())

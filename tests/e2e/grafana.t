@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# deploy/grafana: the dashboards ask for metrics, labels and profiles that are there, and the settings of the data source
-# reach a service.
+# deploy/grafana: the metrics, labels and profiles used by the dashboards exist, and the data source settings work with a
+# service.
 . tests/e2e/lib.sh
 
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
@@ -15,12 +15,12 @@ store() {
         type=$1 value=$2; shift 2
         for label; do set -- "$@" --label "$label"; shift; done
         echo "main;work $value" >"$tmp/stack.folded"
-        ok "$type of $value is taken" "$cairn" import --server "$url" --token-file "$tmp/sender" --time $now --type "$type" "$@" \
+        ok "$type of $value is accepted" "$cairn" import --server "$url" --token-file "$tmp/sender" --time $now --type "$type" "$@" \
                 "$tmp/stack.folded"
 }
 
-# As the agent with a label of its own, twice; as cairn scrape, without a host; of another service; and other types. Each is a
-# bit of the sums that grafana.py expects.
+# As from an agent with a custom label, twice; as from cairn scrape, without a host; of another service; and other types. Each
+# value is a distinct bit in the sums expected by grafana.py.
 store $cpu 1 service.name=shop host.name=host-1 instance=shop-1:6060
 store $cpu 2 service.name=shop host.name=host-2 instance=shop-2:6060
 store $cpu 4 service.name=shop instance=shop-3:6060

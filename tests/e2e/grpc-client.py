@@ -42,7 +42,7 @@ def same(data):
 
 
 def retry_seconds(details, code, text):
-    """The seconds of google.rpc.RetryInfo; the rest of the status must be what the headers say."""
+    """The seconds of google.rpc.RetryInfo; the rest of the status must agree with the headers."""
     head = num(1, code) + blob(2, text)
     assert details.startswith(head), details
     rest = details[len(head):]
@@ -107,7 +107,7 @@ class Raw:
         return True
 
     def wait(self, kind):
-        """The next event of a kind, or None at the end of the connection."""
+        """The next event of this kind, or None at the end of the connection."""
         while True:
             for i, event in enumerate(self.events):
                 if isinstance(event, kind):
@@ -130,7 +130,7 @@ class Raw:
                 return
 
     def answer(self):
-        """grpc-status and grpc-message of the next answer."""
+        """grpc-status and grpc-message of the next response."""
         event = self.wait((h2.events.TrailersReceived, h2.events.ResponseReceived, h2.events.StreamReset))
         if event is None:
             return "closed"
@@ -161,7 +161,7 @@ def stop(port, path):
     ready()
     print("goaway", int(raw.wait(h2.events.ConnectionTerminated).error_code), flush=True)
     raw.socket.sendall(struct.pack(">I", len(body) - len(body) // 2)[1:] + b"\0\1" + struct.pack(">I", 1) + body[len(body) // 2:])
-    raw.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))  # it had closed itself
+    raw.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))  # it has closed itself
     seen = b""
     while True:
         try:
@@ -247,7 +247,7 @@ def many(port):
     print(limit, raw.answer())
     block = raw.h2.encoder.encode([(":method", "POST"), (":scheme", "http"), (":path", EXPORT), (":authority", "x"),
                                    ("content-type", "application/grpc")])
-    for i in range(limit, limit + 3):  # of which two have room
+    for i in range(limit, limit + 3):  # two of these fit
         raw.socket.sendall(struct.pack(">I", len(block))[1:] + b"\1\4" + struct.pack(">I", 2 * i + 1) + block)
     print("goaway", int(raw.wait(h2.events.ConnectionTerminated).error_code))
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on a host that is about to vanish.
+"""Clients on a host that is about to disappear.
 
 usage: half-open.py HOST PORT PATH COUNT SYNS
 
-Opens COUNT connections of each kind: idle after an answer, in the middle of the headers, in the middle of a body, and
-reading the answer to GET PATH, which is long; and sends SYNS first packets of connections from addresses that nobody
-has. Prints "ready" when all of that happened and the readers have read something, and reads on until it is killed. Halves of
-headers come last: they have the least time.
+Opens COUNT connections of each kind: idle after a response, in the middle of the headers, in the middle of a body, and
+reading the response to GET PATH, which is long; and sends SYNS initial packets of connections from unused addresses.
+Prints "ready" when all are established and the readers have read some data, and continues reading until it is killed.
+Partial headers are sent last, since they have the shortest timeout.
 """
 import random
 import select

@@ -24,12 +24,12 @@ START_TEST(a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest)
         for (int i = 0; i < 1000; i++)
                 ck_assert(!log_limit_admit(&l, 7, SECOND, &count));
         ck_assert(log_limit_admit(&l, 7 + LIMIT_LOG_KINDS, SECOND,
-                                  &count)); /* another kind, in the same place of the table */
+                                  &count)); /* another kind of message, in the same slot of the table */
         ck_assert_uint_eq(count, 0);
         ck_assert(log_limit_admit(&l, 7, 2 * SECOND, &count));
         ck_assert_uint_eq(count, 1000);
         ck_assert(!log_limit_admit(&l, 7, 2 * SECOND, &count));
-        for (int i = 0; i < LIMIT_LOG_BURST; i++) { /* long after, the bucket is full again and no fuller */
+        for (int i = 0; i < LIMIT_LOG_BURST; i++) { /* long after, the bucket is full again, but not fuller than that */
                 ck_assert(log_limit_admit(&l, 7, 100000 * SECOND, &count));
                 ck_assert_uint_eq(count, i ? 0 : 1);
         }
@@ -37,7 +37,7 @@ START_TEST(a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest)
 }
 END_TEST
 
-START_TEST(more_kinds_than_buckets_are_admitted)
+START_TEST(messages_without_a_bucket_are_admitted)
 {
         static struct log_limit l;
         uint64_t count;
@@ -119,7 +119,7 @@ START_TEST(a_repeated_message_does_not_fill_the_log)
         unlink(path);
         lines = count_text(buf_cstr(&text), "no room for");
         ck_assert_uint_ge(lines, LIMIT_LOG_BURST);
-        ck_assert_uint_le(lines, LIMIT_LOG_BURST + 30); /* a slow machine takes a while for the loop */
+        ck_assert_uint_le(lines, LIMIT_LOG_BURST + 30); /* the loop may be slow on a slow machine */
         ck_assert_uint_eq(count_text(buf_cstr(&text), "audit: change"), 200);
         ck_assert_uint_eq(count_text(buf_cstr(&text), "another message"), 1);
         ck_assert_uint_ge(count_text(buf_cstr(&text), " warn disk: "), lines + 1);
@@ -127,7 +127,7 @@ START_TEST(a_repeated_message_does_not_fill_the_log)
 }
 END_TEST
 
-/* What one call writes. Owned by ret. */
+/* The output of one call. Owned by ret. */
 static const char *capture_line(enum log_format format, const struct log_fields *fields, const char *text,
                                 struct buf *ret)
 {
@@ -179,8 +179,8 @@ START_TEST(structured_lines_escape_what_is_quoted)
 }
 END_TEST
 
-/* Escapes take up to six bytes for one: the line is cut between them, and is whole. */
-START_TEST(a_line_that_is_too_long_is_cut_and_stays_valid)
+/* Escapes take up to six bytes per byte: the line is truncated between them and stays valid. */
+START_TEST(long_line_is_truncated_and_stays_valid)
 {
         char controls[2001], accents[2001];
         _cleanup_buf_ struct buf first, second;
@@ -203,7 +203,7 @@ START_TEST(a_line_that_is_too_long_is_cut_and_stays_valid)
                 accents[i] = i % 2 ? '\xa9' : '\xc3';
         accents[sizeof accents - 1] = 0;
         line = capture_line(LOG_JSON, NULL, accents, &second);
-        ck_assert_ptr_nonnull(strstr(line, "\xc3\xa9\"}\n")); /* no half of a character */
+        ck_assert_ptr_nonnull(strstr(line, "\xc3\xa9\"}\n")); /* no partial UTF-8 sequence */
         ck_assert_ptr_null(strstr(line, "\xef\xbf\xbd"));
 }
 END_TEST
@@ -220,6 +220,6 @@ START_TEST(formats_have_names)
 }
 END_TEST
 
-TEST_SUITE("log", a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest, more_kinds_than_buckets_are_admitted,
+TEST_SUITE("log", a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest, messages_without_a_bucket_are_admitted,
            threads_share_a_bucket, a_text_line_has_the_message_alone, structured_lines_escape_what_is_quoted,
-           a_line_that_is_too_long_is_cut_and_stays_valid, formats_have_names, a_repeated_message_does_not_fill_the_log)
+           long_line_is_truncated_and_stays_valid, formats_have_names, a_repeated_message_does_not_fill_the_log)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookups over loaded tables, checked against symbol_table_find(). */
+/* Lookups in loaded tables, compared with symbol_table_find(). */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
                strcmp(path, t->strings + want->file) == 0;
 }
 
-/* One result of the batch says about its address what the table says. */
+/* Check that the result for an address agrees with the table. */
 static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint64_t address,
                    const struct symbol_result *r)
 {
@@ -99,14 +99,14 @@ static bool agrees(struct symbol_view *view, const struct symbol_table *t, uint6
         return true;
 }
 
-/* Asserts only on a difference: libcheck takes note of every assertion, and there are many here. */
+/* Asserts only on a difference: libcheck records every assertion, and there are many here. */
 static void check_result(struct symbol_view *view, const struct symbol_table *t, uint64_t address, size_t i)
 {
         if (!agrees(view, t, address, &batch.results[i]))
                 ck_abort_msg("result %zu for 0x%llx differs from the table", i, (unsigned long long)address);
 }
 
-/* Look all up in one batch; each says what the table says. */
+/* Look up all keys in one batch and compare each result with the table. */
 static void check_batch(struct symbol_view *view, const struct symbol_table *t, const struct symbol_key *keys,
                         size_t count)
 {
@@ -126,7 +126,7 @@ static struct symbol_table table_of(uint64_t seed, uint32_t ranges, uint64_t bas
                                                          .quality = QUALITY_DWARF });
 }
 
-/* Every kind of address: inside, in gaps, at both edges of ranges, and anywhere. */
+/* All kinds of addresses: inside ranges, in gaps, at both edges of ranges, and random ones. */
 static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
 {
         uint64_t r = random_next(state);
@@ -150,7 +150,7 @@ static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
         }
 }
 
-/* Few keys go to rows one by one, many have blocks unpacked: with each stride another share of the rows. */
+/* Sparse keys decode single rows, dense ones whole blocks: each stride uses a different mix. */
 START_TEST(dense_and_sparse_batches_agree_with_the_table)
 {
         struct symbol_table t = table_of(31, 20000, 0x401000);
@@ -172,7 +172,7 @@ START_TEST(dense_and_sparse_batches_agree_with_the_table)
 }
 END_TEST
 
-START_TEST(several_threads_answer_as_one_does)
+START_TEST(several_threads_agree_with_one)
 {
         enum { KEYS = 50001 };
         struct symbol_table t = table_of(32, 20000, 0xfffffff0), other = table_of(33, 500, 0x1000);
@@ -203,8 +203,8 @@ START_TEST(several_threads_answer_as_one_does)
 }
 END_TEST
 
-/* The threads' own transactions see the load that came in between; the view does not. */
-START_TEST(threads_keep_to_the_state_of_the_view)
+/* The threads' own transactions see the load in between; the view does not. */
+START_TEST(threads_read_the_snapshot_of_the_view)
 {
         enum { KEYS = 20000 };
         struct symbol_table t = table_of(34, 3000, 0x1000);
@@ -247,7 +247,7 @@ START_TEST(random_batch_over_a_big_table_agrees_with_the_table)
 }
 END_TEST
 
-/* So many keys wait in tiles, of which the last one is not whole. */
+/* Enough keys to fill tiles, the last one partially. */
 START_TEST(all_of_a_large_batch_in_one_object_agrees_with_the_table)
 {
         enum { KEYS = 70001 };
@@ -291,8 +291,8 @@ START_TEST(every_edge_in_order_agrees_with_the_table)
 }
 END_TEST
 
-/* Keys one at a time take the search path of a fresh cursor. */
-START_TEST(single_keys_agree_with_the_table)
+/* Single keys use the search path of a new cursor. */
+START_TEST(single_keys_agree_with_table)
 {
         struct symbol_table t = table_of(13, 5000, 0);
         struct symbol_view *view;
@@ -311,7 +311,7 @@ START_TEST(single_keys_agree_with_the_table)
 }
 END_TEST
 
-START_TEST(mixed_objects_are_answered_in_the_callers_order)
+START_TEST(mixed_objects_keep_order_of_keys)
 {
         enum { OBJECTS = 40, KEYS = 20000 };
         struct symbol_table t[OBJECTS];
@@ -370,7 +370,8 @@ START_TEST(file_offsets_are_translated_by_the_segments)
         view = begin();
         look_up(view, keys, 4);
         check_result(view, &t, 0x401005, 0);
-        check_result(view, &t, 0x401005, 3); /* behind the file: of a program that is not relocated */
+        check_result(view, &t, 0x401005,
+                     3); /* after the end of the file: addresses of a program that is not relocated */
         check_result(view, &t, 0x401005, 2);
         ck_assert_int_eq(batch.results[1].state, SYMBOL_NOT_IN_OBJECT);
         symbol_view_end(view);
@@ -378,7 +379,7 @@ START_TEST(file_offsets_are_translated_by_the_segments)
 }
 END_TEST
 
-START_TEST(empty_batch_is_answered_and_batches_are_reusable)
+START_TEST(empty_batch_is_valid_and_batches_are_reusable)
 {
         struct symbol_table t = table_of(15, 100, 0x1000);
         struct symbol_key key = { .build_id = &t.build_id, .address = 0x1000 };
@@ -396,7 +397,7 @@ START_TEST(empty_batch_is_answered_and_batches_are_reusable)
 }
 END_TEST
 
-START_TEST(view_keeps_its_generation_while_the_object_is_reloaded)
+START_TEST(view_keeps_generation_during_reload)
 {
         struct symbol_table t = table_of(16, 3000, 0x1000);
         struct symbol_key key = { .build_id = &t.build_id, .address = t.ranges[1500].start };
@@ -453,7 +454,7 @@ static void damage(MDB_dbi dbi, size_t nth, size_t byte)
         free(copy);
 }
 
-START_TEST(damaged_block_costs_its_own_keys_alone)
+START_TEST(damaged_block_fails_only_its_keys)
 {
         struct symbol_table t = table_of(17, 5000, 0x1000);
         struct symbol_key *keys = calloc(t.range_count, sizeof *keys);
@@ -526,7 +527,7 @@ START_TEST(damaged_string_page_is_bad_data)
 }
 END_TEST
 
-START_TEST(readable_names_are_made_once_and_plain_ones_are_shared)
+START_TEST(demangled_names_are_cached_and_plain_ones_shared)
 {
         struct symbol_table t = table_of(20, 200, 0x1000);
         const char *name, *linkage;
@@ -591,21 +592,21 @@ int main(void)
 {
         const TTest *const tests[] = {
                 dense_and_sparse_batches_agree_with_the_table,
-                several_threads_answer_as_one_does,
-                threads_keep_to_the_state_of_the_view,
+                several_threads_agree_with_one,
+                threads_read_the_snapshot_of_the_view,
                 random_batch_over_a_big_table_agrees_with_the_table,
                 all_of_a_large_batch_in_one_object_agrees_with_the_table,
                 every_edge_in_order_agrees_with_the_table,
-                single_keys_agree_with_the_table,
-                mixed_objects_are_answered_in_the_callers_order,
+                single_keys_agree_with_table,
+                mixed_objects_keep_order_of_keys,
                 file_offsets_are_translated_by_the_segments,
-                empty_batch_is_answered_and_batches_are_reusable,
-                view_keeps_its_generation_while_the_object_is_reloaded,
+                empty_batch_is_valid_and_batches_are_reusable,
+                view_keeps_generation_during_reload,
                 table_without_ranges_is_stripped_with_a_generation,
-                damaged_block_costs_its_own_keys_alone,
+                damaged_block_fails_only_its_keys,
                 damaged_object_record_fails_its_keys_and_a_load_repairs_it,
                 damaged_string_page_is_bad_data,
-                readable_names_are_made_once_and_plain_ones_are_shared,
+                demangled_names_are_cached_and_plain_ones_shared,
                 sort_orders_by_the_upper_half,
         };
 

@@ -8,13 +8,13 @@
 
 #define LIMIT_BYTES MiB(512)
 
-/* Each test runs in a process of its own, so that the limit of one is not that of another. */
+/* Each test runs in a process of its own, so that limits do not affect other tests. */
 static void set_limit(void)
 {
         ck_assert_int_eq(memory_budget_set_limit(LIMIT_BYTES, NULL), ST_OK);
 }
 
-/* All that a use gets, in steps of 1 MiB. */
+/* Reserve all memory that a use can get, in steps of 1 MiB. */
 static size_t fill_use(struct memory_reservation *r)
 {
         while (memory_reserve(r, MiB(1), NULL) == ST_OK)
@@ -22,7 +22,7 @@ static size_t fill_use(struct memory_reservation *r)
         return r->bytes;
 }
 
-START_TEST(without_a_limit_all_is_granted_and_counted)
+START_TEST(everything_is_granted_and_counted_without_a_limit)
 {
         struct memory_reservation r = { .use = MEMORY_QUERIES };
 
@@ -42,7 +42,7 @@ START_TEST(a_use_stops_at_its_ceiling)
         ck_assert_uint_le(fill_use(&r), memory_use_ceiling(MEMORY_ANSWERS));
         ck_assert_uint_gt(r.bytes + MiB(1), memory_use_ceiling(MEMORY_ANSWERS));
         ck_assert_int_eq(memory_reserve(&r, MiB(1), &err),
-                         ST_TOO_BIG); /* it alone is past the ceiling: a retry is in vain */
+                         ST_TOO_BIG); /* it exceeds the ceiling by itself: a retry cannot succeed */
         ck_assert_int_eq(memory_reserve(&other, MiB(1), &err), ST_BUSY);
         ck_assert_uint_eq(other.bytes, 0);
         memory_shrink(&r, 0);
@@ -51,7 +51,7 @@ START_TEST(a_use_stops_at_its_ceiling)
 }
 END_TEST
 
-START_TEST(floors_are_there_when_everything_else_is_full)
+START_TEST(floors_are_available_when_everything_else_is_used)
 {
         static const enum memory_use greedy[] = { MEMORY_QUERIES, MEMORY_UPLOADS, MEMORY_BODIES, MEMORY_SYMBOLIZE,
                                                   MEMORY_ANSWERS };
@@ -71,7 +71,7 @@ START_TEST(floors_are_there_when_everything_else_is_full)
 }
 END_TEST
 
-START_TEST(a_use_that_claims_memory_gets_what_others_release)
+START_TEST(claiming_use_gets_released_memory_first)
 {
         struct memory_reservation flush = { .use = MEMORY_FLUSH }, queries = { .use = MEMORY_QUERIES },
                                   answers = { .use = MEMORY_ANSWERS }, ingest = { .use = MEMORY_INGEST },
@@ -94,7 +94,7 @@ START_TEST(a_use_that_claims_memory_gets_what_others_release)
 }
 END_TEST
 
-START_TEST(a_group_has_a_bound_and_its_largest_reservation_goes_on)
+START_TEST(group_is_limited_and_its_largest_reservation_can_grow)
 {
         struct memory_group group = { .most = MiB(10) }, other_group = { .most = MiB(10) };
         struct memory_reservation large = { .use = MEMORY_INGEST, .group = &group },
@@ -106,7 +106,7 @@ START_TEST(a_group_has_a_bound_and_its_largest_reservation_goes_on)
         ck_assert_int_eq(memory_reserve(&small, MiB(3), NULL), ST_OK);
         ck_assert_int_eq(memory_reserve(&small, 1, NULL), ST_BUSY);
         ck_assert_uint_eq(small.bytes, MiB(3));
-        ck_assert_int_eq(memory_reserve(&large, MiB(1), NULL), ST_OK); /* it has most of it */
+        ck_assert_int_eq(memory_reserve(&large, MiB(1), NULL), ST_OK); /* it holds most of it */
         ck_assert_int_eq(memory_reserve(&other, MiB(10), NULL), ST_OK);
         ck_assert_uint_eq(group.held, MiB(11));
         memory_release(&large);
@@ -119,7 +119,7 @@ START_TEST(a_group_has_a_bound_and_its_largest_reservation_goes_on)
 }
 END_TEST
 
-START_TEST(a_reservation_gives_back_exactly_what_it_holds)
+START_TEST(reservation_releases_exactly_what_it_holds)
 {
         struct memory_reservation r = { .use = MEMORY_FLUSH };
 
@@ -161,7 +161,7 @@ static void *reserve_and_release(void *arg)
         return NULL;
 }
 
-START_TEST(threads_lose_no_byte)
+START_TEST(concurrent_reservations_are_counted_exactly)
 {
         pthread_t threads[4];
 
@@ -174,7 +174,7 @@ START_TEST(threads_lose_no_byte)
 }
 END_TEST
 
-TEST_SUITE("memory budget", without_a_limit_all_is_granted_and_counted, a_use_stops_at_its_ceiling,
-           floors_are_there_when_everything_else_is_full, a_use_that_claims_memory_gets_what_others_release,
-           a_group_has_a_bound_and_its_largest_reservation_goes_on, a_reservation_gives_back_exactly_what_it_holds,
-           too_low_a_limit_is_refused, threads_lose_no_byte)
+TEST_SUITE("memory budget", everything_is_granted_and_counted_without_a_limit, a_use_stops_at_its_ceiling,
+           floors_are_available_when_everything_else_is_used, claiming_use_gets_released_memory_first,
+           group_is_limited_and_its_largest_reservation_can_grow, reservation_releases_exactly_what_it_holds,
+           too_low_a_limit_is_refused, concurrent_reservations_are_counted_exactly)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cairn status` reads of a service that it need not trust. */
+/* Parsing of a service's metrics by `cairn status`, which does not trust the service. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ START_TEST(samples_of_a_name_are_added)
 }
 END_TEST
 
-START_TEST(a_value_that_is_no_whole_number_of_64_bits_is_refused)
+START_TEST(value_that_is_not_a_64_bit_integer_is_refused)
 {
         static const char *const values[] = { "1e39",  "9e18", "-9e18", "1e400", "Inf",
                                               "+Inf",  "-inf", "NaN",   "nan",   "18446744073709551616",
@@ -54,5 +54,5 @@ START_TEST(sums_stay_within_the_range_of_values)
 }
 END_TEST
 
-TEST_SUITE("metrics text", samples_of_a_name_are_added, a_value_that_is_no_whole_number_of_64_bits_is_refused,
+TEST_SUITE("metrics text", samples_of_a_name_are_added, value_that_is_not_a_64_bit_integer_is_refused,
            sums_stay_within_the_range_of_values)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stays unresolved: counted by reason when it is flushed, and listed by what an upload would gain. */
+/* Unresolved samples: counted by reason when they are flushed, and listed by the benefit of an upload. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "tests/support/suite.h"
 
 #define T0 (INT64_C(20000) * 86400 * INT64_C(1000000000))
-#define KNOWN 0x1000     /* of test objects: a function is here */
-#define UNKNOWN 0x2000   /* in the segment, where no function is */
+#define KNOWN 0x1000     /* in test objects: inside a function */
+#define UNKNOWN 0x2000   /* in the segment, outside of functions */
 #define OUTSIDE 0x900000 /* in no segment */
 
 static char dir[64];
@@ -71,7 +71,7 @@ static void mark(const char *hex, enum symbol_object_state state)
         ok(symbol_index_set_state(symbols, &id, state, "it is broken", NULL, &err), &err);
 }
 
-/* Symbols of an executable of which one segment is loaded; without a function when it is stripped. */
+/* Symbols of an executable with one loaded segment; without a function if it is stripped. */
 static void load(const char *hex, enum symbol_quality quality, bool stripped)
 {
         struct symbol_range range = { KNOWN, KNOWN + 0x100, 0 };
@@ -113,7 +113,7 @@ static void append(struct test_profile *t)
         test_profile_deinit(t);
 }
 
-/* Samples of value 2, each of one location, one after the other from address on. */
+/* Samples of value 2, each with one location, at consecutive addresses. */
 static void ingest(const char *hex, uint64_t address, uint32_t count)
 {
         struct test_profile t;
@@ -174,7 +174,7 @@ static void ingest_every_reason(void)
         mark("dd", OBJECT_FAILED);
         load("ee", QUALITY_NONE, true);
         load("ff", QUALITY_SYMTAB, false);
-        test_load_symbols(symbols, "0a", QUALITY_SYMTAB, KNOWN, 1, "f", "f.c"); /* no segment is known */
+        test_load_symbols(symbols, "0a", QUALITY_SYMTAB, KNOWN, 1, "f", "f.c"); /* no segments are known */
         ingest("", 0x10, 9);
         ingest_without_address("aa");
         ingest("bb", 0x10, 2);
@@ -202,7 +202,7 @@ START_TEST(new_locations_without_frames_are_counted_by_reason)
         ingest_every_reason();
         for (size_t i = 0; i < sizeof want / sizeof *want; i++)
                 ck_assert_msg(counted(want[i].reason) == 0, "%s is not 0 before the flush", want[i].reason);
-        for (int round = 0; round < 2; round++) { /* what is known already is not counted again */
+        for (int round = 0; round < 2; round++) { /* locations that are already known are not counted again */
                 flush();
                 for (size_t i = 0; i < sizeof want / sizeof *want; i++)
                         ck_assert_msg(counted(want[i].reason) == want[i].count, "%s: %ld, want %ld", want[i].reason,
@@ -213,7 +213,7 @@ START_TEST(new_locations_without_frames_are_counted_by_reason)
 }
 END_TEST
 
-START_TEST(frames_are_no_reason)
+START_TEST(locations_with_frames_have_no_reason)
 {
         _cleanup_buf_ struct buf out;
 
@@ -228,7 +228,7 @@ START_TEST(frames_are_no_reason)
 }
 END_TEST
 
-/* ---- the uploads that would help ------------------------------------------------------------ */
+/* ---- useful uploads ------------------------------------------------------------------------ */
 
 static const struct scan_filter everything = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
 
@@ -243,7 +243,7 @@ static void expect(const struct scan_upload *u, const char *hex, enum symbol_sta
         ck_assert_int_eq(u->value, 2 * (int64_t)samples);
 }
 
-START_TEST(only_reasons_that_debuginfo_takes_away_ask_for_an_upload)
+START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
 {
         struct store_scan *scan;
         struct scan_uploads u;
@@ -272,7 +272,7 @@ START_TEST(only_reasons_that_debuginfo_takes_away_ask_for_an_upload)
 }
 END_TEST
 
-START_TEST(full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps)
+START_TEST(object_with_full_debuginfo_requests_no_upload)
 {
         struct store_scan *scan;
         struct scan_uploads u;
@@ -295,7 +295,7 @@ START_TEST(full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps)
 }
 END_TEST
 
-START_TEST(an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_once)
+START_TEST(object_is_listed_once_with_main_reason)
 {
         struct test_profile t;
         struct store_scan *scan;
@@ -335,7 +335,7 @@ START_TEST(an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_onc
 }
 END_TEST
 
-START_TEST(names_of_the_sender_would_gain_lines_unless_they_have_them)
+START_TEST(sender_names_without_lines_request_upload)
 {
         struct store_scan *scan;
         struct scan_uploads u;
@@ -355,8 +355,6 @@ START_TEST(names_of_the_sender_would_gain_lines_unless_they_have_them)
 }
 END_TEST
 
-TEST_SUITE("missing", new_locations_without_frames_are_counted_by_reason, frames_are_no_reason,
-           only_reasons_that_debuginfo_takes_away_ask_for_an_upload,
-           full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps,
-           an_object_is_listed_once_with_its_main_reason_and_a_sample_counts_once,
-           names_of_the_sender_would_gain_lines_unless_they_have_them)
+TEST_SUITE("missing", new_locations_without_frames_are_counted_by_reason, locations_with_frames_have_no_reason,
+           only_reasons_fixed_by_debuginfo_request_upload, object_with_full_debuginfo_requests_no_upload,
+           object_is_listed_once_with_main_reason, sender_names_without_lines_request_upload)

@@ -19,7 +19,7 @@ static uint32_t str(struct profile *p, const char *text)
         return ret;
 }
 
-/* One of everything that struct profile can hold. */
+/* A profile with one of everything. */
 static void make_profile(struct profile *p)
 {
         struct profile_mapping app = { .file = 0 }, unknown = { 0 };
@@ -109,7 +109,7 @@ static void make_profile(struct profile *p)
         ck_assert_int_eq(profile_add_sample(p, &s, &n, NULL), ST_OK);
 }
 
-START_TEST(everything_in_a_profile_survives_encode_and_decode)
+START_TEST(profile_round_trips)
 {
         _cleanup_profile_ struct profile p, q;
         _cleanup_buf_ struct buf wire;
@@ -127,7 +127,7 @@ START_TEST(everything_in_a_profile_survives_encode_and_decode)
 }
 END_TEST
 
-START_TEST(no_samples_make_an_empty_request_and_back)
+START_TEST(profile_without_samples_round_trips)
 {
         _cleanup_profile_ struct profile p, q;
         _cleanup_buf_ struct buf wire;
@@ -141,10 +141,10 @@ START_TEST(no_samples_make_an_empty_request_and_back)
 }
 END_TEST
 
-/* ---- requests written field by field, with one thing wrong --------------------------- */
+/* ---- requests written field by field, with one error ---------------------------------- */
 
 struct request {
-        const char *strings[8]; /* after the empty one */
+        const char *strings[8]; /* after the empty entry 0 */
         uint64_t stack_index, location_in_stack, mapping_in_location, function_in_line, attribute_in_sample, link;
         uint64_t name_in_function;
         bool no_stack_table, old_values, full_entry_0;
@@ -210,7 +210,7 @@ static void put_request(struct buf *b, const struct request *q)
                 wire_put_varint(b, LOCATION_ADDRESS, 1);
                 wire_end(b, e);
         } else {
-                wire_put_bytes(b, DICTIONARY_LOCATIONS, "\x10\x00", 2); /* address 0, spelled out */
+                wire_put_bytes(b, DICTIONARY_LOCATIONS, "\x10\x00", 2); /* address 0, written explicitly */
         }
         e = wire_begin(b, DICTIONARY_LOCATIONS);
         wire_put_varint(b, LOCATION_MAPPING, q->mapping_in_location);
@@ -302,7 +302,7 @@ START_TEST(every_index_outside_its_table_is_refused)
 }
 END_TEST
 
-START_TEST(senders_before_1_8_are_named_as_such)
+START_TEST(senders_before_1_8_are_reported)
 {
         struct request no_stacks = good_request, old_values = good_request;
         struct profile p;
@@ -330,7 +330,7 @@ START_TEST(content_in_entry_0_is_refused)
 }
 END_TEST
 
-START_TEST(values_and_timestamps_follow_the_rule)
+START_TEST(values_and_timestamps_are_combined_as_specified)
 {
         struct request q = good_request;
         struct error err;
@@ -343,7 +343,7 @@ START_TEST(values_and_timestamps_follow_the_rule)
         profile_deinit(&p);
 
         q.values = 0;
-        q.timestamps = 4; /* each event counts one */
+        q.timestamps = 4; /* each timestamp counts one */
         ck_assert_int_eq(decode_request(&q, &p, &err), ST_OK);
         ck_assert_uint_eq(p.samples.count, 4);
         ck_assert_int_eq(p.samples.items[3].value, 1);
@@ -356,7 +356,7 @@ START_TEST(values_and_timestamps_follow_the_rule)
         ck_assert_int_eq(p.samples.items[2].value, 3);
         profile_deinit(&p);
 
-        q.values = 3; /* unequal: this sample alone is rejected */
+        q.values = 3; /* unequal: only this sample is rejected */
         ck_assert_int_eq(decode_request(&q, &p, &err), ST_OK);
         ck_assert_uint_eq(p.samples.count, 0);
         ck_assert_uint_eq(p.rejected_samples, 1);
@@ -370,14 +370,14 @@ START_TEST(values_and_timestamps_follow_the_rule)
 }
 END_TEST
 
-START_TEST(every_cut_of_a_request_fails_or_decodes_cleanly)
+START_TEST(truncated_request_fails_or_decodes)
 {
         _cleanup_buf_ struct buf b;
 
         buf_init(&b, MiB(1));
         put_request(&b, &good_request);
         for (size_t n = 0; n < b.size; n++) {
-                _cleanup_free_ uint8_t *copy = malloc(n + 1); /* so that the sanitizer sees reads past the end */
+                _cleanup_free_ uint8_t *copy = malloc(n + 1); /* so that AddressSanitizer detects overreads */
                 struct profile p;
 
                 memcpy(copy, b.data, n);
@@ -387,7 +387,7 @@ START_TEST(every_cut_of_a_request_fails_or_decodes_cleanly)
 }
 END_TEST
 
-START_TEST(nested_values_cost_nothing)
+START_TEST(nested_values_need_no_memory)
 {
         _cleanup_buf_ struct buf value, b;
         struct profile p;
@@ -414,7 +414,7 @@ START_TEST(nested_values_cost_nothing)
 }
 END_TEST
 
-START_TEST(responses_are_the_bytes_of_the_spec)
+START_TEST(responses_match_specification)
 {
         _cleanup_buf_ struct buf b;
 
@@ -430,8 +430,7 @@ START_TEST(responses_are_the_bytes_of_the_spec)
 }
 END_TEST
 
-TEST_SUITE("otlp", everything_in_a_profile_survives_encode_and_decode, no_samples_make_an_empty_request_and_back,
-           a_plain_request_decodes, every_index_outside_its_table_is_refused, senders_before_1_8_are_named_as_such,
-           content_in_entry_0_is_refused, values_and_timestamps_follow_the_rule,
-           every_cut_of_a_request_fails_or_decodes_cleanly, nested_values_cost_nothing,
-           responses_are_the_bytes_of_the_spec)
+TEST_SUITE("otlp", profile_round_trips, profile_without_samples_round_trips, a_plain_request_decodes,
+           every_index_outside_its_table_is_refused, senders_before_1_8_are_reported, content_in_entry_0_is_refused,
+           values_and_timestamps_are_combined_as_specified, truncated_request_fails_or_decodes,
+           nested_values_need_no_memory, responses_match_specification)

@@ -11,7 +11,7 @@
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 
-/* ---- the text of a JSON string */
+/* ---- decoding JSON strings */
 
 static void check_text(const char *json, const char *want, size_t n)
 {
@@ -26,7 +26,7 @@ static void check_text(const char *json, const char *want, size_t n)
         ck_assert_msg(b.size == n && memcmp(b.data ? b.data : (const uint8_t *)"", want, n) == 0, "%s", json);
 }
 
-START_TEST(escapes_become_what_they_stand_for)
+START_TEST(escapes_are_decoded)
 {
         check_text("\"\"", "", 0);
         check_text("\"plain\"", "plain", 5);
@@ -36,7 +36,7 @@ START_TEST(escapes_become_what_they_stand_for)
 }
 END_TEST
 
-START_TEST(half_a_pair_becomes_a_replacement_character)
+START_TEST(lone_surrogate_becomes_replacement_character)
 {
         check_text("\"\\ud83d\"", "\xef\xbf\xbd", 3);
         check_text("\"\\ude00x\"", "\xef\xbf\xbdx", 4);
@@ -94,7 +94,7 @@ START_TEST(numbers_may_be_quoted_and_signed)
 }
 END_TEST
 
-START_TEST(the_rest_of_the_kinds)
+START_TEST(remaining_types_are_decoded)
 {
         WIRE("{\"truth\": true, \"text\": \"a\\u0062\", \"id\": \"00FFa0\"}", "\x28\x01\x32\x02"
                                                                               "ab\x3a\x03\0\xff\xa0");
@@ -125,7 +125,7 @@ static void refused(const char *json, const char *why)
         ck_assert_msg(strstr(err.text, why) != NULL, "%s: %s", json, err.text);
 }
 
-START_TEST(what_is_malformed_is_named_with_its_byte)
+START_TEST(malformed_json_is_refused_with_offset)
 {
         refused("[]", "byte 0: expected an object");
         refused("{\"int\": 1.5}", "byte 8: expected a whole number of 64 bits");
@@ -154,7 +154,7 @@ START_TEST(what_is_malformed_is_named_with_its_byte)
 }
 END_TEST
 
-START_TEST(what_has_no_room_is_refused)
+START_TEST(json_over_the_limit_is_refused)
 {
         _cleanup_buf_ struct buf b;
         struct json_scan s;
@@ -168,7 +168,7 @@ END_TEST
 
 /* ---- OTLP */
 
-START_TEST(answers_have_the_names_of_the_specification)
+START_TEST(responses_have_specified_names)
 {
         _cleanup_buf_ struct buf b;
 
@@ -207,7 +207,7 @@ START_TEST(values_of_every_type_become_labels)
 }
 END_TEST
 
-TEST_SUITE("otlp json", escapes_become_what_they_stand_for, half_a_pair_becomes_a_replacement_character,
-           numbers_may_be_quoted_and_signed, the_rest_of_the_kinds, bytes_are_base64_of_either_alphabet,
-           what_is_malformed_is_named_with_its_byte, what_has_no_room_is_refused,
-           answers_have_the_names_of_the_specification, values_of_every_type_become_labels)
+TEST_SUITE("otlp json", escapes_are_decoded, lone_surrogate_becomes_replacement_character,
+           numbers_may_be_quoted_and_signed, remaining_types_are_decoded, bytes_are_base64_of_either_alphabet,
+           malformed_json_is_refused_with_offset, json_over_the_limit_is_refused, responses_have_specified_names,
+           values_of_every_type_become_labels)

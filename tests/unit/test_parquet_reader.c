@@ -18,7 +18,7 @@
                 ck_assert_msg(!(call), "%s", err.text);                                                                \
         } while (0)
 
-/* Open a file and read every column: the first failure. */
+/* Open a file and read every column; returns the first failure. */
 static enum status read_all(const void *data, size_t size, struct error *err)
 {
         struct parquet_file *f = NULL;
@@ -76,7 +76,7 @@ START_TEST(every_good_file_is_read)
 }
 END_TEST
 
-static uint64_t next(uint64_t *state)
+static uint64_t get_next_random(uint64_t *state)
 {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -94,9 +94,9 @@ START_TEST(hybrid_round_trips_at_every_width)
 
                 buf_init(&b, MiB(1));
                 for (size_t i = 0; i < 1000; i++) {
-                        uint64_t v = next(&dice) & ((1ull << width) - 1);
+                        uint64_t v = get_next_random(&dice) & ((1ull << width) - 1);
 
-                        values[i] = i && next(&dice) % 16 ? values[i - 1] : (uint32_t)v;
+                        values[i] = i && get_next_random(&dice) % 16 ? values[i - 1] : (uint32_t)v;
                 }
                 for (size_t n = 0; n <= 1000; n += n < 40 ? 1 : 137) {
                         buf_clear(&b);
@@ -111,8 +111,8 @@ START_TEST(hybrid_round_trips_at_every_width)
 }
 END_TEST
 
-/* Runs of both kinds that begin at any bit of a byte, and counts that end within one. */
-START_TEST(levels_are_the_values_of_the_hybrid)
+/* Runs of both kinds that start at each bit of a byte, with counts that end inside one. */
+START_TEST(levels_are_decoded_like_hybrid_values)
 {
         uint64_t dice = 5;
 
@@ -125,7 +125,7 @@ START_TEST(levels_are_the_values_of_the_hybrid)
                 buf_init(&b, MiB(1));
                 for (size_t n = 0; n <= 1000; n += n < 100 ? 1 : 137) {
                         for (size_t i = 0; i < n; i++)
-                                values[i] = next(&dice) % likelihood == 0;
+                                values[i] = get_next_random(&dice) % likelihood == 0;
                         buf_clear(&b);
                         encode_hybrid(&b, values, n, 1);
                         reader_init(&r, b.data, b.size);
@@ -148,7 +148,7 @@ START_TEST(delta_round_trips_with_wrap_around)
         buf_init(&b, MiB(1));
         for (int kind = 0; kind < 4; kind++) {
                 for (int64_t i = 0; i < 2000; i++) {
-                        uint64_t v = next(&dice);
+                        uint64_t v = get_next_random(&dice);
 
                         values[i] = kind == 0   ? (int64_t)v
                                     : kind == 1 ? 1000 + i * 50
@@ -204,7 +204,7 @@ static void end(struct written *x)
         close(x->fd);
 }
 
-START_TEST(statistics_are_bounds_and_say_whether_they_are_exact)
+START_TEST(statistics_are_bounds_with_exactness)
 {
         struct written x = begin(strings, 2);
         struct parquet_stats s;
@@ -230,7 +230,7 @@ START_TEST(statistics_are_bounds_and_say_whether_they_are_exact)
 }
 END_TEST
 
-START_TEST(maximum_that_cannot_be_rounded_up_is_left_out)
+START_TEST(maximum_that_cannot_be_rounded_up_is_omitted)
 {
         static const struct parquet_field binary[] = { { .name = "b", .kind = PARQUET_BINARY } };
         struct written x = begin(binary, 1);
@@ -246,7 +246,7 @@ START_TEST(maximum_that_cannot_be_rounded_up_is_left_out)
 }
 END_TEST
 
-START_TEST(nan_leaves_no_bounds)
+START_TEST(nan_prevents_bounds)
 {
         struct written x = begin(strings, 2);
         struct parquet_stats s;
@@ -281,7 +281,7 @@ START_TEST(bytes_that_are_not_utf8_become_replacement_characters)
 }
 END_TEST
 
-START_TEST(codes_of_a_dictionary_are_equal_exactly_when_values_are)
+START_TEST(dictionary_codes_are_equal_if_and_only_if_values_are)
 {
         struct written x = begin(strings, 2);
         struct parquet_column c;
@@ -301,8 +301,8 @@ START_TEST(codes_of_a_dictionary_are_equal_exactly_when_values_are)
 }
 END_TEST
 
-/* As location ids of stacks: almost all of the first thousand values are distinct. */
-START_TEST(numbers_that_repeat_late_are_written_with_a_dictionary)
+/* Like location ids of stacks: almost all of the first thousand values are distinct. */
+START_TEST(late_repetitions_use_a_dictionary)
 {
         static const struct parquet_field fields[] = { { .name = "id", .kind = PARQUET_INT64 } };
         struct written x = begin(fields, 1);
@@ -310,13 +310,13 @@ START_TEST(numbers_that_repeat_late_are_written_with_a_dictionary)
         uint64_t dice = 5;
 
         for (int i = 0; i < 100000; i++)
-                parquet_put_int(x.w, 1, (int64_t)(next(&dice) % 10000 * 0x9e3779b97f4a7c15u));
+                parquet_put_int(x.w, 1, (int64_t)(get_next_random(&dice) % 10000 * 0x9e3779b97f4a7c15u));
         open_written(&x, 100000);
         ck_assert_uint_lt(x.map.size, 10000 * 8 + 100000 * 14 / 8 + 5000); /* entries, codes of 14 bits, the rest */
         OK(parquet_read_column(x.f, 0, 1, &c, &err));
         dice = 5;
         for (int i = 0; i < 100000; i++)
-                ck_assert_int_eq(c.ints[i], (int64_t)(next(&dice) % 10000 * 0x9e3779b97f4a7c15u));
+                ck_assert_int_eq(c.ints[i], (int64_t)(get_next_random(&dice) % 10000 * 0x9e3779b97f4a7c15u));
         parquet_column_deinit(&c);
         end(&x);
 }
@@ -344,7 +344,7 @@ static void compare_pieces(struct parquet_cursor *cursor, const struct parquet_c
         }
 }
 
-START_TEST(cursor_reads_sparse_values_as_the_column)
+START_TEST(cursor_agrees_with_column_on_sparse_values)
 {
         static const struct parquet_field sparse[] = {
                 { .name = "text", .kind = PARQUET_STRING, .optional = true },
@@ -358,7 +358,7 @@ START_TEST(cursor_reads_sparse_values_as_the_column)
                         struct written x = begin(sparse, 2);
 
                         for (unsigned i = 0; i < rows; i++) {
-                                uint64_t v = next(&dice);
+                                uint64_t v = get_next_random(&dice);
 
                                 if (v % one_of) {
                                         parquet_put_null(x.w, 1);
@@ -410,7 +410,7 @@ START_TEST(rows_that_do_not_match_are_refused_by_the_writer)
 }
 END_TEST
 
-START_TEST(schemas_that_cannot_be_are_refused)
+START_TEST(invalid_schemas_are_refused)
 {
         static const struct parquet_field leaf[] = { { .name = "x", .kind = PARQUET_INT64 } };
         static const struct parquet_field list[] = {
@@ -432,7 +432,7 @@ START_TEST(schemas_that_cannot_be_are_refused)
 }
 END_TEST
 
-START_TEST(every_truncation_and_every_flipped_byte_is_survived)
+START_TEST(truncations_and_flipped_bytes_do_not_crash)
 {
         struct written x = begin(strings, 2);
         _cleanup_free_ uint8_t *copy = NULL;
@@ -465,10 +465,9 @@ START_TEST(every_truncation_and_every_flipped_byte_is_survived)
 END_TEST
 
 TEST_SUITE("parquet_reader", every_bad_file_is_refused, every_good_file_is_read, hybrid_round_trips_at_every_width,
-           levels_are_the_values_of_the_hybrid, delta_round_trips_with_wrap_around,
-           statistics_are_bounds_and_say_whether_they_are_exact, maximum_that_cannot_be_rounded_up_is_left_out,
-           nan_leaves_no_bounds, bytes_that_are_not_utf8_become_replacement_characters,
-           codes_of_a_dictionary_are_equal_exactly_when_values_are,
-           numbers_that_repeat_late_are_written_with_a_dictionary, cursor_reads_sparse_values_as_the_column,
-           rows_that_do_not_match_are_refused_by_the_writer, schemas_that_cannot_be_are_refused,
-           every_truncation_and_every_flipped_byte_is_survived)
+           levels_are_decoded_like_hybrid_values, delta_round_trips_with_wrap_around,
+           statistics_are_bounds_with_exactness, maximum_that_cannot_be_rounded_up_is_omitted, nan_prevents_bounds,
+           bytes_that_are_not_utf8_become_replacement_characters, dictionary_codes_are_equal_if_and_only_if_values_are,
+           late_repetitions_use_a_dictionary, cursor_agrees_with_column_on_sparse_values,
+           rows_that_do_not_match_are_refused_by_the_writer, invalid_schemas_are_refused,
+           truncations_and_flipped_bytes_do_not_crash)

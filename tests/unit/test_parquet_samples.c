@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes Parquet files that hold every shape of column, and beside each the
- * same rows as JSON lines made without Parquet; our reader must give back the
- * same lines. tests/e2e/parquet-readers.t does the same with other readers:
- * PARQUET_SAMPLES names the directory to leave the files in, and
- * PARQUET_FOREIGN one whose *.parquet files are to be read into *.ours.jsonl.
+ * Writes Parquet files with all shapes of columns, and the same rows as JSON lines generated without Parquet; Cairn's
+ * reader must return the same lines. tests/e2e/parquet-readers.t does the same with other readers: PARQUET_SAMPLES is
+ * the directory where the files are kept, and PARQUET_FOREIGN a directory whose *.parquet files are read into
+ * *.ours.jsonl.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -89,7 +88,7 @@ static void sample_close(struct sample *s)
         free(s->path);
 }
 
-static uint64_t next(uint64_t *state)
+static uint64_t get_next_random(uint64_t *state)
 {
         uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
@@ -98,8 +97,8 @@ static uint64_t next(uint64_t *state)
         return z ^ z >> 31;
 }
 
-/* One number, in the row and in the JSON; a null when the dice say so. */
-static void number(struct sample *s, const char *key, uint32_t node, bool is_null, int64_t v)
+/* One number, written to the row and the JSON; randomly null. */
+static void add_number(struct sample *s, const char *key, uint32_t node, bool is_null, int64_t v)
 {
         if (is_null) {
                 parquet_put_null(s->w, node);
@@ -110,7 +109,7 @@ static void number(struct sample *s, const char *key, uint32_t node, bool is_nul
         }
 }
 
-static void boolean(struct sample *s, const char *key, uint32_t node, bool is_null, bool v)
+static void add_boolean(struct sample *s, const char *key, uint32_t node, bool is_null, bool v)
 {
         if (is_null) {
                 parquet_put_null(s->w, node);
@@ -121,7 +120,7 @@ static void boolean(struct sample *s, const char *key, uint32_t node, bool is_nu
         }
 }
 
-static void text(struct sample *s, const char *key, uint32_t node, const char *v)
+static void add_text(struct sample *s, const char *key, uint32_t node, const char *v)
 {
         if (v)
                 parquet_put_str(s->w, node, v);
@@ -130,8 +129,8 @@ static void text(struct sample *s, const char *key, uint32_t node, const char *v
         json_out_str(&s->out, key, v);
 }
 
-/* JSON has no bytes: hexadecimal. */
-static void binary(struct sample *s, const char *key, uint32_t node, const uint8_t *v, size_t n)
+/* JSON cannot represent bytes: hexadecimal. */
+static void add_binary(struct sample *s, const char *key, uint32_t node, const uint8_t *v, size_t n)
 {
         char hex[2 * 64 + 1] = "";
 
@@ -178,7 +177,7 @@ START_TEST(flat_columns_of_every_type_in_several_row_groups)
         for (size_t i = 0; i < 11; i++)
                 node[i] = parquet_writer_node(s.w, fields[i].name);
         for (int64_t i = 0; i < 25000; i++) {
-                uint64_t r = next(&dice);
+                uint64_t r = get_next_random(&dice);
                 char unique[64];
                 uint8_t id[16];
                 double ratio = (double)(int64_t)(r % 2000) / 8 - 100;
@@ -188,19 +187,19 @@ START_TEST(flat_columns_of_every_type_in_several_row_groups)
                 id[0] = (uint8_t)(r % 50);
                 id[15] = 0xff;
                 sample_row_begin(&s);
-                number(&s, "time", node[0], false, 1763650000000000 + i * 52631 + (int64_t)(r % 1000));
-                number(&s, "value", node[1], false, (int64_t)(r % 7) - 3);
-                number(&s, "wild", node[2], r % 3 == 0,
-                       r % 100 == 1   ? INT64_MIN
-                       : r % 100 == 2 ? INT64_MAX
-                                      : (int64_t)next(&dice));
-                number(&s, "small", node[3], r % 11 == 0, (int32_t)(r >> 32));
-                boolean(&s, "flag", node[4], false, r % 2);
-                boolean(&s, "maybe", node[5], r % 5 == 0, r % 2);
-                text(&s, "word", node[6], i > 12000 && i < 21000 ? NULL : words[r % WORDS]);
-                text(&s, "unique", node[7], unique);
-                binary(&s, "id", node[8], id, sizeof id);
-                text(&s, "nothing", node[9], NULL);
+                add_number(&s, "time", node[0], false, 1763650000000000 + i * 52631 + (int64_t)(r % 1000));
+                add_number(&s, "value", node[1], false, (int64_t)(r % 7) - 3);
+                add_number(&s, "wild", node[2], r % 3 == 0,
+                           r % 100 == 1   ? INT64_MIN
+                           : r % 100 == 2 ? INT64_MAX
+                                          : (int64_t)get_next_random(&dice));
+                add_number(&s, "small", node[3], r % 11 == 0, (int32_t)(r >> 32));
+                add_boolean(&s, "flag", node[4], false, r % 2);
+                add_boolean(&s, "maybe", node[5], r % 5 == 0, r % 2);
+                add_text(&s, "word", node[6], i > 12000 && i < 21000 ? NULL : words[r % WORDS]);
+                add_text(&s, "unique", node[7], unique);
+                add_binary(&s, "id", node[8], id, sizeof id);
+                add_text(&s, "nothing", node[9], NULL);
                 parquet_put_double(s.w, node[10], ratio);
                 json_out_double(&s.out, "ratio", ratio);
                 sample_row_end(&s);
@@ -264,14 +263,14 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
         inner_number = parquet_writer_node(s.w, "inner.number");
         tags = parquet_writer_node(s.w, "inner.tags");
         for (int i = 0; i < 10000; i++) {
-                uint64_t r = next(&dice);
+                uint64_t r = get_next_random(&dice);
                 size_t depth = r % 23;
                 int64_t ids[23];
 
                 sample_row_begin(&s);
                 json_out_array(&s.out, "stack");
                 for (size_t k = 0; k < depth; k++) {
-                        ids[k] = (int64_t)(next(&dice) % 500) * 0x123456789;
+                        ids[k] = (int64_t)(get_next_random(&dice) % 500) * 0x123456789;
                         json_out_int(&s.out, NULL, ids[k]);
                 }
                 json_out_array_end(&s.out);
@@ -286,7 +285,7 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                         parquet_put_list(s.w, frames, count);
                         json_out_array(&s.out, "frames");
                         for (size_t k = 0; k < count; k++) {
-                                uint64_t f = next(&dice);
+                                uint64_t f = get_next_random(&dice);
 
                                 if (f % 13 == 0) {
                                         parquet_put_null(s.w, frame_node);
@@ -294,11 +293,11 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                                         continue;
                                 }
                                 json_out_object(&s.out, NULL);
-                                text(&s, "function", function, f % 3 ? words[f / 4 % WORDS] : NULL);
-                                text(&s, "linkage_name", linkage, f % 5 ? words[f / 8 % WORDS] : NULL);
-                                text(&s, "file", file, f % 7 ? "src/main.c" : NULL);
-                                number(&s, "line", line, f % 4 == 0, (int64_t)(f % 3000));
-                                boolean(&s, "inlined", inlined, f % 6 == 1, k > 0);
+                                add_text(&s, "function", function, f % 3 ? words[f / 4 % WORDS] : NULL);
+                                add_text(&s, "linkage_name", linkage, f % 5 ? words[f / 8 % WORDS] : NULL);
+                                add_text(&s, "file", file, f % 7 ? "src/main.c" : NULL);
+                                add_number(&s, "line", line, f % 4 == 0, (int64_t)(f % 3000));
+                                add_boolean(&s, "inlined", inlined, f % 6 == 1, k > 0);
                                 json_out_object_end(&s.out);
                         }
                         json_out_array_end(&s.out);
@@ -314,10 +313,11 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                         json_out_object(&s.out, "labels");
                         for (size_t k = 0; k < count; k++) {
                                 const char *name = k ? "region" : "pod";
-                                const char *v = next(&dice) % 4 ? words[next(&dice) % WORDS] : NULL;
+                                const char *v =
+                                        get_next_random(&dice) % 4 ? words[get_next_random(&dice) % WORDS] : NULL;
 
                                 parquet_put_str(s.w, key, name);
-                                text(&s, name, value, v);
+                                add_text(&s, name, value, v);
                         }
                         json_out_object_end(&s.out);
                 }
@@ -327,7 +327,7 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
                         json_out_str(&s.out, "inner", NULL);
                 } else {
                         json_out_object(&s.out, "inner");
-                        number(&s, "number", inner_number, false, i);
+                        add_number(&s, "number", inner_number, false, i);
                         if (r % 7 == 0) {
                                 parquet_put_null(s.w, tags);
                                 json_out_str(&s.out, "tags", NULL);
@@ -348,7 +348,7 @@ START_TEST(nested_columns_with_nulls_and_empty_lists)
 }
 END_TEST
 
-START_TEST(dictionary_that_grows_too_large_is_left)
+START_TEST(dictionary_over_the_limit_is_abandoned)
 {
         static const struct parquet_field fields[] = {
                 { .name = "big", .kind = PARQUET_STRING },
@@ -365,13 +365,13 @@ START_TEST(dictionary_that_grows_too_large_is_left)
         run = parquet_writer_node(s.w, "run");
         for (int i = 0; i < 20000; i++) {
                 char v[256];
-                uint64_t r = next(&dice);
+                uint64_t r = get_next_random(&dice);
 
                 snprintf(v, sizeof v, "%0200" PRIu64, r % 15000);
                 sample_row_begin(&s);
-                text(&s, "big", big, v);
-                number(&s, "hash", hash, false, (int64_t)r);
-                text(&s, "run", run, words[i / 3000]);
+                add_text(&s, "big", big, v);
+                add_number(&s, "hash", hash, false, (int64_t)r);
+                add_text(&s, "run", run, words[i / 3000]);
                 sample_row_end(&s);
         }
         sample_close(&s);
@@ -415,4 +415,4 @@ START_TEST(files_of_other_writers_are_read)
 END_TEST
 
 TEST_SUITE("parquet_samples", files_of_other_writers_are_read, flat_columns_of_every_type_in_several_row_groups,
-           nested_columns_with_nulls_and_empty_lists, dictionary_that_grows_too_large_is_left, file_without_rows)
+           nested_columns_with_nulls_and_empty_lists, dictionary_over_the_limit_is_abandoned, file_without_rows)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be read of a file is used, and what can't is said. */
+/* Readable parts of a damaged file are used, and unreadable ones are reported. */
 #include <string.h>
 #include <unistd.h>
 
@@ -57,7 +57,7 @@ START_TEST(a_whole_file_is_not_partial)
         made_dwarf_begin(&m);
         made_unit(&m, "f", MADE_CODE, 0x10);
         end_unit(&m);
-        put_uint(&m, DWARF_INFO, 0, 4); /* padding: units of no bytes */
+        put_uint(&m, DWARF_INFO, 0, 4); /* padding: units of length zero */
         t = extract(made_file(good_symbols, 2, &m));
         ck_assert_str_eq(symbol_table_partial_text(&t), "");
         ck_assert_uint_eq(t.partial, 0);
@@ -67,7 +67,7 @@ START_TEST(a_whole_file_is_not_partial)
 }
 END_TEST
 
-START_TEST(a_damaged_unit_costs_itself_and_is_counted)
+START_TEST(damaged_unit_is_skipped_and_counted)
 {
         struct symbol_table t;
         struct dwarf_maker m;
@@ -76,7 +76,7 @@ START_TEST(a_damaged_unit_costs_itself_and_is_counted)
         made_unit(&m, "first", MADE_CODE, 0x10);
         end_unit(&m);
         made_unit(&m, "damaged", MADE_CODE + 0x10, 0x10);
-        put_uleb(&m, DWARF_INFO, 77); /* no such abbreviation */
+        put_uleb(&m, DWARF_INFO, 77); /* an undefined abbreviation */
         end_unit(&m);
         made_unit(&m, "last", MADE_CODE + 0x20, 0x10);
         end_unit(&m);
@@ -91,7 +91,7 @@ START_TEST(a_damaged_unit_costs_itself_and_is_counted)
 }
 END_TEST
 
-START_TEST(a_unit_past_the_end_is_left_out_with_those_behind_it)
+START_TEST(unit_past_section_end_is_skipped_with_following_ones)
 {
         struct symbol_table t;
         struct dwarf_maker m;
@@ -113,7 +113,7 @@ START_TEST(a_unit_past_the_end_is_left_out_with_those_behind_it)
 }
 END_TEST
 
-START_TEST(units_with_a_bad_header_or_an_unknown_version_are_stepped_over)
+START_TEST(units_with_invalid_header_or_version_are_skipped)
 {
         struct symbol_table t;
         struct dwarf_maker m;
@@ -138,7 +138,7 @@ START_TEST(units_with_a_bad_header_or_an_unknown_version_are_stepped_over)
 }
 END_TEST
 
-START_TEST(a_section_that_cannot_be_unpacked_is_as_good_as_empty)
+START_TEST(undecompressible_section_is_treated_as_empty)
 {
         static const char packed[] = "ZLIB\0\0\0\0\0\0\1\0this was never packed";
         const struct elf_maker_section others[] = {
@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- other sources ---- */
 
-START_TEST(a_broken_symbol_table_leaves_the_dwarf)
+START_TEST(dwarf_is_used_despite_malformed_symbol_table)
 {
         const struct elf_maker_section broken[] = { SYMTAB(SHT_SYMTAB, 1) };
         struct symbol_table t;
@@ -180,7 +180,7 @@ START_TEST(a_broken_symbol_table_leaves_the_dwarf)
 }
 END_TEST
 
-START_TEST(a_broken_minidebuginfo_leaves_the_symbols)
+START_TEST(symbols_are_used_despite_malformed_minidebuginfo)
 {
         const struct elf_maker_section sections[] = {
                 { .name = ".dynsym",
@@ -222,7 +222,7 @@ static struct symbol_table extract_go(size_t keep)
         return t;
 }
 
-START_TEST(a_pclntab_that_is_cut_off_leaves_the_symbols)
+START_TEST(symbols_are_used_despite_truncated_pclntab)
 {
         struct symbol_table t = extract_go(40);
 
@@ -254,7 +254,7 @@ START_TEST(one_good_file_of_several_is_enough)
 }
 END_TEST
 
-START_TEST(without_anything_of_use_the_reasons_are_the_error)
+START_TEST(reasons_are_the_error_without_usable_symbols)
 {
         const struct elf_maker_section broken[] = { SYMTAB(SHT_SYMTAB, 1) };
         struct symbol_table t;
@@ -269,7 +269,7 @@ END_TEST
 
 /* ---- the text ---- */
 
-START_TEST(reasons_stay_one_short_line)
+START_TEST(reasons_are_limited_to_one_line)
 {
         struct extract_notes n = { 0 };
         char word[32];
@@ -277,7 +277,7 @@ START_TEST(reasons_stay_one_short_line)
         extract_notes_add(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
         ck_assert_str_eq(n.text, "a?b?[31m?\xc3\xa4");
         extract_notes_add(&n, "a\nb\x1b[31m\xff%s", "\xc3\xa4");
-        ck_assert_str_eq(n.text, "a?b?[31m?\xc3\xa4"); /* once is enough */
+        ck_assert_str_eq(n.text, "a?b?[31m?\xc3\xa4"); /* only once */
         for (int i = 0; i < 100; i++) {
                 snprintf(word, sizeof word, "\xe2\x82\xac reason %d", i);
                 extract_notes_add(&n, "%s", word);
@@ -287,10 +287,9 @@ START_TEST(reasons_stay_one_short_line)
 }
 END_TEST
 
-TEST_SUITE("partial", a_whole_file_is_not_partial, a_damaged_unit_costs_itself_and_is_counted,
-           a_unit_past_the_end_is_left_out_with_those_behind_it,
-           units_with_a_bad_header_or_an_unknown_version_are_stepped_over,
-           a_section_that_cannot_be_unpacked_is_as_good_as_empty, a_broken_symbol_table_leaves_the_dwarf,
-           a_broken_minidebuginfo_leaves_the_symbols, a_pclntab_that_is_cut_off_leaves_the_symbols,
-           one_good_file_of_several_is_enough, without_anything_of_use_the_reasons_are_the_error,
-           reasons_stay_one_short_line)
+TEST_SUITE("partial", a_whole_file_is_not_partial, damaged_unit_is_skipped_and_counted,
+           unit_past_section_end_is_skipped_with_following_ones, units_with_invalid_header_or_version_are_skipped,
+           undecompressible_section_is_treated_as_empty, dwarf_is_used_despite_malformed_symbol_table,
+           symbols_are_used_despite_malformed_minidebuginfo, symbols_are_used_despite_truncated_pclntab,
+           one_good_file_of_several_is_enough, reasons_are_the_error_without_usable_symbols,
+           reasons_are_limited_to_one_line)

@@ -13,7 +13,7 @@
 
 static const struct build_id no_id;
 
-static struct symbol_table sample(uint32_t ranges)
+static struct symbol_table make_sample_table(uint32_t ranges)
 {
         return random_table(&(struct random_table_spec){ .seed = 7,
                                                          .range_count = ranges,
@@ -24,7 +24,7 @@ static struct symbol_table sample(uint32_t ranges)
                                                          .quality = QUALITY_LINES });
 }
 
-static int written(const struct symbol_table *t)
+static int write_table(const struct symbol_table *t)
 {
         int fd = portable_symbols_make_file(NULL, 0);
         struct error err;
@@ -33,20 +33,20 @@ static int written(const struct symbol_table *t)
         return fd;
 }
 
-static void no_difference(void *context, const struct table_difference *d)
+static void report_difference(void *context, const struct table_difference *d)
 {
         (void)context;
         ck_abort_msg("differs at 0x%llx", (unsigned long long)d->start);
 }
 
-START_TEST(a_table_reads_back_with_the_same_answers)
+START_TEST(table_round_trips_with_equal_lookups)
 {
-        struct symbol_table t = sample(60000), back; /* more than one piece */
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(60000), back; /* more than one chunk */
+        _cleanup_close_ int fd = write_table(&t);
         struct error err;
 
         ck_assert_msg(portable_symbols_read(fd, "s", &back, NULL, &err) == ST_OK, "%s", err.text);
-        ck_assert_uint_eq(compare_tables(&t, &back, no_difference, NULL), 0);
+        ck_assert_uint_eq(compare_tables(&t, &back, report_difference, NULL), 0);
         ck_assert_uint_eq(back.range_count, t.range_count);
         ck_assert_int_eq(back.quality, QUALITY_LINES);
         ck_assert(build_id_equal(&back.build_id, &t.build_id));
@@ -56,7 +56,7 @@ START_TEST(a_table_reads_back_with_the_same_answers)
 }
 END_TEST
 
-START_TEST(what_else_is_known_reads_back)
+START_TEST(other_fields_round_trip)
 {
         static char strings[] = "\0half of it";
         struct symbol_segment segments[] = { { 0x1000, 0x2000, UINT64_MAX } };
@@ -93,25 +93,25 @@ START_TEST(what_else_is_known_reads_back)
 }
 END_TEST
 
-/* Where chains lie among the frames is the writer's matter: they may share frames and lie in any order. */
-START_TEST(chains_that_share_frames_keep_their_answers)
+/* The position of chains among the frames is up to the writer: they may share frames and come in any order. */
+START_TEST(chains_that_share_frames_round_trip)
 {
-        struct symbol_table t = sample(50), back;
+        struct symbol_table t = make_sample_table(50), back;
         _cleanup_close_ int fd = -1;
 
         t.chains[0] = t.chains[t.chain_count - 1];
-        fd = written(&t);
+        fd = write_table(&t);
         ck_assert_int_eq(portable_symbols_read(fd, "s", &back, NULL, NULL), ST_OK);
-        ck_assert_uint_eq(compare_tables(&t, &back, no_difference, NULL), 0);
+        ck_assert_uint_eq(compare_tables(&t, &back, report_difference, NULL), 0);
         symbol_table_deinit(&back);
         symbol_table_deinit(&t);
 }
 END_TEST
 
-START_TEST(every_flipped_byte_is_noticed)
+START_TEST(every_flipped_byte_is_detected)
 {
-        struct symbol_table t = sample(30), back = { 0 };
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(30), back = { 0 };
+        _cleanup_close_ int fd = write_table(&t);
         off_t size = lseek(fd, 0, SEEK_END);
 
         for (off_t i = 0; i < size; i++) {
@@ -133,8 +133,8 @@ END_TEST
 
 START_TEST(every_shorter_and_longer_file_is_refused)
 {
-        struct symbol_table t = sample(30), back;
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(30), back;
+        _cleanup_close_ int fd = write_table(&t);
         off_t whole = lseek(fd, 0, SEEK_END);
 
         for (off_t size = whole + 1; size >= 0; size--) {
@@ -146,12 +146,14 @@ START_TEST(every_shorter_and_longer_file_is_refused)
 }
 END_TEST
 
-/* The same with right checksums, as a hostile writer has them: read or refused, and what is read keeps its invariants.
+/*
+ * The same with corrected checksums, as from a malicious writer: the file is read or refused, and a table that is read
+ * keeps its invariants.
  */
-START_TEST(a_forged_byte_gives_a_whole_table_or_none)
+START_TEST(forged_byte_gives_valid_table_or_error)
 {
-        struct symbol_table t = sample(30), back;
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(30), back;
+        _cleanup_close_ int fd = write_table(&t);
         size_t size = (size_t)lseek(fd, 0, SEEK_END);
         uint8_t *file = malloc(size);
 
@@ -175,7 +177,7 @@ START_TEST(a_forged_byte_gives_a_whole_table_or_none)
 }
 END_TEST
 
-START_TEST(a_file_past_the_limit_is_refused_unread)
+START_TEST(file_over_the_limit_is_refused_unread)
 {
         _cleanup_close_ int fd = portable_symbols_make_file(NULL, 0);
         struct symbol_table back;
@@ -240,15 +242,15 @@ START_TEST(a_file_of_version_1_is_read_without_declarations)
 }
 END_TEST
 
-START_TEST(the_corpus_is_read_where_it_is_good_and_refused_where_it_is_bad)
+START_TEST(good_corpus_files_are_read_and_bad_ones_refused)
 {
         ck_assert_uint_eq(replay("tests/corpus/portable_symbols/good", true), 7);
         ck_assert_uint_ge(replay("tests/corpus/portable_symbols/bad", false), 30);
 }
 END_TEST
 
-TEST_SUITE("portable_symbols", a_table_reads_back_with_the_same_answers, what_else_is_known_reads_back,
-           chains_that_share_frames_keep_their_answers, every_flipped_byte_is_noticed,
-           every_shorter_and_longer_file_is_refused, a_forged_byte_gives_a_whole_table_or_none,
-           a_file_past_the_limit_is_refused_unread, a_file_of_version_1_is_read_without_declarations,
-           the_corpus_is_read_where_it_is_good_and_refused_where_it_is_bad)
+TEST_SUITE("portable_symbols", table_round_trips_with_equal_lookups, other_fields_round_trip,
+           chains_that_share_frames_round_trip, every_flipped_byte_is_detected,
+           every_shorter_and_longer_file_is_refused, forged_byte_gives_valid_table_or_error,
+           file_over_the_limit_is_refused_unread, a_file_of_version_1_is_read_without_declarations,
+           good_corpus_files_are_read_and_bad_ones_refused)

@@ -12,7 +12,9 @@
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 
-/* A file with two sample types, one mapping, two locations; what differs from a good one is in the struct. */
+/*
+ * A file with two sample types, one mapping and two locations; the struct contains the differences from a valid file.
+ */
 struct file {
         uint64_t location_in_sample, function_in_line, mapping_in_location, string_in_function, second_location_id;
         int values;
@@ -125,7 +127,7 @@ START_TEST(process_addresses_become_file_offsets_of_the_build_id)
 }
 END_TEST
 
-START_TEST(what_is_encoded_decodes_to_the_same)
+START_TEST(encoded_profile_round_trips)
 {
         _cleanup_profile_ struct profile p, q;
         _cleanup_free_ char *before = NULL, *after = NULL;
@@ -143,7 +145,7 @@ START_TEST(what_is_encoded_decodes_to_the_same)
 }
 END_TEST
 
-START_TEST(references_to_nothing_are_refused)
+START_TEST(dangling_references_are_refused)
 {
         static const struct {
                 size_t member;
@@ -181,7 +183,7 @@ START_TEST(a_sample_has_one_value_per_type)
 
         q.values = 1;
         ck_assert_int_eq(decode_file(&q, &p, &err), ST_BAD_DATA);
-        q.values = 300; /* more than may be */
+        q.values = 300; /* more than permitted */
         ck_assert_int_eq(decode_file(&q, &p, &err), ST_BAD_DATA);
         q = good_file;
         q.no_types = true;
@@ -190,7 +192,7 @@ START_TEST(a_sample_has_one_value_per_type)
 }
 END_TEST
 
-START_TEST(every_cut_of_a_file_fails_or_decodes_cleanly)
+START_TEST(truncated_file_fails_or_decodes)
 {
         _cleanup_buf_ struct buf b;
 
@@ -239,7 +241,7 @@ START_TEST(folded_lines_are_root_first)
                               "samples:samples:count:: count 0 t=0 d=0 v=7 "
                               "000000000000000000000000000000000000000000000000 [2k 0x0 do_syscall_64||:0] "
                               "[2 0x0 work||:0] [2 0x0 main||:0]\n");
-        ck_assert_uint_eq(p.locations.count, 4); /* equal frames are one location */
+        ck_assert_uint_eq(p.locations.count, 4); /* equal frames share one location */
         {
                 struct profile q;
 
@@ -264,7 +266,7 @@ static const char perf_text[] =
         "\n"
         "other    17/18 2848.599673: 1 cycles:u:  40115a main+0x1 (/bin/other)\n";
 
-START_TEST(perf_script_callers_are_taken_back_by_one)
+START_TEST(perf_script_caller_addresses_are_decremented)
 {
         _cleanup_profile_ struct profile p;
         _cleanup_free_ char *got = NULL;
@@ -287,7 +289,7 @@ START_TEST(perf_script_callers_are_taken_back_by_one)
 }
 END_TEST
 
-START_TEST(perf_script_that_is_none_names_the_line)
+START_TEST(malformed_perf_script_is_refused_with_line_number)
 {
         struct profile p;
         struct error err;
@@ -297,7 +299,7 @@ START_TEST(perf_script_that_is_none_names_the_line)
 }
 END_TEST
 
-TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, what_is_encoded_decodes_to_the_same,
-           references_to_nothing_are_refused, a_sample_has_one_value_per_type,
-           every_cut_of_a_file_fails_or_decodes_cleanly, a_gzip_bomb_is_too_big, folded_lines_are_root_first,
-           perf_script_callers_are_taken_back_by_one, perf_script_that_is_none_names_the_line)
+TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
+           dangling_references_are_refused, a_sample_has_one_value_per_type, truncated_file_fails_or_decodes,
+           a_gzip_bomb_is_too_big, folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
+           malformed_perf_script_is_refused_with_line_number)

@@ -41,7 +41,7 @@ START_TEST(only_executable_mappings_are_kept)
 }
 END_TEST
 
-START_TEST(a_path_keeps_its_blanks_and_loses_the_deleted_mark)
+START_TEST(path_keeps_spaces_and_loses_deleted_suffix)
 {
         struct proc_maps m = parse(TEXT);
 
@@ -53,7 +53,7 @@ START_TEST(a_path_keeps_its_blanks_and_loses_the_deleted_mark)
 }
 END_TEST
 
-START_TEST(the_end_of_a_mapping_belongs_to_the_next)
+START_TEST(mapping_end_is_exclusive)
 {
         struct proc_maps m = parse(TEXT);
 
@@ -68,7 +68,7 @@ START_TEST(the_end_of_a_mapping_belongs_to_the_next)
 }
 END_TEST
 
-START_TEST(lines_that_are_no_mapping_are_refused_with_their_place)
+START_TEST(malformed_lines_are_refused_with_line_number)
 {
         static const char *const bad[] = {
                 "hello\n",
@@ -90,7 +90,7 @@ START_TEST(lines_that_are_no_mapping_are_refused_with_their_place)
 }
 END_TEST
 
-START_TEST(a_mapping_that_grew_meanwhile_counts_once)
+START_TEST(mapping_that_grew_during_read_counts_once)
 {
         struct proc_maps m = parse("1000-2000 r-xp 0 0:0 0\n1000-3000 r-xp 5000 0:1 7 /a\n2000-3000 r-xp 0 0:0 0\n"
                                    "2800-4000 r-xp 0 0:0 0\n");
@@ -104,7 +104,7 @@ START_TEST(a_mapping_that_grew_meanwhile_counts_once)
 }
 END_TEST
 
-START_TEST(own_mappings_hold_this_function)
+START_TEST(own_mappings_contain_this_function)
 {
         int fd = -1;
         struct proc_maps m;
@@ -115,7 +115,7 @@ START_TEST(own_mappings_hold_this_function)
         ck_assert_msg(process_read_maps(fd, &m, &err) == ST_OK, "%s", err.text);
         close(fd);
         ck_assert_ptr_nonnull(proc_maps_find(&m, (uintptr_t)&parse));
-        ck_assert_ptr_null(proc_maps_find(&m, (uintptr_t)&m)); /* the stack is no code */
+        ck_assert_ptr_null(proc_maps_find(&m, (uintptr_t)&m)); /* the stack is not executable */
         proc_maps_deinit(&m);
 }
 END_TEST
@@ -148,20 +148,20 @@ static void check_cgroup(const char *text, const char *container, const char *un
         ck_assert_str_eq(names.unit, unit);
 }
 
-START_TEST(containers_and_units_are_known_by_their_cgroup)
+START_TEST(containers_and_units_are_derived_from_cgroup)
 {
         check_cgroup("0::/system.slice/docker-" ID64 ".scope\n", ID64, "");
         check_cgroup("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID64 ".scope\n", ID64, "");
         check_cgroup("12:cpu:/docker/" ID64 "\n11:memory:/docker/" ID64 "\n", ID64, "");
         check_cgroup("0::/system.slice/ssh.service\n", "", "ssh.service");
         check_cgroup("0::/user.slice/user-0.slice/session-3.scope\n", "", "session-3.scope");
-        check_cgroup("0::/docker-" ID64 "0.scope\n", "", "docker-" ID64 "0.scope"); /* 65 digits are no id */
+        check_cgroup("0::/docker-" ID64 "0.scope\n", "", "docker-" ID64 "0.scope"); /* 65 digits are not an id */
         check_cgroup("0::/\n", "", "");
         check_cgroup("", "", "");
 }
 END_TEST
 
-TEST_SUITE("proc_maps", only_executable_mappings_are_kept, a_path_keeps_its_blanks_and_loses_the_deleted_mark,
-           the_end_of_a_mapping_belongs_to_the_next, lines_that_are_no_mapping_are_refused_with_their_place,
-           a_mapping_that_grew_meanwhile_counts_once, own_mappings_hold_this_function,
-           start_time_counts_from_the_last_parenthesis, containers_and_units_are_known_by_their_cgroup)
+TEST_SUITE("proc_maps", only_executable_mappings_are_kept, path_keeps_spaces_and_loses_deleted_suffix,
+           mapping_end_is_exclusive, malformed_lines_are_refused_with_line_number,
+           mapping_that_grew_during_read_counts_once, own_mappings_contain_this_function,
+           start_time_counts_from_the_last_parenthesis, containers_and_units_are_derived_from_cgroup)

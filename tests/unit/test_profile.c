@@ -10,7 +10,7 @@
 #include "profile-formats/wire.h"
 #include "tests/support/suite.h"
 
-START_TEST(equal_strings_stacks_and_label_sets_get_one_number)
+START_TEST(equal_strings_stacks_and_label_sets_are_interned)
 {
         _cleanup_profile_ struct profile p;
         struct profile_label ab[2], ba[2];
@@ -19,7 +19,7 @@ START_TEST(equal_strings_stacks_and_label_sets_get_one_number)
         ck_assert_int_eq(profile_init(&p, MiB(4), NULL), ST_OK);
         ck_assert_int_eq(profile_add_string(&p, "", 0, &a, NULL), ST_OK);
         ck_assert_uint_eq(a, 0);
-        for (int i = 0; i < 5000; i++) { /* through several growths of the hash */
+        for (int i = 0; i < 5000; i++) { /* through several growths of the hash table */
                 char text[16];
                 int n = snprintf(text, sizeof text, "s%d", i);
 
@@ -45,8 +45,8 @@ START_TEST(equal_strings_stacks_and_label_sets_get_one_number)
 END_TEST
 
 /*
- * Keys chosen offline so that the low bits of their XXH3 are equal: in a table
- * that hashes without a secret each lookup would visit all of them.
+ * Keys chosen offline so that the low bits of their XXH3 are equal: in a table that hashes without a secret each lookup
+ * would compare all of them.
  */
 #define COLLISIONS 2048u
 #define COLLIDING_BITS 0xfffu
@@ -84,7 +84,7 @@ static size_t make_labels(uint32_t number, void *key)
         return sizeof labels;
 }
 
-START_TEST(chosen_keys_do_not_make_lookups_long)
+START_TEST(colliding_keys_do_not_slow_lookups)
 {
         _cleanup_profile_ struct profile p;
         struct profile_label labels[2];
@@ -115,7 +115,7 @@ START_TEST(chosen_keys_do_not_make_lookups_long)
 }
 END_TEST
 
-START_TEST(a_string_that_is_no_text_is_repaired)
+START_TEST(invalid_utf8_is_replaced)
 {
         _cleanup_profile_ struct profile p;
         uint32_t a;
@@ -127,7 +127,7 @@ START_TEST(a_string_that_is_no_text_is_repaired)
 }
 END_TEST
 
-START_TEST(a_stack_over_the_limit_is_cut_at_its_root)
+START_TEST(stack_over_the_limit_is_truncated_at_root)
 {
         static uint32_t frames[LIMIT_STACK_FRAMES + 5];
         _cleanup_profile_ struct profile p;
@@ -143,7 +143,7 @@ START_TEST(a_stack_over_the_limit_is_cut_at_its_root)
 }
 END_TEST
 
-START_TEST(memory_ends_at_the_maximum_and_the_profile_stays_valid)
+START_TEST(profile_stays_valid_at_memory_limit)
 {
         _cleanup_profile_ struct profile p;
         enum status st = ST_OK;
@@ -165,7 +165,7 @@ START_TEST(memory_ends_at_the_maximum_and_the_profile_stays_valid)
 }
 END_TEST
 
-START_TEST(only_raw_chains_take_callers_back_by_one)
+START_TEST(only_raw_chains_decrement_caller_addresses)
 {
         ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 0, false), 0x1000);
         ck_assert_uint_eq(adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, 0x1000, 1, false), 0xfff);
@@ -176,7 +176,7 @@ START_TEST(only_raw_chains_take_callers_back_by_one)
 }
 END_TEST
 
-START_TEST(load_addresses_come_off_by_the_sender)
+START_TEST(load_addresses_are_subtracted_depending_on_sender)
 {
         const struct address_mapping exec = { 0x401000, 0x402000, 0x1000, "/bin/a" };
         const struct address_mapping pie = { 0x55b87a6bc000, 0x55b87a6bd000, 0x1000, "/bin/a" };
@@ -198,7 +198,7 @@ START_TEST(load_addresses_come_off_by_the_sender)
                          ADDRESS_OBJECT);
         ck_assert_uint_eq(a, 0x2010);
         ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_OTLP, &pie, 0x55b87a6bc15a, &a, &is_kernel),
-                         ADDRESS_FILE_OFFSET); /* pprof in OTLP's clothes */
+                         ADDRESS_FILE_OFFSET); /* a pprof profile encoded as OTLP */
         ck_assert_uint_eq(a, 0x115a);
         ck_assert_int_eq(normalize_sender_address(ADDRESS_SOURCE_PPROF, &kernel, 0xffffffff81000123, &a, &is_kernel),
                          ADDRESS_OBJECT);
@@ -209,7 +209,7 @@ START_TEST(load_addresses_come_off_by_the_sender)
 }
 END_TEST
 
-START_TEST(type_ids_are_made_of_five_parts)
+START_TEST(type_ids_have_five_parts)
 {
         const struct profile_type_parts memory = { .sample_type = "inuse_space",
                                                    .sample_unit = "bytes",
@@ -234,7 +234,7 @@ START_TEST(type_ids_are_made_of_five_parts)
 }
 END_TEST
 
-START_TEST(labels_for_all_leave_a_samples_own)
+START_TEST(common_labels_do_not_override_sample_labels)
 {
         _cleanup_profile_ struct profile p;
         struct profile_label own[1];
@@ -260,7 +260,7 @@ START_TEST(labels_for_all_leave_a_samples_own)
 }
 END_TEST
 
-START_TEST(nested_messages_get_lengths_of_any_size)
+START_TEST(nested_message_lengths_of_any_size)
 {
         _cleanup_buf_ struct buf b;
         struct reader r;
@@ -287,8 +287,7 @@ START_TEST(nested_messages_get_lengths_of_any_size)
 }
 END_TEST
 
-TEST_SUITE("profile", equal_strings_stacks_and_label_sets_get_one_number, chosen_keys_do_not_make_lookups_long,
-           a_string_that_is_no_text_is_repaired, a_stack_over_the_limit_is_cut_at_its_root,
-           memory_ends_at_the_maximum_and_the_profile_stays_valid, only_raw_chains_take_callers_back_by_one,
-           load_addresses_come_off_by_the_sender, type_ids_are_made_of_five_parts, labels_for_all_leave_a_samples_own,
-           nested_messages_get_lengths_of_any_size)
+TEST_SUITE("profile", equal_strings_stacks_and_label_sets_are_interned, colliding_keys_do_not_slow_lookups,
+           invalid_utf8_is_replaced, stack_over_the_limit_is_truncated_at_root, profile_stays_valid_at_memory_limit,
+           only_raw_chains_decrement_caller_addresses, load_addresses_are_subtracted_depending_on_sender,
+           type_ids_have_five_parts, common_labels_do_not_override_sample_labels, nested_message_lengths_of_any_size)

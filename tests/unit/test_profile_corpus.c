@@ -36,7 +36,7 @@ static enum status decode_push(const void *data, size_t n, struct profile *ret, 
         return push_decode(data, n, n && *(const char *)data == '{', NULL, ret, err);
 }
 
-/* Every file of a folder decodes, or every one is refused with a text. */
+/* Every file of a folder is decoded, or every one is refused with an error text. */
 static unsigned decode_all(const char *dir, decode_fn *decode, bool good)
 {
         _cleanup_closedir_ DIR *d = opendir(dir);
@@ -65,7 +65,7 @@ static unsigned decode_all(const char *dir, decode_fn *decode, bool good)
         return count;
 }
 
-START_TEST(good_files_decode_and_bad_ones_say_why_not)
+START_TEST(good_files_are_decoded_and_bad_ones_refused)
 {
         ck_assert_uint_ge(decode_all("tests/corpus/otlp/good", otlp_decode, true), 6);
         ck_assert_uint_ge(decode_all("tests/corpus/otlp/bad", otlp_decode, false), 13);
@@ -103,9 +103,8 @@ static char *text_of(const char *path, decode_fn *decode)
         " [0 0x3456 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78 do_syscall_64||:3 "                            \
         "run(int)|_Z3runi|run.cc:44^4]"
 
-/* Made with the opentelemetry-proto Python package 1.45.2, so that our reading is held against somebody else's
- * writing. */
-START_TEST(an_official_message_means_what_it_says)
+/* Generated with the opentelemetry-proto Python package 1.45.2, to test the decoder against an independent encoder. */
+START_TEST(message_of_official_library_is_decoded)
 {
         _cleanup_free_ char *text = text_of("tests/corpus/otlp/good/official-message", otlp_decode);
         _cleanup_free_ char *other = text_of("tests/corpus/otlp/good/dictionary-first", otlp_decode);
@@ -133,7 +132,7 @@ START_TEST(an_official_message_means_what_it_says)
 END_TEST
 
 /* Written by Go's runtime/pprof: two types, labels, inlined frames, a symbolized mapping. */
-START_TEST(a_go_cpu_profile_keeps_its_names_and_labels)
+START_TEST(go_cpu_profile_keeps_names_and_labels)
 {
         _cleanup_free_ char *text = text_of("tests/corpus/pprof/good/go-cpu.pb.gz", decode_pprof);
 
@@ -144,5 +143,5 @@ START_TEST(a_go_cpu_profile_keeps_its_names_and_labels)
 }
 END_TEST
 
-TEST_SUITE("profile corpus", good_files_decode_and_bad_ones_say_why_not, an_official_message_means_what_it_says,
-           a_go_cpu_profile_keeps_its_names_and_labels)
+TEST_SUITE("profile corpus", good_files_are_decoded_and_bad_ones_refused, message_of_official_library_is_decoded,
+           go_cpu_profile_keeps_names_and_labels)

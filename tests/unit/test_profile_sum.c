@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of many intervals, added up. */
+/* Summation of the profiles of many intervals. */
 #include <check.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void assert_folded(const struct profile *p, const char *want)
         ck_assert_str_eq(buf_cstr(&b), want);
 }
 
-START_TEST(equal_samples_are_one_from_the_first_to_the_last)
+START_TEST(equal_samples_are_merged_with_first_and_last_time)
 {
         struct profile_sum s;
 
@@ -55,7 +55,7 @@ START_TEST(equal_samples_are_one_from_the_first_to_the_last)
 }
 END_TEST
 
-START_TEST(times_at_the_ends_of_63_bits_do_not_wrap)
+START_TEST(extreme_times_do_not_wrap)
 {
         struct profile_sum s;
 
@@ -70,7 +70,7 @@ START_TEST(times_at_the_ends_of_63_bits_do_not_wrap)
 }
 END_TEST
 
-START_TEST(other_labels_objects_and_kernel_frames_stay_apart)
+START_TEST(different_labels_objects_and_kernel_frames_are_distinct)
 {
         struct profile_sum s;
 
@@ -88,8 +88,8 @@ START_TEST(other_labels_objects_and_kernel_frames_stay_apart)
 }
 END_TEST
 
-/* An hour of the same work takes no more room than a minute of it. */
-START_TEST(memory_follows_the_stacks_and_not_the_time)
+/* An hour of the same work needs no more memory than a minute of it. */
+START_TEST(memory_depends_on_stacks_and_not_on_time)
 {
         struct profile_sum s;
         size_t first;
@@ -106,7 +106,7 @@ START_TEST(memory_follows_the_stacks_and_not_the_time)
 }
 END_TEST
 
-START_TEST(a_full_sum_keeps_what_it_has_and_says_how_much)
+START_TEST(full_sum_keeps_samples_and_counts_dropped_ones)
 {
         _cleanup_buf_ struct buf text;
         struct profile_sum s;
@@ -131,6 +131,6 @@ START_TEST(a_full_sum_keeps_what_it_has_and_says_how_much)
 }
 END_TEST
 
-TEST_SUITE("profile_sum", equal_samples_are_one_from_the_first_to_the_last, times_at_the_ends_of_63_bits_do_not_wrap,
-           other_labels_objects_and_kernel_frames_stay_apart, memory_follows_the_stacks_and_not_the_time,
-           a_full_sum_keeps_what_it_has_and_says_how_much)
+TEST_SUITE("profile_sum", equal_samples_are_merged_with_first_and_last_time, extreme_times_do_not_wrap,
+           different_labels_objects_and_kernel_frames_are_distinct, memory_depends_on_stacks_and_not_on_time,
+           full_sum_keeps_samples_and_counts_dropped_ones)

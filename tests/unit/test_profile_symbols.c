@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names profiles by hand: addresses in folded stacks, offsets to addresses, files of a directory. */
+/*
+ * Symbolization of profiles from files: addresses in folded stacks, translation of offsets to addresses, files of a
+ * directory.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -17,7 +20,7 @@ static void assert_address(const char *text, uint64_t address, const char *objec
         ck_assert_int_eq(memcmp(a.object, object, a.object_size), 0);
 }
 
-START_TEST(each_form_of_an_address_is_read)
+START_TEST(every_form_of_address_is_parsed)
 {
         struct folded_address a;
         static const char by_id[] = "[00112233445566778899aabbccddeeff+0x10]";
@@ -33,7 +36,7 @@ START_TEST(each_form_of_an_address_is_read)
 }
 END_TEST
 
-START_TEST(names_are_no_addresses)
+START_TEST(names_are_not_addresses)
 {
         static const char *const names[] = { "",          "main",         "0x",        "0xg1",   "malloc+0x20",
                                              "[unknown]", "[a+0x]",       "[+0x10]",   "0x12 [", "0x12 ",
@@ -48,7 +51,7 @@ START_TEST(names_are_no_addresses)
 }
 END_TEST
 
-START_TEST(equal_stacks_are_one_line)
+START_TEST(equal_stacks_are_merged)
 {
         static const char text[] = "a;[/x+0x1];b 1\na;0x2;c_[k] 2\na;[/x+0x1];b 4\n";
         _cleanup_buf_ struct buf b;
@@ -74,7 +77,7 @@ static const struct object_facts debug_file = {
         .segments = { { 0, 0x400, 0, 0x1000, false }, { 0x400, 0, 0x2040, 0x1fd0, true } },
 };
 
-START_TEST(offsets_are_translated_by_the_segment_that_holds_them)
+START_TEST(offsets_are_translated_by_their_segment)
 {
         const struct object_mapping any = { 0 };
         uint64_t address = 7;
@@ -82,22 +85,22 @@ START_TEST(offsets_are_translated_by_the_segment_that_holds_them)
         ck_assert(object_facts_translate_offset(&program, &any, 0x1234, &address));
         ck_assert_uint_eq(address, 0x402234);
         ck_assert(!object_facts_translate_offset(&program, &any, 0x3000, &address));
-        ck_assert_uint_eq(address, 0x402234); /* untouched */
+        ck_assert_uint_eq(address, 0x402234); /* unchanged on failure */
 }
 END_TEST
 
-START_TEST(an_offset_behind_the_file_may_be_an_address_of_code)
+START_TEST(offset_past_file_end_may_be_a_code_address)
 {
         const struct object_mapping any = { 0 };
         uint64_t address;
 
         ck_assert(object_facts_translate_offset(&program, &any, 0x402010, &address));
         ck_assert_uint_eq(address, 0x402010);
-        ck_assert(!object_facts_translate_offset(&program, &any, 0x400010, &address)); /* no code */
+        ck_assert(!object_facts_translate_offset(&program, &any, 0x400010, &address)); /* not executable */
 }
 END_TEST
 
-START_TEST(a_debug_file_needs_the_mapping_of_all_its_code)
+START_TEST(debug_file_requires_mapping_of_all_its_code)
 {
         const struct object_mapping whole = { 0x1000, 0x3000 }, part = { 0x1000, 0x1000 }, unknown = { 0x1000, 0 };
         uint64_t address;
@@ -111,6 +114,6 @@ START_TEST(a_debug_file_needs_the_mapping_of_all_its_code)
 }
 END_TEST
 
-TEST_SUITE("profile_symbols", each_form_of_an_address_is_read, names_are_no_addresses, equal_stacks_are_one_line,
-           offsets_are_translated_by_the_segment_that_holds_them, an_offset_behind_the_file_may_be_an_address_of_code,
-           a_debug_file_needs_the_mapping_of_all_its_code)
+TEST_SUITE("profile_symbols", every_form_of_address_is_parsed, names_are_not_addresses, equal_stacks_are_merged,
+           offsets_are_translated_by_their_segment, offset_past_file_end_may_be_a_code_address,
+           debug_file_requires_mapping_of_all_its_code)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program that `cairn` starts writes, and how it ends. */
+/* Output and exit status of programs started by `cairn`. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/programs.h"
 #include "tests/support/suite.h"
 
-/* @param ret  free_output() */
+/* @param ret  to be released with free_output() */
 static int run_shell(const char *script, size_t most, struct program_output *ret)
 {
         const char *const args[] = { "/bin/sh", "-c", script, NULL };
@@ -26,7 +26,7 @@ static void free_output(struct program_output *o)
         buf_deinit(&o->errors);
 }
 
-START_TEST(the_two_streams_are_kept_apart)
+START_TEST(stdout_and_stderr_are_separate)
 {
         struct program_output o;
 
@@ -37,11 +37,11 @@ START_TEST(the_two_streams_are_kept_apart)
 }
 END_TEST
 
-START_TEST(of_what_is_too_much_the_beginning_is_kept)
+START_TEST(output_over_the_limit_is_truncated_at_end)
 {
         struct program_output o;
 
-        /* A part that does not fit, then ones that would: what is kept has no hole. */
+        /* A line that does not fit, then ones that would: the captured text must have no gap. */
         ck_assert_int_eq(run_shell("i=0; while [ $i -lt 3000 ]; do printf '%07d\\n' $i; i=$((i + 1)); done; "
                                    "printf end; printf errors >&2",
                                    10000, &o),
@@ -58,7 +58,7 @@ START_TEST(of_what_is_too_much_the_beginning_is_kept)
 }
 END_TEST
 
-START_TEST(a_full_pipe_of_one_stream_does_not_stop_the_other)
+START_TEST(full_pipe_does_not_block_other_stream)
 {
         struct program_output o;
 
@@ -70,7 +70,7 @@ START_TEST(a_full_pipe_of_one_stream_does_not_stop_the_other)
 }
 END_TEST
 
-START_TEST(a_program_that_is_not_there_is_127)
+START_TEST(missing_program_gives_status_127)
 {
         const char *const args[] = { "/nonexistent/program", NULL };
         struct program_output o;
@@ -85,5 +85,5 @@ START_TEST(a_program_that_is_not_there_is_127)
 }
 END_TEST
 
-TEST_SUITE("programs", the_two_streams_are_kept_apart, of_what_is_too_much_the_beginning_is_kept,
-           a_full_pipe_of_one_stream_does_not_stop_the_other, a_program_that_is_not_there_is_127)
+TEST_SUITE("programs", stdout_and_stderr_are_separate, output_over_the_limit_is_truncated_at_end,
+           full_pipe_does_not_block_other_stream, missing_program_gives_status_127)

@@ -41,7 +41,7 @@ static void expect_written(const ProtobufCMessage *message, const char *text)
         ck_assert_str_eq(buf_cstr(&b), text);
 }
 
-START_TEST(members_have_either_spelling_and_integers_may_be_quoted)
+START_TEST(both_member_spellings_and_quoted_integers_are_accepted)
 {
         static const char *const same[] = {
                 "{\"profileTypeID\":\"a:b\",\"start\":\"-5\",\"end\":7,\"maxNodes\":9,\"format\":\"PROFILE_FORMAT_"
@@ -65,7 +65,7 @@ START_TEST(members_have_either_spelling_and_integers_may_be_quoted)
 }
 END_TEST
 
-START_TEST(messages_and_texts_repeat)
+START_TEST(repeated_messages_and_strings_are_decoded)
 {
         const Querier__SelectMergeStacktracesRequest *r = decode_stacktraces(
                 "{\"stackTraceSelector\":{\"callSite\":[{\"name\":\"main\"},{},{\"name\":\"a;b\"}],"
@@ -82,7 +82,7 @@ START_TEST(messages_and_texts_repeat)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_the_type_is_refused)
+START_TEST(values_of_wrong_type_are_refused)
 {
         static const char *const bad[] = {
                 "",
@@ -116,7 +116,7 @@ START_TEST(what_does_not_fit_the_type_is_refused)
                 ck_assert_msg(decode_json(&querier__select_merge_stacktraces_request__descriptor, bad[i], &message,
                                           &err) == ST_BAD_DATA,
                               "%s", bad[i]);
-                ck_assert_ptr_null(message); /* untouched on failure */
+                ck_assert_ptr_null(message); /* unchanged on failure */
         }
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(bytes_are_base64_of_either_alphabet)
 }
 END_TEST
 
-START_TEST(numbers_are_written_as_proto_json_has_them)
+START_TEST(numbers_are_encoded_as_proto_json)
 {
         int64_t values[] = { 0, -1, INT64_MIN };
         Querier__Level level = QUERIER__LEVEL__INIT;
@@ -191,7 +191,7 @@ START_TEST(numbers_are_written_as_proto_json_has_them)
 }
 END_TEST
 
-START_TEST(texts_and_messages_are_written_nested)
+START_TEST(strings_and_messages_are_encoded_nested)
 {
         Querier__LabelPair pair = QUERIER__LABEL_PAIR__INIT, empty = QUERIER__LABEL_PAIR__INIT,
                            *pairs[] = { &pair, &empty };
@@ -214,7 +214,7 @@ START_TEST(texts_and_messages_are_written_nested)
 }
 END_TEST
 
-START_TEST(a_message_is_bounded_and_charged)
+START_TEST(message_memory_is_limited_and_charged)
 {
         _cleanup_buf_ struct buf text;
         const void *message;
@@ -254,13 +254,13 @@ static void free_memory(void)
 
 int main(void)
 {
-        const TTest *const tests[] = { members_have_either_spelling_and_integers_may_be_quoted,
-                                       messages_and_texts_repeat,
-                                       what_does_not_fit_the_type_is_refused,
+        const TTest *const tests[] = { both_member_spellings_and_quoted_integers_are_accepted,
+                                       repeated_messages_and_strings_are_decoded,
+                                       values_of_wrong_type_are_refused,
                                        bytes_are_base64_of_either_alphabet,
-                                       numbers_are_written_as_proto_json_has_them,
-                                       texts_and_messages_are_written_nested,
-                                       a_message_is_bounded_and_charged };
+                                       numbers_are_encoded_as_proto_json,
+                                       strings_and_messages_are_encoded_nested,
+                                       message_memory_is_limited_and_charged };
 
         return suite_run_with("ProtoJSON", reset_memory, free_memory, tests, sizeof tests / sizeof *tests);
 }

@@ -10,7 +10,7 @@
 #include "profile-formats/wire.h"
 #include "tests/support/suite.h"
 
-/* message Node { Node child = 1; }: the schemas of the project have no recursion. */
+/* message Node { Node child = 1; }: the project's own schemas are not recursive. */
 struct node {
         ProtobufCMessage base;
         struct node *child;
@@ -45,7 +45,7 @@ static enum status decode_push(const struct buf *b, size_t max, enum status (*ch
 
         arena_init(&memory, max);
         st = proto_message_decode(&push__push_request__descriptor, b->data, b->size, &memory, "request", &message, err);
-        ck_assert(!st == (message != NULL)); /* untouched on failure */
+        ck_assert(!st == (message != NULL)); /* unchanged on failure */
         return st || !check ? st : check(message);
 }
 
@@ -58,7 +58,7 @@ static enum status check_two_labels(const Push__PushRequest *request)
         return ST_OK;
 }
 
-START_TEST(a_message_is_read_as_it_was_written)
+START_TEST(message_round_trips)
 {
         Push__LabelPair first = PUSH__LABEL_PAIR__INIT, second = PUSH__LABEL_PAIR__INIT;
         Push__LabelPair *labels[] = { &first, &second };
@@ -79,7 +79,7 @@ START_TEST(a_message_is_read_as_it_was_written)
 }
 END_TEST
 
-START_TEST(a_message_that_does_not_fit_fails_its_buffer)
+START_TEST(message_over_buffer_limit_fails_the_buffer)
 {
         Push__LabelPair label = PUSH__LABEL_PAIR__INIT;
         _cleanup_buf_ struct buf b;
@@ -98,7 +98,7 @@ START_TEST(memory_is_limited)
         struct error err;
 
         buf_init(&b, MiB(1));
-        for (unsigned i = 0; i < 10000; i++) /* of two bytes each, decoded to more than a hundred */
+        for (unsigned i = 0; i < 10000; i++) /* two bytes each, more than a hundred when decoded */
                 wire_end(&b, wire_begin(&b, 1));
         ck_assert_int_eq(decode_push(&b, KiB(256), NULL, &err), ST_TOO_BIG);
         ck_assert_int_eq(decode_push(&b, MiB(16), NULL, &err), ST_OK);
@@ -111,7 +111,7 @@ START_TEST(errors_name_the_offset)
         struct error err;
 
         buf_init(&b, KiB(1));
-        buf_append(&b, "\x0a\x04\x0a\x02\x0a\x7f", 6); /* the name of a label ends past the request */
+        buf_append(&b, "\x0a\x04\x0a\x02\x0a\x7f", 6); /* the label name extends past the request */
         ck_assert_int_eq(decode_push(&b, KiB(4), NULL, &err), ST_BAD_DATA);
         ck_assert_msg(strstr(err.text, "0x6"), "%s", err.text);
         buf_clear(&b);
@@ -130,7 +130,7 @@ START_TEST(depth_is_limited)
                 nested[i + 1] = (uint8_t)(sizeof nested - i - 2);
         }
         for (size_t levels = PROTO_DEPTH_MAX; levels <= PROTO_DEPTH_MAX + 1; levels++) {
-                size_t n = 2 * (levels - 1); /* the outermost has no tag */
+                size_t n = 2 * (levels - 1); /* the outermost message has no tag */
                 _cleanup_arena_ struct arena memory;
                 const void *message;
                 struct error err;
@@ -165,7 +165,7 @@ START_TEST(depth_of_json_is_limited)
 }
 END_TEST
 
-START_TEST(a_text_with_nul_or_bad_utf8_is_refused)
+START_TEST(string_with_nul_or_invalid_utf8_is_refused)
 {
         static const char *const texts[] = { "\x0a\x03"
                                              "a\0b",
@@ -188,6 +188,6 @@ START_TEST(a_text_with_nul_or_bad_utf8_is_refused)
 }
 END_TEST
 
-TEST_SUITE("proto_message", a_message_is_read_as_it_was_written, a_message_that_does_not_fit_fails_its_buffer,
-           memory_is_limited, errors_name_the_offset, depth_is_limited, depth_of_json_is_limited,
-           a_text_with_nul_or_bad_utf8_is_refused)
+TEST_SUITE("proto_message", message_round_trips, message_over_buffer_limit_fails_the_buffer, memory_is_limited,
+           errors_name_the_offset, depth_is_limited, depth_of_json_is_limited,
+           string_with_nul_or_invalid_utf8_is_refused)

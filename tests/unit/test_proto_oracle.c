@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP and pprof decoders against decoders on generated code, on the corpus, on converted files and on mutations. */
+/*
+ * Compares the OTLP and pprof decoders with decoders based on generated code, on the corpus, on converted files and on
+ * mutations.
+ */
 #include <check.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -90,8 +93,8 @@ START_TEST(both_decoders_agree_on_the_corpus_and_on_mutations_of_it)
 }
 END_TEST
 
-/* Real profiles in both formats, as the encoders write them. */
-START_TEST(both_decoders_agree_on_what_the_encoders_write)
+/* Real profiles in both formats, written by the encoders. */
+START_TEST(both_decoders_agree_on_encoder_output)
 {
         static const char *const paths[] = { "tests/corpus/pprof/good/go-cpu.pb.gz",
                                              "tests/corpus/pprof/good/go-heap.pb.gz",
@@ -132,12 +135,12 @@ static void add_value(struct buf *b, const char *bytes, size_t n)
         buf_append(b, bytes, n);
 }
 
-START_TEST(the_last_member_of_a_oneof_counts)
+START_TEST(last_member_of_oneof_wins)
 {
         _cleanup_buf_ struct buf b;
 
         buf_init(&b, KiB(1));
-        add_value(&b, "\x0a\x01x\x2a\x00", 5); /* a text, then an array */
+        add_value(&b, "\x0a\x01x\x2a\x00", 5); /* a string, then an array */
         check_agreement(&b, oracle_compare_otlp, "text, array");
         buf_clear(&b);
         add_value(&b, "\x2a\x00\x10\x01", 4);
@@ -146,4 +149,4 @@ START_TEST(the_last_member_of_a_oneof_counts)
 END_TEST
 
 TEST_SUITE("proto_oracle", both_decoders_agree_on_the_corpus_and_on_mutations_of_it,
-           both_decoders_agree_on_what_the_encoders_write, the_last_member_of_a_oneof_counts)
+           both_decoders_agree_on_encoder_output, last_member_of_oneof_wins)

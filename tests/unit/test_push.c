@@ -11,7 +11,7 @@
 
 static char text_of_label[] = "a";
 
-/* Decode a series of the same label, and of the same file, over and over. */
+/* Decode the same series, or the same file, repeatedly. */
 static enum status decode_series(size_t label_count, const struct buf *file, size_t file_count,
                                  const struct deadline *deadline, struct error *err)
 {
@@ -44,7 +44,7 @@ static enum status decode_series(size_t label_count, const struct buf *file, siz
         return st;
 }
 
-/* A gzip'd pprof file without samples, and so many bytes in a field that it does not have. */
+/* A gzip'd pprof file without samples, and an unknown field of this many bytes. */
 static void make_file(size_t n, struct buf *ret)
 {
         _cleanup_buf_ struct buf plain;
@@ -62,7 +62,7 @@ static void make_file(size_t n, struct buf *ret)
         ck_assert_int_eq(gzip_compress(plain.data, plain.size, 1, ret, NULL), ST_OK);
 }
 
-START_TEST(a_series_has_as_many_labels_as_a_sample)
+START_TEST(labels_of_series_are_limited_like_those_of_samples)
 {
         _cleanup_buf_ struct buf file;
         struct error err;
@@ -74,7 +74,7 @@ START_TEST(a_series_has_as_many_labels_as_a_sample)
 }
 END_TEST
 
-START_TEST(all_files_of_a_request_share_what_they_may_unpack_to)
+START_TEST(files_of_a_request_share_decompression_limit)
 {
         _cleanup_buf_ struct buf file;
         struct error err;
@@ -85,7 +85,7 @@ START_TEST(all_files_of_a_request_share_what_they_may_unpack_to)
 }
 END_TEST
 
-START_TEST(a_request_past_its_deadline_is_not_decoded)
+START_TEST(request_past_its_deadline_is_not_decoded)
 {
         static const struct deadline past = { .expires_ns = 0, .timeout_s = 120 };
         _cleanup_buf_ struct buf file;
@@ -96,5 +96,5 @@ START_TEST(a_request_past_its_deadline_is_not_decoded)
 }
 END_TEST
 
-TEST_SUITE("push", a_series_has_as_many_labels_as_a_sample, all_files_of_a_request_share_what_they_may_unpack_to,
-           a_request_past_its_deadline_is_not_decoded)
+TEST_SUITE("push", labels_of_series_are_limited_like_those_of_samples, files_of_a_request_share_decompression_limit,
+           request_past_its_deadline_is_not_decoded)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks and types of Pyroscope's /ingest: tries, trees, speedscope, lines, and the names of types. */
+/* Stacks and types of Pyroscope's /ingest: tries, trees, speedscope, lines, and type names. */
 #include <check.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void read_corpus(const char *path, struct buf *b)
         ck_assert_int_eq(file_read(path, b, NULL), ST_OK);
 }
 
-/* The samples of one type after another as folded text; released with the profile. */
+/* The samples of each type as folded text; freed with the profile. */
 static void check_folded(struct profile *p, const char *want)
 {
         _cleanup_buf_ struct buf text;
@@ -28,7 +28,7 @@ static void check_folded(struct profile *p, const char *want)
         ck_assert_str_eq(buf_cstr(&text), want);
 }
 
-START_TEST(a_trie_and_a_tree_are_the_stacks_to_their_nodes)
+START_TEST(trie_and_tree_nodes_become_stacks)
 {
         static const char *const paths[] = { "tests/corpus/stack_trie/good/trie", "tests/corpus/stack_trie/good/tree" };
 
@@ -51,7 +51,7 @@ START_TEST(a_trie_and_a_tree_are_the_stacks_to_their_nodes)
 }
 END_TEST
 
-/* Nodes without text, one inside the other. */
+/* Nested nodes without text. */
 static enum status decode_deep_trie(size_t depth)
 {
         _cleanup_buf_ struct buf b;
@@ -68,7 +68,7 @@ static enum status decode_deep_trie(size_t depth)
         return st;
 }
 
-START_TEST(the_depth_and_the_text_of_a_trie_are_bounded)
+START_TEST(trie_depth_and_text_are_limited)
 {
         _cleanup_buf_ struct buf b;
         struct profile p;
@@ -110,7 +110,7 @@ START_TEST(speedscope_weights_become_nanoseconds)
 }
 END_TEST
 
-START_TEST(speedscope_events_count_for_the_open_frames)
+START_TEST(speedscope_events_are_attributed_to_open_frames)
 {
         static const char wall[] = "wall:wall:nanoseconds:wall:nanoseconds";
         _cleanup_profile_ struct profile p;
@@ -164,7 +164,7 @@ static enum status add_plain_type(struct profile *p, const char *sample_type, co
                                 NULL);
 }
 
-/* The name that types get, given as "sample_type:unit" pairs that end with NULL. */
+/* The type name for sample types given as "sample_type:unit" strings, ended by NULL. */
 static void check_name(const char *config, const char *want, const char *const *types)
 {
         _cleanup_profile_ struct profile p;
@@ -186,7 +186,7 @@ static void check_name(const char *config, const char *want, const char *const *
 }
 #define NAME(config, want, ...) check_name(config, want, (const char *const[]){ __VA_ARGS__, NULL })
 
-START_TEST(types_have_the_names_that_pyroscope_gives_them)
+START_TEST(types_are_named_as_in_pyroscope)
 {
         static const char mutex[] = "{\"contentions\":{\"display-name\":\"mutex_count\",\"units\":\"lock_samples\"},"
                                     "\"delay\":{\"display-name\":\"mutex_duration\"}}";
@@ -208,7 +208,7 @@ START_TEST(types_have_the_names_that_pyroscope_gives_them)
 }
 END_TEST
 
-/* A profile of a value of each of two types. */
+/* A profile with a value of each of two types. */
 static struct profile make_heap_profile(int64_t allocated, int64_t in_use)
 {
         const int64_t values[] = { allocated, in_use };
@@ -227,7 +227,7 @@ static struct profile make_heap_profile(int64_t allocated, int64_t in_use)
         return p;
 }
 
-START_TEST(only_cumulative_values_of_the_profile_before_are_taken_off)
+START_TEST(only_cumulative_values_of_previous_profile_are_subtracted)
 {
         static const char config[] = "{\"inuse_space\":{\"cumulative\":true}}";
         _cleanup_profile_ struct profile p = make_heap_profile(10, 20), before = make_heap_profile(4, 5);
@@ -245,8 +245,8 @@ START_TEST(only_cumulative_values_of_the_profile_before_are_taken_off)
 }
 END_TEST
 
-/* The first type has no sample left to add, so that types have other numbers in what remains. */
-START_TEST(what_a_profile_says_of_itself_remains_without_the_profile_before)
+/* The first type has no remaining sample, so that types in the result have other numbers. */
+START_TEST(profile_without_previous_one_is_unchanged)
 {
         _cleanup_profile_ struct profile p = make_heap_profile(1, 2), before = make_heap_profile(1, 1);
 
@@ -262,7 +262,7 @@ START_TEST(what_a_profile_says_of_itself_remains_without_the_profile_before)
 }
 END_TEST
 
-START_TEST(a_suffix_or_a_unit_names_the_type_of_stacks)
+START_TEST(type_of_stacks_is_derived_from_suffix_or_unit)
 {
         struct pyroscope_stack_type t;
         size_t n;
@@ -281,9 +281,8 @@ START_TEST(a_suffix_or_a_unit_names_the_type_of_stacks)
 }
 END_TEST
 
-TEST_SUITE("pyroscope_formats", a_trie_and_a_tree_are_the_stacks_to_their_nodes,
-           the_depth_and_the_text_of_a_trie_are_bounded, speedscope_weights_become_nanoseconds,
-           speedscope_events_count_for_the_open_frames, malformed_speedscope_is_refused, lines_without_counts_count_one,
-           types_have_the_names_that_pyroscope_gives_them, only_cumulative_values_of_the_profile_before_are_taken_off,
-           what_a_profile_says_of_itself_remains_without_the_profile_before,
-           a_suffix_or_a_unit_names_the_type_of_stacks)
+TEST_SUITE("pyroscope_formats", trie_and_tree_nodes_become_stacks, trie_depth_and_text_are_limited,
+           speedscope_weights_become_nanoseconds, speedscope_events_are_attributed_to_open_frames,
+           malformed_speedscope_is_refused, lines_without_counts_count_one, types_are_named_as_in_pyroscope,
+           only_cumulative_values_of_previous_profile_are_subtracted, profile_without_previous_one_is_unchanged,
+           type_of_stacks_is_derived_from_suffix_or_unit)

@@ -39,7 +39,7 @@ static void append_labeled_value(int64_t value)
         test_profile_deinit(&t);
 }
 
-/* Run a method with so much memory for its answer, which is left there. */
+/* Run a method with this memory limit for its response, which is kept. */
 static enum status call_querier(const char *method, const void *request, struct arena *memory, struct error *err)
 {
         const ProtobufCMessage *answer;
@@ -64,7 +64,7 @@ static enum status call_with_room(const char *method, const void *request, struc
         return st;
 }
 
-/* Wherever the memory of the answer ends: between a label's name and its value, too. */
+/* At every possible memory limit of the response, also between a label's name and its value. */
 static size_t count_answers(const char *method, const void *request, size_t max_bytes)
 {
         size_t answered = 0;
@@ -84,7 +84,7 @@ static size_t count_answers(const char *method, const void *request, size_t max_
         return answered;
 }
 
-START_TEST(an_answer_that_is_larger_than_its_memory_is_refused)
+START_TEST(response_over_memory_limit_is_refused)
 {
         Querier__SeriesRequest series = QUERIER__SERIES_REQUEST__INIT;
         Querier__SelectSeriesRequest steps = QUERIER__SELECT_SERIES_REQUEST__INIT;
@@ -103,7 +103,7 @@ START_TEST(an_answer_that_is_larger_than_its_memory_is_refused)
 }
 END_TEST
 
-START_TEST(more_selectors_than_a_list_may_have_are_refused)
+START_TEST(too_many_selectors_are_refused)
 {
         static const char *const methods[] = { "Series", "LabelNames" };
         Querier__SeriesRequest series = QUERIER__SERIES_REQUEST__INIT;
@@ -125,8 +125,8 @@ START_TEST(more_selectors_than_a_list_may_have_are_refused)
 }
 END_TEST
 
-/* Labels of the type make no groups, but take room in every series. */
-START_TEST(labels_of_the_type_are_not_repeated_without_end)
+/* Type labels do not form groups, but are part of every series. */
+START_TEST(repetition_of_type_labels_is_limited)
 {
         Querier__SelectSeriesRequest r = QUERIER__SELECT_SERIES_REQUEST__INIT;
         char name[] = "__name__", *by[15];
@@ -148,7 +148,7 @@ START_TEST(labels_of_the_type_are_not_repeated_without_end)
 }
 END_TEST
 
-START_TEST(sums_and_times_of_a_graph_have_the_range_of_their_type)
+START_TEST(sums_and_times_of_series_are_clamped)
 {
         ParcaQuery__QueryRangeRequest r = PARCA_QUERY__QUERY_RANGE_REQUEST__INIT;
         ParcaQuery__Timestamp start = PARCA_QUERY__TIMESTAMP__INIT, end = PARCA_QUERY__TIMESTAMP__INIT;
@@ -182,9 +182,9 @@ START_TEST(sums_and_times_of_a_graph_have_the_range_of_their_type)
 }
 END_TEST
 
-#define TREE_NODES (WORK_CHECK_UNITS / 64 + 100) /* the meter looks once while their sizes are computed */
+#define TREE_NODES (WORK_CHECK_UNITS / 64 + 100) /* the meter is checked once while their sizes are computed */
 
-/* Other queries end meanwhile. */
+/* Other queries end in the meantime. */
 static enum status release_memory(void *context, struct error *err)
 {
         struct memory_account *account = context;
@@ -194,8 +194,8 @@ static enum status release_memory(void *context, struct error *err)
         return ST_OK;
 }
 
-/* Names that are no UTF-8 are copied when a node's size is computed, and again when it is written. */
-START_TEST(a_tree_has_no_names_that_its_sizes_lack)
+/* Names that are not UTF-8 are copied when a node's size is computed, and again when it is encoded. */
+START_TEST(tree_names_match_computed_sizes)
 {
         static char name[1000];
         struct query_frame frame = { .function = name, .linkage_name = "", .file = "", .mapping = "" };
@@ -230,11 +230,9 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { an_answer_that_is_larger_than_its_memory_is_refused,
-                                       more_selectors_than_a_list_may_have_are_refused,
-                                       labels_of_the_type_are_not_repeated_without_end,
-                                       sums_and_times_of_a_graph_have_the_range_of_their_type,
-                                       a_tree_has_no_names_that_its_sizes_lack };
+        const TTest *const tests[] = { response_over_memory_limit_is_refused, too_many_selectors_are_refused,
+                                       repetition_of_type_labels_is_limited, sums_and_times_of_series_are_clamped,
+                                       tree_names_match_computed_sizes };
 
         return suite_run_with("querier", make_store, remove_store, tests, sizeof tests / sizeof *tests);
 }

@@ -63,7 +63,7 @@ START_TEST(times_parse_in_every_form)
 }
 END_TEST
 
-START_TEST(values_read_well)
+START_TEST(values_are_formatted_readably)
 {
         char out[40];
 
@@ -76,7 +76,7 @@ START_TEST(values_read_well)
 }
 END_TEST
 
-/* ---- over a store --------------------------------------------------------------------------------- */
+/* ---- queries of a store --------------------------------------------------------------------------- */
 
 static char dir[64];
 static struct profile_store *store;
@@ -119,7 +119,7 @@ static void close_store(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* "name=value" pairs after the operation, ended by NULL. */
+/* "name=value" pairs follow the operation, ended by NULL. */
 struct pairs {
         const char *items[12];
 };
@@ -134,7 +134,7 @@ static const char *pair_value(void *context, const char *name)
         return NULL;
 }
 
-static char *ask(const char *operation, struct pairs p, enum status want)
+static char *run_query(const char *operation, struct pairs p, enum status want)
 {
         struct buf b;
         struct query_answer answer = { 0 };
@@ -156,7 +156,8 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         return (char *)b.data;
 }
 
-#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+#define ASK(name, operation, ...)                                                                                      \
+        _cleanup_free_ char *name = run_query(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
 
 START_TEST(top_counts_leaves_flat_and_recursion_once)
 {
@@ -240,7 +241,7 @@ static int64_t of_node(struct json_object *nodes, size_t node, size_t member)
         return json_object_get_int64(json_object_array_get_idx(json_object_array_get_idx(nodes, node), member));
 }
 
-/* The nodes that stand for themselves; every total is its self and its children's totals. */
+/* The nodes that were not merged into others; every total is the sum of self and the children's totals. */
 static size_t check_widths(struct json_object *flame)
 {
         struct json_object *nodes = json_object_object_get(flame, "nodes"),
@@ -263,7 +264,7 @@ static size_t check_widths(struct json_object *flame)
         return count - others;
 }
 
-START_TEST(flame_json_holds_the_tree_in_drawing_order)
+START_TEST(flame_json_has_the_tree_in_drawing_order)
 {
         open_store();
         {
@@ -332,8 +333,7 @@ START_TEST(the_heaviest_nodes_are_kept)
                                 least = of_node(nodes, i, 3) < least ? of_node(nodes, i, 3) : least;
                                 parents += of_node(nodes, i, 0) == 0;
                         }
-                        /* The 17 functions outweigh every leaf, and no leaf left out outweighs one that was kept.
-                         */
+                        /* The 17 functions outweigh every leaf, and no omitted leaf outweighs a kept one. */
                         if (max > 18)
                                 ck_assert_int_eq(parents, 17);
                         if (max == 30)
@@ -345,7 +345,7 @@ START_TEST(the_heaviest_nodes_are_kept)
 }
 END_TEST
 
-START_TEST(a_name_cannot_end_the_pages_script)
+START_TEST(name_cannot_close_the_script_element)
 {
         open_store();
         append_folded("main;</script><script>alert(1)</script> 1\n", CPU, "evil", NOW - 5 * S, 9);
@@ -382,7 +382,7 @@ START_TEST(diff_shows_both_sides)
 }
 END_TEST
 
-START_TEST(pprof_output_holds_the_same_sums)
+START_TEST(pprof_output_has_the_same_sums)
 {
         open_store();
         {
@@ -422,7 +422,7 @@ START_TEST(types_are_chosen_by_name_or_part)
                 ASK(memory, "folded", "type=memory", "selector={service.name=\"db\"}");
                 ASK(space, "folded", "type=inuse_space", "selector={service.name=\"db\"}");
                 ASK(cpu, "folded", "selector=process_cpu:cpu{service.name=\"db\"}");
-                _cleanup_free_ char *wrong = ask("top", (struct pairs){ { "type=nonsense" } }, ST_USAGE);
+                _cleanup_free_ char *wrong = run_query("top", (struct pairs){ { "type=nonsense" } }, ST_USAGE);
 
                 ck_assert_str_eq(types, "[\"memory:inuse_space:bytes:space:bytes\",\"" CPU "\"]");
                 ck_assert_str_eq(of_cache, "[\"memory:inuse_space:bytes:space:bytes\"]");
@@ -454,7 +454,7 @@ START_TEST(series_sum_per_step_from_multiples_of_it)
                 ck_assert_int_eq(sum, 25 * S + S / 2);
                 ck_assert_uint_eq(json_object_array_length(points), 3);
                 json_object_put(j);
-                free(ask("series", (struct pairs){ { "from=now-7d", "step=1s" } }, ST_USAGE));
+                free(run_query("series", (struct pairs){ { "from=now-7d", "step=1s" } }, ST_USAGE));
         }
         close_store();
 }
@@ -476,16 +476,16 @@ START_TEST(labels_and_values_are_listed)
 }
 END_TEST
 
-START_TEST(wrong_parameters_are_named)
+START_TEST(invalid_parameters_are_reported)
 {
         open_store();
         {
-                _cleanup_free_ char *from = ask("top", (struct pairs){ { "from=yesterdayish" } }, ST_USAGE);
-                _cleanup_free_ char *order = ask("top", (struct pairs){ { "from=now", "to=now-1h" } }, ST_USAGE);
-                _cleanup_free_ char *format = ask("top", (struct pairs){ { "format=xml" } }, ST_USAGE);
-                _cleanup_free_ char *limit = ask("top", (struct pairs){ { "limit=-1" } }, ST_USAGE);
-                _cleanup_free_ char *operation = ask("drop", (struct pairs){ { NULL } }, ST_NOT_FOUND);
-                _cleanup_free_ char *name = ask("values", (struct pairs){ { NULL } }, ST_USAGE);
+                _cleanup_free_ char *from = run_query("top", (struct pairs){ { "from=yesterdayish" } }, ST_USAGE);
+                _cleanup_free_ char *order = run_query("top", (struct pairs){ { "from=now", "to=now-1h" } }, ST_USAGE);
+                _cleanup_free_ char *format = run_query("top", (struct pairs){ { "format=xml" } }, ST_USAGE);
+                _cleanup_free_ char *limit = run_query("top", (struct pairs){ { "limit=-1" } }, ST_USAGE);
+                _cleanup_free_ char *operation = run_query("drop", (struct pairs){ { NULL } }, ST_NOT_FOUND);
+                _cleanup_free_ char *name = run_query("values", (struct pairs){ { NULL } }, ST_USAGE);
 
                 ck_assert_ptr_nonnull(strstr(from, "'yesterdayish' is not a time"));
                 ck_assert_ptr_nonnull(strstr(order, "from is not before to"));
@@ -555,9 +555,9 @@ START_TEST(a_format_is_answered_or_refused)
 }
 END_TEST
 
-/* ---- work that is ended -------------------------------------------------------------------------- */
+/* ---- cancelled queries ------------------------------------------------------------------------------- */
 
-/* Many stacks of many names, so that every loop passes a check: it is asked for each 65,536 units. */
+/* Many stacks with many names, so that every loop reaches a check, which is made every 65,536 units. */
 static void open_large_store(void)
 {
         struct buf text;
@@ -572,18 +572,18 @@ static void open_large_store(void)
 }
 
 struct ending {
-        uint64_t after; /* checks that pass */
+        uint64_t after; /* checks before cancellation */
 };
 
-static enum status end_work(void *context, struct error *err)
+static enum status cancel_work(void *context, struct error *err)
 {
         struct ending *e = context;
 
         return e->after-- ? ST_OK : error_set(err, ST_BUSY, "ended by the test");
 }
 
-static enum status run_ended(const char *operation, struct pairs p, uint64_t after, uint64_t *checks_ret,
-                             size_t *size_ret)
+static enum status run_cancelled(const char *operation, struct pairs p, uint64_t after, uint64_t *checks_ret,
+                                 size_t *size_ret)
 {
         _cleanup_buf_ struct buf b;
         struct ending e = { after };
@@ -592,7 +592,7 @@ static enum status run_ended(const char *operation, struct pairs p, uint64_t aft
         struct error err = { 0 };
         enum status st;
 
-        work_meter_init(&meter, end_work, &e);
+        work_meter_init(&meter, cancel_work, &e);
         buf_init(&b, MiB(64));
         st = query_run(
                 store, operation,
@@ -605,7 +605,7 @@ static enum status run_ended(const char *operation, struct pairs p, uint64_t aft
         return st;
 }
 
-/* Without helpers a query has as many checks in every call. */
+/* Without helper threads a query makes the same number of checks in each run. */
 static void run_on_one_cpu(void)
 {
         cpu_set_t cpus;
@@ -615,7 +615,7 @@ static void run_on_one_cpu(void)
         ck_assert_int_eq(sched_setaffinity(0, sizeof cpus, &cpus), 0);
 }
 
-START_TEST(every_query_stops_when_its_meter_ends_it)
+START_TEST(every_query_can_be_cancelled)
 {
         static const struct {
                 const char *operation;
@@ -652,18 +652,18 @@ START_TEST(every_query_stops_when_its_meter_ends_it)
                 uint64_t checks, all;
                 size_t size, whole;
 
-                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, UINT64_MAX, &all, &whole), ST_OK);
+                ck_assert_int_eq(run_cancelled(cases[i].operation, cases[i].p, UINT64_MAX, &all, &whole), ST_OK);
                 ck_assert_msg(all > 1, "%s was asked only at its end", cases[i].operation);
-                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, 0, &checks, &size), ST_BUSY);
+                ck_assert_int_eq(run_cancelled(cases[i].operation, cases[i].p, 0, &checks, &size), ST_BUSY);
                 ck_assert_uint_eq(checks, 1);
                 ck_assert_msg(size == 0, "%s went on to its answer", cases[i].operation);
-                ck_assert_int_eq(run_ended(cases[i].operation, cases[i].p, all - 1, &checks, &size), ST_BUSY);
+                ck_assert_int_eq(run_cancelled(cases[i].operation, cases[i].p, all - 1, &checks, &size), ST_BUSY);
         }
         close_store();
 }
 END_TEST
 
-static int by_value(const void *x, const void *y, void *context)
+static int compare_values(const void *x, const void *y, void *context)
 {
         const uint32_t *a = x, *b = y;
 
@@ -671,7 +671,7 @@ static int by_value(const void *x, const void *y, void *context)
         return *a < *b ? -1 : *a > *b;
 }
 
-START_TEST(sorting_can_be_ended_and_loses_nothing)
+START_TEST(cancelled_sort_keeps_all_items)
 {
         enum { COUNT = 300000 };
         _cleanup_free_ uint32_t *items = calloc(COUNT, sizeof *items);
@@ -681,8 +681,8 @@ START_TEST(sorting_can_be_ended_and_loses_nothing)
 
         for (uint32_t i = 0; i < COUNT; i++)
                 sum += items[i] = (uint32_t)(i * 2654435761u);
-        work_meter_init(&meter, end_work, &e);
-        ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, by_value, &compared, NULL), ST_OK);
+        work_meter_init(&meter, cancel_work, &e);
+        ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, compare_values, &compared, NULL), ST_OK);
         for (uint32_t i = 1; i < COUNT; i++)
                 ck_assert_uint_le(items[i - 1], items[i]);
         all = meter.checks;
@@ -692,8 +692,8 @@ START_TEST(sorting_can_be_ended_and_loses_nothing)
                 for (uint32_t i = 0; i < COUNT; i++)
                         items[i] = (uint32_t)(i * 2654435761u);
                 e.after = after;
-                work_meter_init(&meter, end_work, &e);
-                ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, by_value, &compared, NULL),
+                work_meter_init(&meter, cancel_work, &e);
+                ck_assert_int_eq(work_meter_sort(&meter, items, COUNT, sizeof *items, compare_values, &compared, NULL),
                                  ST_BUSY);
                 for (uint32_t i = 0; i < COUNT; i++)
                         sum_after += items[i];
@@ -702,9 +702,9 @@ START_TEST(sorting_can_be_ended_and_loses_nothing)
 }
 END_TEST
 
-/* ---- texts for a terminal ---------------------------------------------------------------------------- */
+/* ---- text output for terminals ------------------------------------------------------------------------ */
 
-START_TEST(no_text_output_holds_a_control_character)
+START_TEST(text_output_has_no_control_characters)
 {
         static const char *const operations[] = { "top",     "flame",  "diff",   "values", "missing",
                                                   "uploads", "folded", "series", "labels", "types" };
@@ -742,10 +742,10 @@ START_TEST(no_text_output_holds_a_control_character)
 }
 END_TEST
 
-TEST_SUITE("query", every_query_stops_when_its_meter_ends_it, sorting_can_be_ended_and_loses_nothing,
-           no_text_output_holds_a_control_character, times_parse_in_every_form, values_read_well,
-           top_counts_leaves_flat_and_recursion_once, rows_of_equal_sums_are_sorted_by_name,
-           folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
-           the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
-           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
-           labels_and_values_are_listed, wrong_parameters_are_named, a_format_is_answered_or_refused)
+TEST_SUITE("query", every_query_can_be_cancelled, cancelled_sort_keeps_all_items, text_output_has_no_control_characters,
+           times_parse_in_every_form, values_are_formatted_readably, top_counts_leaves_flat_and_recursion_once,
+           rows_of_equal_sums_are_sorted_by_name, folded_merges_equal_stacks_and_marks_the_kernel,
+           flame_json_has_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, name_cannot_close_the_script_element,
+           diff_shows_both_sides, pprof_output_has_the_same_sums, types_are_chosen_by_name_or_part,
+           series_sum_per_step_from_multiples_of_it, labels_and_values_are_listed, invalid_parameters_are_reported,
+           a_format_is_answered_or_refused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of instructions: docs/formats/query-api.md. The instructions themselves: tests/e2e/disassembly.t */
+/* Costs of instructions: docs/formats/query-api.md. tests/e2e/disassembly.t tests the instructions themselves. */
 #include <check.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void remove_store(void)
         store_fixture_end(&f);
 }
 
-/* A call at 0x100 of five bytes, and what it returns to. */
+/* A call at 0x100 of five bytes, and its return address. */
 static enum status disassemble_call(void *context, const struct query_code_request *request, struct disassembly *ret,
                                     struct error *err)
 {
@@ -71,8 +71,8 @@ static const char *get_param(void *context, const char *name)
         return strcmp(name, "function_name") == 0 ? "f" : strcmp(name, "format") == 0 ? "csv" : NULL;
 }
 
-/* A function that calls itself, sampled at its call: callers are at the last byte of the call, and so is the leaf. */
-START_TEST(an_instruction_costs_a_sample_once_however_often_it_is_in_the_stack)
+/* A function that calls itself, sampled at its call: callers and the leaf have the address of the call's last byte. */
+START_TEST(recursion_counts_once_per_instruction)
 {
         static const struct query_code code = { .disassemble = disassemble_call, .look_up = look_up_nothing };
         const struct query_input in = { .param = get_param, .now_unix_ns = STORE_FIXTURE_T0 + 1000, .code = &code };
@@ -112,8 +112,8 @@ static enum status read_many_lines(void *context, const struct build_id *id, con
         return buf_append_str(ret, "the last");
 }
 
-/* Of an optimized function, neighbours come from all over a file. */
-START_TEST(lines_of_a_source_are_found_in_any_order)
+/* Adjacent instructions of an optimized function come from all over a file. */
+START_TEST(source_lines_are_found_in_any_order)
 {
         static const struct query_sources sources = { .read = read_many_lines };
         const struct build_id id = { .size = 1 };
@@ -139,8 +139,7 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { an_instruction_costs_a_sample_once_however_often_it_is_in_the_stack,
-                                       lines_of_a_source_are_found_in_any_order };
+        const TTest *const tests[] = { recursion_counts_once_per_instruction, source_lines_are_found_in_any_order };
 
         return suite_run_with("query disassembly", make_store, remove_store, tests, sizeof tests / sizeof *tests);
 }

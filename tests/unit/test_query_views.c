@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grouping, filters by frame, conversion of types, and the views on functions: docs/formats/query-api.md */
+/* Grouping, frame filters, conversion of types, and views of functions: docs/formats/query-api.md */
 #include <check.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -45,7 +45,7 @@ static void remove_store(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* A profile that is built by hand, one sample at a time. */
+/* A manually built profile, one sample at a time. */
 struct sample {
         const char *type;
         int64_t period, value;
@@ -123,7 +123,7 @@ static void append_samples(const struct sample *samples, size_t count)
         append_samples((const struct sample[]){ __VA_ARGS__ },                                                         \
                        sizeof((const struct sample[]){ __VA_ARGS__ }) / sizeof(struct sample))
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct pairs {
         const char *items[12];
@@ -142,7 +142,7 @@ static const char *pair_value(void *context, const char *name)
 static struct query_answer answer;
 static const struct query_sources *sources;
 
-static char *ask(const char *operation, struct pairs p, enum status want)
+static char *run_query(const char *operation, struct pairs p, enum status want)
 {
         struct query_input in = { .param = pair_value, .param_context = &p, .now_unix_ns = NOW, .sources = sources };
         struct buf b;
@@ -159,9 +159,10 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         ck_assert_ptr_nonnull(buf_cstr(&b));
         return (char *)b.data;
 }
-#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+#define ASK(name, operation, ...)                                                                                      \
+        _cleanup_free_ char *name = run_query(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
 #define REFUSED(name, operation, ...)                                                                                  \
-        _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_USAGE)
+        _cleanup_free_ char *name = run_query(operation, (struct pairs){ { __VA_ARGS__ } }, ST_USAGE)
 
 #define EXPECT(text, part) ck_assert_msg(strstr(text, part) != NULL, "%s is not in %s", part, text)
 #define EXPECT_NOT(text, part) ck_assert_msg(strstr(text, part) == NULL, "%s is in %s", part, text)
@@ -185,7 +186,7 @@ static void expect_folded(char *text, const char *want)
         ck_assert_str_eq(joined, want);
 }
 
-/* Run a check on samples of the head, and again on those of parts. */
+/* Run a check on samples in the head, and again on those in parts. */
 static void check_head_and_parts(void (*check)(void))
 {
         check();
@@ -227,11 +228,11 @@ static void check_mixed_types(void)
 
                 EXPECT(go, "\"total\":40000000,");
                 EXPECT_NOT(go, "converted_types");
-                ck_assert_str_eq(answer.note, ""); /* its counts are the same samples */
+                ck_assert_str_eq(answer.note, ""); /* its counts are of the same samples */
         }
 }
 
-START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_named)
+START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_reported)
 {
         make_store();
         APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
@@ -245,7 +246,7 @@ START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_named)
 }
 END_TEST
 
-/* A part of a type that several types match: as without a type, among these. */
+/* A partial type name that matches several types: like a query without type, restricted to these. */
 static void check_partial_types(void)
 {
         ASK(folded, "folded", "type=process_cpu");
@@ -256,7 +257,7 @@ static void check_partial_types(void)
         EXPECT(json, "\"type\":\"" CPU "\"");
         EXPECT(json, "\"converted_types\":[\"" COUNT "\"]");
         EXPECT(json, "\"left_out_types\":[{\"type\":\"" BARE_COUNT "\",\"reason\":\"other_type\"}]");
-        EXPECT_NOT(json, "inuse_space"); /* not of the request */
+        EXPECT_NOT(json, "inuse_space"); /* not part of the request */
         {
                 ASK(counts, "top", "type=process_cpu:samples");
 
@@ -298,7 +299,7 @@ static void check_partial_types(void)
         }
 }
 
-START_TEST(a_part_that_several_types_match_is_summed_by_the_same_rules)
+START_TEST(partial_type_name_is_summed_by_the_same_rules)
 {
         make_store();
         APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
@@ -366,7 +367,7 @@ static void check_groups(void)
         EXPECT(text, "     4.00 ns 100.00%      4.00 ns 100.00%  a\n");
 }
 
-START_TEST(groups_by_labels_sum_apart_and_the_smallest_together)
+START_TEST(groups_are_summed_separately_and_smallest_merged)
 {
         make_store();
         append_groups();
@@ -383,7 +384,7 @@ START_TEST(groups_by_labels_sum_apart_and_the_smallest_together)
 }
 END_TEST
 
-START_TEST(csv_quotes_what_would_break_a_field)
+START_TEST(csv_fields_are_quoted)
 {
         make_store();
         APPEND({ .type = CPU, .value = 6, .stack = "operator(a, \"b\")\x1b;main" });
@@ -476,7 +477,7 @@ START_TEST(frames_filter_as_in_pprof)
                 ck_assert_uint_eq(back.samples.count, 2);
                 for (uint32_t i = 0; i < back.lines.count; i++)
                         ck_assert_str_ne(profile_text(&back, back.lines.items[i].function), "alloc");
-                for (uint32_t i = 0; i < 2; i++) { /* in any order: stacks have none */
+                for (uint32_t i = 0; i < 2; i++) { /* in any order, since stacks are not sorted */
                         counts[i] = back.stacks.items[back.samples.items[i].stack].location_count;
                         ck_assert(counts[i] == 2 || counts[i] == 3);
                 }
@@ -565,7 +566,7 @@ static void append_object_lines(void)
         ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
 }
 
-START_TEST(lines_cost_and_show_their_source)
+START_TEST(lines_have_cost_and_source)
 {
         static const struct query_sources from_test = { .read = read_test_source };
 
@@ -597,7 +598,9 @@ START_TEST(lines_cost_and_show_their_source)
 }
 END_TEST
 
-/* Two versions of a program, with a function that costs {line, value} each: the first two, and the last two. */
+/*
+ * Two versions of a program with one function that has the given {line, value} pairs: the first two, and the last two.
+ */
 static const int64_t version_costs[2][2][2] = { { { 1, 10 }, { 2, 20 } }, { { 2, 35 }, { 3, 5 } } };
 
 static void append_version(unsigned version, int64_t time_unix_ns)
@@ -696,7 +699,7 @@ START_TEST(lines_compare_two_selections_by_number)
 }
 END_TEST
 
-START_TEST(inlined_recursion_costs_its_call_once)
+START_TEST(inlined_recursion_counts_once)
 {
         struct hash128 batch = { { ++batches } };
         _cleanup_profile_ struct profile p;
@@ -738,7 +741,7 @@ END_TEST
 #define INLINED 200
 #define MANY (200 * INLINED)
 
-/* Locations with INLINED lines each, of which all are others, and a host for each sample. */
+/* Locations with INLINED lines each, all distinct, and a host for each sample. */
 static void append_many(void)
 {
         struct hash128 batch = { { ++batches } };
@@ -786,7 +789,7 @@ static enum status note_held_memory(void *context, struct error *err)
         return ST_OK;
 }
 
-/* What a query holds at the last check before its end, which is while it sorts what it found. */
+/* Memory of a query at its last check, while it sorts the result. */
 static size_t measure_held_memory(const char *operation, struct pairs p)
 {
         size_t held[2] = { 0 };
@@ -1008,11 +1011,11 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 }
 END_TEST
 
-TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are_named,
-           a_part_that_several_types_match_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
-           groups_by_labels_sum_apart_and_the_smallest_together, csv_quotes_what_would_break_a_field,
-           search_matches_any_part_of_a_text, frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions,
-           lines_cost_and_show_their_source, lines_compare_two_selections_by_number,
-           inlined_recursion_costs_its_call_once, spans_and_lines_are_part_of_the_memory_of_a_query,
-           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
+TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
+           partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
+           groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
+           frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
+           lines_compare_two_selections_by_number, inlined_recursion_counts_once,
+           spans_and_lines_are_part_of_the_memory_of_a_query, a_relative_diff_scales_the_base,
+           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)

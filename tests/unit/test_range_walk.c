@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over loaded tables: they give the tables' ranges. */
+/* Walks over loaded tables return the tables' ranges. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +55,8 @@ static void teardown(void)
 
 struct visited {
         struct symbol_view *view;
-        uint32_t count;   /* ranges so far */
-        uint32_t at_once; /* then a pause; 0 never */
+        uint32_t count;   /* number of visited ranges */
+        uint32_t at_once; /* pause after this many; 0: never */
         enum status answer;
 };
 
@@ -96,7 +96,7 @@ static enum status visit(void *context, const struct walked_range *r, bool *paus
         return v->answer;
 }
 
-static enum status walk_on(struct range_walk *w, struct visited *v)
+static enum status resume_walk(struct range_walk *w, struct visited *v)
 {
         enum status st;
 
@@ -111,20 +111,20 @@ static void start(struct range_walk *w)
         ck_assert_int_eq(range_walk_init(w, &table.build_id, NULL), ST_OK);
 }
 
-START_TEST(a_walk_gives_the_ranges_of_the_table)
+START_TEST(walk_returns_the_ranges_of_the_table)
 {
         struct visited v = { 0 };
         struct range_walk w;
 
         start(&w);
-        ck_assert_int_eq(walk_on(&w, &v), ST_OK);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_OK);
         ck_assert(w.is_done);
         ck_assert_uint_eq(v.count, RANGES);
         range_walk_deinit(&w);
 }
 END_TEST
 
-START_TEST(it_goes_on_where_it_paused)
+START_TEST(paused_walk_resumes)
 {
         static const uint32_t at_once[] = { 7, 100, 4999, RANGES };
 
@@ -134,7 +134,7 @@ START_TEST(it_goes_on_where_it_paused)
 
                 start(&w);
                 for (uint32_t step = 0; !w.is_done; step++) {
-                        ck_assert_int_eq(walk_on(&w, &v), ST_OK);
+                        ck_assert_int_eq(resume_walk(&w, &v), ST_OK);
                         ck_assert_uint_le(v.count, (step + 1) * at_once[i]);
                 }
                 ck_assert_uint_eq(v.count, RANGES);
@@ -143,41 +143,41 @@ START_TEST(it_goes_on_where_it_paused)
 }
 END_TEST
 
-START_TEST(symbols_that_are_replaced_end_it)
+START_TEST(replacing_symbols_ends_walk)
 {
         struct visited v = { .at_once = 100 };
         struct symbol_table newer = table_of(2);
         struct range_walk w;
 
         start(&w);
-        ck_assert_int_eq(walk_on(&w, &v), ST_OK);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_OK);
         load(&newer);
-        ck_assert_int_eq(walk_on(&w, &v), ST_BUSY);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_BUSY);
         ck_assert_uint_eq(v.count, 100);
         range_walk_deinit(&w);
         symbol_table_deinit(&newer);
 }
 END_TEST
 
-START_TEST(an_unknown_object_is_not_found)
+START_TEST(walk_of_unknown_object_is_not_found)
 {
         struct build_id id = random_build_id(77);
         struct visited v = { 0 };
         struct range_walk w;
 
         ck_assert_int_eq(range_walk_init(&w, &id, NULL), ST_OK);
-        ck_assert_int_eq(walk_on(&w, &v), ST_NOT_FOUND);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_NOT_FOUND);
         range_walk_deinit(&w);
 }
 END_TEST
 
-START_TEST(the_visitors_failure_ends_it)
+START_TEST(failed_visitor_ends_walk)
 {
         struct visited v = { .answer = ST_TOO_BIG };
         struct range_walk w;
 
         start(&w);
-        ck_assert_int_eq(walk_on(&w, &v), ST_TOO_BIG);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_TOO_BIG);
         ck_assert_uint_eq(v.count, 1);
         range_walk_deinit(&w);
 }
@@ -204,14 +204,14 @@ static void damage(MDB_dbi dbi, size_t byte)
         ck_assert_int_eq(mdb_txn_commit(txn), 0);
 }
 
-START_TEST(a_damaged_block_ends_it_behind_the_others)
+START_TEST(damaged_block_ends_walk_after_preceding_ones)
 {
         struct visited v = { 0 };
         struct range_walk w;
 
         damage(index_of_test->blocks, 200);
         start(&w);
-        ck_assert_int_eq(walk_on(&w, &v), ST_BAD_DATA);
+        ck_assert_int_eq(resume_walk(&w, &v), ST_BAD_DATA);
         ck_assert_uint_gt(v.count, 100);
         ck_assert_uint_lt(v.count, RANGES);
         range_walk_deinit(&w);
@@ -220,11 +220,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = {
-                a_walk_gives_the_ranges_of_the_table, it_goes_on_where_it_paused,
-                symbols_that_are_replaced_end_it,     an_unknown_object_is_not_found,
-                the_visitors_failure_ends_it,         a_damaged_block_ends_it_behind_the_others
-        };
+        const TTest *const tests[] = { walk_returns_the_ranges_of_the_table,
+                                       paused_walk_resumes,
+                                       replacing_symbols_ends_walk,
+                                       walk_of_unknown_object_is_not_found,
+                                       failed_visitor_ends_walk,
+                                       damaged_block_ends_walk_after_preceding_ones };
 
         return suite_run_with("range_walk", setup, teardown, tests, sizeof tests / sizeof *tests);
 }

@@ -70,7 +70,7 @@ static char *segment(uint64_t first)
         return path;
 }
 
-START_TEST(what_was_synced_is_replayed_in_order)
+START_TEST(synced_records_are_replayed_in_order)
 {
         struct replayed r;
         struct raw_queue *q;
@@ -94,7 +94,7 @@ START_TEST(what_was_synced_is_replayed_in_order)
 }
 END_TEST
 
-START_TEST(every_torn_tail_is_cut_to_whole_records)
+START_TEST(torn_tail_is_truncated_to_complete_records)
 {
         struct replayed r;
         struct raw_queue *q;
@@ -167,7 +167,7 @@ START_TEST(a_flipped_bit_ends_the_segment_before_its_record)
 }
 END_TEST
 
-START_TEST(released_segments_are_gone_and_positions_go_on)
+START_TEST(released_segments_are_deleted_and_positions_continue)
 {
         struct replayed r;
         struct raw_queue *q;
@@ -194,7 +194,7 @@ START_TEST(released_segments_are_gone_and_positions_go_on)
 }
 END_TEST
 
-/* Stands before the C library's, for the whole program. */
+/* Interposes the C library's function for the whole program. */
 static unsigned data_syncs;
 int fdatasync(int fd)
 {
@@ -202,7 +202,7 @@ int fdatasync(int fd)
         return fsync(fd);
 }
 
-START_TEST(what_is_replayed_is_synced_before_anybody_is_told_that_it_is_there)
+START_TEST(replayed_records_are_synced_before_acknowledgement)
 {
         struct raw_record unsynced = { .payload = (const uint8_t *)"one", .payload_size = 3 };
         struct replayed r;
@@ -221,7 +221,7 @@ START_TEST(what_is_replayed_is_synced_before_anybody_is_told_that_it_is_there)
 }
 END_TEST
 
-START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
+START_TEST(batch_ids_are_known_after_reopening_until_they_expire)
 {
         struct batch_ids *ids;
         struct hash128 a = hash_bytes128("a", 1), b = hash_bytes128("b", 1), c = hash_bytes128("c", 1);
@@ -249,7 +249,6 @@ START_TEST(batch_ids_are_known_after_reopening_and_until_they_are_old)
 }
 END_TEST
 
-TEST_SUITE("raw queue", what_was_synced_is_replayed_in_order, every_torn_tail_is_cut_to_whole_records,
-           a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_gone_and_positions_go_on,
-           what_is_replayed_is_synced_before_anybody_is_told_that_it_is_there,
-           batch_ids_are_known_after_reopening_and_until_they_are_old)
+TEST_SUITE("raw queue", synced_records_are_replayed_in_order, torn_tail_is_truncated_to_complete_records,
+           a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_deleted_and_positions_continue,
+           replayed_records_are_synced_before_acknowledgement, batch_ids_are_known_after_reopening_until_they_expire)

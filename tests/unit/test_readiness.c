@@ -15,7 +15,7 @@ static char dir[] = "/tmp/cairn-readiness-XXXXXX";
 static struct profile_store *store;
 static struct readiness *readiness;
 
-/* watched: the free space, NULL for no thread that looks at the clock. */
+/* watched: the free space; NULL: no thread that checks the clock. */
 static void open_with(const char *watched)
 {
         const struct profile_store_options o = { .size = sizeof o };
@@ -41,7 +41,7 @@ static void close_all(void)
         ck_assert_int_eq(system(command), 0);
 }
 
-/* Whether it is ready, and the lines hold that text; "" for no line at all. */
+/* Check readiness and that the conditions contain the text; "": no conditions. */
 static void expect(bool ready, const char *text)
 {
         _cleanup_buf_ struct buf lines;
@@ -66,7 +66,7 @@ START_TEST(a_healthy_store_is_ready_without_conditions)
 }
 END_TEST
 
-START_TEST(a_warning_is_ready_and_an_error_is_not)
+START_TEST(service_is_ready_with_warnings_but_not_with_errors)
 {
         struct error err;
 
@@ -74,7 +74,7 @@ START_TEST(a_warning_is_ready_and_an_error_is_not)
         error_set(&err, ST_TOO_BIG, "the index is\nfull");
         readiness_report(readiness, READY_INDEX_FAILING, &err);
         expect(true, "warning index_failing: the index is?full; samples are accepted");
-        readiness_report(readiness, READY_FLUSH_FAILING, &err); /* which the store tells, and knows better */
+        readiness_report(readiness, READY_FLUSH_FAILING, &err); /* which the store reports more precisely */
         expect(true, "index_failing");
         readiness_report(readiness, READY_INDEX_FAILING, NULL);
         expect(true, "");
@@ -82,7 +82,7 @@ START_TEST(a_warning_is_ready_and_an_error_is_not)
 }
 END_TEST
 
-/* A flush of this store fails: its tables are gone, and a file is in their place. */
+/* Make flushes of this store fail: its tables are replaced by a file. */
 static void break_store(struct profile_store *s, const char *path, uint32_t number)
 {
         struct test_profile t;
@@ -100,7 +100,7 @@ static void break_store(struct profile_store *s, const char *path, uint32_t numb
         ck_assert_int_ne(profile_store_flush(s, &err), ST_OK);
 }
 
-START_TEST(what_some_tenants_report_is_a_warning_until_all_do)
+START_TEST(error_of_some_tenants_is_a_warning_until_all_have_it)
 {
         const struct profile_store_options o = { .size = sizeof o, .flush_interval_ms = 1000000 };
         struct readiness_store stores[2] = { { .tenant = "a" }, { .tenant = "b" } };
@@ -124,7 +124,7 @@ START_TEST(what_some_tenants_report_is_a_warning_until_all_do)
 }
 END_TEST
 
-START_TEST(a_step_of_the_clock_is_told_for_an_hour)
+START_TEST(clock_step_is_reported_for_an_hour)
 {
         int64_t mono = monotonic_ns();
 
@@ -147,5 +147,5 @@ START_TEST(a_step_of_the_clock_is_told_for_an_hour)
 }
 END_TEST
 
-TEST_SUITE("readiness", a_healthy_store_is_ready_without_conditions, a_warning_is_ready_and_an_error_is_not,
-           what_some_tenants_report_is_a_warning_until_all_do, a_step_of_the_clock_is_told_for_an_hour)
+TEST_SUITE("readiness", a_healthy_store_is_ready_without_conditions, service_is_ready_with_warnings_but_not_with_errors,
+           error_of_some_tenants_is_a_warning_until_all_have_it, clock_step_is_reported_for_an_hour)

@@ -8,7 +8,7 @@
 #include "symbol-index/symbol_state.h"
 #include "tests/support/suite.h"
 
-static const char *page(struct buf *text)
+static const char *read_page(struct buf *text)
 {
         struct error err;
 
@@ -17,10 +17,10 @@ static const char *page(struct buf *text)
         return buf_cstr(text);
 }
 
-START_TEST(every_reason_is_on_the_page_in_the_same_words)
+START_TEST(every_reason_is_documented_with_the_same_text)
 {
         struct buf text;
-        const char *all = page(&text);
+        const char *all = read_page(&text);
 
         for (enum symbol_state s = 0; s < SYMBOL_STATE_COUNT; s++) {
                 char row[1024];
@@ -35,13 +35,13 @@ START_TEST(every_reason_is_on_the_page_in_the_same_words)
 }
 END_TEST
 
-START_TEST(the_page_has_no_other_reasons)
+START_TEST(no_other_reasons_are_documented)
 {
         struct buf text;
         enum symbol_state s;
         size_t rows = 0, reasons = 0;
 
-        for (const char *at = page(&text); (at = strstr(at, "\n| `")); rows++) {
+        for (const char *at = read_page(&text); (at = strstr(at, "\n| `")); rows++) {
                 char name[64] = "";
 
                 at += strlen("\n| `");
@@ -55,7 +55,7 @@ START_TEST(the_page_has_no_other_reasons)
 }
 END_TEST
 
-START_TEST(names_are_parsed_back)
+START_TEST(reason_names_round_trip)
 {
         enum symbol_state back = SYMBOL_PENDING;
 
@@ -67,5 +67,5 @@ START_TEST(names_are_parsed_back)
 }
 END_TEST
 
-TEST_SUITE("reasons", every_reason_is_on_the_page_in_the_same_words, the_page_has_no_other_reasons,
-           names_are_parsed_back)
+TEST_SUITE("reasons", every_reason_is_documented_with_the_same_text, no_other_reasons_are_documented,
+           reason_names_round_trip)

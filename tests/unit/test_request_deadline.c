@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers whose time limit is over stop their work and answer 504. */
+/* Handlers stop at their time limit and respond with 504. */
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static struct debuginfo_space space;
 static struct tenant tenant = { .space = &space };
 static atomic_uint handled;
 
-/* The real handler, but only once the time limit of 1 s is over. */
+/* Calls the real handler, but only after the time limit of 1 s. */
 static void handle_late(struct http_request *req, const struct route_table *table, size_t index)
 {
         while (!deadline_expired(http_request_deadline(req)))
@@ -160,7 +160,7 @@ START_TEST(metadata_stops)
 }
 END_TEST
 
-/* A debuginfod client would remember an orderly answer as "not found", so the connection is reset. */
+/* A debuginfod client would cache a normal response as "not found", so the connection is reset. */
 START_TEST(debuginfod_stops)
 {
         _cleanup_free_ char *answer = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The re-symbolization thread, with a re-symbolization of the test's own that
- * fails for one object: the others are done in the same round, and the one
- * waits and is repeated by itself.
+ * The re-symbolization thread with a test implementation of re-symbolization that fails for one object: the others are
+ * processed in the same round, and the failed one is retried later on its own.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static char *queue;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_healed[OBJECTS];
-static unsigned bad_alone; /* calls with the bad object only */
+static unsigned bad_alone; /* calls with only the failing object */
 static bool bad_works;
 
 static struct build_id object_id(unsigned number)
@@ -33,7 +32,7 @@ static struct build_id object_id(unsigned number)
         return id;
 }
 
-/* In place of the store's. */
+/* Replaces the store's function. */
 enum status profile_store_resymbolize(struct profile_store *s, const struct resymbolize_request *request,
                                       struct resymbolize_result *ret, struct error *err)
 {
@@ -54,7 +53,7 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
         return fails ? error_no_memory(err) : ST_OK;
 }
 
-static bool others_are_healed(void)
+static bool are_others_resymbolized(void)
 {
         for (unsigned i = 0; i < OBJECTS; i++)
                 if (i != BAD && !is_healed[i])
@@ -71,7 +70,7 @@ static void change_object(struct resymbolizer *h, unsigned number)
         resymbolizer_end_change(h, &id, true);
 }
 
-static bool file_names(unsigned number)
+static bool write_symbols(unsigned number)
 {
         const struct build_id id = object_id(number);
         char hex[BUILD_ID_HEX_MAX];
@@ -83,7 +82,7 @@ static bool file_names(unsigned number)
         return strstr((const char *)text.data, build_id_hex(&id, hex));
 }
 
-START_TEST(an_object_that_fails_does_not_stop_the_others)
+START_TEST(failed_object_does_not_stop_others)
 {
         struct profile_store *const stores[] = { NULL };
         struct resymbolizer *h;
@@ -96,20 +95,20 @@ START_TEST(an_object_that_fails_does_not_stop_the_others)
         for (unsigned i = 0; i < OBJECTS; i++)
                 change_object(h, i);
         pthread_mutex_lock(&lock);
-        while (!others_are_healed() || !bad_alone)
+        while (!are_others_resymbolized() || !bad_alone)
                 pthread_cond_wait(&changed, &lock);
         ck_assert(!is_healed[BAD]);
         pthread_mutex_unlock(&lock);
 
-        resymbolizer_stop(h); /* the one that failed is remembered, the others are not */
-        ck_assert(file_names(BAD));
-        ck_assert(!file_names(BAD - 1));
-        ck_assert(!file_names(0));
+        resymbolizer_stop(h); /* only the failed one is remembered */
+        ck_assert(write_symbols(BAD));
+        ck_assert(!write_symbols(BAD - 1));
+        ck_assert(!write_symbols(0));
 
         bad_alone = 0;
         ck_assert_int_eq(resymbolizer_start(stores, 1, NULL, queue, &h, &err), ST_OK);
         pthread_mutex_lock(&lock);
-        while (bad_alone < 2) /* once at the start, and again by itself after a while */
+        while (bad_alone < 2) /* once at the start, and again automatically after a pause */
                 pthread_cond_wait(&changed, &lock);
         bad_works = true;
         pthread_mutex_unlock(&lock);
@@ -119,10 +118,10 @@ START_TEST(an_object_that_fails_does_not_stop_the_others)
                 pthread_cond_wait(&changed, &lock);
         pthread_mutex_unlock(&lock);
         resymbolizer_stop(h);
-        ck_assert(!file_names(BAD));
+        ck_assert(!write_symbols(BAD));
         free(queue);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 END_TEST
 
-TEST_SUITE("resymbolizer", an_object_that_fails_does_not_stop_the_others)
+TEST_SUITE("resymbolizer", failed_object_does_not_stop_others)

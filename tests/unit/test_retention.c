@@ -29,7 +29,7 @@ static void teardown(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* An object and its file, without the verification that this is not about. */
+/* An object and its file, without verification, which is not tested here. */
 static struct stored_object put_object(struct stored_object o, const struct object_links *links)
 {
         _cleanup_free_ char *path = object_format_path(store, &o),
@@ -63,7 +63,7 @@ static bool is_there(const struct stored_object *o)
         _cleanup_free_ char *path = object_format_path(store, o);
         bool record = debuginfo_store_stat(store, &o->build_id, o->kind, &found, NULL) == ST_OK;
 
-        ck_assert_int_eq(access(path, F_OK) == 0, record); /* the two go together */
+        ck_assert_int_eq(access(path, F_OK) == 0, record); /* both are removed together */
         return record;
 }
 
@@ -84,7 +84,7 @@ static struct gc_result collect_with(struct gc_options o, const char *const *tex
         collect_with((struct gc_options){ 0 }, (const char *const[]){ __VA_ARGS__ },                                   \
                      sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
 
-START_TEST(age_and_last_use_end_an_object_and_no_sooner)
+START_TEST(objects_expire_by_age_and_last_use)
 {
         struct stored_object old = put(1, 91, 0, 10, ""), fresh = put(2, 90, 29, 10, ""),
                              unused = put(3, 89, 31, 10, "");
@@ -101,7 +101,7 @@ START_TEST(age_and_last_use_end_an_object_and_no_sooner)
 }
 END_TEST
 
-START_TEST(first_rule_that_fits_counts)
+START_TEST(first_matching_rule_applies)
 {
         struct stored_object release = put(1, 500, 500, 10, "release/1.0"), nightly = put(2, 8, 8, 10, "nightly"),
                              other = put(3, 500, 500, 10, "");
@@ -113,7 +113,7 @@ START_TEST(first_rule_that_fits_counts)
 }
 END_TEST
 
-START_TEST(size_takes_what_upstreams_have_first_then_what_was_used_longest_ago)
+START_TEST(size_limit_removes_upstream_copies_first_then_least_recently_used)
 {
         struct stored_object a = put(1, 50, 9, 400, ""), b = put(2, 50, 8, 300, ""), c = put(3, 50, 7, 300, ""),
                              upstream = put(4, 1, 1, 200, ""), big = put(5, 99, 99, 5000, "keep-me");
@@ -139,7 +139,7 @@ static bool needs_the_first(void *context, const struct stored_object *object)
         return build_id_equal(context, &object->build_id);
 }
 
-START_TEST(pinned_and_needed_objects_stay_and_count)
+START_TEST(pinned_and_needed_objects_are_kept_and_counted)
 {
         struct stored_object needed = put(1, 50, 50, 400, ""), pinned = put(2, 50, 50, 400, ""),
                              rest = put(3, 1, 1, 100, "");
@@ -167,7 +167,7 @@ static void count_one(void *context, const struct stored_object *object, enum gc
         ++*(int *)context;
 }
 
-START_TEST(dry_run_tells_and_removes_nothing)
+START_TEST(dry_run_reports_and_removes_nothing)
 {
         struct stored_object old = put(1, 91, 0, 10, "");
         const char *const rules[] = { "age=90d" };
@@ -194,7 +194,7 @@ static void never(void *context, const struct stored_object *object, enum gc_rea
         ck_abort_msg("an object that stays is said to have gone");
 }
 
-START_TEST(what_is_pinned_in_the_last_moment_stays)
+START_TEST(object_pinned_during_collection_is_kept)
 {
         struct stored_object old = put(1, 91, 0, 10, "");
         const char *const rules[] = { "age=90d" };
@@ -212,7 +212,7 @@ static bool pin_the_first(void *context, const struct stored_object *object)
         return build_id_equal(context, &object->build_id) && pin_it(NULL, object);
 }
 
-/* Asked of the first one only, which stays. */
+/* Called only for the first object, which is kept. */
 static bool remove_another(void *context, const struct stored_object *object)
 {
         ck_assert(!build_id_equal(context, &object->build_id));
@@ -220,7 +220,7 @@ static bool remove_another(void *context, const struct stored_object *object)
         return true;
 }
 
-START_TEST(what_stays_in_the_last_moment_takes_its_room_still)
+START_TEST(object_kept_during_collection_counts_towards_size)
 {
         struct stored_object first = put(1, 50, 9, 400, ""), next = put(2, 50, 8, 300, ""),
                              last = put(3, 50, 7, 300, "");
@@ -237,7 +237,7 @@ START_TEST(what_stays_in_the_last_moment_takes_its_room_still)
 }
 END_TEST
 
-START_TEST(what_somebody_else_removes_takes_no_room)
+START_TEST(object_removed_concurrently_does_not_count_towards_size)
 {
         struct stored_object read = put(1, 50, 9, 100, ""), gone = put(2, 50, 8, 400, ""),
                              last = put(3, 50, 7, 300, "");
@@ -266,8 +266,11 @@ struct removal {
         pthread_t thread;
 };
 
-/* A use is being written, and the object is on its way out: it has to wait, and has time enough to look too early. */
-static bool use_meanwhile(void *context, struct stored_object *object)
+/*
+ * Another connection is recording a use while the object is being removed: the removal has to wait, and would otherwise
+ * check too early.
+ */
+static bool use_concurrently(void *context, struct stored_object *object)
 {
         struct removal *r = context;
         struct stored_object found;
@@ -283,21 +286,21 @@ static bool use_meanwhile(void *context, struct stored_object *object)
         return true;
 }
 
-START_TEST(what_is_used_in_the_last_moment_stays)
+START_TEST(object_used_during_collection_is_kept)
 {
         struct stored_object old = put(1, 91, 91, 10, "");
         const struct object_name name = { old.build_id, old.kind };
         struct removal r = { .object = &old };
         void *st;
 
-        ck_assert_int_eq(meta_edit(store->meta, &name, 1, use_meanwhile, &r, NULL), ST_OK);
+        ck_assert_int_eq(meta_edit(store->meta, &name, 1, use_concurrently, &r, NULL), ST_OK);
         pthread_join(r.thread, &st);
         ck_assert_int_eq(*(enum status *)st, ST_NOT_FOUND);
         ck_assert(is_there(&old));
 }
 END_TEST
 
-START_TEST(files_without_a_record_go_and_strangers_stay)
+START_TEST(files_without_record_are_removed_and_foreign_ones_kept)
 {
         struct stored_object kept = put(1, 0, 0, 10, ""), lost = put(2, 0, 0, 10, "");
         _cleanup_free_ char *lost_path = object_format_path(store, &lost),
@@ -309,7 +312,7 @@ START_TEST(files_without_a_record_go_and_strangers_stay)
         ck_assert_int_gt(asprintf(&stranger, "%.*s/README", (int)(path_base(kept_path) - kept_path - 1), kept_path), 0);
         ck_assert_int_eq(file_write_durable(stranger, "hello", 5, &err), ST_OK);
         ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err),
-                         ST_OK); /* and then the crash */
+                         ST_OK); /* followed by the crash */
         r = collect_with((struct gc_options){ .dry_run = true, .sweep = true }, NULL, 0);
         ck_assert_uint_eq(r.orphans, 1);
         ck_assert_int_eq(access(lost_path, F_OK), 0);
@@ -318,13 +321,13 @@ START_TEST(files_without_a_record_go_and_strangers_stay)
         ck_assert_uint_eq(r.orphan_bytes, 1);
         ck_assert_int_ne(access(lost_path, F_OK), 0);
         lost_path[path_base(lost_path) - lost_path - 1] = 0;
-        ck_assert_int_ne(stat(lost_path, &st), 0); /* its folder went too */
+        ck_assert_int_ne(stat(lost_path, &st), 0); /* including its folder */
         ck_assert(is_there(&kept));
         ck_assert_int_eq(access(stranger, F_OK), 0);
 }
 END_TEST
 
-START_TEST(use_is_noted_once_an_hour_for_what_is_stored)
+START_TEST(use_of_stored_objects_is_recorded_hourly)
 {
         struct stored_object o = put(1, 2, 2, 10, ""), found;
         const struct object_name names[] = { { o.build_id, OBJECT_DEBUGINFO }, { o.build_id, OBJECT_EXECUTABLE } };
@@ -363,7 +366,7 @@ static enum status remove_superseded(const struct stored_object *symbols, const 
         return debuginfo_store_remove_superseded(store, symbols, rules, rule != NULL, NULL);
 }
 
-START_TEST(what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it)
+START_TEST(query_for_upload_of_equal_quality_counts_as_use)
 {
         struct stored_object o = put_kind(1, OBJECT_DEBUGINFO, QUALITY_DWARF, 7), found;
         struct object_offer q[] = { { o.build_id, OBJECT_SYMBOLS, .quality = QUALITY_LINES },
@@ -371,7 +374,7 @@ START_TEST(what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_
 
         build_id_from_bytes(&q[1].build_id, (const uint8_t[20]){ 7, 9 }, 20);
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, NULL), ST_OK); /* used long ago */
+                ck_assert_int_eq(meta_put(store->meta, &o, NULL, NULL, NULL), ST_OK); /* not used for a long time */
                 ck_assert_int_eq(debuginfo_store_assess_offers(store, &q[i], 1, NULL), ST_OK);
                 ck_assert(!q[i].is_wanted);
                 ck_assert_int_eq(debuginfo_store_stat(store, &o.build_id, o.kind, &found, NULL), ST_OK);
@@ -382,26 +385,26 @@ END_TEST
 
 static struct object_offer asked;
 
-static void *ask_for_it(void *context)
+static void *query_upload(void *context)
 {
         (void)context;
         ck_assert_int_eq(debuginfo_store_assess_offers(store, &asked, 1, NULL), ST_OK);
         return NULL;
 }
 
-/* The question is begun while nobody else can write, so it sees the object, and cannot yet say that it is used. */
-static bool ask_meanwhile(void *context, struct stored_object *object)
+/* The query starts while the write lock is held, so that it sees the object but cannot record its use yet. */
+static bool query_upload_concurrently(void *context, struct stored_object *object)
 {
         struct stored_object found;
 
         asked = (struct object_offer){ object->build_id, object->kind, .quality = object->quality };
-        ck_assert_int_eq(pthread_create(context, NULL, ask_for_it, NULL), 0);
+        ck_assert_int_eq(pthread_create(context, NULL, query_upload, NULL), 0);
         for (int i = 0; i < 1000; i++)
                 ck_assert_int_eq(debuginfo_store_stat(store, &object->build_id, object->kind, &found, NULL), ST_OK);
         return false;
 }
 
-START_TEST(what_goes_while_somebody_asks_whether_to_send_it_is_wanted)
+START_TEST(object_removed_during_query_for_upload_is_wanted)
 {
         for (uint8_t number = 1; number <= 20; number++) {
                 struct stored_object o = put(number, 91, 91, 10, "");
@@ -409,7 +412,7 @@ START_TEST(what_goes_while_somebody_asks_whether_to_send_it_is_wanted)
                 pthread_t thread;
                 enum status st;
 
-                ck_assert_int_eq(meta_edit(store->meta, &name, 1, ask_meanwhile, &thread, NULL), ST_OK);
+                ck_assert_int_eq(meta_edit(store->meta, &name, 1, query_upload_concurrently, &thread, NULL), ST_OK);
                 st = debuginfo_store_remove_if_unchanged(store, &o, NULL);
                 pthread_join(thread, NULL);
                 ck_assert_int_eq(asked.is_wanted, st == ST_OK);
@@ -418,7 +421,7 @@ START_TEST(what_goes_while_somebody_asks_whether_to_send_it_is_wanted)
 }
 END_TEST
 
-START_TEST(symbols_go_when_something_as_good_is_stored)
+START_TEST(symbols_are_removed_when_equal_quality_is_stored)
 {
         struct stored_object symbols = put_kind(1, OBJECT_SYMBOLS, QUALITY_LINES, 7), other = symbols;
 
@@ -436,7 +439,7 @@ START_TEST(symbols_go_when_something_as_good_is_stored)
 }
 END_TEST
 
-START_TEST(symbols_that_are_pinned_or_alone_have_a_name_stay)
+START_TEST(pinned_or_uniquely_named_symbols_are_kept)
 {
         struct stored_object pinned = put_kind(1, OBJECT_SYMBOLS, QUALITY_DWARF, 0),
                              named = put_kind(2, OBJECT_SYMBOLS, QUALITY_DWARF, 7);
@@ -453,7 +456,7 @@ START_TEST(symbols_that_are_pinned_or_alone_have_a_name_stay)
 }
 END_TEST
 
-START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
+START_TEST(empty_and_invalid_rules_are_refused)
 {
         static const char *const bad[] = {
                 "",
@@ -486,7 +489,7 @@ START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
 }
 END_TEST
 
-START_TEST(rules_are_equal_in_all_their_parts)
+START_TEST(rules_are_compared_in_all_fields)
 {
         static const char *const texts[] = { "age=1d",
                                              "age=2d",
@@ -531,23 +534,23 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                age_and_last_use_end_an_object_and_no_sooner,
-                first_rule_that_fits_counts,
-                size_takes_what_upstreams_have_first_then_what_was_used_longest_ago,
-                pinned_and_needed_objects_stay_and_count,
-                dry_run_tells_and_removes_nothing,
-                what_is_pinned_in_the_last_moment_stays,
-                what_is_used_in_the_last_moment_stays,
-                what_stays_in_the_last_moment_takes_its_room_still,
-                what_somebody_else_removes_takes_no_room,
-                files_without_a_record_go_and_strangers_stay,
-                use_is_noted_once_an_hour_for_what_is_stored,
-                what_is_as_good_as_a_file_is_used_when_somebody_asks_whether_to_send_it,
-                what_goes_while_somebody_asks_whether_to_send_it_is_wanted,
-                symbols_go_when_something_as_good_is_stored,
-                symbols_that_are_pinned_or_alone_have_a_name_stay,
-                rules_that_say_nothing_or_nonsense_are_refused,
-                rules_are_equal_in_all_their_parts,
+                objects_expire_by_age_and_last_use,
+                first_matching_rule_applies,
+                size_limit_removes_upstream_copies_first_then_least_recently_used,
+                pinned_and_needed_objects_are_kept_and_counted,
+                dry_run_reports_and_removes_nothing,
+                object_pinned_during_collection_is_kept,
+                object_used_during_collection_is_kept,
+                object_kept_during_collection_counts_towards_size,
+                object_removed_concurrently_does_not_count_towards_size,
+                files_without_record_are_removed_and_foreign_ones_kept,
+                use_of_stored_objects_is_recorded_hourly,
+                query_for_upload_of_equal_quality_counts_as_use,
+                object_removed_during_query_for_upload_is_wanted,
+                symbols_are_removed_when_equal_quality_is_stored,
+                pinned_or_uniquely_named_symbols_are_kept,
+                empty_and_invalid_rules_are_refused,
+                rules_are_compared_in_all_fields,
                 records_of_version_1_are_read,
         };
 

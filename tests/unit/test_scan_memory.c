@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scan holds in memory counts against its query, and what it does with that ends with the query. */
+/* Memory of a scan is charged to its query and released at the end of the query. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void fill_stack_table(struct stack_table *t)
         }
 }
 
-START_TEST(a_map_that_is_refused_memory_says_so)
+START_TEST(map_reports_refused_memory)
 {
         struct memory_account account = { .limit = 1 << 20 };
         struct key_map m = { .memory.use = MEMORY_QUERIES };
@@ -38,7 +38,7 @@ START_TEST(a_map_that_is_refused_memory_says_so)
 
                 st = key_map_put(&m, &key, i, NULL, NULL, &err);
         }
-        ck_assert_int_eq(st, ST_TOO_BIG); /* not ST_NO_MEMORY, which would say to try again */
+        ck_assert_int_eq(st, ST_TOO_BIG); /* not ST_NO_MEMORY, which would suggest a retry */
         ck_assert(account.refused);
         ck_assert_ptr_nonnull(strstr(err.text, "a query may hold 1 MiB"));
         key_map_deinit(&m);
@@ -124,7 +124,7 @@ START_TEST(a_merge_ends_with_the_query)
 }
 END_TEST
 
-START_TEST(of_repeated_keys_the_last_value_counts)
+START_TEST(last_value_of_repeated_key_wins)
 {
         struct parquet_bytes names[] = { { (const uint8_t *)"pod", 3 }, { (const uint8_t *)"zone", 4 } };
         struct parquet_bytes texts[] = { { (const uint8_t *)"a", 1 }, { (const uint8_t *)"b", 1 } };
@@ -170,7 +170,7 @@ START_TEST(frames_of_locations_are_charged)
 }
 END_TEST
 
-/* A tree whose nodes are all below the root. */
+/* A tree whose nodes are all children of the root. */
 static enum status grow_tree(struct tree *t, size_t nodes, struct error *err)
 {
         const struct tree_focus everything = { TREE_ALL, NULL, NULL };
@@ -197,7 +197,7 @@ static enum status grow_tree(struct tree *t, size_t nodes, struct error *err)
         return tree_add(t, &m, 0, &everything, &roots, err);
 }
 
-START_TEST(trees_and_their_drawings_are_charged)
+START_TEST(trees_and_their_layouts_are_charged)
 {
         struct memory_account account = { .limit = SIZE_MAX };
         struct drawing d = { 0 };
@@ -233,14 +233,16 @@ START_TEST(trees_and_their_drawings_are_charged)
 }
 END_TEST
 
-static enum status go_on(void *context, struct error *err)
+static enum status check_progress(void *context, struct error *err)
 {
         (void)context;
         (void)err;
         return ST_OK;
 }
 
-/* The least of what is left is always in the middle: a selection that takes the middle as its pivot drops one a pass.
+/*
+ * The smallest of the remaining values is always in the middle: a selection with the middle as pivot removes one per
+ * pass.
  */
 START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
 {
@@ -252,7 +254,7 @@ START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
         struct error err = { 0 };
         uint32_t count;
 
-        work_meter_init(&meter, go_on, NULL);
+        work_meter_init(&meter, check_progress, NULL);
         ck_assert_int_eq(tree_init(&t, &meter, &err), ST_OK);
         ck_assert_int_eq(grow_tree(&t, COUNT - 1, &err), ST_OK);
         t.nodes[0].total[0] = COUNT;
@@ -260,7 +262,7 @@ START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
                 t.nodes[n - 1].total[0] = t.nodes[(n - 1) / 2].total[0];
                 t.nodes[(n - 1) / 2].total[0] = COUNT - n;
         }
-        work_meter_init(&meter, go_on, NULL);
+        work_meter_init(&meter, check_progress, NULL);
         ck_assert_int_eq(tree_sort_for_drawing(&t, 2, &memory, &order, &count, &err), ST_OK);
         ck_assert_uint_eq(count, 2);
         ck_assert_int_eq(t.nodes[order[0]].total[0] + t.nodes[order[1]].total[0] >= COUNT - 2, 1);
@@ -270,7 +272,7 @@ START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
 }
 END_TEST
 
-TEST_SUITE("scan memory", trees_and_their_drawings_are_charged, the_heaviest_nodes_are_selected_in_linear_time,
-           a_map_that_is_refused_memory_says_so, sums_stay_charged_until_they_are_freed,
-           sums_of_many_stacks_are_exact_and_sorted_by_id, a_merge_ends_with_the_query,
-           of_repeated_keys_the_last_value_counts, frames_of_locations_are_charged)
+TEST_SUITE("scan memory", trees_and_their_layouts_are_charged, the_heaviest_nodes_are_selected_in_linear_time,
+           map_reports_refused_memory, sums_stay_charged_until_they_are_freed,
+           sums_of_many_stacks_are_exact_and_sorted_by_id, a_merge_ends_with_the_query, last_value_of_repeated_key_wins,
+           frames_of_locations_are_charged)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums by stack, and by group, against a plain loop over the same samples: random filters over parts of several days
- * and the head, labels that only later parts have a column for or that have none, missing labels, long and short runs,
- * sums past 64 bits, enough rows for several threads. And the limit of a query's memory.
+ * Sums by stack and by group, compared with a plain loop over the same samples: random filters over parts of several
+ * days and the head, labels for which only later parts have a column or none, missing labels, long and short runs, sums
+ * over 64 bits, and enough rows for several threads. Also the memory limit of a query.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,13 +27,13 @@
 struct made_sample {
         int64_t time_ns, value;
         uint32_t stack;
-        char service[12], late[12]; /* "" missing; late: from the fourth round on */
+        char service[12], late[12]; /* "": missing; late: from the fourth round on */
 };
 
 static struct store_fixture fixture;
 static struct made_sample made[ROUNDS * SAMPLES + LIMIT_LABEL_COLUMNS / LABELS_EACH];
 static size_t made_count;
-static bool small_values; /* none that a sum of them leaves 64 bits */
+static bool small_values; /* small enough that sums do not exceed 64 bits */
 static uint64_t state = 88172645463325252u;
 
 static uint32_t draw_below(uint32_t n)
@@ -44,7 +44,7 @@ static uint32_t draw_below(uint32_t n)
         return (uint32_t)(state >> 32) % n;
 }
 
-/* Some rounds have few label sets and stacks, and so long runs. */
+/* Some rounds have few label sets and stacks, and therefore long runs. */
 static struct made_sample make_sample(unsigned round)
 {
         bool few = round % 2;
@@ -199,7 +199,7 @@ static void compare_random_filters(unsigned count, void compare(const struct sca
         }
 }
 
-/* All but the last round are in parts. */
+/* All rounds but the last are in parts. */
 static void append_rounds(void)
 {
         for (unsigned round = 0; round < ROUNDS; round++) {
@@ -209,7 +209,7 @@ static void append_rounds(void)
         }
 }
 
-START_TEST(sums_are_those_of_a_plain_loop)
+START_TEST(sums_agree_with_plain_loop)
 {
         made_count = 0;
         store_fixture_begin(&fixture);
@@ -226,11 +226,11 @@ END_TEST
 #define SERVICES 31 /* "" and s0 to s29 */
 #define LATES 6     /* "" and l0 to l4 */
 #define STEP_NS (INT64_C(3600) * 1000000000)
-#define STEPS 50 /* fewer than there are samples for */
+#define STEPS 50 /* fewer than there are in the samples */
 
 static struct expected groups[SERVICES][LATES][STACKS];
 
-/* The number of "s7" or "l7" and 1; 0 of "". */
+/* The number in "s7" or "l7" plus 1; 0 for "". */
 static size_t number_text(const char *text)
 {
         return *text ? (size_t)strtoul(text + 1, NULL, 10) + 1 : 0;
@@ -261,7 +261,7 @@ static void expect_groups(const struct scan_filter *filter, const struct scan_gr
         }
 }
 
-/* Take the sums that were found from those that are expected: nothing may be left. */
+/* Subtract the sums found from the expected ones: nothing may remain. */
 static void check_groups(const struct scan_group_by *by, const struct scan_group_sums *sums,
                          const struct scan_stacks *stacks)
 {
@@ -333,7 +333,7 @@ static void compare_random_groups(const struct scan_filter *filter)
         compare_groups_of(filter, &by);
 }
 
-/* Samples with so many labels together that later ones get no column. */
+/* Samples with so many labels in total that later ones get no column. */
 static void append_label_columns(void)
 {
         const char *labels[LABELS_EACH + 2] = { 0 };
@@ -373,7 +373,7 @@ static void compare_groups_of_rounds(bool fill_columns)
         store_fixture_end(&fixture);
 }
 
-START_TEST(group_sums_are_those_of_a_plain_loop)
+START_TEST(group_sums_agree_with_plain_loop)
 {
         compare_groups_of_rounds(false);
 }
@@ -398,7 +398,7 @@ static void append_zones(unsigned batch, const char *const *labels)
         test_profile_deinit(&t);
 }
 
-/* In the newest queued batch: files of other programs may have a key twice. */
+/* In the newest queued batch, since files of other programs may have duplicate keys. */
 static void repeat_label(const char *name, const char *as)
 {
         struct batch *b = fixture.store->head[fixture.store->head_count - 1];
@@ -418,7 +418,7 @@ static void repeat_label(const char *name, const char *as)
 }
 
 /* As a selector with zone="b" takes them. */
-START_TEST(of_a_label_that_is_repeated_in_a_row_the_last_value_makes_the_group)
+START_TEST(last_value_of_repeated_label_is_grouped)
 {
         const struct scan_filter all = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
         struct scan_group_by by = { .all_labels = true, .totals = true };
@@ -474,7 +474,7 @@ static enum status ask_top(struct error *err)
         return st;
 }
 
-START_TEST(a_query_over_its_memory_limit_says_how_to_narrow_it)
+START_TEST(query_over_memory_limit_suggests_remedies)
 {
         struct test_profile t;
         struct error err;
@@ -509,7 +509,6 @@ START_TEST(a_query_over_its_memory_limit_says_how_to_narrow_it)
 }
 END_TEST
 
-TEST_SUITE("scan random", sums_are_those_of_a_plain_loop, group_sums_are_those_of_a_plain_loop,
-           group_sums_include_labels_without_a_column,
-           of_a_label_that_is_repeated_in_a_row_the_last_value_makes_the_group,
-           a_query_over_its_memory_limit_says_how_to_narrow_it)
+TEST_SUITE("scan random", sums_agree_with_plain_loop, group_sums_agree_with_plain_loop,
+           group_sums_include_labels_without_a_column, last_value_of_repeated_label_is_grouped,
+           query_over_memory_limit_suggests_remedies)

@@ -10,7 +10,7 @@
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
-/* Read a text as a configuration, or as a file of targets. */
+/* Parse a text as a configuration, or as a target file. */
 static enum status read_text(const char *text, struct scrape_config *config, struct target_groups *groups,
                              struct error *err)
 {
@@ -66,7 +66,7 @@ START_TEST(settings_have_defaults_and_jobs_override_global_ones)
 }
 END_TEST
 
-START_TEST(mistakes_are_named_with_their_line)
+START_TEST(errors_have_line_numbers)
 {
         static const struct {
                 const char *text, *error;
@@ -124,7 +124,7 @@ START_TEST(mistakes_are_named_with_their_line)
 }
 END_TEST
 
-START_TEST(files_of_targets_are_json_or_yaml)
+START_TEST(target_files_are_json_or_yaml)
 {
         static const struct {
                 const char *text, *error;
@@ -183,7 +183,7 @@ static const char *relabel_text(const char *rules, const char *labels, char *out
 
 #define REST "cluster=z instance=h:1 job=a service_name=a"
 
-START_TEST(rules_change_labels_as_in_prometheus)
+START_TEST(relabeling_agrees_with_prometheus)
 {
         static const struct {
                 const char *rules, *labels, *want;
@@ -210,7 +210,7 @@ START_TEST(rules_change_labels_as_in_prometheus)
                 { "{source_labels: [x], target_label: y, action: keepequal}", "x: 1, y: 2", "dropped" },
                 { "{source_labels: [x], target_label: y, action: dropequal}", "x: 1, y: 1", "dropped" },
                 { "{source_labels: [__address__], target_label: shard, modulus: 1000, action: hashmod}", "",
-                  REST " shard=59" }, /* what Python's hashlib says */
+                  REST " shard=59" }, /* computed with Python's hashlib */
                 { "{source_labels: [x], target_label: y, action: uppercase}", "x: aB", REST " x=aB y=AB" },
                 { "{source_labels: [x], target_label: y, action: lowercase}", "x: aB", REST " x=aB y=ab" },
                 { "{regex: '__meta_(.+)', action: labelmap}", "__meta_a: 1, __meta_b: 2", "a=1 b=2 " REST },
@@ -235,7 +235,7 @@ START_TEST(rules_change_labels_as_in_prometheus)
 }
 END_TEST
 
-START_TEST(labels_have_bounds)
+START_TEST(labels_are_limited)
 {
         _cleanup_label_set_ struct label_set l = { 0 };
         static char big[LIMIT_LABEL_BYTES + 2];
@@ -293,6 +293,6 @@ START_TEST(a_target_cannot_choose_its_own_labels)
 }
 END_TEST
 
-TEST_SUITE("scrape_config", settings_have_defaults_and_jobs_override_global_ones, mistakes_are_named_with_their_line,
-           files_of_targets_are_json_or_yaml, rules_change_labels_as_in_prometheus, labels_have_bounds,
+TEST_SUITE("scrape_config", settings_have_defaults_and_jobs_override_global_ones, errors_have_line_numbers,
+           target_files_are_json_or_yaml, relabeling_agrees_with_prometheus, labels_are_limited,
            a_target_cannot_choose_its_own_labels)

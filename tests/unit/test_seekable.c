@@ -27,7 +27,7 @@ static int packed_file(uint64_t *stored)
         return out;
 }
 
-START_TEST(ranges_across_frames_equal_the_original)
+START_TEST(ranges_across_frames_are_correct)
 {
         static const struct {
                 uint64_t at;
@@ -60,7 +60,7 @@ START_TEST(ranges_across_frames_equal_the_original)
 }
 END_TEST
 
-START_TEST(every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
+START_TEST(truncations_and_flipped_table_bytes_give_error_or_same_bytes)
 {
         struct error err;
         uint64_t stored;
@@ -94,7 +94,7 @@ START_TEST(every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
 }
 END_TEST
 
-/* As the first versions wrote it: frames of 1 MiB. */
+/* As written by the first versions: frames of 1 MiB. */
 static int old_file(void)
 {
         size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_MAX_BYTES);
@@ -121,7 +121,7 @@ static int old_file(void)
         return fd;
 }
 
-START_TEST(frames_of_an_older_version_and_kept_ones_give_the_same_bytes)
+START_TEST(older_and_cached_frames_give_the_same_bytes)
 {
         static const uint8_t sha256[32] = { 7 };
         struct frame_cache *frames;
@@ -147,6 +147,5 @@ START_TEST(frames_of_an_older_version_and_kept_ones_give_the_same_bytes)
 }
 END_TEST
 
-TEST_SUITE("seekable", ranges_across_frames_equal_the_original,
-           frames_of_an_older_version_and_kept_ones_give_the_same_bytes,
-           every_cut_and_every_flipped_table_byte_is_an_error_or_the_same_bytes)
+TEST_SUITE("seekable", ranges_across_frames_are_correct, older_and_cached_frames_give_the_same_bytes,
+           truncations_and_flipped_table_bytes_give_error_or_same_bytes)

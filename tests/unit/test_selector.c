@@ -7,7 +7,7 @@
 #include "query/selector.h"
 #include "tests/support/suite.h"
 
-START_TEST(selectors_parse_as_in_prometheus)
+START_TEST(selector_syntax_agrees_with_prometheus)
 {
         _cleanup_selector_ struct selector s = { 0 };
         struct error err;
@@ -27,7 +27,7 @@ START_TEST(selectors_parse_as_in_prometheus)
         ck_assert(s.matchers[3].match(s.matchers[3].context, "12", 2));
         selector_deinit(&s);
 
-        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", NULL, &s, NULL), ST_OK); /* braces may be left out */
+        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", NULL, &s, NULL), ST_OK); /* braces are optional */
         ck_assert_uint_eq(s.count, 2);
         selector_deinit(&s);
         ck_assert_int_eq(selector_parse("{__profile_type__=\"memory:inuse_space:bytes::\"}", NULL, &s, NULL), ST_OK);
@@ -39,7 +39,7 @@ START_TEST(selectors_parse_as_in_prometheus)
 }
 END_TEST
 
-START_TEST(regular_expressions_match_whole_values)
+START_TEST(regular_expressions_are_anchored)
 {
         static const struct {
                 const char *pattern, *text;
@@ -97,7 +97,7 @@ START_TEST(regular_expressions_match_whole_values)
 }
 END_TEST
 
-START_TEST(no_pattern_takes_more_than_linear_time)
+START_TEST(matching_takes_linear_time)
 {
         static const char *const patterns[] = { "(a*)*b", "((((a*)*)*)*)*b", "(a|a)*b", "(a?){400}a{400}b",
                                                 "(.*)(.*)(.*)(.*)(.*)b" };
@@ -110,7 +110,7 @@ START_TEST(no_pattern_takes_more_than_linear_time)
         stars[0] = 'a';
         stars[LIMIT_REGEX_BYTES - 1] = 'b';
         stars[LIMIT_REGEX_BYTES] = 0;
-        for (size_t i = 0; i < 6; i++) { /* a backtracking matcher would not end */
+        for (size_t i = 0; i < 6; i++) { /* a backtracking matcher would not terminate */
                 ck_assert_int_eq(regex_match_create(i < 5 ? patterns[i] : stars, NULL, &m, NULL), ST_OK);
                 ck_assert(!regex_match_text(m, text, 4096));
                 regex_match_destroy(m);
@@ -118,7 +118,7 @@ START_TEST(no_pattern_takes_more_than_linear_time)
 }
 END_TEST
 
-/* The step budget is one for all texts: as many of them as it allows, however few steps each takes. */
+/* One step budget is shared by all texts: it permits this number of them, however few steps each takes. */
 START_TEST(regex_steps_of_all_texts_share_one_budget)
 {
         struct work_meter meter;
@@ -135,7 +135,7 @@ START_TEST(regex_steps_of_all_texts_share_one_budget)
         one = LIMIT_REGEX_STEPS - meter.regex_steps_left;
         ck_assert_uint_gt(one, 11); /* many states at each byte */
         left = meter.regex_steps_left;
-        ck_assert(!regex_match_text(m, "name_000000", 11)); /* remembered: takes no step */
+        ck_assert(!regex_match_text(m, "name_000000", 11)); /* cached: takes no steps */
         ck_assert_uint_eq(meter.regex_steps_left, left);
 
         meter.regex_steps_left = 100 * one;
@@ -154,7 +154,7 @@ START_TEST(regex_steps_of_all_texts_share_one_budget)
 }
 END_TEST
 
-/* Comparing a code point with hundreds of ranges is work too. */
+/* Comparing a code point with hundreds of ranges is work, too. */
 START_TEST(wide_classes_count_as_steps)
 {
         struct work_meter narrow, wide;
@@ -179,7 +179,7 @@ START_TEST(wide_classes_count_as_steps)
 }
 END_TEST
 
-START_TEST(patterns_that_count_out_too_long_are_refused)
+START_TEST(patterns_with_large_repetitions_are_refused)
 {
         static const char *const patterns[] = { "(a{1000}){1000}", "((a{0,99}){0,99}){0,99}", "(((a?){30}){30}){30}",
                                                 "(((((){1000}){1000}){1000}){1000}){1000}", "a{1000}b{1000}c" };
@@ -195,7 +195,7 @@ START_TEST(patterns_that_count_out_too_long_are_refused)
 }
 END_TEST
 
-/* The groups' texts, as RE2 and Perl choose among the ways to match: "0|1|2", '-' for a group of no text. */
+/* The groups' texts, with the match preferred by RE2 and Perl: "0|1|2", '-' for a group that did not match. */
 static const char *capture_text(const char *pattern, const char *text, char *out, size_t size)
 {
         struct regex_capture groups[REGEX_CAPTURES];
@@ -215,7 +215,7 @@ static const char *capture_text(const char *pattern, const char *text, char *out
         return out;
 }
 
-START_TEST(groups_capture_what_the_preferred_way_matches)
+START_TEST(groups_capture_the_preferred_match)
 {
         static const struct {
                 const char *pattern, *text, *groups;
@@ -246,7 +246,7 @@ START_TEST(groups_capture_what_the_preferred_way_matches)
 }
 END_TEST
 
-START_TEST(bad_selectors_say_what_was_expected_where)
+START_TEST(malformed_selectors_report_position_and_expectation)
 {
         static const struct {
                 const char *text, *error;
@@ -281,7 +281,7 @@ START_TEST(bad_selectors_say_what_was_expected_where)
 }
 END_TEST
 
-TEST_SUITE("selector", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
-           no_pattern_takes_more_than_linear_time, regex_steps_of_all_texts_share_one_budget,
-           wide_classes_count_as_steps, patterns_that_count_out_too_long_are_refused,
-           groups_capture_what_the_preferred_way_matches, bad_selectors_say_what_was_expected_where)
+TEST_SUITE("selector", selector_syntax_agrees_with_prometheus, regular_expressions_are_anchored,
+           matching_takes_linear_time, regex_steps_of_all_texts_share_one_budget, wide_classes_count_as_steps,
+           patterns_with_large_repetitions_are_refused, groups_capture_the_preferred_match,
+           malformed_selectors_report_position_and_expectation)

@@ -61,7 +61,7 @@ START_TEST(tokens_carry_the_scopes_of_their_line)
 }
 END_TEST
 
-START_TEST(a_tenant_is_told_with_the_scope_only)
+START_TEST(tenant_is_only_returned_with_scope)
 {
         char says[TENANT_NAME_SIZE] = "before";
         struct tokens *t = NULL;
@@ -121,7 +121,7 @@ START_TEST(tokens_have_limits)
 }
 END_TEST
 
-START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
+START_TEST(tokens_are_reloaded_and_kept_if_file_is_invalid)
 {
         char path[] = "/tmp/cairn-tokens-XXXXXX", name[HTTP_TOKEN_NAME_SIZE];
         _cleanup_close_ int fd = mkstemp(path);
@@ -145,7 +145,7 @@ START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
 }
 END_TEST
 
-START_TEST(a_wrong_token_file_names_its_line)
+START_TEST(invalid_token_file_is_reported_with_line)
 {
         static const char *const bad[] = { "good-token read\nshort read",
                                            "good-token read\nother-token",
@@ -168,7 +168,10 @@ START_TEST(a_wrong_token_file_names_its_line)
 }
 END_TEST
 
-/* Profiles are counted and not logged; the others ask, of Connect's upload what begins and what ends it. */
+/*
+ * Ingest of profiles is counted and not logged; the other methods are queries; of Connect's upload the first and last
+ * calls are logged.
+ */
 static bool is_logged_elsewhere(const struct http_route *r)
 {
         return r->scope == SCOPE_INGEST || strcmp(r->method, "GET") == 0 ||
@@ -176,19 +179,19 @@ static bool is_logged_elsewhere(const struct http_route *r)
                strstr(r->path, "UploadFinished");
 }
 
-/* The S3 bucket is read-only; it answers writes in S3's terms. */
+/* The S3 API is read-only; it rejects writes with S3 errors. */
 static bool refuses_every_write(const struct http_route *r)
 {
         return strcmp(r->path, "/cairn/{key...}") == 0;
 }
 
-/* They change nothing but the sessions, and are in the audit log. */
+/* They change only sessions, and are in the audit log. */
 static bool signs_in_or_out(const struct http_route *r)
 {
         return strcmp(r->path, "/login") == 0 || strcmp(r->path, "/logout") == 0;
 }
 
-START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
+START_TEST(every_modifying_route_needs_a_scope_and_is_audited)
 {
         struct http_route *routes;
         size_t count;
@@ -227,7 +230,7 @@ static enum http_access authorize_one_token(void *context, const struct http_req
         return http_token(req) ? ACCESS_GRANTED : ACCESS_UNKNOWN;
 }
 
-/* A path of the route, with "1" for each of its parts. */
+/* A path of the route, with "1" for each parameter. */
 static void write_route_path(struct buf *to, const char *path)
 {
         for (const char *p = path; *p; p += *p == '{' ? strcspn(p, "}") + 1 : 1)
@@ -308,7 +311,7 @@ START_TEST(every_route_answers_with_security_headers)
 }
 END_TEST
 
-START_TEST(addresses_are_parsed_and_loopback_is_known)
+START_TEST(addresses_are_parsed_and_loopback_is_detected)
 {
         struct listen_address l;
         struct error err;
@@ -336,8 +339,8 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, a_tenant_is_told_with_the_scope_only,
+TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tenant_is_only_returned_with_scope,
            tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
-           tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
-           every_route_that_changes_something_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
-           addresses_are_parsed_and_loopback_is_known)
+           tokens_are_reloaded_and_kept_if_file_is_invalid, invalid_token_file_is_reported_with_line,
+           every_modifying_route_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
+           addresses_are_parsed_and_loopback_is_detected)

@@ -44,11 +44,11 @@ START_TEST(a_part_is_found_by_its_name)
 }
 END_TEST
 
-/* Every cut of a body is refused or finds nothing it should not. */
-START_TEST(a_cut_off_multipart_body_is_bad_data)
+/* Every truncated body is refused, or the result is not wrong. */
+START_TEST(truncated_multipart_body_is_bad_data)
 {
         static const char body[] = "--b\r\nContent-Disposition: form-data; name=\"profile\"\r\n\r\ndata\r\n--b--";
-        size_t whole = sizeof body - 1 - 2; /* the last two dashes are not needed to know where the part ends */
+        size_t whole = sizeof body - 1 - 2; /* the last two dashes are not needed to find the end of the part */
         const uint8_t *part;
         size_t n;
         struct error err;
@@ -100,7 +100,7 @@ START_TEST(an_application_name_becomes_labels)
 }
 END_TEST
 
-START_TEST(a_service_name_among_the_labels_counts)
+START_TEST(service_name_label_is_used)
 {
         _cleanup_profile_ struct profile p;
         struct profile_sample sample = { .value = 1 };
@@ -120,8 +120,8 @@ START_TEST(a_service_name_among_the_labels_counts)
 }
 END_TEST
 
-/* Each pair is a walk over all samples, also when its key was there before. */
-START_TEST(a_name_has_as_many_labels_as_a_sample)
+/* Each pair iterates over all samples, also if its key was already present. */
+START_TEST(labels_of_a_name_are_limited_like_those_of_samples)
 {
         for (int count = LIMIT_LABELS_PER_SAMPLE; count <= LIMIT_LABELS_PER_SAMPLE + 1; count++) {
                 _cleanup_profile_ struct profile p;
@@ -171,7 +171,7 @@ static struct build_id id_of(uint8_t n)
         return id;
 }
 
-START_TEST(what_comes_in_parts_is_due_when_no_more_come)
+START_TEST(parts_are_due_after_the_last_one_arrived)
 {
         struct build_id a = id_of(1), b = id_of(2), out;
         const int64_t start = 1000;
@@ -181,7 +181,7 @@ START_TEST(what_comes_in_parts_is_due_when_no_more_come)
         ck_assert_int_eq(debounce_add(&l, &a, start), ST_OK);
         ck_assert_int_eq(debounce_add(&l, &b, start + 1), ST_OK);
         ck_assert_int_eq(debounce_next_due_ns(&l), start + DEBOUNCE_QUIET_NS);
-        ck_assert_int_eq(debounce_add(&l, &a, start + 2), ST_OK); /* one more part of a: b is the first now */
+        ck_assert_int_eq(debounce_add(&l, &a, start + 2), ST_OK); /* another part of a, so that b is first */
         ck_assert_uint_eq(l.count, 2);
         ck_assert_int_eq(debounce_next_due_ns(&l), start + 1 + DEBOUNCE_QUIET_NS);
         ck_assert(!debounce_take_due(&l, start + DEBOUNCE_QUIET_NS, &out));
@@ -192,7 +192,7 @@ START_TEST(what_comes_in_parts_is_due_when_no_more_come)
                 ck_assert(!debounce_take_due(&l, t, &out));
                 ck_assert_int_eq(debounce_add(&l, &a, t), ST_OK);
         }
-        ck_assert(debounce_take_due(&l, start + DEBOUNCE_MAX_NS, &out)); /* though parts never ceased to come */
+        ck_assert(debounce_take_due(&l, start + DEBOUNCE_MAX_NS, &out)); /* although further parts kept arriving */
         ck_assert_uint_eq(l.count, 0);
         ck_assert_int_eq(debounce_add(&l, &a, start), ST_OK);
         debounce_remove(&l, &a);
@@ -201,7 +201,7 @@ START_TEST(what_comes_in_parts_is_due_when_no_more_come)
 }
 END_TEST
 
-START_TEST(the_last_companion_is_known_when_it_comes)
+START_TEST(last_missing_companion_is_recognized)
 {
         struct build_id x = id_of(1), y = id_of(2), out;
         const struct build_id of_x[] = { id_of(10), id_of(11) }, of_y[] = { id_of(11) };
@@ -253,7 +253,7 @@ static unsigned remembered(unsigned count)
         return ret;
 }
 
-START_TEST(sections_of_many_files_are_remembered_and_no_more_than_the_limit)
+START_TEST(remembered_sections_are_limited)
 {
         uint64_t offset, size;
 
@@ -283,7 +283,7 @@ static enum status read_upstreams(const char *text, struct upstream_list *ret, s
         return st;
 }
 
-START_TEST(a_file_of_upstreams_says_what_opens_them)
+START_TEST(upstream_file_has_urls_and_headers)
 {
         char words[] = "ima:enforcing http://plain.example http://last.example";
         struct upstream_list l;
@@ -306,7 +306,7 @@ START_TEST(a_file_of_upstreams_says_what_opens_them)
 }
 END_TEST
 
-START_TEST(a_malformed_file_of_upstreams_is_told_without_its_secrets)
+START_TEST(errors_of_upstream_file_omit_secrets)
 {
         static const char *const bad[] = { "ftp://u:hunter2@a.example",
                                            "https://a.example hunter2",
@@ -330,7 +330,7 @@ START_TEST(a_malformed_file_of_upstreams_is_told_without_its_secrets)
 }
 END_TEST
 
-START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
+START_TEST(change_of_two_jobs_is_remembered_until_both_end)
 {
         const struct build_id id = { .size = 2, .bytes = { 0xab, 0xcd } };
         char path[] = "/tmp/cairn-heal-queue-XXXXXX";
@@ -356,10 +356,9 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 }
 END_TEST
 
-TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data,
-           an_application_name_becomes_labels, a_service_name_among_the_labels_counts,
-           a_name_has_as_many_labels_as_a_sample, a_set_keeps_the_order_of_arrival,
-           what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
-           a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
-           sections_of_many_files_are_remembered_and_no_more_than_the_limit,
-           what_two_jobs_change_is_remembered_until_both_have_ended)
+TEST_SUITE("server_parts", a_part_is_found_by_its_name, truncated_multipart_body_is_bad_data,
+           an_application_name_becomes_labels, service_name_label_is_used,
+           labels_of_a_name_are_limited_like_those_of_samples, a_set_keeps_the_order_of_arrival,
+           parts_are_due_after_the_last_one_arrived, last_missing_companion_is_recognized,
+           upstream_file_has_urls_and_headers, errors_of_upstream_file_omit_secrets, remembered_sections_are_limited,
+           change_of_two_jobs_is_remembered_until_both_end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd's socket gets, and how often. */
+/* Messages to systemd's notification socket, and their intervals. */
 #include <check.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "common/service_notify.h"
 #include "tests/support/suite.h"
 
-/* Each test has a process of its own, so what it sets up is there once. */
+/* Each test has a process of its own, so that the environment is set only there. */
 static int start_notify(const char *watchdog_us)
 {
         struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -35,7 +35,7 @@ static int start_notify(const char *watchdog_us)
         return fd;
 }
 
-static bool receive_sign_of_life(int fd)
+static bool receive_watchdog_message(int fd)
 {
         char text[64];
         ssize_t n = recv(fd, text, sizeof text - 1, 0);
@@ -47,7 +47,7 @@ static bool receive_sign_of_life(int fd)
         return true;
 }
 
-START_TEST(signs_of_life_are_half_of_the_time_apart)
+START_TEST(watchdog_messages_are_sent_at_half_the_interval)
 {
         int fd = start_notify("600000");
         int64_t began = monotonic_ns();
@@ -55,11 +55,11 @@ START_TEST(signs_of_life_are_half_of_the_time_apart)
 
         ck_assert_int_eq(most, 150);
         service_notify_alive();
-        ck_assert(receive_sign_of_life(fd));
+        ck_assert(receive_watchdog_message(fd));
         service_notify_alive();
-        if (receive_sign_of_life(fd)) /* the machine is so busy that the time has passed */
+        if (receive_watchdog_message(fd)) /* the time has already passed on a busy machine */
                 ck_assert_int_ge(monotonic_ns() - began, 300 * INT64_C(1000000));
-        while (!receive_sign_of_life(fd)) {
+        while (!receive_watchdog_message(fd)) {
                 poll(NULL, 0, 5);
                 service_notify_alive();
         }
@@ -68,20 +68,20 @@ START_TEST(signs_of_life_are_half_of_the_time_apart)
 }
 END_TEST
 
-START_TEST(a_watchdog_of_ages_is_fed_once_a_day)
+START_TEST(long_watchdog_interval_is_limited_to_a_day)
 {
         int fd = start_notify("18446744073709551615");
 
         ck_assert_int_eq(service_notify_interval_ms(), 43200000);
         service_notify_alive();
-        ck_assert(receive_sign_of_life(fd));
+        ck_assert(receive_watchdog_message(fd));
         service_notify_alive();
-        ck_assert(!receive_sign_of_life(fd));
+        ck_assert(!receive_watchdog_message(fd));
         close(fd);
 }
 END_TEST
 
-START_TEST(one_of_no_time_is_fed_as_often_as_makes_sense)
+START_TEST(short_watchdog_interval_is_limited)
 {
         int fd = start_notify("1");
 
@@ -90,16 +90,17 @@ START_TEST(one_of_no_time_is_fed_as_often_as_makes_sense)
 }
 END_TEST
 
-START_TEST(without_a_watchdog_there_is_no_interval)
+START_TEST(no_watchdog_means_no_interval)
 {
         int fd = start_notify("0");
 
         ck_assert_int_eq(service_notify_interval_ms(), -1);
         service_notify_alive();
-        ck_assert(!receive_sign_of_life(fd));
+        ck_assert(!receive_watchdog_message(fd));
         close(fd);
 }
 END_TEST
 
-TEST_SUITE("service notify", signs_of_life_are_half_of_the_time_apart, a_watchdog_of_ages_is_fed_once_a_day,
-           one_of_no_time_is_fed_as_often_as_makes_sense, without_a_watchdog_there_is_no_interval)
+TEST_SUITE("service notify", watchdog_messages_are_sent_at_half_the_interval,
+           long_watchdog_interval_is_limited_to_a_day, short_watchdog_interval_is_limited,
+           no_watchdog_means_no_interval)

@@ -34,7 +34,7 @@ static void begin(struct sessions *s, const char *token, int64_t now_ns, char id
         ck_assert_int_eq(sessions_begin(s, &id, now_ns, id_ret, NULL), ST_OK);
 }
 
-START_TEST(a_session_has_the_token_it_was_begun_with_until_it_ends)
+START_TEST(session_keeps_its_token_until_it_ends)
 {
         struct token_id token = name_token("reader-token");
         struct sessions *s = make_sessions();
@@ -50,8 +50,8 @@ START_TEST(a_session_has_the_token_it_was_begun_with_until_it_ends)
         ck_assert_uint_eq(found.left_s, MAX_AGE_S);
         ck_assert(sessions_find(s, id, MAX_AGE_S * SECOND, &found));
         ck_assert_uint_eq(found.left_s, 1);
-        ck_assert(!sessions_find(s, id, (MAX_AGE_S + 1) * SECOND, &found)); /* use does not make it longer */
-        ck_assert(!sessions_find(s, id, SECOND, &found));                   /* and it does not come back */
+        ck_assert(!sessions_find(s, id, (MAX_AGE_S + 1) * SECOND, &found)); /* use does not extend it */
+        ck_assert(!sessions_find(s, id, SECOND, &found));                   /* and it does not return */
         ck_assert(sessions_end(s, other));
         ck_assert(!sessions_end(s, other));
         ck_assert(!sessions_find(s, other, SECOND, &found));
@@ -59,7 +59,7 @@ START_TEST(a_session_has_the_token_it_was_begun_with_until_it_ends)
 }
 END_TEST
 
-START_TEST(other_texts_are_no_session)
+START_TEST(other_ids_are_not_sessions)
 {
         struct sessions *s = make_sessions();
         struct session found;
@@ -78,7 +78,7 @@ START_TEST(other_texts_are_no_session)
 }
 END_TEST
 
-START_TEST(the_session_unused_longest_ends_for_a_new_one)
+START_TEST(least_recently_used_session_is_evicted)
 {
         char ids[LIMIT_SESSIONS_PER_TOKEN + 1][SESSION_ID_SIZE], others[LIMIT_SESSIONS_PER_TOKEN][SESSION_ID_SIZE];
         struct sessions *s = make_sessions();
@@ -88,7 +88,7 @@ START_TEST(the_session_unused_longest_ends_for_a_new_one)
         begin(s, "first-token", 0, id);
         for (size_t i = 0; i < LIMIT_SESSIONS_PER_TOKEN; i++)
                 begin(s, "reader-token", 0, ids[i]);
-        ck_assert(sessions_find(s, ids[0], 0, &found)); /* now ids[1] is the oldest of its token */
+        ck_assert(sessions_find(s, ids[0], 0, &found)); /* now ids[1] is the oldest session of its token */
         begin(s, "reader-token", 0, ids[LIMIT_SESSIONS_PER_TOKEN]);
         ck_assert(sessions_find(s, ids[0], 0, &found));
         ck_assert(!sessions_find(s, ids[1], 0, &found));
@@ -105,7 +105,7 @@ START_TEST(the_session_unused_longest_ends_for_a_new_one)
 }
 END_TEST
 
-START_TEST(expired_sessions_make_room)
+START_TEST(expired_sessions_are_evicted_first)
 {
         struct sessions *s = make_sessions();
         char old[SESSION_ID_SIZE], id[SESSION_ID_SIZE];
@@ -119,7 +119,7 @@ START_TEST(expired_sessions_make_room)
 }
 END_TEST
 
-START_TEST(a_token_that_is_removed_ends_its_sessions)
+START_TEST(removing_a_token_ends_its_sessions)
 {
         char path[] = "/tmp/cairn-sessions-XXXXXX", first[SESSION_ID_SIZE], second[SESSION_ID_SIZE];
         _cleanup_close_ int fd = mkstemp(path);
@@ -148,7 +148,7 @@ START_TEST(attempts_are_limited_over_a_longer_interval_and_refunded)
         uint64_t wait_s = 0;
 
         ck_assert_int_eq(rate_limit_create(&r, NULL), ST_OK);
-        for (int i = 0; i < 100; i++) { /* those that were right */
+        for (int i = 0; i < 100; i++) { /* successful attempts are refunded */
                 ck_assert_int_eq(rate_limit_take(r, 7, &one_in_six, 0, 0, &wait_s), RATE_FINE);
                 rate_limit_refund(r, 7, &one_in_six, 0);
         }
@@ -165,6 +165,6 @@ START_TEST(attempts_are_limited_over_a_longer_interval_and_refunded)
 }
 END_TEST
 
-TEST_SUITE("sessions", a_session_has_the_token_it_was_begun_with_until_it_ends, other_texts_are_no_session,
-           the_session_unused_longest_ends_for_a_new_one, expired_sessions_make_room,
-           a_token_that_is_removed_ends_its_sessions, attempts_are_limited_over_a_longer_interval_and_refunded)
+TEST_SUITE("sessions", session_keeps_its_token_until_it_ends, other_ids_are_not_sessions,
+           least_recently_used_session_is_evicted, expired_sessions_are_evicted_first,
+           removing_a_token_ends_its_sessions, attempts_are_limited_over_a_longer_interval_and_refunded)

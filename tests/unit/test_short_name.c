@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linkage names of libLLVM-14, libstdc++, Rust's libstd, the Go tools, and of a program with one of each kind. */
+/*
+ * Linkage names from libLLVM-14, libstdc++, Rust's libstd and the Go tools, and from a program with one of each kind.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -110,7 +112,7 @@ static const struct name_case mangled[] = {
           "rustc_demangle::v0::Printer::print_sep_list<...>" },
 };
 
-START_TEST(readable_names_of_linkage_names_are_shortened)
+START_TEST(demangled_names_are_shortened)
 {
         for (size_t i = 0; i < sizeof mangled / sizeof *mangled; i++) {
                 _cleanup_buf_ struct buf scratch;
@@ -121,7 +123,7 @@ START_TEST(readable_names_of_linkage_names_are_shortened)
 }
 END_TEST
 
-START_TEST(readable_names_alone_tell_their_language)
+START_TEST(language_is_derived_from_demangled_names)
 {
         static const struct name_case cases[] = {
                 { "std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector<...>::push_back" },
@@ -151,7 +153,7 @@ START_TEST(readable_names_alone_tell_their_language)
 }
 END_TEST
 
-START_TEST(go_names_keep_the_last_element_of_their_package)
+START_TEST(go_names_keep_last_package_element)
 {
         static const struct name_case cases[] = {
                 { "net/http.(*Client).Post", "http.(*Client).Post" },
@@ -172,7 +174,7 @@ START_TEST(go_names_keep_the_last_element_of_their_package)
 }
 END_TEST
 
-START_TEST(names_that_are_short_stay)
+START_TEST(short_names_are_unchanged)
 {
         static const char *const names[] = {
                 "",
@@ -200,13 +202,13 @@ START_TEST(names_that_are_short_stay)
 }
 END_TEST
 
-START_TEST(d_names_stay)
+START_TEST(d_names_are_unchanged)
 {
         assert_short("demangle.test(int)", "_D8demangle4testFiZv", "demangle.test(int)");
 }
 END_TEST
 
-START_TEST(names_whose_brackets_do_not_match_stay)
+START_TEST(names_with_unbalanced_brackets_are_unchanged)
 {
         static const char *const names[] = { "a::b(",
                                              "a::b<c",
@@ -228,7 +230,7 @@ START_TEST(names_whose_brackets_do_not_match_stay)
 }
 END_TEST
 
-START_TEST(depth_is_bounded)
+START_TEST(depth_is_limited)
 {
         static char name[8192];
         size_t n = (size_t)snprintf(name, sizeof name, "a::b");
@@ -241,6 +243,6 @@ START_TEST(depth_is_bounded)
 }
 END_TEST
 
-TEST_SUITE("short_name", readable_names_of_linkage_names_are_shortened, readable_names_alone_tell_their_language,
-           go_names_keep_the_last_element_of_their_package, names_that_are_short_stay, d_names_stay,
-           names_whose_brackets_do_not_match_stay, depth_is_bounded)
+TEST_SUITE("short_name", demangled_names_are_shortened, language_is_derived_from_demangled_names,
+           go_names_keep_last_package_element, short_names_are_unchanged, d_names_are_unchanged,
+           names_with_unbalanced_brackets_are_unchanged, depth_is_limited)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a snapshot goes: file systems that cannot rename without replacing, and spellings of the path. */
+/* Destinations of snapshots: file systems that cannot rename without replacing, and spellings of the path. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,10 +12,10 @@
 
 static struct store_fixture fixture;
 static char folder[] = "/tmp/cairn-snapshot-XXXXXX", data[64], target[64];
-static int rename_error;            /* what renameat2() fails with */
-static void (*before_rename)(void); /* as another process meanwhile */
+static int rename_error;            /* errno of renameat2() */
+static void (*before_rename)(void); /* like another process in the meantime */
 
-/* In place of the C library's. */
+/* Interposes the C library's function. */
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
         (void)flags;
@@ -27,7 +27,7 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
         return -1;
 }
 
-/* A data directory with one sample in it. */
+/* A data directory that contains one sample. */
 static void make_data(void)
 {
         store_fixture_begin(&fixture);
@@ -56,7 +56,7 @@ static bool exists_below(const char *dir, const char *name)
         return access(path, F_OK) == 0;
 }
 
-START_TEST(a_file_system_without_noreplace_gets_its_snapshot)
+START_TEST(snapshot_without_rename_noreplace_support)
 {
         static const int errors[] = { EINVAL, ENOSYS, EOPNOTSUPP };
         struct snapshot_result r;
@@ -79,7 +79,7 @@ static void make_target_file(void)
         check_ok(file_write_durable(target, "mine", 4, NULL), &(struct error){ .text = "cannot write" });
 }
 
-START_TEST(what_appears_meanwhile_is_not_replaced)
+START_TEST(target_created_concurrently_is_not_replaced)
 {
         _cleanup_buf_ struct buf content;
         struct snapshot_result r;
@@ -96,7 +96,7 @@ START_TEST(what_appears_meanwhile_is_not_replaced)
 }
 END_TEST
 
-START_TEST(another_failure_of_the_rename_is_reported)
+START_TEST(other_rename_errors_are_reported)
 {
         struct snapshot_result r;
         struct error err;
@@ -108,7 +108,7 @@ START_TEST(another_failure_of_the_rename_is_reported)
 }
 END_TEST
 
-START_TEST(slashes_at_the_end_of_the_path_do_not_count)
+START_TEST(trailing_slashes_are_ignored)
 {
         struct snapshot_result r;
         struct error err;
@@ -135,10 +135,9 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_file_system_without_noreplace_gets_its_snapshot,
-                                       what_appears_meanwhile_is_not_replaced,
-                                       another_failure_of_the_rename_is_reported,
-                                       slashes_at_the_end_of_the_path_do_not_count, a_dangling_link_is_not_replaced };
+        const TTest *const tests[] = { snapshot_without_rename_noreplace_support,
+                                       target_created_concurrently_is_not_replaced, other_rename_errors_are_reported,
+                                       trailing_slashes_are_ignored, a_dangling_link_is_not_replaced };
 
         return suite_run_with("snapshot", make_data, remove_data, tests, sizeof tests / sizeof *tests);
 }

@@ -60,7 +60,7 @@ static void teardown(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-START_TEST(each_file_is_found_by_its_whole_name)
+START_TEST(files_are_found_by_full_name)
 {
         uint8_t bytes[1024];
         size_t n = bundle_into(bytes, sizeof bytes);
@@ -82,7 +82,7 @@ START_TEST(each_file_is_found_by_its_whole_name)
 }
 END_TEST
 
-START_TEST(no_cut_and_no_changed_byte_leads_out_of_the_file)
+START_TEST(truncations_and_changed_bytes_stay_in_bounds)
 {
         uint8_t bytes[1024];
         size_t n = bundle_into(bytes, sizeof bytes);
@@ -110,7 +110,7 @@ START_TEST(no_cut_and_no_changed_byte_leads_out_of_the_file)
 }
 END_TEST
 
-START_TEST(file_that_changes_while_it_is_bundled_is_refused)
+START_TEST(file_changed_during_bundling_is_refused)
 {
         _cleanup_close_ int fd = memfd_create("bundle", 0);
         struct error err;
@@ -126,9 +126,8 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { each_file_is_found_by_its_whole_name,
-                                       no_cut_and_no_changed_byte_leads_out_of_the_file,
-                                       file_that_changes_while_it_is_bundled_is_refused };
+        const TTest *const tests[] = { files_are_found_by_full_name, truncations_and_changed_bytes_stay_in_bounds,
+                                       file_changed_during_bundling_is_refused };
 
         return suite_run_with("source bundle", setup, teardown, tests, sizeof tests / sizeof *tests);
 }

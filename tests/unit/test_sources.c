@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources of symbols other than DWARF: Go's pclntab, PLT stubs, relocatable files, and how they fill a table. */
+/* Symbol sources other than DWARF: Go's pclntab, PLT stubs, relocatable files, and how they are merged into a table. */
 #include <string.h>
 
 #include "common/file.h"
@@ -25,7 +25,7 @@ static struct symbol_table extract_made(const struct elf_maker *m)
         return t;
 }
 
-/* ---- filling ---- */
+/* ---- merging ---- */
 
 static uint32_t chain(struct symbol_table_builder *b, const char *name, const char *file, uint32_t line)
 {
@@ -35,7 +35,7 @@ static uint32_t chain(struct symbol_table_builder *b, const char *name, const ch
         return symbol_table_builder_add_chain(b, &f, 1);
 }
 
-START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
+START_TEST(source_fills_gaps_and_names_unnamed_lines)
 {
         struct symbol_table_builder b;
         struct source_ranges names = { 0 };
@@ -59,7 +59,7 @@ START_TEST(a_source_fills_gaps_and_names_lines_and_leaves_the_rest)
 }
 END_TEST
 
-START_TEST(a_source_that_adds_nothing_says_so)
+START_TEST(source_without_additions_is_reported)
 {
         struct symbol_table_builder b;
         struct source_ranges names = { 0 };
@@ -76,7 +76,7 @@ END_TEST
 
 /* ---- Go ---- */
 
-/* A Go program: code at 0x1000, and the file of the corpus as its data at 0x20000. */
+/* A Go program: code at 0x1000, and the corpus file as its data at 0x20000. */
 static void make_go(const char *path, bool is_64, bool big_endian, const char *section, struct buf *file)
 {
         _cleanup_buf_ struct buf data;
@@ -192,8 +192,10 @@ START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
 }
 END_TEST
 
-/* A position-independent program of Go 1.26 or later: moduledata is a section of its own, whose pointers are
- * relocations. */
+/*
+ * A position-independent program of Go 1.26 or later: moduledata is a section of its own, whose pointers are
+ * relocations.
+ */
 static void make_independent_go(const char *path, uint16_t machine, uint32_t relative, struct buf *file)
 {
         enum { TABLE_SIZE = 0x400, TREES = 0x800, MODULE_WORDS = 75 };
@@ -293,7 +295,7 @@ START_TEST(a_pclntab_without_a_section_of_its_own_is_found_by_its_magic)
 }
 END_TEST
 
-START_TEST(a_call_inlined_into_itself_ends_with_its_function)
+START_TEST(recursive_inline_tree_is_terminated)
 {
         _cleanup_buf_ struct buf file;
         struct symbol_table t;
@@ -310,7 +312,7 @@ START_TEST(a_call_inlined_into_itself_ends_with_its_function)
 }
 END_TEST
 
-START_TEST(symbols_fill_what_pclntab_lacks)
+START_TEST(symbols_fill_gaps_of_pclntab)
 {
         static const char names[] = "\0main.main\0c_function";
         const Elf64_Sym symbols[] = {
@@ -416,18 +418,18 @@ static struct symbol_table extract_plt(uint16_t machine, uint32_t jump_slot, con
         return extract_made(&maker);
 }
 
-START_TEST(x86_stubs_are_named_by_their_slot_or_their_number)
+START_TEST(x86_stubs_are_named_by_slot_or_number)
 {
         static const uint8_t code[] = {
                 0xff, 0x35, 2,    0x20, 0,    0,    0xff, 0x25, 4,    0x20,
-                0,    0,    0x0f, 0x1f, 0x40, 0, /* the loader's: slot 0x3010 */
+                0,    0,    0x0f, 0x1f, 0x40, 0, /* the dynamic loader's: slot 0x3010 */
                 0xff, 0x25, 2,    0x20, 0,    0,    0x68, 1,    0,    0,
-                0,    0xe9, 0,    0,    0,    0, /* slot 0x3018, whatever its number */
+                0,    0xe9, 0,    0,    0,    0, /* slot 0x3018; its number is irrelevant */
                 0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1,    0,    0,    0,    0xf2,
                 0xe9, 0,    0,    0,    0,    0x90, /* number 1 */
                 0xff, 0x25, 0xf2, 0x1f, 0,    0,    0x90, 0x90, 0x90, 0x90,
                 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,                      /* symbol 99 */
-                0x68, 0xff, 0xff, 0xff, 0xff, 0xe9, 0,    0,    0,    0, /* cut off; number 2^32 - 1 */
+                0x68, 0xff, 0xff, 0xff, 0xff, 0xe9, 0,    0,    0,    0, /* truncated; number 2^32 - 1 */
         };
         struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
 
@@ -446,7 +448,7 @@ START_TEST(arm_stubs_are_named_with_and_without_a_landing_pad)
 {
         static const uint32_t code[] = {
                 0xa9bf7bf0, 0xd0000010, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f,
-                0xd503201f, 0xd503201f,                                                 /* the loader's */
+                0xd503201f, 0xd503201f,                                                 /* the dynamic loader's */
                 0xd0000010, 0xf9400e11, 0x91006210, 0xd61f0220,                         /* slot 0x3018 */
                 0xd503245f, 0xd0000010, 0xf9401211, 0x91008210, 0xd61f0220, 0xd503201f, /* slot 0x3020 */
         };
@@ -479,7 +481,7 @@ static struct elf_maker module(const struct elf_maker_section *sections)
         };
 }
 
-START_TEST(text_is_at_0_and_other_code_follows_in_the_order_of_the_file)
+START_TEST(text_is_at_0_and_followed_by_other_code_in_file_order)
 {
         const Elf64_Sym symbols[] = { { 0 }, SYM(1, 1, 4, 8), SYM(6, 3, 0, 0x20), SYM(11, 4, 0, 0x10) };
         const struct elf_maker_section sections[] = {
@@ -545,7 +547,7 @@ static enum status extract_with_relocation(uint32_t type, uint64_t at, struct er
         return st;
 }
 
-START_TEST(relocations_stay_inside_their_section)
+START_TEST(relocations_are_limited_to_their_section)
 {
         struct error err;
 
@@ -556,7 +558,7 @@ START_TEST(relocations_stay_inside_their_section)
 }
 END_TEST
 
-START_TEST(a_relocation_that_debug_sections_do_not_have_is_refused_by_name)
+START_TEST(unsupported_relocation_is_refused_by_name)
 {
         struct error err;
 
@@ -565,12 +567,11 @@ START_TEST(a_relocation_that_debug_sections_do_not_have_is_refused_by_name)
 }
 END_TEST
 
-TEST_SUITE("sources", a_source_fills_gaps_and_names_lines_and_leaves_the_rest, a_source_that_adds_nothing_says_so,
+TEST_SUITE("sources", source_fills_gaps_and_names_unnamed_lines, source_without_additions_is_reported,
            every_layout_of_pclntab_gives_functions_lines_and_inlined_calls,
            lines_of_declarations_are_in_pclntab_since_go_1_20,
            moduledata_of_a_position_independent_program_is_relocated,
-           a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
-           a_call_inlined_into_itself_ends_with_its_function, symbols_fill_what_pclntab_lacks,
-           x86_stubs_are_named_by_their_slot_or_their_number, arm_stubs_are_named_with_and_without_a_landing_pad,
-           text_is_at_0_and_other_code_follows_in_the_order_of_the_file, relocations_stay_inside_their_section,
-           a_relocation_that_debug_sections_do_not_have_is_refused_by_name)
+           a_pclntab_without_a_section_of_its_own_is_found_by_its_magic, recursive_inline_tree_is_terminated,
+           symbols_fill_gaps_of_pclntab, x86_stubs_are_named_by_slot_or_number,
+           arm_stubs_are_named_with_and_without_a_landing_pad, text_is_at_0_and_followed_by_other_code_in_file_order,
+           relocations_are_limited_to_their_section, unsupported_relocation_is_refused_by_name)

@@ -11,7 +11,7 @@
 
 static char dir[64];
 
-/* A program with inlined calls, a PLT, and a big table that is of no use to a symbolizer. */
+/* A program with inlined calls, a PLT, and a large table that is irrelevant for symbolization. */
 static const char source[] =
         "#include <stdio.h>\\n#include <math.h>\\n"
         "static const char table[100000] = {1, 2, 3};\\n"
@@ -19,8 +19,8 @@ static const char source[] =
         "__attribute__((noinline)) int outer(int x) { return inner(x) + table[x]; }\\n"
         "int main(int argc, char **argv) { (void)argv; return outer(argc) + (int)sin(argc); }\\n";
 
-static void shell(const char *fmt, ...) PRINTF(1, 2);
-static void shell(const char *fmt, ...)
+static void run_shell(const char *fmt, ...) PRINTF(1, 2);
+static void run_shell(const char *fmt, ...)
 {
         char *command;
         va_list args;
@@ -32,7 +32,7 @@ static void shell(const char *fmt, ...)
         free(command);
 }
 
-/* Text that a command prints; owned. */
+/* The output of a command; owned. */
 static char *output_of(const char *fmt, const char *file)
 {
         _cleanup_free_ char *command = NULL;
@@ -57,7 +57,7 @@ static void remove_dir(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* Build dir/name with more flags and split it to dir/name.split. */
+/* Build dir/name with additional flags and split it to dir/name.split. */
 static void build_and_split(const char *name, const char *flags, struct elf_image *whole, struct elf_image *split)
 {
         char path[128], to[160];
@@ -66,7 +66,7 @@ static void build_and_split(const char *name, const char *flags, struct elf_imag
         struct stat info;
         int fd;
 
-        shell("printf '%s' | ${CC:-gcc} -x c -g -O2 %s -o %s/%s - -lm", source, flags, dir, name);
+        run_shell("printf '%s' | ${CC:-gcc} -x c -g -O2 %s -o %s/%s - -lm", source, flags, dir, name);
         snprintf(path, sizeof path, "%s/%s", dir, name);
         snprintf(to, sizeof to, "%s.split", path);
         ck_assert_int_eq(elf_image_open(path, whole, &err), ST_OK);
@@ -79,7 +79,7 @@ static void build_and_split(const char *name, const char *flags, struct elf_imag
         close(fd);
 }
 
-/* Everything but kept contents: as it was. Returns the bytes kept of loaded sections. */
+/* Everything but the contents kept must be unchanged. Returns the number of bytes kept in loaded sections. */
 static uint64_t check_same(const struct elf_image *a, const struct elf_image *b)
 {
         uint64_t loaded = 0;
@@ -150,11 +150,11 @@ static void check_program(const char *name, const char *flags)
         snprintf(path, sizeof path, "%s/%s", dir, name);
         snprintf(split_path, sizeof split_path, "%s.split", path);
         snprintf(other, sizeof other, "%s.objcopy", path);
-        shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path,
-              split_path);
+        run_shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path,
+                  split_path);
         ck_assert_int_eq(stat(other, &theirs), 0);
         compact = (uint64_t)theirs.st_size + loaded + 512;
-        /* Contents that stay in their segments may leave holes. */
+        /* Contents kept at their position in segments may leave holes. */
         ck_assert_uint_le(split.size, 2 * compact + MiB(1));
         ck_assert_int_eq(stat(split_path, &theirs), 0);
         ck_assert_uint_le((uint64_t)theirs.st_blocks * 512, compact + 64 * KiB(4));
@@ -173,7 +173,7 @@ static void check_program(const char *name, const char *flags)
         }
 }
 
-START_TEST(split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it)
+START_TEST(split_gives_the_same_symbols_and_is_as_small_as_objcopys)
 {
         make_dir();
         check_program("pie", "");
@@ -184,7 +184,7 @@ START_TEST(split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_i
 }
 END_TEST
 
-START_TEST(gdb_takes_the_split_as_the_debug_file_of_a_stripped_program)
+START_TEST(gdb_accepts_split_as_debug_file)
 {
         _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
         _cleanup_free_ char *text = NULL;
@@ -193,7 +193,7 @@ START_TEST(gdb_takes_the_split_as_the_debug_file_of_a_stripped_program)
         make_dir();
         build_and_split("program", "", &whole, &split);
         snprintf(path, sizeof path, "%s/program", dir);
-        shell("cd %s && strip program && objcopy --add-gnu-debuglink=program.split program", dir);
+        run_shell("cd %s && strip program && objcopy --add-gnu-debuglink=program.split program", dir);
         text = output_of("gdb -nx -q -batch -ex 'info line outer' $f 2>&1", path);
         ck_assert_msg(strstr(text, "Line 5 of"), "%s", text);
         remove_dir();
@@ -270,7 +270,7 @@ START_TEST(more_sections_than_the_header_can_count_are_kept)
 }
 END_TEST
 
-START_TEST(files_that_cannot_be_split_say_why)
+START_TEST(unsupported_files_are_refused_with_reason)
 {
         const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R | PF_X, 0, 0x1000, 64, 64 } };
         const struct elf_maker_section sections[] = { { 0 }, { ".debug_info", SHT_PROGBITS, .claimed_size = 0x10000 } };
@@ -286,8 +286,8 @@ START_TEST(files_that_cannot_be_split_say_why)
 }
 END_TEST
 
-/* 2,000 sections over the same 4 MiB would make a file of 8 GiB. */
-START_TEST(sections_that_overlap_do_not_blow_the_split_up)
+/* 2,000 sections with the same 4 MiB would result in a file of 8 GiB. */
+START_TEST(overlapping_sections_do_not_enlarge_split)
 {
         enum { COUNT = 2000 };
         static uint8_t content[MiB(4)];
@@ -305,7 +305,7 @@ START_TEST(sections_that_overlap_do_not_blow_the_split_up)
 }
 END_TEST
 
-START_TEST(a_split_with_large_holes_is_compact_instead)
+START_TEST(split_with_large_holes_is_compacted)
 {
         static uint8_t code[MiB(2)];
         static uint8_t dwarf[6000];
@@ -335,7 +335,7 @@ START_TEST(a_split_with_large_holes_is_compact_instead)
                         ck_assert_uint_lt(split.size, KiB(16));
                         continue;
                 }
-                /* The strings fit into the gap of the code, .debug_info does not. */
+                /* The strings fit into the gap left by the code, .debug_info does not. */
                 ck_assert_uint_ge(split.sections[2].offset, 4096);
                 ck_assert_uint_eq(split.sections[3].offset, split.sections[2].offset + 100);
                 ck_assert_uint_lt(split.sections[4].offset, split.sections[2].offset);
@@ -437,8 +437,8 @@ START_TEST(stripping_keeps_class_byte_order_and_program_headers)
 END_TEST
 
 /*
- * What may differ: the section of names, the link, and .symtab, which eu-strip keeps, unlike binutils' strip, where a
- * loaded section refers to it (.rela.plt of static programs).
+ * Permitted differences: the section name table, the link, and .symtab, which eu-strip, unlike binutils' strip, keeps
+ * if a loaded section refers to it (.rela.plt of static programs).
  */
 static bool may_differ_from_eu_strip(const struct elf_section *s)
 {
@@ -458,7 +458,7 @@ static void check_against_eu_strip(const char *name, const char *flags)
         size_t count = 0;
 
         build_and_split(name, flags, &whole, &split);
-        shell("cd %s && eu-strip -o %s.stripped -f %s.debug %s", dir, name, name, name);
+        run_shell("cd %s && eu-strip -o %s.stripped -f %s.debug %s", dir, name, name, name);
         snprintf(path, sizeof path, "%s/%s.stripped", dir, name);
         ck_assert_int_eq(elf_image_open(path, &theirs, NULL), ST_OK);
         snprintf(path, sizeof path, "%s/%s.debug", dir, name);
@@ -482,7 +482,7 @@ static void check_against_eu_strip(const char *name, const char *flags)
         ck_assert_uint_ge(count, 6); /* five of DWARF, and the symbols */
 }
 
-START_TEST(split_and_stripped_files_are_those_of_eu_strip)
+START_TEST(split_and_stripped_files_agree_with_eu_strip)
 {
         make_dir();
         check_against_eu_strip("pie", "");
@@ -492,8 +492,8 @@ START_TEST(split_and_stripped_files_are_those_of_eu_strip)
 }
 END_TEST
 
-TEST_SUITE("split", split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it,
-           gdb_takes_the_split_as_the_debug_file_of_a_stripped_program, each_class_and_byte_order_is_kept,
-           more_sections_than_the_header_can_count_are_kept, files_that_cannot_be_split_say_why,
-           sections_that_overlap_do_not_blow_the_split_up, a_split_with_large_holes_is_compact_instead,
-           stripping_keeps_class_byte_order_and_program_headers, split_and_stripped_files_are_those_of_eu_strip)
+TEST_SUITE("split", split_gives_the_same_symbols_and_is_as_small_as_objcopys, gdb_accepts_split_as_debug_file,
+           each_class_and_byte_order_is_kept, more_sections_than_the_header_can_count_are_kept,
+           unsupported_files_are_refused_with_reason, overlapping_sections_do_not_enlarge_split,
+           split_with_large_holes_is_compacted, stripping_keeps_class_byte_order_and_program_headers,
+           split_and_stripped_files_agree_with_eu_strip)

@@ -9,7 +9,7 @@
 #define DAY (24 * HOUR)
 #define START (1700000000 * SECOND)
 
-START_TEST(it_follows_the_wall_clock)
+START_TEST(clock_follows_wall_clock)
 {
         struct stable_clock c = { 0 };
 
@@ -21,7 +21,7 @@ START_TEST(it_follows_the_wall_clock)
 }
 END_TEST
 
-START_TEST(a_step_forward_counts_after_a_day)
+START_TEST(forward_step_is_accepted_after_a_day)
 {
         struct stable_clock c = { 0 };
 
@@ -34,7 +34,7 @@ START_TEST(a_step_forward_counts_after_a_day)
 }
 END_TEST
 
-START_TEST(a_step_forward_that_is_taken_back_never_counts)
+START_TEST(reverted_forward_step_is_never_accepted)
 {
         struct stable_clock c = { 0 };
 
@@ -44,12 +44,12 @@ START_TEST(a_step_forward_that_is_taken_back_never_counts)
         ck_assert_int_eq(c.held_since_ns, 0);
         stable_clock_read(&c, START + DAY + 23 * HOUR, SECOND + 23 * HOUR);
         ck_assert_int_eq(stable_clock_read(&c, START + DAY + 25 * HOUR, SECOND + 25 * HOUR),
-                         START + 25 * HOUR); /* a new day of waiting */
+                         START + 25 * HOUR); /* the waiting day starts again */
         ck_assert_uint_eq(c.steps, 3);
 }
 END_TEST
 
-START_TEST(a_step_back_counts_at_once)
+START_TEST(backward_step_is_accepted_at_once)
 {
         struct stable_clock c = { 0 };
 
@@ -58,11 +58,11 @@ START_TEST(a_step_back_counts_at_once)
         ck_assert_uint_eq(c.steps, 1);
         ck_assert_int_eq(c.last_step_ns, -DAY);
         ck_assert_int_eq(stable_clock_read(&c, START + HOUR, SECOND + HOUR),
-                         START - DAY + HOUR); /* forward again: held */
+                         START - DAY + HOUR); /* forward again: delayed */
 }
 END_TEST
 
-START_TEST(steps_forward_one_after_another_wait_from_the_last)
+START_TEST(successive_forward_steps_wait_from_the_last)
 {
         struct stable_clock c = { 0 };
 
@@ -75,7 +75,7 @@ START_TEST(steps_forward_one_after_another_wait_from_the_last)
 }
 END_TEST
 
-START_TEST(the_range_spans_a_step_for_a_day)
+START_TEST(range_includes_both_times_for_a_day)
 {
         struct stable_clock c = { 0 };
 
@@ -93,6 +93,6 @@ START_TEST(the_range_spans_a_step_for_a_day)
 }
 END_TEST
 
-TEST_SUITE("stable_clock", the_range_spans_a_step_for_a_day, it_follows_the_wall_clock,
-           a_step_forward_counts_after_a_day, a_step_forward_that_is_taken_back_never_counts,
-           a_step_back_counts_at_once, steps_forward_one_after_another_wait_from_the_last)
+TEST_SUITE("stable_clock", range_includes_both_times_for_a_day, clock_follows_wall_clock,
+           forward_step_is_accepted_after_a_day, reverted_forward_step_is_never_accepted,
+           backward_step_is_accepted_at_once, successive_forward_steps_wait_from_the_last)

@@ -129,7 +129,7 @@ static void expect_total(const struct scan_filter *filter, int64_t want_total, u
         stack_sums_deinit(&sums);
 }
 
-/* "leaf;...;root" of all stacks, sorted, one a line: "function@file:line" of each frame. */
+/* "leaf;...;root" of all stacks, sorted, one per line; each frame is "function@file:line". */
 static char *folded(const struct scan_filter *filter)
 {
         struct store_scan *scan;
@@ -212,7 +212,7 @@ static void append_one(const char *batch, const char *id, uint64_t address)
         test_profile_deinit(&t);
 }
 
-START_TEST(samples_show_the_same_from_head_part_and_after_reopening)
+START_TEST(samples_are_equal_in_head_in_part_and_after_reopening)
 {
         static const char raw[] = "/usr/bin/worker+0x1010(no_debuginfo); 40\n"
                                   "/usr/bin/worker+0x1110(no_debuginfo);/usr/bin/worker+0x1010(no_debuginfo); 30\n";
@@ -236,7 +236,7 @@ START_TEST(samples_show_the_same_from_head_part_and_after_reopening)
 }
 END_TEST
 
-START_TEST(a_batch_that_is_sent_again_counts_once)
+START_TEST(resent_batch_counts_once)
 {
         struct test_profile t;
         uint32_t leaf;
@@ -258,7 +258,7 @@ START_TEST(a_batch_that_is_sent_again_counts_once)
 }
 END_TEST
 
-START_TEST(filters_choose_by_time_type_and_labels_in_head_and_parts)
+START_TEST(filters_select_by_time_type_and_labels_in_head_and_parts)
 {
         const struct label_matcher api = { .key = "service.name", .op = LABEL_EQUAL, .value = "api" };
         const struct label_matcher not_api = { .key = "service_name", .op = LABEL_NOT_EQUAL, .value = "api" };
@@ -284,7 +284,7 @@ START_TEST(filters_choose_by_time_type_and_labels_in_head_and_parts)
 }
 END_TEST
 
-START_TEST(matchers_of_parts_of_the_type_choose_samples)
+START_TEST(matchers_of_type_components_select_samples)
 {
         static const struct {
                 const char *key, *value;
@@ -319,7 +319,7 @@ START_TEST(matchers_of_parts_of_the_type_choose_samples)
 }
 END_TEST
 
-START_TEST(names_and_values_are_those_of_the_time_range)
+START_TEST(label_names_and_values_are_limited_to_time_range)
 {
         begin();
         append_three("a");
@@ -359,7 +359,7 @@ START_TEST(names_and_values_are_those_of_the_time_range)
 }
 END_TEST
 
-START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
+START_TEST(late_symbols_rewrite_only_locations)
 {
         struct resymbolize_result result;
         struct profile_store_stat before, after;
@@ -425,7 +425,7 @@ static void check_resymbolize_without_file(bool is_missing)
            &err);
         ck_assert_uint_eq(result.locations_seen, 1);
         ck_assert_uint_eq(result.locations_changed, 0);
-        /* The statistics of the damaged file exclude this object: it is not opened. */
+        /* The statistics of the damaged file exclude this object, so it is not opened. */
         ck_assert_uint_eq(result.files_skipped, 0);
         ck_assert_uint_eq(result.files_read, 1);
         end();
@@ -495,7 +495,7 @@ START_TEST(only_objects_indexed_since_a_time_are_resymbolized)
 }
 END_TEST
 
-/* All memory but the floors of flush and re-symbolization is in use by others. */
+/* All memory except the floors of flush and re-symbolization is used by others. */
 static void take_all_memory(struct memory_reservation *held, enum memory_use use)
 {
         *held = (struct memory_reservation){ .use = use };
@@ -526,7 +526,7 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
                         take_all_memory(&held[use], use);
         take_all_memory(&own, MEMORY_RESYMBOLIZE);
         st = profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err);
-        ck_assert_int_eq(st, ST_BUSY); /* not even the floor is free */
+        ck_assert_int_eq(st, ST_BUSY); /* not even the floor is available */
         memory_shrink(&own, own.bytes - KiB(64));
         ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 0);
@@ -538,7 +538,7 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
 }
 END_TEST
 
-START_TEST(what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush)
+START_TEST(head_is_resolved_at_scan_and_at_flush)
 {
         static const char want[] = "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 40\n"
                                    "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
@@ -555,7 +555,7 @@ START_TEST(what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush)
 }
 END_TEST
 
-START_TEST(frames_of_the_sender_give_way_to_lines_of_its_object)
+START_TEST(sender_frames_are_replaced_by_lines_of_the_object)
 {
         struct test_profile t;
         struct resymbolize_result result;
@@ -605,7 +605,7 @@ START_TEST(stacks_and_locations_are_written_once)
 }
 END_TEST
 
-START_TEST(labels_past_the_columns_go_to_the_map_and_are_found)
+START_TEST(labels_over_column_limit_are_stored_in_map)
 {
         const struct label_matcher late = { .key = "late", .op = LABEL_EQUAL, .value = "here" };
         const struct scan_filter by_late = { 0, INT64_MAX, NULL, &late, 1 };
@@ -716,8 +716,8 @@ static char *find_newest_segment(void)
         return path_join(queue, newest);
 }
 
-/* Damage tells whether bytes are read again. */
-START_TEST(a_reader_reads_of_the_queue_what_is_new)
+/* Damage it, to find out whether bytes are read again. */
+START_TEST(reader_reads_only_new_queue_records)
 {
         _cleanup_free_ char *segment = NULL;
         struct profile_store *reader, *writer;
@@ -754,7 +754,7 @@ START_TEST(a_reader_reads_of_the_queue_what_is_new)
 }
 END_TEST
 
-/* The locations of the stacks, counted, of which the tables' file may be missing. */
+/* The number of resolved locations of the stacks; files of the table may be missing. */
 static size_t count_resolved_locations(void)
 {
         const struct scan_stacks *stacks;
@@ -772,7 +772,7 @@ static size_t count_resolved_locations(void)
         return ret;
 }
 
-START_TEST(stacks_that_a_query_has_read_are_not_read_again)
+START_TEST(stacks_are_cached_after_first_query)
 {
         _cleanup_free_ char *stacks = NULL;
         size_t count;
@@ -789,7 +789,7 @@ START_TEST(stacks_that_a_query_has_read_are_not_read_again)
 }
 END_TEST
 
-START_TEST(missing_counts_the_samples_that_an_object_would_resolve)
+START_TEST(missing_counts_resolvable_samples)
 {
         struct store_scan *scan;
         struct scan_missing *missing;
@@ -845,17 +845,16 @@ START_TEST(values_of_two_units_are_not_summed)
 }
 END_TEST
 
-TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reopening,
-           a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
-           matchers_of_parts_of_the_type_choose_samples, late_symbols_heal_the_past_and_touch_only_locations,
-           names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
+TEST_SUITE("profile store", samples_are_equal_in_head_in_part_and_after_reopening, resent_batch_counts_once,
+           filters_select_by_time_type_and_labels_in_head_and_parts, matchers_of_type_components_select_samples,
+           late_symbols_rewrite_only_locations, label_names_and_values_are_limited_to_time_range,
+           late_symbols_rewrite_only_locations,
            a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
            a_missing_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
            a_dry_run_counts_what_would_change_and_writes_nothing, only_objects_indexed_since_a_time_are_resymbolized,
            resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so,
-           what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
-           frames_of_the_sender_give_way_to_lines_of_its_object, stacks_and_locations_are_written_once,
-           labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
-           only_one_process_writes_and_others_read_what_is_acknowledged, a_reader_reads_of_the_queue_what_is_new,
-           stacks_that_a_query_has_read_are_not_read_again, missing_counts_the_samples_that_an_object_would_resolve,
+           head_is_resolved_at_scan_and_at_flush, sender_frames_are_replaced_by_lines_of_the_object,
+           stacks_and_locations_are_written_once, labels_over_column_limit_are_stored_in_map,
+           a_full_queue_refuses_until_it_is_flushed, only_one_process_writes_and_others_read_what_is_acknowledged,
+           reader_reads_only_new_queue_records, stacks_are_cached_after_first_query, missing_counts_resolvable_samples,
            values_of_two_units_are_not_summed)

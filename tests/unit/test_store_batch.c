@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a batch is reduced to: the same from the request and from the raw queue,
- * and identities that are in everyone's tables and so may never change.
+ * Reduction of a batch: equal results from the request and from the raw queue, and identities, which are stored in all
+ * tables and therefore must never change.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static void ok(enum status st, const struct error *err)
         ck_assert_msg(st == ST_OK, "%s", err->text);
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_text(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Everything that a sample stands for, one line a sample, sorted. Lines are owned. */
+/* Everything that a sample refers to, one line per sample, sorted. Lines are owned. */
 static char **lines_of(const struct batch *b)
 {
         char **lines = calloc(b->sample_count + 1, sizeof *lines);
@@ -47,7 +47,7 @@ static char **lines_of(const struct batch *b)
                 buf_cstr(&line);
                 lines[i] = (char *)line.data;
         }
-        qsort(lines, b->sample_count, sizeof *lines, by_text);
+        qsort(lines, b->sample_count, sizeof *lines, compare_text);
         return lines;
 }
 
@@ -67,7 +67,7 @@ static void expect_equal(const struct batch *a, const struct batch *b)
         free(y);
 }
 
-/* One of each kind of location, label, type and id. */
+/* One location, label, type and id of each kind. */
 static void make_everything(struct test_profile *t)
 {
         struct profile_location l = { 0 };
@@ -99,7 +99,7 @@ static void make_everything(struct test_profile *t)
         test_sample(t, T0, 4096, stack + 2, 2, (const char *const[]){ "service.name=api", NULL });
 }
 
-START_TEST(a_batch_is_the_same_from_the_request_and_from_the_queue)
+START_TEST(batch_is_equal_from_request_and_from_queue)
 {
         _cleanup_buf_ struct buf payload;
         struct test_profile t;
@@ -121,7 +121,7 @@ START_TEST(a_batch_is_the_same_from_the_request_and_from_the_queue)
 }
 END_TEST
 
-START_TEST(identities_are_those_of_the_format_page)
+START_TEST(identities_match_documentation)
 {
         struct build_id id;
         struct location_identity l = { .build_id = &id, .mapping = "/elsewhere", .address = 0x1010 };
@@ -152,7 +152,7 @@ START_TEST(identities_are_those_of_the_format_page)
 }
 END_TEST
 
-START_TEST(keys_that_are_spelled_alike_become_one_label)
+START_TEST(equivalent_keys_become_one_label)
 {
         struct test_profile t;
         struct batch *b;
@@ -189,7 +189,7 @@ START_TEST(a_batch_of_too_many_days_is_refused)
 }
 END_TEST
 
-START_TEST(days_before_1970_are_counted_down)
+START_TEST(days_before_1970_are_negative)
 {
         ck_assert_int_eq(day_of_us(0), 0);
         ck_assert_int_eq(day_of_us(-1), -1);
@@ -198,6 +198,5 @@ START_TEST(days_before_1970_are_counted_down)
 }
 END_TEST
 
-TEST_SUITE("profile store batch", a_batch_is_the_same_from_the_request_and_from_the_queue,
-           identities_are_those_of_the_format_page, keys_that_are_spelled_alike_become_one_label,
-           a_batch_of_too_many_days_is_refused, days_before_1970_are_counted_down)
+TEST_SUITE("profile store batch", batch_is_equal_from_request_and_from_queue, identities_match_documentation,
+           equivalent_keys_become_one_label, a_batch_of_too_many_days_is_refused, days_before_1970_are_negative)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kill the writer at any moment: what it acknowledged is there once.
+ * Kills the writer at random times: every acknowledged batch must be stored exactly once.
  *
- * A child appends batches and flushes all the time; after each acknowledgement
- * it tells the batch's number through a pipe. It is killed at a random moment,
- * the next child goes on in the same directory, and sends the batches again
- * whose acknowledgement nobody heard. Files are merged meanwhile, by the store
- * itself and on demand, so it is killed in flushes and merges. Batch i is one sample of the value 1 on a
- * stack of its own, so that a lost or a doubled batch is seen for itself.
+ * A child continuously appends batches and flushes; after each acknowledgement it reports the batch's number through a
+ * pipe. It is killed at a random time, and the next child continues in the same directory and resends the batches whose
+ * acknowledgement was not reported. Files are merged concurrently, by the store itself and on demand, so that it is
+ * killed during flushes and merges. Batch i is one sample of value 1 on a stack of its own, so that lost and duplicate
+ * batches can be detected individually.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -57,7 +56,7 @@ static void append(struct profile_store *store, uint32_t i)
         test_profile_deinit(&t);
 }
 
-static void *compact_for_ever(void *store)
+static void *compact_until_killed(void *store)
 {
         struct error err = { 0 };
 
@@ -66,12 +65,12 @@ static void *compact_for_ever(void *store)
         return NULL;
 }
 
-static void write_for_ever(const char *dir, uint32_t first, int pipe_fd)
+static void write_until_killed(const char *dir, uint32_t first, int pipe_fd)
 {
         struct profile_store *store = open_store(dir, 1);
         pthread_t compactor;
 
-        ck_assert_int_eq(pthread_create(&compactor, NULL, compact_for_ever, store), 0);
+        ck_assert_int_eq(pthread_create(&compactor, NULL, compact_until_killed, store), 0);
         for (uint32_t i = first;; i++) {
                 append(store, i);
                 if (write(pipe_fd, &i, sizeof i) != sizeof i)
@@ -92,7 +91,7 @@ static uint32_t run_and_kill(const char *dir, uint32_t first, long ns)
         ck_assert_int_ge(child, 0);
         if (!child) {
                 close(fds[0]);
-                write_for_ever(dir, first, fds[1]);
+                write_until_killed(dir, first, fds[1]);
         }
         close(fds[1]);
         nanosleep(&pause, NULL);
@@ -108,7 +107,7 @@ static uint32_t run_and_kill(const char *dir, uint32_t first, long ns)
         return first;
 }
 
-/* Every acknowledged batch once, and at most the one in flight beside them. */
+/* Every acknowledged batch must be stored once, and at most the batch in flight in addition. */
 static void check(struct profile_store *store, uint32_t first_unknown)
 {
         static uint8_t seen[BATCHES];
@@ -132,7 +131,8 @@ static void check(struct profile_store *store, uint32_t first_unknown)
                               (unsigned long long)batch, (long long)sums.items[i].value);
                 seen[batch] = 1;
         }
-        for (uint32_t i = 0; i < BATCHES; i++) { /* check records every assertion in a file: only those that fail */
+        for (uint32_t i = 0; i < BATCHES;
+             i++) { /* libcheck records every assertion in a file: use them only for failures */
                 if (acknowledged[i] && !seen[i])
                         ck_abort_msg("batch %u was acknowledged and is lost", i);
                 if (seen[i] && !acknowledged[i] && i != first_unknown)
@@ -142,7 +142,7 @@ static void check(struct profile_store *store, uint32_t first_unknown)
         store_scan_end(scan);
 }
 
-START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
+START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
 {
         char dir[] = "/tmp/cairn-crash-XXXXXX";
         int64_t end = monotonic_ns() + BUDGET_NS;
@@ -152,7 +152,7 @@ START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
 
         ck_assert_ptr_nonnull(mkdtemp(dir));
         srandom((unsigned)end);
-        /* On a slow machine it takes more rounds until there is something to lose. */
+        /* A slow machine needs more rounds until batches are acknowledged. */
         for (int round = 0; next <= 100 || (round < ROUNDS && monotonic_ns() < end); round++) {
                 next = run_and_kill(dir, next, 5000000 + random() % 120000000);
                 store = open_store(dir, UINT64_MAX);
@@ -169,4 +169,4 @@ START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
 }
 END_TEST
 
-TEST_SUITE("profile store crash", every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
+TEST_SUITE("profile store crash", acknowledged_batches_are_stored_once_after_random_kills)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the store's maintenance removes, and when.
- */
+/* What the store's maintenance removes, and when. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +15,7 @@
 
 static struct store_fixture fixture;
 
-/* ---- clocks that are set ---- */
+/* ---- settable clocks ---- */
 
 static int64_t wall_step_s, monotonic_step_s;
 
@@ -34,14 +32,14 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 
 /* ---- files ---- */
 
-static bool holds(const char *name)
+static bool contains_file(const char *name)
 {
         _cleanup_free_ char *path = store_fixture_path(&fixture, name);
 
         return access(path, F_OK) == 0;
 }
 
-static void age(const char *name, time_t seconds)
+static void age_file(const char *name, time_t seconds)
 {
         const struct timespec then = { .tv_sec = time(NULL) - seconds };
         _cleanup_free_ char *path = store_fixture_path(&fixture, name);
@@ -58,7 +56,7 @@ static void maintain(void)
         check_ok(store_maintain(fixture.store, &err), &err);
 }
 
-/* Remove the only file of stacks, as retention does. */
+/* Remove the only file of stacks, like retention. */
 static void remove_stacks(void)
 {
         struct profile_store *s = fixture.store;
@@ -85,84 +83,84 @@ static void begin_with_removed_stacks(uint64_t grace_ms)
         remove_stacks();
 }
 
-START_TEST(a_removed_file_stays_for_the_grace_period_however_old_it_is)
+START_TEST(old_removed_file_is_kept_for_grace_period)
 {
         begin_with_removed_stacks(0);
-        age(PART, 30 * 86400);
+        age_file(PART, 30 * 86400);
         maintain();
-        ck_assert(holds(PART));
+        ck_assert(contains_file(PART));
         store_fixture_reopen(&fixture);
         maintain();
-        ck_assert(holds(PART));
+        ck_assert(contains_file(PART));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are)
+START_TEST(removed_file_and_empty_folder_are_deleted_after_grace_period)
 {
         begin_with_removed_stacks(1);
-        while (holds(PART)) /* a millisecond */
+        while (contains_file(PART)) /* a millisecond */
                 maintain();
-        ck_assert(!holds(DAY));
-        ck_assert(holds("tables/samples/date=2024-10-04"));
-        store_fixture_reopen(&fixture); /* the log still names it, and finds nothing to do */
+        ck_assert(!contains_file(DAY));
+        ck_assert(contains_file("tables/samples/date=2024-10-04"));
+        store_fixture_reopen(&fixture); /* the log still refers to it, and needs no change */
         maintain();
         ck_assert_int_eq(store_fixture_sum(&fixture), 1);
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it)
+START_TEST(unreferenced_file_is_kept_for_a_day)
 {
         fixture.options.removed_grace_ms = 3600000;
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
         store_fixture_flush(&fixture);
         fixture.store->logs.opened_s -= 2 * 86400;
-        age(DAY "/new.parquet", 7200);
-        age(DAY "/old.parquet", 90000);
-        age(DAY "/.tmp-old-123456", 90000);
+        age_file(DAY "/new.parquet", 7200);
+        age_file(DAY "/old.parquet", 90000);
+        age_file(DAY "/.tmp-old-123456", 90000);
         maintain();
-        ck_assert(holds(DAY "/new.parquet"));
-        ck_assert(!holds(DAY "/old.parquet"));
-        ck_assert(!holds(DAY "/.tmp-old-123456"));
-        store_fixture_reopen(&fixture); /* no writer of before is at it */
-        ck_assert(!holds(DAY "/new.parquet"));
-        ck_assert(holds(PART));
+        ck_assert(contains_file(DAY "/new.parquet"));
+        ck_assert(!contains_file(DAY "/old.parquet"));
+        ck_assert(!contains_file(DAY "/.tmp-old-123456"));
+        store_fixture_reopen(&fixture); /* no earlier writer is still active */
+        ck_assert(!contains_file(DAY "/new.parquet"));
+        ck_assert(contains_file(PART));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-/* As a command does beside a service whose grace period it does not know. */
-START_TEST(a_store_without_threads_deletes_nothing_unless_it_was_told_when)
+/* Like a command beside a service whose grace period it does not know. */
+START_TEST(store_without_threads_deletes_only_with_given_grace_period)
 {
         begin_with_removed_stacks(1);
-        age(DAY "/old.parquet", 90 * 86400);
+        age_file(DAY "/old.parquet", 90 * 86400);
         fixture.options.removed_grace_ms = 0;
         store_fixture_reopen(&fixture);
-        ck_assert(holds(DAY "/old.parquet"));
+        ck_assert(contains_file(DAY "/old.parquet"));
         fixture.options.removed_grace_ms = 1;
-        while (holds(PART)) /* a millisecond */
+        while (contains_file(PART)) /* a millisecond */
                 store_fixture_reopen(&fixture);
-        ck_assert(!holds(DAY "/old.parquet"));
+        ck_assert(!contains_file(DAY "/old.parquet"));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(a_long_grace_period_is_that_of_orphans_too)
+START_TEST(long_grace_period_applies_to_orphans)
 {
         fixture.options.removed_grace_ms = 7 * 86400000ULL;
         store_fixture_begin(&fixture);
-        age("tables/locations/old.parquet", 6 * 86400);
-        age("tables/locations/older.parquet", 8 * 86400);
+        age_file("tables/locations/old.parquet", 6 * 86400);
+        age_file("tables/locations/older.parquet", 8 * 86400);
         store_fixture_reopen(&fixture);
-        ck_assert(holds("tables/locations/old.parquet"));
-        ck_assert(!holds("tables/locations/older.parquet"));
+        ck_assert(contains_file("tables/locations/old.parquet"));
+        ck_assert(!contains_file("tables/locations/older.parquet"));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
+START_TEST(old_commits_are_deleted_once_two_checkpoints_cover_them)
 {
         char name[128];
         struct error err;
@@ -176,18 +174,18 @@ START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
                         check_ok(delta_checkpoint(fixture.store->logs.logs[TABLE_SAMPLES], &err), &err);
         }
         maintain();
-        ck_assert(holds("tables/samples/_delta_log/00000000000000000000.json"));
+        ck_assert(contains_file("tables/samples/_delta_log/00000000000000000000.json"));
         for (int i = 0; i <= 4; i++) {
                 snprintf(name, sizeof name, "tables/samples/_delta_log/%020d.json", i);
-                age(name, 86400 + 3700);
+                age_file(name, 86400 + 3700);
         }
         fixture.store->next_listing_ns = 0;
         maintain();
-        ck_assert(!holds("tables/samples/_delta_log/00000000000000000000.json"));
-        ck_assert(!holds("tables/samples/_delta_log/00000000000000000001.json"));
-        ck_assert(holds("tables/samples/_delta_log/00000000000000000002.json"));
-        ck_assert(holds("tables/samples/_delta_log/00000000000000000002.checkpoint.parquet"));
-        ck_assert(holds("tables/stacks/_delta_log/00000000000000000000.json"));
+        ck_assert(!contains_file("tables/samples/_delta_log/00000000000000000000.json"));
+        ck_assert(!contains_file("tables/samples/_delta_log/00000000000000000001.json"));
+        ck_assert(contains_file("tables/samples/_delta_log/00000000000000000002.json"));
+        ck_assert(contains_file("tables/samples/_delta_log/00000000000000000002.checkpoint.parquet"));
+        ck_assert(contains_file("tables/stacks/_delta_log/00000000000000000000.json"));
         store_fixture_reopen(&fixture);
         ck_assert_int_eq(store_fixture_sum(&fixture), 4);
         store_fixture_end(&fixture);
@@ -203,22 +201,22 @@ static void maintain_after(int64_t seconds)
         monotonic_step_s = 0;
 }
 
-START_TEST(folders_are_listed_each_hour_although_the_clock_was_set_back)
+START_TEST(folders_are_listed_hourly_after_clock_was_set_back)
 {
         wall_step_s = 10 * 365 * 86400;
         store_fixture_begin(&fixture);
         maintain();
         wall_step_s = 0;
-        age("tables/locations/old.parquet", 90000);
+        age_file("tables/locations/old.parquet", 90000);
         maintain();
-        ck_assert(holds("tables/locations/old.parquet"));
+        ck_assert(contains_file("tables/locations/old.parquet"));
         maintain_after(3600);
-        ck_assert(!holds("tables/locations/old.parquet"));
+        ck_assert(!contains_file("tables/locations/old.parquet"));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_now)
+START_TEST(file_with_future_removal_time_is_kept_for_grace_period_from_now)
 {
         static const char commit[] = "{\"remove\":{\"path\":\"date=2024-10-04/"
                                      "part-00000000000000000001-00000000000000000001.parquet\","
@@ -233,9 +231,9 @@ START_TEST(a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_
         store_fixture_reopen(&fixture);
         maintain();
         maintain_after(3500); /* of an hour */
-        ck_assert(holds(PART));
+        ck_assert(contains_file(PART));
         maintain_after(3601);
-        ck_assert(!holds(PART));
+        ck_assert(!contains_file(PART));
         store_fixture_end(&fixture);
 }
 END_TEST
@@ -249,19 +247,19 @@ static void move_in_store(const char *from, const char *to)
         ck_assert_int_eq(rename(old, new), 0);
 }
 
-/* With the log of samples away no commit to it can be made. */
+/* Without the log of samples commits to it fail. */
 #define SAMPLES_LOG "tables/samples/_delta_log"
 
 static void check_cleaned_after_failure(enum status wanted)
 {
         struct error err = { 0 };
 
-        while (holds(PART)) /* a millisecond, of the grace period */
+        while (contains_file(PART)) /* a millisecond, of the grace period */
                 ck_assert_int_eq(store_maintain(fixture.store, &err), wanted);
         ck_assert_ptr_nonnull(strstr(err.text, "samples/_delta_log"));
 }
 
-START_TEST(removed_files_go_although_samples_cannot_be_expired)
+START_TEST(removed_files_are_deleted_when_expiry_fails)
 {
         struct test_profile t;
         struct error err;
@@ -285,7 +283,7 @@ START_TEST(removed_files_go_although_samples_cannot_be_expired)
 }
 END_TEST
 
-START_TEST(removed_files_go_although_the_properties_of_a_table_cannot_be_set)
+START_TEST(removed_files_are_deleted_when_table_properties_cannot_be_set)
 {
         const struct delta_retention other = { 99, 99 };
         struct error err;
@@ -300,7 +298,7 @@ START_TEST(removed_files_go_although_the_properties_of_a_table_cannot_be_set)
 }
 END_TEST
 
-START_TEST(removed_files_go_although_a_log_cannot_be_read)
+START_TEST(removed_files_are_deleted_when_a_log_is_unreadable)
 {
         _cleanup_free_ char *next = NULL;
 
@@ -315,12 +313,10 @@ START_TEST(removed_files_go_although_a_log_cannot_be_read)
 }
 END_TEST
 
-TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
-           a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
-           a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
-           a_store_without_threads_deletes_nothing_unless_it_was_told_when, a_long_grace_period_is_that_of_orphans_too,
-           old_commits_are_deleted_once_two_checkpoints_stand_for_them,
-           removed_files_go_although_samples_cannot_be_expired,
-           removed_files_go_although_the_properties_of_a_table_cannot_be_set,
-           removed_files_go_although_a_log_cannot_be_read, folders_are_listed_each_hour_although_the_clock_was_set_back,
-           a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_now)
+TEST_SUITE("store maintenance", old_removed_file_is_kept_for_grace_period,
+           removed_file_and_empty_folder_are_deleted_after_grace_period, unreferenced_file_is_kept_for_a_day,
+           store_without_threads_deletes_only_with_given_grace_period, long_grace_period_applies_to_orphans,
+           old_commits_are_deleted_once_two_checkpoints_cover_them, removed_files_are_deleted_when_expiry_fails,
+           removed_files_are_deleted_when_table_properties_cannot_be_set,
+           removed_files_are_deleted_when_a_log_is_unreadable, folders_are_listed_hourly_after_clock_was_set_back,
+           file_with_future_removal_time_is_kept_for_grace_period_from_now)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress guarantee: what one sender or one failed sync does never keeps
- * the acknowledged batches of others from the tables.
+ * The progress guarantee: a batch of one sender or a failed sync never permanently keeps the acknowledged batches of
+ * others out of the tables.
  */
 #include <errno.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 
 static struct store_fixture fixture;
 
-/* Batch i: count samples of value 1 on stacks of their own, on as many days from first_day on. */
+/* Batch i: count samples of value 1 on distinct stacks, on as many days from first_day on. */
 static enum status append_days(unsigned i, unsigned first_day, unsigned days, unsigned per_day, bool *duplicate,
                                struct error *err)
 {
@@ -61,7 +61,7 @@ static struct profile_store_health get_health(void)
         return h;
 }
 
-/* ---- isolation ---- */
+/* ---- isolation of batches that fail ---- */
 
 static enum status hook_status;
 static unsigned hook_calls;
@@ -78,7 +78,7 @@ static enum status fail_two(const struct batch *b, struct error *err)
                                     : error_set(err, hook_status, "a reason of the test");
 }
 
-START_TEST(batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables)
+START_TEST(failing_batches_are_quarantined_and_others_flushed)
 {
         _cleanup_free_ struct quarantine_item *items = NULL;
         struct profile_store_stat stat;
@@ -129,7 +129,7 @@ START_TEST(batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tabl
 }
 END_TEST
 
-START_TEST(isolation_takes_a_bounded_number_of_attempts)
+START_TEST(isolation_attempts_are_limited)
 {
         hook_status = ST_BAD_DATA;
         hook_calls = 0;
@@ -146,7 +146,7 @@ START_TEST(isolation_takes_a_bounded_number_of_attempts)
 }
 END_TEST
 
-START_TEST(what_the_disk_does_quarantines_nothing)
+START_TEST(disk_errors_quarantine_nothing)
 {
         struct error err;
 
@@ -168,7 +168,7 @@ START_TEST(what_the_disk_does_quarantines_nothing)
 }
 END_TEST
 
-START_TEST(a_batch_that_runs_out_of_memory_alone_is_tried_again_first)
+START_TEST(batch_that_exhausts_memory_is_retried_before_quarantine)
 {
         struct error err;
 
@@ -188,8 +188,8 @@ START_TEST(a_batch_that_runs_out_of_memory_alone_is_tried_again_first)
 }
 END_TEST
 
-/* A quarantine has no limit of size: a full one would keep the batch in front of all others. */
-START_TEST(a_large_quarantine_does_not_stop_the_flush)
+/* The quarantine has no size limit: a full one would block all other batches. */
+START_TEST(large_quarantine_does_not_block_flush)
 {
         _cleanup_free_ char *folder = NULL, *large = NULL;
         struct error err;
@@ -236,7 +236,7 @@ static void take_memory_of_others(void)
                         take_memory(&held[use], use, 0);
 }
 
-START_TEST(a_flush_without_free_memory_is_repeated_and_loses_nothing)
+START_TEST(flush_without_free_memory_is_repeated_without_loss)
 {
         struct memory_reservation own;
         struct error err;
@@ -258,7 +258,7 @@ START_TEST(a_flush_without_free_memory_is_repeated_and_loses_nothing)
 }
 END_TEST
 
-START_TEST(a_batch_that_lacks_memory_alone_gets_what_others_release)
+START_TEST(batch_that_lacks_memory_gets_released_memory)
 {
         struct memory_reservation own, queries = { .use = MEMORY_QUERIES };
         struct error err;
@@ -285,7 +285,7 @@ static struct {
         bool is_held, is_tried;
 } meeting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* A flush that has all memory until the other store has tried often enough, or waits for its end. */
+/* A flush that uses all memory until the other store has made enough attempts, or waits for its end. */
 static enum status flush_with_all_memory(const struct batch *b, struct error *err)
 {
         int64_t until_ns = monotonic_ns() + INT64_C(500000000);
@@ -320,7 +320,7 @@ static enum status flush_until_written(void)
         return st;
 }
 
-START_TEST(a_batch_is_not_quarantined_for_what_the_flush_of_another_store_holds)
+START_TEST(batch_is_not_quarantined_for_memory_of_another_store)
 {
         struct store_fixture other = { 0 };
         struct error err;
@@ -352,7 +352,7 @@ START_TEST(a_batch_is_not_quarantined_for_what_the_flush_of_another_store_holds)
 }
 END_TEST
 
-START_TEST(the_claim_of_a_store_ends_with_it_and_with_no_other)
+START_TEST(memory_claim_ends_with_its_store)
 {
         struct memory_reservation own, queries = { .use = MEMORY_QUERIES };
         struct store_fixture other = { 0 };
@@ -396,7 +396,7 @@ START_TEST(a_flush_with_little_memory_writes_locations_in_slices)
 }
 END_TEST
 
-START_TEST(rows_are_written_once_also_without_memory_for_the_cache_of_known_ids)
+START_TEST(rows_are_written_once_without_memory_for_id_cache)
 {
         struct memory_reservation caches;
         struct profile_store_stat stat;
@@ -424,7 +424,7 @@ START_TEST(rows_are_written_once_also_without_memory_for_the_cache_of_known_ids)
 }
 END_TEST
 
-/* ---- size ---- */
+/* ---- large flushes ---- */
 
 START_TEST(a_flush_of_many_days_is_split_into_commits)
 {
@@ -441,7 +441,7 @@ START_TEST(a_flush_of_many_days_is_split_into_commits)
 }
 END_TEST
 
-START_TEST(rows_that_do_not_fit_into_a_file_go_to_a_next_one)
+START_TEST(rows_over_file_limit_go_to_next_file)
 {
         struct profile_store_stat stat;
         struct error err;
@@ -483,7 +483,7 @@ static enum status append_keys(unsigned i, unsigned count, unsigned key_bytes, s
         return st;
 }
 
-START_TEST(label_keys_are_limited_one_by_one_and_together)
+START_TEST(label_keys_are_limited_individually_and_in_total)
 {
         struct error err;
 
@@ -503,7 +503,7 @@ START_TEST(label_keys_are_limited_one_by_one_and_together)
 }
 END_TEST
 
-START_TEST(columns_have_a_bounded_number_and_length)
+START_TEST(columns_are_limited_in_number_and_length)
 {
         size_t bytes = 0;
         struct error err;
@@ -523,7 +523,7 @@ START_TEST(columns_have_a_bounded_number_and_length)
 }
 END_TEST
 
-START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one)
+START_TEST(samples_outside_window_or_with_long_key_are_rejected_individually)
 {
         const struct profile_window window = { STORE_FIXTURE_T0, STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS };
         struct profile_rejections by_reason;
@@ -554,8 +554,8 @@ START_TEST(samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one
 }
 END_TEST
 
-/* Each bad byte becomes three: the queue's copy must still be one that a decoder accepts. */
-START_TEST(a_name_of_bad_bytes_survives_the_queue)
+/* Each invalid byte becomes three: the copy in the queue must still be accepted by the decoder. */
+START_TEST(invalid_utf8_name_survives_queue)
 {
         static char name[LIMIT_NAME_BYTES];
         struct test_profile t;
@@ -583,7 +583,7 @@ END_TEST
 
 static atomic_int failing_syncs;
 
-/* Stands before the C library's, for the whole program. */
+/* Interposes the C library's function for the whole program. */
 int fdatasync(int fd)
 {
         int left = atomic_load(&failing_syncs);
@@ -597,8 +597,8 @@ int fdatasync(int fd)
         return (int)syscall(SYS_fdatasync, fd);
 }
 
-/* Batch 1's sync fails; then the service goes on by itself, and is killed. */
-static void fail_and_go_on(void)
+/* The sync of batch 1 fails; then the service recovers by itself, and is killed. */
+static void fail_sync_and_recover(void)
 {
         struct error err;
 
@@ -625,7 +625,7 @@ START_TEST(after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_
         child = fork();
         ck_assert_int_ge(child, 0);
         if (!child)
-                fail_and_go_on();
+                fail_sync_and_recover();
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_int_eq(status, 0);
         fixture.options.flush_interval_ms = UINT64_MAX;
@@ -637,7 +637,7 @@ START_TEST(after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_
 }
 END_TEST
 
-START_TEST(a_batch_whose_sync_failed_is_not_there_and_not_a_duplicate)
+START_TEST(batch_with_failed_sync_is_not_stored_and_can_be_resent)
 {
         struct error err;
         bool duplicate = true;
@@ -662,18 +662,14 @@ START_TEST(a_batch_whose_sync_failed_is_not_there_and_not_a_duplicate)
 }
 END_TEST
 
-TEST_SUITE("store progress", batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables,
-           isolation_takes_a_bounded_number_of_attempts, what_the_disk_does_quarantines_nothing,
-           a_batch_that_lacks_memory_alone_gets_what_others_release,
-           a_batch_is_not_quarantined_for_what_the_flush_of_another_store_holds,
-           the_claim_of_a_store_ends_with_it_and_with_no_other,
-           a_batch_that_runs_out_of_memory_alone_is_tried_again_first, a_large_quarantine_does_not_stop_the_flush,
-           a_flush_without_free_memory_is_repeated_and_loses_nothing,
-           a_flush_with_little_memory_writes_locations_in_slices,
-           rows_are_written_once_also_without_memory_for_the_cache_of_known_ids,
-           a_flush_of_many_days_is_split_into_commits, rows_that_do_not_fit_into_a_file_go_to_a_next_one,
-           label_keys_are_limited_one_by_one_and_together, columns_have_a_bounded_number_and_length,
-           samples_outside_the_window_or_with_a_long_key_are_rejected_one_by_one,
-           a_name_of_bad_bytes_survives_the_queue,
+TEST_SUITE("store progress", failing_batches_are_quarantined_and_others_flushed, isolation_attempts_are_limited,
+           disk_errors_quarantine_nothing, batch_that_lacks_memory_gets_released_memory,
+           batch_is_not_quarantined_for_memory_of_another_store, memory_claim_ends_with_its_store,
+           batch_that_exhausts_memory_is_retried_before_quarantine, large_quarantine_does_not_block_flush,
+           flush_without_free_memory_is_repeated_without_loss, a_flush_with_little_memory_writes_locations_in_slices,
+           rows_are_written_once_without_memory_for_id_cache, a_flush_of_many_days_is_split_into_commits,
+           rows_over_file_limit_go_to_next_file, label_keys_are_limited_individually_and_in_total,
+           columns_are_limited_in_number_and_length, samples_outside_window_or_with_long_key_are_rejected_individually,
+           invalid_utf8_name_survives_queue,
            after_a_failed_sync_ingest_recovers_and_acknowledged_batches_survive_a_kill,
-           a_batch_whose_sync_failed_is_not_there_and_not_a_duplicate)
+           batch_with_failed_sync_is_not_stored_and_can_be_resent)

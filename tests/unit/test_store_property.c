@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random honest and hostile batches against one store. Every acknowledged
- * sample is in the tables after one flush, also when the store was closed and
- * replayed its queue before; nothing is quarantined; every file written can be
- * read; a refusal is ST_TOO_BIG or ST_BAD_DATA, and never an honest sender's.
+ * Appends random honest and hostile batches to one store. Every acknowledged sample must be in the tables after one
+ * flush, also if the store was closed and replayed its queue before; nothing may be quarantined; every written file
+ * must be readable; rejections must be ST_TOO_BIG or ST_BAD_DATA, and never apply to honest senders.
  *
- * CAIRN_PROPERTY_SECONDS (default 6) and CAIRN_PROPERTY_SEED choose how long
- * and what.
+ * CAIRN_PROPERTY_SECONDS (default 6) and CAIRN_PROPERTY_SEED set the duration and the random seed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,23 +31,23 @@ static uint64_t next_random(void)
         return state ^= state << 17;
 }
 
-static uint32_t below(uint32_t n)
+static uint32_t random_below(uint32_t n)
 {
         return (uint32_t)(next_random() % n);
 }
 
-/* Mostly small, sometimes at or just past a limit. */
+/* Mostly small, sometimes at or just over a limit. */
 static uint32_t size_around(uint32_t limit)
 {
-        switch (below(8)) {
+        switch (random_below(8)) {
         case 0:
-                return limit - below(2);
+                return limit - random_below(2);
         case 1:
-                return limit + below(2);
+                return limit + random_below(2);
         case 2:
-                return below(limit + 1);
+                return random_below(limit + 1);
         default:
-                return below(4) + 1;
+                return random_below(4) + 1;
         }
 }
 
@@ -57,7 +55,7 @@ static int64_t extreme_number(void)
 {
         static const int64_t numbers[] = { INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT32_MAX, INT64_MAX - 1, INT64_MAX };
 
-        return numbers[below(sizeof numbers / sizeof *numbers)];
+        return numbers[random_below(sizeof numbers / sizeof *numbers)];
 }
 
 static char dir[64];
@@ -76,7 +74,7 @@ static void open_store(void)
         ok(profile_store_open(dir, &options, &store, &err), &err);
 }
 
-/* Any bytes but NUL, so that some are not UTF-8. */
+/* Any bytes but NUL, sometimes invalid UTF-8. */
 static uint32_t random_text(struct profile *p, uint32_t size, bool *ok_ret)
 {
         _cleanup_free_ char *text = malloc((size_t)size + 1);
@@ -84,16 +82,16 @@ static uint32_t random_text(struct profile *p, uint32_t size, bool *ok_ret)
 
         ck_assert_ptr_nonnull(text);
         for (uint32_t i = 0; i < size; i++)
-                text[i] = (char)(below(3) ? 'a' + below(26) : 1 + below(255));
+                text[i] = (char)(random_below(3) ? 'a' + random_below(26) : 1 + random_below(255));
         *ok_ret &= profile_add_string(p, text, size, &ret, NULL) == ST_OK;
         return ret;
 }
 
 static uint32_t random_location(struct test_profile *t, uint32_t line_count, bool *ok_ret)
 {
-        struct profile_location l = { .mapping = below(4) ? t->mapping : PROFILE_NONE,
+        struct profile_location l = { .mapping = random_below(4) ? t->mapping : PROFILE_NONE,
                                       .kind = ADDRESS_OBJECT,
-                                      .address = below(2) ? next_random() : 0x1000 + below(64) };
+                                      .address = random_below(2) ? next_random() : 0x1000 + random_below(64) };
         uint32_t ret = 0, unused;
 
         l.first_line = t->p.lines.count;
@@ -115,12 +113,12 @@ static void hostile_samples(struct test_profile *t, bool *ok_ret)
         uint32_t frames = size_around(LIMIT_STACK_FRAMES), key_bytes = size_around(LIMIT_LABEL_KEY_BYTES);
         _cleanup_free_ uint32_t *locations = calloc(frames + 1, sizeof *locations);
         uint32_t stack = 0, unused;
-        bool wide = below(2), late = below(4) == 0;
+        bool wide = random_below(2), late = random_below(4) == 0;
 
         ck_assert_ptr_nonnull(locations);
         for (uint32_t i = 0; i < frames; i++)
-                locations[i] =
-                        i < 8 ? random_location(t, size_around(LIMIT_LINES_PER_LOCATION), ok_ret) : locations[below(8)];
+                locations[i] = i < 8 ? random_location(t, size_around(LIMIT_LINES_PER_LOCATION), ok_ret)
+                                     : locations[random_below(8)];
         *ok_ret &= profile_add_stack(&t->p, locations, frames, &stack, NULL) == ST_OK;
         t->p.types.items[0].period = extreme_number();
         for (uint32_t i = 0; i < samples; i++) {
@@ -141,10 +139,10 @@ static void hostile_samples(struct test_profile *t, bool *ok_ret)
         profile_set_missing_times(&t->p, T0);
 }
 
-/* How many samples were acknowledged. */
+/* Returns the number of acknowledged samples. */
 static uint64_t send_one(uint64_t number)
 {
-        bool honest = below(2), made = true;
+        bool honest = random_below(2), made = true;
         struct test_profile t;
         struct error err = { 0 };
         uint64_t samples;
@@ -153,9 +151,10 @@ static uint64_t send_one(uint64_t number)
 
         test_profile_init(&t, ID, "/bin/x");
         if (honest) {
-                leaf = test_location(&t, 0x1000 + below(4096));
-                for (uint32_t i = 0, n = 1 + below(4); i < n; i++)
-                        test_sample(&t, T0 + below(3) * DAY_NS, 1, &leaf, 1, (const char *const[]){ "host=a", NULL });
+                leaf = test_location(&t, 0x1000 + random_below(4096));
+                for (uint32_t i = 0, n = 1 + random_below(4); i < n; i++)
+                        test_sample(&t, T0 + random_below(3) * DAY_NS, 1, &leaf, 1,
+                                    (const char *const[]){ "host=a", NULL });
         } else {
                 hostile_samples(&t, &made);
         }
@@ -198,7 +197,7 @@ START_TEST(every_acknowledged_sample_is_in_the_tables_after_one_flush)
         do {
                 for (int i = 0; i < BATCHES_A_FLUSH; i++)
                         acknowledged += send_one(number++);
-                if (below(2)) {
+                if (random_below(2)) {
                         profile_store_close(store);
                         open_store();
                 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that was interrupted or damaged: each step of a flush failing, a
- * queue with a payload that cannot be read, files that nobody names.
+ * A store that was interrupted or damaged: a flush that fails at each step, an unreadable payload in the queue,
+ * unreferenced files.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void expect(size_t stacks, int64_t total)
 
 #define FIRST_PART "part-00000000000000000001-00000000000000000002.parquet"
 
-/* A folder lies where a part should go, so that its table's step fails. */
+/* A folder in place of a part makes writing its table fail. */
 static void fail_at(const char *part, bool restart)
 {
         _cleanup_free_ char *path = NULL, *inside = NULL;
@@ -74,7 +74,7 @@ static void fail_at(const char *part, bool restart)
         store_fixture_end(&fixture);
 }
 
-START_TEST(a_flush_that_fails_at_any_table_is_repeated_without_doubles)
+START_TEST(flush_that_fails_at_any_table_is_repeated_without_duplicates)
 {
         for (int restart = 0; restart < 2; restart++) {
                 fail_at("tables/locations/" FIRST_PART, restart);
@@ -92,7 +92,7 @@ static enum status ignore(void *context, const struct raw_record *record, struct
         return ST_OK;
 }
 
-START_TEST(a_batch_that_cannot_be_read_is_set_aside_and_the_others_live)
+START_TEST(unreadable_batch_is_quarantined_and_others_flushed)
 {
         _cleanup_free_ char *queue = NULL, *aside = NULL;
         struct raw_record junk = { .payload = (const uint8_t *)"not a batch", .payload_size = 11 };
@@ -130,7 +130,7 @@ static void make_old_file(const char *path)
         ck_assert_int_eq(utimensat(AT_FDCWD, path, hours_ago, 0), 0);
 }
 
-START_TEST(files_that_no_log_names_go_after_the_grace_and_live_ones_stay)
+START_TEST(unreferenced_files_are_deleted_after_grace_period)
 {
         _cleanup_free_ char *live = NULL, *old = NULL, *fresh = NULL, *foreign = NULL;
 
@@ -172,7 +172,7 @@ static void check_scan_fails(enum status wanted)
         store_scan_end(scan);
 }
 
-START_TEST(a_damaged_or_missing_part_is_an_error_that_names_it)
+START_TEST(damaged_or_missing_part_is_reported_by_name)
 {
         _cleanup_free_ char *part = NULL;
 
@@ -206,7 +206,7 @@ static void unlink_in_store(const char *name)
         ck_assert_int_eq(unlink(path), 0);
 }
 
-static bool holds(const char *name)
+static bool contains_file(const char *name)
 {
         _cleanup_free_ char *path = store_fixture_path(&fixture, name);
 
@@ -224,24 +224,24 @@ static void check_rows_are_written_again(void (*spoil)(const char *name))
         ck_assert_uint_eq(store_fixture_stat(&fixture).unresolved_locations, 1);
         store_fixture_append(&fixture, 1, 0x1000);
         store_fixture_flush(&fixture);
-        ck_assert(holds("tables/locations/" PART_OF("2")));
-        ck_assert(holds("tables/stacks/" DAY PART_OF("2")));
-        ck_assert(holds("tables/samples/" DAY PART_OF("2")));
+        ck_assert(contains_file("tables/locations/" PART_OF("2")));
+        ck_assert(contains_file("tables/stacks/" DAY PART_OF("2")));
+        ck_assert(contains_file("tables/samples/" DAY PART_OF("2")));
         store_fixture_reopen(&fixture);
         store_fixture_append(&fixture, 2, 0x1000);
         store_fixture_flush(&fixture);
-        ck_assert(!holds("tables/locations/" PART_OF("3")));
-        ck_assert(!holds("tables/stacks/" DAY PART_OF("3")));
+        ck_assert(!contains_file("tables/locations/" PART_OF("3")));
+        ck_assert(!contains_file("tables/stacks/" DAY PART_OF("3")));
         store_fixture_end(&fixture);
 }
 
-START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
+START_TEST(flush_rewrites_rows_of_damaged_parts)
 {
         check_rows_are_written_again(truncate_in_store);
 }
 END_TEST
 
-START_TEST(a_flush_passes_over_missing_parts_and_writes_their_rows_again)
+START_TEST(flush_rewrites_rows_of_missing_parts)
 {
         check_rows_are_written_again(unlink_in_store);
 }
@@ -253,7 +253,7 @@ static void count_missing_ids(void *context, const struct build_id *ids, size_t 
         *(size_t *)context += count;
 }
 
-START_TEST(objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_after_their_locations)
+START_TEST(missing_debuginfo_is_reported_although_flush_fails_after_locations)
 {
         _cleanup_free_ char *log = NULL, *moved = NULL;
         size_t told = 0;
@@ -274,10 +274,7 @@ START_TEST(objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_afte
 }
 END_TEST
 
-TEST_SUITE("profile store recovery", a_flush_that_fails_at_any_table_is_repeated_without_doubles,
-           a_batch_that_cannot_be_read_is_set_aside_and_the_others_live,
-           files_that_no_log_names_go_after_the_grace_and_live_ones_stay,
-           a_damaged_or_missing_part_is_an_error_that_names_it,
-           a_flush_passes_over_damaged_parts_and_writes_their_rows_again,
-           a_flush_passes_over_missing_parts_and_writes_their_rows_again,
-           objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_after_their_locations)
+TEST_SUITE("profile store recovery", flush_that_fails_at_any_table_is_repeated_without_duplicates,
+           unreadable_batch_is_quarantined_and_others_flushed, unreferenced_files_are_deleted_after_grace_period,
+           damaged_or_missing_part_is_reported_by_name, flush_rewrites_rows_of_damaged_parts,
+           flush_rewrites_rows_of_missing_parts, missing_debuginfo_is_reported_although_flush_fails_after_locations)

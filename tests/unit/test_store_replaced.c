@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that is open for reading only, whose directory another copy replaces: a backup that is restored, which may
- * be older, or as old with other samples.
+ * A store opened read-only whose directory is replaced by another copy, such as a restored backup, which may be older,
+ * or have the same version with other samples.
  */
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static int64_t sum_of_reader(void)
         return store_fixture_sum(&f);
 }
 
-/* The copy of 1 sample, in which `more` samples are flushed at once, in place of the directory. */
+/* Replace the directory by the copy with 1 sample, and flush `more` samples into it at once. */
 static void restore_copy(unsigned more)
 {
         struct profile_store *live = fixture.store;
@@ -68,7 +68,7 @@ static void end(void)
         store_fixture_end(&fixture);
 }
 
-START_TEST(a_reader_follows_tables_that_went_back)
+START_TEST(reader_follows_restored_older_tables)
 {
         begin();
         ck_assert_int_eq(sum_of_reader(), 3);
@@ -80,8 +80,8 @@ START_TEST(a_reader_follows_tables_that_went_back)
 }
 END_TEST
 
-/* The log has as many commits, and the files have the names of those before. */
-START_TEST(a_reader_follows_tables_of_the_same_version_with_other_samples)
+/* The log has the same number of commits, and the files have the same names as before. */
+START_TEST(reader_follows_replaced_tables_of_equal_version)
 {
         begin();
         ck_assert_int_eq(sum_of_reader(), 3);
@@ -91,7 +91,7 @@ START_TEST(a_reader_follows_tables_of_the_same_version_with_other_samples)
 }
 END_TEST
 
-START_TEST(hard_links_of_a_snapshot_are_no_replacement)
+START_TEST(hard_links_of_snapshot_are_not_a_replacement)
 {
         begin();
         ck_assert_int_eq(sum_of_reader(), 3);
@@ -103,5 +103,5 @@ START_TEST(hard_links_of_a_snapshot_are_no_replacement)
 }
 END_TEST
 
-TEST_SUITE("store replaced", a_reader_follows_tables_that_went_back,
-           a_reader_follows_tables_of_the_same_version_with_other_samples, hard_links_of_a_snapshot_are_no_replacement)
+TEST_SUITE("store replaced", reader_follows_restored_older_tables, reader_follows_replaced_tables_of_equal_version,
+           hard_links_of_snapshot_are_not_a_replacement)

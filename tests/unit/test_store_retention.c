@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention of samples by age and size. The newest sample of these stores is of 2024, so ages count from a day after
- * it.
+ * Retention of samples by age and size. The newest sample of these stores is from 2024, so ages are relative to a day
+ * after it.
  */
 #include <string.h>
 
@@ -68,7 +68,7 @@ static struct expiry expire(const char *rules, bool dry_run)
         return e;
 }
 
-/* Days [0, end) of samples and stacks, and nothing else. */
+/* Check that days [0, end) of samples and stacks remain, and nothing else. */
 static void is_first_days(struct expiry e, size_t end, enum expiry_reason reason)
 {
         ck_assert_uint_eq(e.count, 2 * end);
@@ -83,7 +83,7 @@ static void is_first_days(struct expiry e, size_t end, enum expiry_reason reason
         expiry_deinit(&e);
 }
 
-START_TEST(rules_narrow_each_other)
+START_TEST(the_strictest_rule_applies)
 {
         struct sample_limits l = parse_rules("age=30d,size=200G");
         struct error err = { 0 };
@@ -99,11 +99,11 @@ START_TEST(rules_narrow_each_other)
         ck_assert_int_eq(sample_limits_parse("age=1h,keep", &l, &err), ST_USAGE);
         ck_assert_int_eq(sample_limits_parse("", &l, &err), ST_USAGE);
         ck_assert_ptr_nonnull(strstr(err.text, "age=30d"));
-        ck_assert_uint_eq(l.age_s, 14 * 86400); /* unchanged by what failed */
+        ck_assert_uint_eq(l.age_s, 14 * 86400); /* not changed by rejected rules */
 }
 END_TEST
 
-START_TEST(days_past_their_age_leave_samples_and_stacks)
+START_TEST(days_past_their_age_are_removed_from_samples_and_stacks)
 {
         begin_with_days();
         is_first_days(expire("age=2d", true), 4, EXPIRY_AGE);
@@ -118,7 +118,7 @@ START_TEST(days_past_their_age_leave_samples_and_stacks)
 }
 END_TEST
 
-START_TEST(a_day_that_reaches_into_the_age_stays)
+START_TEST(day_partially_within_age_is_kept)
 {
         begin_with_days(); /* now is noon of the day after the newest */
         is_first_days(expire("age=84h", true), 3, EXPIRY_AGE);
@@ -128,20 +128,20 @@ START_TEST(a_day_that_reaches_into_the_age_stays)
 }
 END_TEST
 
-START_TEST(samples_that_come_late_for_a_removed_day_get_their_stacks)
+START_TEST(late_samples_of_removed_day_get_stacks)
 {
         begin_with_days();
         is_first_days(expire("age=2d", false), 4, EXPIRY_AGE);
         append_day(100, 3);
         store_fixture_flush(&fixture);
         ck_assert_int_eq(store_fixture_sum(&fixture), 3 * (DAYS - 3));
-        ck_assert_uint_eq(store_fixture_count_stacks(&fixture), 4); /* one of each day, and one of all */
+        ck_assert_uint_eq(store_fixture_count_stacks(&fixture), 4); /* one file for each day, and one for all */
         ck_assert_uint_eq(store_fixture_stat(&fixture).stack_rows, 2 * (DAYS - 3));
         store_fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(the_oldest_days_go_until_the_files_fit)
+START_TEST(oldest_days_are_removed_until_size_fits)
 {
         struct profile_store_stat stat;
         struct expiry e;
@@ -156,11 +156,11 @@ START_TEST(the_oldest_days_go_until_the_files_fit)
         e = expire(rule, false);
         snprintf(rule, sizeof rule, "size=%ju", (uintmax_t)(stat.bytes - e.days[0].bytes - e.days[1].bytes - 1));
         is_first_days(e, 1, EXPIRY_SIZE);
-        e = expire(rule, false); /* what is removed and still on disk does not count again */
+        e = expire(rule, false); /* removed files still on disk are not counted again */
         ck_assert_uint_eq(e.count, 2);
         ck_assert_int_eq(e.days[0].day, 20001);
         expiry_deinit(&e);
-        e = expire("size=1", false); /* the newest file stays */
+        e = expire("size=1", false); /* the newest file is kept */
         ck_assert_uint_eq(e.count, 2 * (DAYS - 3));
         expiry_deinit(&e);
         ck_assert_int_eq(store_fixture_sum(&fixture), 3);
@@ -175,7 +175,7 @@ START_TEST(the_oldest_days_go_until_the_files_fit)
 }
 END_TEST
 
-START_TEST(stacks_whose_samples_went_before_a_crash_go_too)
+START_TEST(stacks_are_removed_after_crash_between_tables)
 {
         struct profile_store *s;
         struct expiry e;
@@ -215,7 +215,7 @@ static void remove_as_another_writer(const char *path)
         delta_table_close(t);
 }
 
-START_TEST(a_commit_of_another_writer_in_between_is_taken_into_the_plan)
+START_TEST(concurrent_commit_is_included_in_plan)
 {
         struct expiry e;
 
@@ -231,7 +231,7 @@ START_TEST(a_commit_of_another_writer_in_between_is_taken_into_the_plan)
 }
 END_TEST
 
-START_TEST(the_maintenance_applies_the_limits_and_unlinks_the_files_later)
+START_TEST(maintenance_applies_limits_and_unlinks_files_later)
 {
         _cleanup_free_ char *day = NULL, *kept = NULL;
         struct error err;
@@ -263,7 +263,7 @@ static int64_t count_expired_rows(void)
         return at ? atoll(at + strlen(name)) : 0;
 }
 
-START_TEST(rows_count_as_expired_although_those_of_the_next_table_stay)
+START_TEST(expired_rows_are_counted_although_next_table_fails)
 {
         _cleanup_free_ char *log = NULL, *moved = NULL;
         const struct sample_limits limits = parse_rules("age=2d");
@@ -286,9 +286,8 @@ START_TEST(rows_count_as_expired_although_those_of_the_next_table_stay)
 }
 END_TEST
 
-TEST_SUITE("store retention", rules_narrow_each_other, days_past_their_age_leave_samples_and_stacks,
-           a_day_that_reaches_into_the_age_stays, samples_that_come_late_for_a_removed_day_get_their_stacks,
-           the_oldest_days_go_until_the_files_fit, stacks_whose_samples_went_before_a_crash_go_too,
-           a_commit_of_another_writer_in_between_is_taken_into_the_plan,
-           the_maintenance_applies_the_limits_and_unlinks_the_files_later,
-           rows_count_as_expired_although_those_of_the_next_table_stay)
+TEST_SUITE("store retention", the_strictest_rule_applies, days_past_their_age_are_removed_from_samples_and_stacks,
+           day_partially_within_age_is_kept, late_samples_of_removed_day_get_stacks,
+           oldest_days_are_removed_until_size_fits, stacks_are_removed_after_crash_between_tables,
+           concurrent_commit_is_included_in_plan, maintenance_applies_limits_and_unlinks_files_later,
+           expired_rows_are_counted_although_next_table_fails)

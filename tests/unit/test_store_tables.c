@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables as other programs see them. With STORE_SAMPLES=DIR the stores stay
- * in DIR/before, DIR/after (healing) and DIR/compacted (after that), each with what a query of ours says of
- * it in top.tsv, for tests/e2e/tables.t to compare.
+ * The tables as read by other programs. With STORE_SAMPLES=DIR the stores are kept in DIR/before, DIR/after (after
+ * re-symbolization) and DIR/compacted (after compaction), each with the result of a query in top.tsv, which
+ * tests/e2e/tables.t compares.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static uint32_t draw(uint32_t below)
         return (random_state >> 8) % below;
 }
 
-/* 200 samples over three days: an object's stacks, some below a kernel frame or an interpreter's. */
+/* 200 samples over three days: stacks of an object, some below a kernel frame or an interpreter's. */
 static void append_batch(uint32_t batch)
 {
         struct test_profile t;
@@ -88,7 +88,7 @@ static void close_all(void)
         symbol_index_close(symbols);
 }
 
-/* "function TAB flat" of the innermost frame of each leaf; unsorted, one line a stack: the reader adds them up. */
+/* "function TAB flat" of the innermost frame of each leaf; unsorted, one line per stack, to be summed by the reader. */
 static void write_top(const char *dir)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
@@ -153,7 +153,7 @@ static void load_all_symbols(void)
         test_load_symbols(symbols, KERNEL_ID, QUALITY_DWARF, KERNEL_TEXT, 1, "vfs", "/src/fs/read_write.c");
 }
 
-START_TEST(totals_stay_when_the_past_is_healed)
+START_TEST(totals_are_unchanged_by_resymbolization)
 {
         const char *keep = getenv("STORE_SAMPLES");
         char temporary[] = "/tmp/cairn-tables-XXXXXX";
@@ -199,4 +199,4 @@ START_TEST(totals_stay_when_the_past_is_healed)
 }
 END_TEST
 
-TEST_SUITE("profile store tables", totals_stay_when_the_past_is_healed)
+TEST_SUITE("profile store tables", totals_are_unchanged_by_resymbolization)

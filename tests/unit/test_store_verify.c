@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of the tables while files become unreadable between its passes: it must blame only the files. */
+/* Verification of the tables while files become unreadable between its passes: only files may be reported. */
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void make_store(void)
         }
 }
 
-/* The files of the stacks; the caller frees. */
+/* The paths of the files of stacks, to be freed by the caller. */
 static glob_t list_stacks(void)
 {
         char *pattern = store_fixture_path(&fixture, "tables/stacks/date=*/*.parquet");
@@ -80,7 +80,7 @@ static void leave_no_descriptors(void)
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-START_TEST(a_lack_of_descriptors_is_no_problem_of_a_file)
+START_TEST(lack_of_descriptors_is_not_reported_for_a_file)
 {
         struct check c = { .between = leave_no_descriptors };
         struct error err = { 0 };
@@ -126,7 +126,7 @@ static void compact_and_unlink_stacks(void)
         globfree(&g);
 }
 
-START_TEST(files_replaced_between_the_passes_are_no_problem)
+START_TEST(files_replaced_between_the_passes_are_not_reported)
 {
         struct check c = { .between = compact_and_unlink_stacks };
         struct error err;
@@ -170,9 +170,9 @@ static void read_descriptor_limit(void)
 
 int main(void)
 {
-        const TTest *const tests[] = { a_lack_of_descriptors_is_no_problem_of_a_file,
+        const TTest *const tests[] = { lack_of_descriptors_is_not_reported_for_a_file,
                                        a_file_lost_between_the_passes_is_missing,
-                                       files_replaced_between_the_passes_are_no_problem,
+                                       files_replaced_between_the_passes_are_not_reported,
                                        a_file_that_cannot_be_opened_is_one_problem };
 
         return suite_run_with("store_verify", read_descriptor_limit, remove_store, tests, sizeof tests / sizeof *tests);

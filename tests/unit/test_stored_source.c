@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source files that were fetched from an upstream; those of bundles are tested by tests/e2e/query-lines.t. */
+/* Source files fetched from an upstream; tests/e2e/query-lines.t tests those of bundles. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
@@ -74,7 +74,7 @@ END_TEST
 
 static bool is_aged;
 
-/* Set the time of the only cached file to 1000 s, or check whether it still is. */
+/* Set the time of the only cached file to 1000 s, or check that it is unchanged. */
 static int visit_cached_file(const char *path, const struct stat *info, int flag, struct FTW *walk)
 {
         const struct timespec then[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that somebody replaces while its stripped self is written. */
+/* A program that is replaced while its stripped version is written. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@
 static char dir[64], path[80], other[80];
 static enum { NOBODY, LINKER, WRITER } comes;
 
-/* In place of the C library's: somebody comes when the stripped file has been written and gets its permissions. */
+/*
+ * Interposes the C library's function: replaces the program when the stripped file has been written and its permissions
+ * are set.
+ */
 int fchmod(int fd, mode_t mode)
 {
         if (comes == LINKER && mode != 0644)
@@ -58,7 +61,7 @@ static enum status strip_program(struct error *err)
         return strip_file(path, &img.build_id, &done, err);
 }
 
-START_TEST(a_program_becomes_its_stripped_self)
+START_TEST(program_is_stripped_in_place)
 {
         struct stat before, after;
         struct error err;
@@ -82,7 +85,7 @@ static void nothing_is_stripped(const struct stat *wanted)
         ck_assert_int_eq(after.st_size, wanted->st_size);
 }
 
-START_TEST(a_program_that_was_replaced_meanwhile_stays)
+START_TEST(program_replaced_concurrently_is_kept)
 {
         struct stat wanted;
 
@@ -92,7 +95,7 @@ START_TEST(a_program_that_was_replaced_meanwhile_stays)
 }
 END_TEST
 
-START_TEST(and_so_does_one_that_was_written_to)
+START_TEST(program_modified_concurrently_is_kept)
 {
         struct stat wanted;
 
@@ -105,8 +108,8 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_program_becomes_its_stripped_self, a_program_that_was_replaced_meanwhile_stays,
-                                       and_so_does_one_that_was_written_to };
+        const TTest *const tests[] = { program_is_stripped_in_place, program_replaced_concurrently_is_kept,
+                                       program_modified_concurrently_is_kept };
 
         return suite_run_with("strip-file", make_program, remove_dir, tests, sizeof tests / sizeof *tests);
 }

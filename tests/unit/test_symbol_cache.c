@@ -58,7 +58,7 @@ static void put_file(const char *name, size_t size, time_t used)
         use_at(name, used);
 }
 
-START_TEST(what_was_not_used_for_the_longest_time_goes_first)
+START_TEST(least_recently_used_file_is_evicted_first)
 {
         put_file("b.book", SYMCACHE_BYTES, 200);
         put_file("d.book", SYMCACHE_BYTES, 400);
@@ -75,7 +75,7 @@ START_TEST(what_was_not_used_for_the_longest_time_goes_first)
 }
 END_TEST
 
-START_TEST(only_books_and_forgotten_temporaries_are_removed)
+START_TEST(only_symcaches_and_stale_temporary_files_are_removed)
 {
         put_file("mine.txt", SYMCACHE_BYTES, 1);
         put_file("mine.book.txt", SYMCACHE_BYTES, 1);
@@ -91,7 +91,7 @@ END_TEST
 
 /* ---- whole symcaches ---- */
 
-static struct symcache made_book(void)
+static struct symcache make_symcache(void)
 {
         const struct random_table_spec spec = { .seed = 3,
                                                 .range_count = 2000,
@@ -109,7 +109,7 @@ static struct symcache made_book(void)
         return b;
 }
 
-/* The cache as if for one of several inputs. */
+/* The cache key for one of several inputs. */
 static struct symbol_cache cache_of(unsigned n)
 {
         struct symbol_cache c = { .directory_fd = dup(directory_fd), .is_settled = true };
@@ -141,9 +141,9 @@ static bool get(unsigned n)
         return got;
 }
 
-START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
+START_TEST(cache_stays_within_limit_and_keeps_used_files)
 {
-        struct symcache b = made_book();
+        struct symcache b = make_symcache();
         uint64_t bytes = (b.map.size + 4095) & ~UINT64_C(4095);
 
         put(1, &b, 3 * bytes);
@@ -153,7 +153,7 @@ START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
         put(3, &b, 3 * bytes);
         use_at("3.book", 300);
         ck_assert(exists("1.book") && exists("2.book") && exists("3.book"));
-        ck_assert(get(1)); /* the oldest by then, and the youngest from now */
+        ck_assert(get(1)); /* the oldest until then, and the newest from now on */
         put(4, &b, 3 * bytes);
         ck_assert(exists("1.book") && !exists("2.book") && exists("3.book") && exists("4.book"));
         put(5, &b, 3 * bytes);
@@ -164,9 +164,9 @@ START_TEST(a_cache_stays_under_its_bound_and_keeps_what_is_used)
 }
 END_TEST
 
-START_TEST(a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way)
+START_TEST(stale_temporary_file_of_same_pid_is_replaced)
 {
-        struct symcache b = made_book();
+        struct symcache b = make_symcache();
         char name[32];
 
         snprintf(name, sizeof name, SYMBOL_CACHE_TEMPORARY "%d", (int)getpid());
@@ -178,9 +178,9 @@ START_TEST(a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way)
 }
 END_TEST
 
-START_TEST(a_damaged_book_is_removed)
+START_TEST(damaged_symcache_is_removed)
 {
-        struct symcache b = made_book();
+        struct symcache b = make_symcache();
 
         put(1, &b, GiB(1));
         _cleanup_close_ int fd = openat(directory_fd, "1.book", O_RDWR | O_CLOEXEC);
@@ -192,9 +192,9 @@ START_TEST(a_damaged_book_is_removed)
 }
 END_TEST
 
-START_TEST(a_book_that_others_may_write_is_not_used)
+START_TEST(symcache_writable_by_others_is_not_used)
 {
-        struct symcache b = made_book();
+        struct symcache b = make_symcache();
 
         put(1, &b, GiB(1));
         ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0622, 0), 0);
@@ -210,12 +210,12 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                what_was_not_used_for_the_longest_time_goes_first,
-                only_books_and_forgotten_temporaries_are_removed,
-                a_cache_stays_under_its_bound_and_keeps_what_is_used,
-                a_forgotten_temporary_of_the_same_process_number_is_in_nobodys_way,
-                a_damaged_book_is_removed,
-                a_book_that_others_may_write_is_not_used,
+                least_recently_used_file_is_evicted_first,
+                only_symcaches_and_stale_temporary_files_are_removed,
+                cache_stays_within_limit_and_keeps_used_files,
+                stale_temporary_file_of_same_pid_is_replaced,
+                damaged_symcache_is_removed,
+                symcache_writable_by_others_is_not_used,
         };
 
         return suite_run_with("symbol_cache", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbol files as objects: what is taken of them, and what they have to be better than. */
+/* Symbol files as objects: validation of uploads, and when they replace others. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void setup(void)
         const char *build = getenv("CAIRN_SAN");
         struct elf_image img;
 
-        worker_set_program(path_join(build ? build : "build/san", "cairn")); /* kept for the process's life */
+        worker_set_program(path_join(build ? build : "build/san", "cairn")); /* kept for the lifetime of the process */
         ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &self, NULL), ST_OK);
         ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, NULL), ST_OK);
         id = img.build_id;
@@ -61,7 +61,7 @@ static enum refusal send_debuginfo(void)
         return send(&(struct object_claim){ .build_id = id, .kind = OBJECT_DEBUGINFO }, self.data, self.size);
 }
 
-/* @param change of the claim, may be NULL */
+/* @param change modifies the claim, may be NULL */
 static enum refusal send_symbols(enum symbol_quality quality, uint32_t ranges, void (*change)(struct object_claim *c))
 {
         const struct random_table_spec spec = {
@@ -113,7 +113,7 @@ static void force(struct object_claim *c)
         c->force = true;
 }
 
-START_TEST(symbols_give_way_to_debuginfo_and_debuginfo_not_to_them)
+START_TEST(debuginfo_replaces_symbols_and_never_the_reverse)
 {
         ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, NULL), REFUSED_NOT);
         ck_assert_int_eq(send_debuginfo(), REFUSED_NOT);
@@ -140,7 +140,7 @@ static void claim_debuginfo(struct object_claim *c)
         c->kind = OBJECT_DEBUGINFO;
 }
 
-START_TEST(what_is_not_as_claimed_is_refused)
+START_TEST(upload_that_differs_from_claim_is_refused)
 {
         ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_lines), REFUSED_QUALITY);
         ck_assert_int_eq(send_symbols(QUALITY_DWARF, 20, claim_another_object), REFUSED_BUILD_ID);
@@ -158,7 +158,7 @@ static void claim_hash(struct object_claim *c)
         c->htlhash = random_build_id(7);
 }
 
-START_TEST(the_other_names_of_the_object_lead_to_its_symbols)
+START_TEST(aliases_of_the_object_refer_to_its_symbols)
 {
         const struct build_id hash = random_build_id(7);
         struct build_id owner;
@@ -174,9 +174,9 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = { better_symbols_replace_worse_ones_and_never_the_reverse,
-                                       symbols_give_way_to_debuginfo_and_debuginfo_not_to_them,
-                                       what_is_not_as_claimed_is_refused,
-                                       the_other_names_of_the_object_lead_to_its_symbols };
+                                       debuginfo_replaces_symbols_and_never_the_reverse,
+                                       upload_that_differs_from_claim_is_refused,
+                                       aliases_of_the_object_refer_to_its_symbols };
 
         return suite_run_with("symbol_objects", setup, teardown, tests, sizeof tests / sizeof *tests);
 }

@@ -15,9 +15,9 @@ static struct symbol_range ranges[] = { { 0x401000, 0x401010, 0 },
 static struct symbol_chain chains[] = { { 0, 1 }, { 1, 2 } };
 static struct symbol_table_frame frames[] = { { 0, 6, 10 }, { SYMBOL_NO_FUNCTION, 6, 11 }, { 0, 0, 0 } };
 static struct symbol_function functions[] = { { 0, 1, 6, 9 } };
-static char strings[] = "\0main\0a.c\0half of it"; /* ends with the literal's own NUL */
+static char strings[] = "\0main\0a.c\0half of it"; /* includes the literal's NUL */
 
-static struct symbol_table sample(void)
+static struct symbol_table make_sample_table(void)
 {
         struct symbol_table t = { .quality = QUALITY_DWARF };
 
@@ -38,7 +38,7 @@ static struct symbol_table sample(void)
         return t;
 }
 
-static int written(const struct symbol_table *t)
+static int write_table(const struct symbol_table *t)
 {
         int fd = memfd_create("symbol-table", MFD_CLOEXEC);
 
@@ -47,11 +47,11 @@ static int written(const struct symbol_table *t)
         return fd;
 }
 
-START_TEST(a_written_table_reads_back_the_same)
+START_TEST(written_table_round_trips)
 {
-        struct symbol_table t = sample(), back;
+        struct symbol_table t = make_sample_table(), back;
         struct error err;
-        _cleanup_close_ int fd = written(&t);
+        _cleanup_close_ int fd = write_table(&t);
 
         ck_assert_msg(symbol_table_read(fd, "t", &back, &err) == ST_OK, "%s", err.text);
         ck_assert(build_id_equal(&back.build_id, &t.build_id));
@@ -72,10 +72,10 @@ START_TEST(a_written_table_reads_back_the_same)
 }
 END_TEST
 
-START_TEST(every_flipped_byte_is_noticed)
+START_TEST(every_flipped_byte_is_detected)
 {
-        struct symbol_table t = sample(), back = { 0 };
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(), back = { 0 };
+        _cleanup_close_ int fd = write_table(&t);
         off_t size = lseek(fd, 0, SEEK_END);
 
         for (off_t i = 0; i < size; i++) {
@@ -96,8 +96,8 @@ END_TEST
 
 START_TEST(every_shorter_file_is_refused)
 {
-        struct symbol_table t = sample(), back;
-        _cleanup_close_ int fd = written(&t);
+        struct symbol_table t = make_sample_table(), back;
+        _cleanup_close_ int fd = write_table(&t);
 
         for (off_t size = lseek(fd, 0, SEEK_END) - 1; size >= 0; size--) {
                 ck_assert_int_eq(ftruncate(fd, size), 0);
@@ -106,12 +106,12 @@ START_TEST(every_shorter_file_is_refused)
 }
 END_TEST
 
-/* A checksum says nothing of a hostile writer: the invariants have to be tested on their own. */
+/* Checksums do not protect against malicious writers: invariants are tested separately. */
 static void assert_refused(struct symbol_table *t, const char *text)
 {
         struct symbol_table back;
         struct error err;
-        _cleanup_close_ int fd = written(t);
+        _cleanup_close_ int fd = write_table(t);
 
         ck_assert_int_eq(symbol_table_read(fd, "t", &back, &err), ST_BAD_DATA);
         ck_assert_msg(strstr(err.text, text), "%s", err.text);
@@ -120,7 +120,7 @@ static void assert_refused(struct symbol_table *t, const char *text)
 START_TEST(overlapping_ranges_are_refused)
 {
         struct symbol_range bad[] = { { 0x10, 0x20, 0 }, { 0x1f, 0x30, 0 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.ranges = bad;
         t.range_count = 2;
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(an_empty_range_is_refused)
 {
         struct symbol_range bad[] = { { 0x10, 0x10, 0 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.ranges = bad;
         t.range_count = 1;
@@ -142,7 +142,7 @@ END_TEST
 START_TEST(a_chain_past_the_frames_is_refused)
 {
         struct symbol_chain bad[] = { { 0, 1 }, { 2, UINT32_MAX } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.chains = bad;
         assert_refused(&t, "outside the frames");
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(a_chain_without_frames_is_refused)
 {
         struct symbol_chain bad[] = { { 0, 1 }, { 1, 0 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.chains = bad;
         assert_refused(&t, "outside the frames");
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(a_range_without_its_chain_is_refused)
 {
         struct symbol_range bad[] = { { 0x10, 0x20, 2 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.ranges = bad;
         t.range_count = 1;
@@ -173,7 +173,7 @@ END_TEST
 START_TEST(a_frame_without_its_function_is_refused)
 {
         struct symbol_table_frame bad[] = { { 1, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.frames = bad;
         assert_refused(&t, "no function");
@@ -183,7 +183,7 @@ END_TEST
 START_TEST(a_string_past_the_end_is_refused)
 {
         struct symbol_function bad[] = { { sizeof strings, 0, 0, 0 } }, bad_file[] = { { 0, 1, sizeof strings, 1 } };
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.functions = bad;
         assert_refused(&t, "its name outside the strings");
@@ -192,10 +192,10 @@ START_TEST(a_string_past_the_end_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_missing_is_said_inside_the_strings_and_in_one_line)
+START_TEST(missing_parts_are_described_in_one_line)
 {
         static char two_lines[] = "\0two\nlines";
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.partial = t.string_bytes;
         ck_assert_int_eq(symbol_table_check(&t, NULL), ST_BAD_DATA);
@@ -212,16 +212,16 @@ END_TEST
 
 START_TEST(an_unterminated_last_string_is_refused)
 {
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         t.string_bytes--;
         assert_refused(&t, "NUL");
 }
 END_TEST
 
-START_TEST(find_gives_the_range_that_covers_or_none)
+START_TEST(find_returns_covering_range_or_none)
 {
-        struct symbol_table t = sample();
+        struct symbol_table t = make_sample_table();
 
         ck_assert_ptr_null(symbol_table_find(&t, 0x400fff));
         ck_assert_ptr_eq(symbol_table_find(&t, 0x401000), &ranges[0]);
@@ -234,9 +234,9 @@ START_TEST(find_gives_the_range_that_covers_or_none)
 }
 END_TEST
 
-TEST_SUITE("symbol_table", a_written_table_reads_back_the_same, every_flipped_byte_is_noticed,
-           every_shorter_file_is_refused, overlapping_ranges_are_refused, an_empty_range_is_refused,
-           a_chain_past_the_frames_is_refused, a_chain_without_frames_is_refused, a_range_without_its_chain_is_refused,
+TEST_SUITE("symbol_table", written_table_round_trips, every_flipped_byte_is_detected, every_shorter_file_is_refused,
+           overlapping_ranges_are_refused, an_empty_range_is_refused, a_chain_past_the_frames_is_refused,
+           a_chain_without_frames_is_refused, a_range_without_its_chain_is_refused,
            a_frame_without_its_function_is_refused, a_string_past_the_end_is_refused,
-           what_is_missing_is_said_inside_the_strings_and_in_one_line, an_unterminated_last_string_is_refused,
-           find_gives_the_range_that_covers_or_none)
+           missing_parts_are_described_in_one_line, an_unterminated_last_string_is_refused,
+           find_returns_covering_range_or_none)

@@ -15,8 +15,8 @@ static enum status read_json(const char *text, struct symbolize_request *ret, st
         return symbolize_request_read_json(text, strlen(text), ret, err);
 }
 
-/* Refused with this text, which names the byte. */
-static void refused(const char *text, const char *why)
+/* Check that it is refused with this text, which contains the offset. */
+static void check_refused(const char *text, const char *why)
 {
         struct symbolize_request r;
         struct error err = { 0 };
@@ -50,35 +50,35 @@ START_TEST(members_come_in_any_order_and_unknown_ones_are_skipped)
 }
 END_TEST
 
-START_TEST(what_is_malformed_is_refused_with_its_byte)
+START_TEST(malformed_request_is_refused_with_offset)
 {
-        refused("", "byte 0: expected an object");
-        refused("[]", "byte 0: expected an object");
-        refused("{}", "no array 'objects'");
-        refused("{\"objects\":[]} x", "byte 15: expected the end");
-        refused("{\"objects\":[],}", "expected text in quotes");
-        refused("{\"objects\":{}}", "byte 11: expected an array");
-        refused("{\"objects\":[],\"objects\":[]}", "'objects' once");
-        refused("{\"objects\":[{\"build_id\":\"ab\"}]}", "expected an object with build_id");
-        refused("{\"objects\":[{\"addresses\":[\"1\"]}]}", "expected an object with build_id");
-        refused("{\"objects\":[{\"build_id\":\"abc\",\"addresses\":[]}]}", "byte 25: expected a build-id");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[1]}]}", "byte 42: expected text in quotes");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"g\"]}]}",
-                "byte 43: expected a hexadecimal address");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"\"]}]}", "expected a hexadecimal address");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"0x\"]}]}", "expected a hexadecimal address");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}",
-                "expected a hexadecimal address");
-        refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"1\" \"2\"]}]}", "expected ',' or ']'");
-        refused("{\"objects\":[{\"file_offsets\":1,", "byte 28: expected true or false");
-        refused("{\"objects\":[{\"file_offsets\":tru", "byte 28: expected true or false");
-        refused("{\"x\":\"\\q\",\"objects\":[]}", "expected an escape");
-        refused("{\"x\":01e,\"objects\":[]}", "expected");
-        refused("{\"x\":nul,\"objects\":[]}", "expected a value");
+        check_refused("", "byte 0: expected an object");
+        check_refused("[]", "byte 0: expected an object");
+        check_refused("{}", "no array 'objects'");
+        check_refused("{\"objects\":[]} x", "byte 15: expected the end");
+        check_refused("{\"objects\":[],}", "expected text in quotes");
+        check_refused("{\"objects\":{}}", "byte 11: expected an array");
+        check_refused("{\"objects\":[],\"objects\":[]}", "'objects' once");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\"}]}", "expected an object with build_id");
+        check_refused("{\"objects\":[{\"addresses\":[\"1\"]}]}", "expected an object with build_id");
+        check_refused("{\"objects\":[{\"build_id\":\"abc\",\"addresses\":[]}]}", "byte 25: expected a build-id");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[1]}]}", "byte 42: expected text in quotes");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"g\"]}]}",
+                      "byte 43: expected a hexadecimal address");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"\"]}]}", "expected a hexadecimal address");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"0x\"]}]}", "expected a hexadecimal address");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"10000000000000000\"]}]}",
+                      "expected a hexadecimal address");
+        check_refused("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[\"1\" \"2\"]}]}", "expected ',' or ']'");
+        check_refused("{\"objects\":[{\"file_offsets\":1,", "byte 28: expected true or false");
+        check_refused("{\"objects\":[{\"file_offsets\":tru", "byte 28: expected true or false");
+        check_refused("{\"x\":\"\\q\",\"objects\":[]}", "expected an escape");
+        check_refused("{\"x\":01e,\"objects\":[]}", "expected");
+        check_refused("{\"x\":nul,\"objects\":[]}", "expected a value");
 }
 END_TEST
 
-START_TEST(every_cut_of_a_request_is_refused)
+START_TEST(truncated_requests_are_refused)
 {
         static const char whole[] =
                 "{\"a\":[{\"b\":-1.5e-3}],\"objects\":[{\"build_id\":\"abcd\",\"addresses\":[\"0x1\",\"2\"]}]}";
@@ -130,7 +130,7 @@ static void put_object(struct buf *b, const char *id, size_t id_size, const uint
         wire_end(b, object);
 }
 
-START_TEST(protobuf_says_the_same)
+START_TEST(protobuf_requests_are_equivalent)
 {
         static const uint64_t some[] = { 0, 0x1234, UINT64_MAX };
         struct symbolize_request r = { 0 };
@@ -186,7 +186,7 @@ START_TEST(too_many_addresses_are_too_big)
 }
 END_TEST
 
-START_TEST(numbers_are_read_exactly)
+START_TEST(numbers_are_parsed_exactly)
 {
         static const struct {
                 const char *text;
@@ -261,5 +261,5 @@ END_TEST
 
 TEST_SUITE("symbolize_request", a_debug_id_is_the_build_id_with_swapped_fields,
            frames_of_later_jobs_count_from_their_own_modules, members_come_in_any_order_and_unknown_ones_are_skipped,
-           what_is_malformed_is_refused_with_its_byte, every_cut_of_a_request_is_refused, deep_values_are_refused,
-           protobuf_says_the_same, too_many_addresses_are_too_big, numbers_are_read_exactly)
+           malformed_request_is_refused_with_offset, truncated_requests_are_refused, deep_values_are_refused,
+           protobuf_requests_are_equivalent, too_many_addresses_are_too_big, numbers_are_parsed_exactly)

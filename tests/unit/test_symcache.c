@@ -11,7 +11,7 @@
 
 #define BASE 0x401000
 
-static struct symbol_table made(uint32_t range_count, uint32_t function_count)
+static struct symbol_table make_table(uint32_t range_count, uint32_t function_count)
 {
         const struct random_table_spec spec = { .seed = 7,
                                                 .range_count = range_count,
@@ -25,7 +25,7 @@ static struct symbol_table made(uint32_t range_count, uint32_t function_count)
         return t;
 }
 
-static int written(const struct symbol_table *t)
+static int write_symcache(const struct symbol_table *t)
 {
         int fd = symcache_make_file(NULL, 0);
         struct error err;
@@ -34,7 +34,7 @@ static int written(const struct symbol_table *t)
         return fd;
 }
 
-static struct symcache opened(int fd)
+static struct symcache open_symcache(int fd)
 {
         struct symcache b;
         struct error err;
@@ -44,9 +44,9 @@ static struct symcache opened(int fd)
 }
 
 /* The bytes of a table's symcache. */
-static uint8_t *bytes_of(const struct symbol_table *t, size_t *size_ret)
+static uint8_t *get_symcache_bytes(const struct symbol_table *t, size_t *size_ret)
 {
-        _cleanup_close_ int fd = written(t);
+        _cleanup_close_ int fd = write_symcache(t);
         off_t size = lseek(fd, 0, SEEK_END);
         uint8_t *bytes = malloc((size_t)size);
 
@@ -56,8 +56,8 @@ static uint8_t *bytes_of(const struct symbol_table *t, size_t *size_ret)
         return bytes;
 }
 
-/* Open what may be damaged, and walk it. @return of opening, else of walking. */
-static enum status read_all(const uint8_t *bytes, size_t size)
+/* Open a possibly damaged symcache and read it. @return the status of opening, otherwise of reading. */
+static enum status read_symcache(const uint8_t *bytes, size_t size)
 {
         _cleanup_close_ int fd = symcache_make_file(bytes, size);
         _cleanup_free_ uint8_t *copy = NULL;
@@ -72,11 +72,11 @@ static enum status read_all(const uint8_t *bytes, size_t size)
         return st;
 }
 
-/* libcheck writes to a file at each of its assertions: in long loops they are SYMCACHE_CHECKs. */
-static void compare(const struct symbol_table *t, size_t batch)
+/* libcheck writes each of its assertions to a file: long loops use SYMCACHE_CHECK instead. */
+static void compare_lookups(const struct symbol_table *t, size_t batch)
 {
-        _cleanup_close_ int fd = written(t);
-        struct symcache b = opened(fd);
+        _cleanup_close_ int fd = write_symcache(t);
+        struct symcache b = open_symcache(fd);
         uint64_t start = t->ranges[0].start - 3, end = t->ranges[t->range_count - 1].end + 3;
         _cleanup_free_ uint64_t *addresses = calloc(batch, sizeof *addresses);
         _cleanup_free_ uint32_t *found = calloc(batch, sizeof *found);
@@ -91,22 +91,22 @@ static void compare(const struct symbol_table *t, size_t batch)
         symcache_close(&b);
 }
 
-START_TEST(every_address_has_the_answer_of_the_table)
+START_TEST(lookups_agree_with_table)
 {
-        struct symbol_table t = made(700, 100);
+        struct symbol_table t = make_table(700, 100);
 
-        compare(&t, 1);
-        compare(&t, SYMCACHE_LOOKUP_BATCH);
-        compare(&t, 2 * SYMCACHE_LOOKUP_BATCH + 1);
+        compare_lookups(&t, 1);
+        compare_lookups(&t, SYMCACHE_LOOKUP_BATCH);
+        compare_lookups(&t, 2 * SYMCACHE_LOOKUP_BATCH + 1);
         symbol_table_deinit(&t);
 }
 END_TEST
 
-START_TEST(a_book_of_many_chunks_has_the_answers_of_the_table)
+START_TEST(lookups_over_many_chunks_agree_with_table)
 {
-        struct symbol_table t = made(5000, 3000);
+        struct symbol_table t = make_table(5000, 3000);
 
-        compare(&t, 100);
+        compare_lookups(&t, 100);
         symbol_table_deinit(&t);
 }
 END_TEST
@@ -118,7 +118,7 @@ static struct symbol_function functions[] = { { 1, 0, 0, 0 }, { 0, 9, 0, 0 } };
 static char strings[] = "\0_Z1fv\0g\0.c\0half of it";
 static struct symbol_segment segments[] = { { .file_size = 0x2000, .address = 0 } };
 
-static struct symbol_table sample(void)
+static struct symbol_table make_sample_table(void)
 {
         return (struct symbol_table){
                 .build_id = random_build_id(1),
@@ -140,12 +140,12 @@ static struct symbol_table sample(void)
         };
 }
 
-START_TEST(ranges_may_begin_and_end_where_addresses_do)
+START_TEST(ranges_may_start_and_end_at_extreme_addresses)
 {
         const uint64_t addresses[] = { 0, 1, 0xfff, 0x1000, 0x1001, UINT64_MAX - 2, UINT64_MAX - 1, UINT64_MAX };
-        struct symbol_table t = sample();
-        _cleanup_close_ int fd = written(&t);
-        struct symcache b = opened(fd);
+        struct symbol_table t = make_sample_table();
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
         uint32_t found[8];
 
         ck_assert_int_eq(symcache_find(&b, addresses, 8, found, NULL), ST_OK);
@@ -157,12 +157,12 @@ START_TEST(ranges_may_begin_and_end_where_addresses_do)
 }
 END_TEST
 
-START_TEST(names_are_readable_already)
+START_TEST(names_are_stored_demangled)
 {
         const uint64_t address = 0x1000;
-        struct symbol_table t = sample();
-        _cleanup_close_ int fd = written(&t);
-        struct symcache b = opened(fd);
+        struct symbol_table t = make_sample_table();
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
         struct symcache_text readable, linkage;
         struct symcache_frame f;
         uint32_t found;
@@ -176,11 +176,11 @@ START_TEST(names_are_readable_already)
 }
 END_TEST
 
-START_TEST(what_is_known_of_the_object_reads_back)
+START_TEST(object_information_round_trips)
 {
-        struct symbol_table t = sample();
-        _cleanup_close_ int fd = written(&t);
-        struct symcache b = opened(fd);
+        struct symbol_table t = make_sample_table();
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
 
         ck_assert(build_id_equal(&b.build_id, &t.build_id));
         ck_assert_int_eq(b.quality, QUALITY_SYMTAB);
@@ -192,12 +192,12 @@ START_TEST(what_is_known_of_the_object_reads_back)
 }
 END_TEST
 
-START_TEST(a_table_without_ranges_has_a_book_without_answers)
+START_TEST(table_without_ranges_gives_empty_symcache)
 {
         const uint64_t addresses[] = { 0, BASE, UINT64_MAX };
         struct symbol_table t = { .strings = strings, .string_bytes = 1, .is_complete = true };
-        _cleanup_close_ int fd = written(&t);
-        struct symcache b = opened(fd);
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
         uint32_t found[3] = { 1, 1, 1 };
 
         ck_assert_int_eq(symcache_find(&b, addresses, 3, found, NULL), ST_OK);
@@ -208,11 +208,11 @@ START_TEST(a_table_without_ranges_has_a_book_without_answers)
 }
 END_TEST
 
-START_TEST(frames_and_texts_that_are_not_there_are_refused)
+START_TEST(invalid_frames_and_texts_are_refused)
 {
-        struct symbol_table t = sample();
-        _cleanup_close_ int fd = written(&t);
-        struct symcache b = opened(fd);
+        struct symbol_table t = make_sample_table();
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
         struct symcache_frame f;
         struct symcache_text x, y;
 
@@ -228,9 +228,9 @@ END_TEST
 
 START_TEST(every_shorter_and_longer_file_is_refused)
 {
-        struct symbol_table t = made(50, 20);
+        struct symbol_table t = make_table(50, 20);
         size_t size;
-        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        _cleanup_free_ uint8_t *bytes = get_symcache_bytes(&t, &size);
         _cleanup_close_ int fd = symcache_make_file(bytes, size);
         struct symcache b;
 
@@ -244,23 +244,23 @@ START_TEST(every_shorter_and_longer_file_is_refused)
 }
 END_TEST
 
-/* The walk looks into each chunk, so nothing but the zeros behind the checksums may be changed unnoticed. */
-START_TEST(every_flipped_byte_is_noticed)
+/* Every chunk is read, so that only the zero bytes after the checksums can be changed without detection. */
+START_TEST(every_flipped_byte_is_detected)
 {
-        struct symbol_table t = made(50, 20);
+        struct symbol_table t = make_table(50, 20);
         size_t size;
-        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        _cleanup_free_ uint8_t *bytes = get_symcache_bytes(&t, &size);
         struct symcache_header h;
         struct symcache_layout l;
 
         memcpy(&h, bytes, sizeof h);
         ck_assert(symcache_compute_layout(&h, &l) && symcache_chunk_count(&l) == 1);
-        ck_assert_int_eq(read_all(bytes, size), ST_OK);
+        ck_assert_int_eq(read_symcache(bytes, size), ST_OK);
         for (size_t i = 0; i < size; i++) {
                 if (i >= symcache_front_bytes(&h) + sizeof(uint64_t) && i < l.body)
                         continue;
                 bytes[i] ^= 0x20;
-                if (read_all(bytes, size) == ST_OK)
+                if (read_symcache(bytes, size) == ST_OK)
                         ck_abort_msg("byte %zu", i);
                 bytes[i] ^= 0x20;
         }
@@ -268,13 +268,13 @@ START_TEST(every_flipped_byte_is_noticed)
 }
 END_TEST
 
-/* With checksums that are right: only the bounds are left to notice. */
-START_TEST(a_forged_byte_is_never_followed_out_of_the_book)
+/* With corrected checksums, so that errors are only detected by bounds checks. */
+START_TEST(forged_byte_does_not_cause_overread)
 {
         const uint8_t flips[] = { 0x01, 0xff };
-        struct symbol_table t = made(20, 10);
+        struct symbol_table t = make_table(20, 10);
         size_t size, refused = 0;
-        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size), *forged = malloc(size);
+        _cleanup_free_ uint8_t *bytes = get_symcache_bytes(&t, &size), *forged = malloc(size);
 
         for (size_t i = 0; i < size; i++) {
                 for (size_t k = 0; k < sizeof flips; k++) {
@@ -283,7 +283,7 @@ START_TEST(a_forged_byte_is_never_followed_out_of_the_book)
                         memcpy(forged, bytes, size);
                         forged[i] ^= flips[k];
                         symcache_fix_checksums(forged, size);
-                        refused += read_all(forged, size) != ST_OK;
+                        refused += read_symcache(forged, size) != ST_OK;
                 }
         }
         ck_assert_uint_gt(refused, 1000);
@@ -291,17 +291,17 @@ START_TEST(a_forged_byte_is_never_followed_out_of_the_book)
 }
 END_TEST
 
-START_TEST(a_damaged_chunk_spoils_only_what_lies_in_it)
+START_TEST(damaged_chunk_fails_only_its_content)
 {
-        struct symbol_table t = made(5000, 3000);
+        struct symbol_table t = make_table(5000, 3000);
         size_t size;
-        _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
+        _cleanup_free_ uint8_t *bytes = get_symcache_bytes(&t, &size);
         uint64_t address = t.ranges[0].start;
         uint32_t found = 0;
 
         bytes[size - 1] ^= 1;
         _cleanup_close_ int fd = symcache_make_file(bytes, size);
-        struct symcache b = opened(fd);
+        struct symcache b = open_symcache(fd);
 
         ck_assert_uint_gt(symcache_chunk_count(&b.at), 4);
         ck_assert_int_eq(symcache_find(&b, &address, 1, &found, NULL), ST_OK);
@@ -312,8 +312,8 @@ START_TEST(a_damaged_chunk_spoils_only_what_lies_in_it)
 }
 END_TEST
 
-/* What the fuzz target starts from is not refused at its door. */
-START_TEST(the_good_books_of_the_corpus_are_read)
+/* The seeds of the fuzz target must not be refused. */
+START_TEST(good_corpus_files_are_read)
 {
         static const char *const names[] = { "inlined", "partial-and-a-gap", "no-ranges" };
 
@@ -325,14 +325,13 @@ START_TEST(the_good_books_of_the_corpus_are_read)
                 snprintf(path, sizeof path, "tests/corpus/symcache/good/%s", names[i]);
                 ck_assert_int_eq(file_read(path, &b, NULL), ST_OK);
                 symcache_fix_checksums(b.data, b.size);
-                ck_assert_msg(read_all(b.data, b.size) == ST_OK, "%s", names[i]);
+                ck_assert_msg(read_symcache(b.data, b.size) == ST_OK, "%s", names[i]);
         }
 }
 END_TEST
 
-TEST_SUITE("symcache", every_address_has_the_answer_of_the_table, a_book_of_many_chunks_has_the_answers_of_the_table,
-           ranges_may_begin_and_end_where_addresses_do, names_are_readable_already,
-           what_is_known_of_the_object_reads_back, a_table_without_ranges_has_a_book_without_answers,
-           frames_and_texts_that_are_not_there_are_refused, every_shorter_and_longer_file_is_refused,
-           every_flipped_byte_is_noticed, a_forged_byte_is_never_followed_out_of_the_book,
-           a_damaged_chunk_spoils_only_what_lies_in_it, the_good_books_of_the_corpus_are_read)
+TEST_SUITE("symcache", lookups_agree_with_table, lookups_over_many_chunks_agree_with_table,
+           ranges_may_start_and_end_at_extreme_addresses, names_are_stored_demangled, object_information_round_trips,
+           table_without_ranges_gives_empty_symcache, invalid_frames_and_texts_are_refused,
+           every_shorter_and_longer_file_is_refused, every_flipped_byte_is_detected,
+           forged_byte_does_not_cause_overread, damaged_chunk_fails_only_its_content, good_corpus_files_are_read)

@@ -33,7 +33,7 @@ static void refuse_tenants(const char *text, const char *why)
         ck_assert_ptr_null(ret);
 }
 
-START_TEST(settings_of_one_tenant_add_up_and_others_have_none)
+START_TEST(settings_of_one_tenant_are_combined)
 {
         struct tenant_configs *c = parse_tenants("# teams\n"
                                                  "a\r\n"
@@ -60,7 +60,7 @@ START_TEST(settings_of_one_tenant_add_up_and_others_have_none)
 }
 END_TEST
 
-START_TEST(a_malformed_line_is_named)
+START_TEST(malformed_line_is_reported)
 {
         refuse_tenants("a\nB\n", "'file' line 2: 'B' is not a tenant's name");
         refuse_tenants("..\n", "line 1");
@@ -78,7 +78,7 @@ START_TEST(a_malformed_line_is_named)
 }
 END_TEST
 
-START_TEST(names_lead_into_their_own_folder_only)
+START_TEST(names_are_valid_folder_names)
 {
         static const char *const bad[] = { "", ".", "..", "a/b", "../a", "a.b", "A", "-a", "a b", "\xc3\xa4" };
         char longest[TENANT_NAME_SIZE + 1];
@@ -111,7 +111,7 @@ static struct tenants *open_tenants_of(const struct tenant_configs *configs, con
         return ret;
 }
 
-/* "a": chosen; "403": refused. */
+/* "a": selected; "403": refused. */
 static void expect_choice(struct tenants *t, const char *says, const char *header, enum http_tenancy tenancy,
                           const char *wanted)
 {
@@ -129,7 +129,7 @@ static void expect_choice(struct tenants *t, const char *says, const char *heade
                       header ? header : "(none)", got, wanted);
 }
 
-START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
+START_TEST(tenant_is_selected_by_token_or_permitted_header)
 {
         static const struct {
                 const char *says, *header, *own, *whole;
@@ -166,7 +166,7 @@ START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
                 expect_choice(t, cases[i].says, cases[i].header, TENANCY_WHOLE, cases[i].whole);
         }
         tenants_close(t);
-        t = open_tenants_of(NULL, &server); /* without tenants the header is any text */
+        t = open_tenants_of(NULL, &server); /* without tenants the header may contain anything */
         expect_choice(t, NULL, "../a", TENANCY_OWN, TENANT_DEFAULT);
         expect_choice(t, "", "a", TENANCY_WHOLE, TENANT_DEFAULT);
         tenants_close(t);
@@ -176,7 +176,7 @@ START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
 }
 END_TEST
 
-START_TEST(stores_divide_what_one_has_alone)
+START_TEST(stores_share_the_limits_of_one)
 {
         struct tenant_configs *c = parse_tenants("a\nb\nc\n");
         struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
@@ -200,7 +200,7 @@ START_TEST(stores_divide_what_one_has_alone)
 }
 END_TEST
 
-START_TEST(the_bodies_of_one_tenant_have_a_bound)
+START_TEST(request_bodies_of_a_tenant_are_limited)
 {
         struct tenant_configs *c = parse_tenants("a\nb\n");
         struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
@@ -226,7 +226,7 @@ START_TEST(the_bodies_of_one_tenant_have_a_bound)
         tenants_finish(t, b, SCOPE_INGEST, 0, 100);
         while (taken--)
                 tenants_finish(t, a, SCOPE_INGEST, 0, 100);
-        /* One that is refused with 413 is not there. */
+        /* A request refused with 413 does not count. */
         ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, UINT64_MAX / 2, &err), 0);
         ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, 100, &err), 0);
         tenants_finish(t, a, SCOPE_INGEST, 100, 100);
@@ -241,6 +241,6 @@ START_TEST(the_bodies_of_one_tenant_have_a_bound)
 }
 END_TEST
 
-TEST_SUITE("tenants", settings_of_one_tenant_add_up_and_others_have_none, a_malformed_line_is_named,
-           names_lead_into_their_own_folder_only, a_token_decides_and_a_header_chooses_only_where_it_may,
-           stores_divide_what_one_has_alone, the_bodies_of_one_tenant_have_a_bound)
+TEST_SUITE("tenants", settings_of_one_tenant_are_combined, malformed_line_is_reported, names_are_valid_folder_names,
+           tenant_is_selected_by_token_or_permitted_header, stores_share_the_limits_of_one,
+           request_bodies_of_a_tenant_are_limited)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dictionary of the index: pages of texts, and the chunks that lead to them. */
+/* The dictionary of the index: pages of texts, and the chunks for finding their ids. */
 #include <check.h>
 #include <dirent.h>
 #include <endian.h>
@@ -33,7 +33,7 @@ static void finish(struct symbol_index *index)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* Names of a few kinds; each i another one. Now and then a very long one. */
+/* Names of a few kinds, distinct for each i; occasionally a very long one. */
 static char *make_text(uint64_t i)
 {
         static const char *const kinds[][2] = {
@@ -82,7 +82,7 @@ static void check_whole(struct symbol_index *index)
         ck_assert_uint_eq(problems, 0);
 }
 
-START_TEST(texts_come_back_by_number_and_are_found_again)
+START_TEST(texts_round_trip_and_are_interned)
 {
         enum { TEXTS = 12000, ROUNDS = 6 };
         struct symbol_index *index = new_index();
@@ -95,10 +95,10 @@ START_TEST(texts_come_back_by_number_and_are_found_again)
         index->write_bytes = 100000;
         buf_init(&text, MiB(1));
         for (size_t i = 0; i < TEXTS; i++) {
-                items[i].text = make_text(i % (TEXTS - 5)); /* the last five once more */
+                items[i].text = make_text(i % (TEXTS - 5)); /* the last five again */
                 items[i].size = (uint32_t)strlen(items[i].text);
         }
-        /* Each round brings some more, between those that are there. */
+        /* Each round adds some more, between the existing ones. */
         for (size_t round = 1; round <= ROUNDS; round++) {
                 size_t count = TEXTS * round / ROUNDS;
 
@@ -130,8 +130,8 @@ START_TEST(texts_come_back_by_number_and_are_found_again)
 }
 END_TEST
 
-/* What an aborted load numbered may not be seen under the same numbers later. */
-START_TEST(numbers_of_an_aborted_load_are_given_to_other_texts)
+/* Ids assigned by an aborted load may not be visible for its texts later. */
+START_TEST(ids_of_aborted_load_are_reused)
 {
         struct symbol_index *index = new_index();
         struct string_dict_item one = { "one", 3, 0 }, two = { "two", 3, 0 }, again = { "one", 3, 0 };
@@ -161,7 +161,7 @@ START_TEST(numbers_of_an_aborted_load_are_given_to_other_texts)
 }
 END_TEST
 
-START_TEST(ids_of_one_hash_are_bounded_and_stay_in_one_chunk)
+START_TEST(ids_of_one_hash_are_limited_to_one_chunk)
 {
         enum { IDS = 3 * TEXT_SAME_HASH_MAX };
         struct symbol_index *index = new_index();
@@ -247,5 +247,5 @@ START_TEST(good_files_are_read_and_bad_ones_refused)
 }
 END_TEST
 
-TEST_SUITE("texts", texts_come_back_by_number_and_are_found_again, numbers_of_an_aborted_load_are_given_to_other_texts,
-           ids_of_one_hash_are_bounded_and_stay_in_one_chunk, good_files_are_read_and_bad_ones_refused)
+TEST_SUITE("texts", texts_round_trip_and_are_interned, ids_of_aborted_load_are_reused,
+           ids_of_one_hash_are_limited_to_one_chunk, good_files_are_read_and_bad_ones_refused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sender against a service that answers what it is told to. */
+/* The sender, with a service that sends scripted responses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void put(struct sender *s, const char *text)
         ck_assert_msg(sender_put(s, &packed, &err) == ST_OK, "%s", err.text);
 }
 
-START_TEST(a_batch_is_sent_with_one_id_until_it_is_taken)
+START_TEST(batch_keeps_its_id_until_accepted)
 {
         static const struct batch_answer answers[] = { ANSWER(503), ANSWER(429), ANSWER(200), END };
         struct sender_stats stats;
@@ -71,7 +71,7 @@ START_TEST(a_batch_is_sent_with_one_id_until_it_is_taken)
 }
 END_TEST
 
-/* Sends one batch, or two, to a service that gives these answers, and returns the figures. */
+/* Send one batch, or two, to a service with these responses; returns the statistics. */
 static struct sender_stats send_to(const struct batch_answer *answers, int batches)
 {
         struct sender_stats stats;
@@ -80,7 +80,7 @@ static struct sender_stats send_to(const struct batch_answer *answers, int batch
 
         batch_service_start(&service, answers);
         s = sender_to(service.port);
-        ck_assert_int_eq(sender_flush(s, 0, &err), ST_OK); /* of nothing: one that begins later ends a pause */
+        ck_assert_int_eq(sender_flush(s, 0, &err), ST_OK); /* an empty batch: sending one ends a pause */
         put(s, "one");
         if (batches > 1)
                 put(s, "two");
@@ -92,7 +92,7 @@ static struct sender_stats send_to(const struct batch_answer *answers, int batch
         return stats;
 }
 
-START_TEST(a_refused_batch_does_not_hold_up_the_next)
+START_TEST(refused_batch_does_not_block_the_next)
 {
         static const struct batch_answer answers[] = { ANSWER(400), END };
         struct sender_stats stats = send_to(answers, 2);
@@ -103,7 +103,7 @@ START_TEST(a_refused_batch_does_not_hold_up_the_next)
 }
 END_TEST
 
-START_TEST(a_wrong_token_or_address_loses_nothing)
+START_TEST(wrong_token_or_address_loses_no_batch)
 {
         static const struct batch_answer answers[] = { ANSWER(401), ANSWER(403), ANSWER(404), ANSWER(302), END };
         struct sender_stats stats = send_to(answers, 1);
@@ -113,7 +113,7 @@ START_TEST(a_wrong_token_or_address_loses_nothing)
 }
 END_TEST
 
-START_TEST(an_answer_of_somebody_else_is_no_acknowledgement)
+START_TEST(response_of_another_service_is_not_an_acknowledgement)
 {
         static const struct batch_answer answers[] = { { 200, "Content-Type: text/html\r\n",
                                                          "<html>please log in</html>" },
@@ -124,7 +124,7 @@ START_TEST(an_answer_of_somebody_else_is_no_acknowledgement)
         struct sender_stats stats = send_to(answers, 1);
 
         ck_assert_uint_eq(stats.sent, 1);
-        ck_assert_uint_eq(stats.retried, 2); /* and once by libcurl, which had kept the connection that broke */
+        ck_assert_uint_eq(stats.retried, 2); /* and once by libcurl, which had reused the broken connection */
         ck_assert_uint_eq(service.count, 4);
 }
 END_TEST
@@ -142,7 +142,7 @@ START_TEST(samples_that_a_service_rejects_are_counted)
 }
 END_TEST
 
-START_TEST(retry_after_is_kept_to)
+START_TEST(retry_after_is_respected)
 {
         static const struct batch_answer answers[] = { { 429, "Retry-After: 2\r\n", NULL }, END };
         int64_t from = monotonic_ns();
@@ -153,7 +153,7 @@ START_TEST(retry_after_is_kept_to)
 }
 END_TEST
 
-START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
+START_TEST(flush_ends_retry_pause)
 {
         static const struct batch_answer answers[] = { ANSWER(503), ANSWER(503), ANSWER(503),
                                                        ANSWER(503), ANSWER(200), END };
@@ -165,7 +165,7 @@ START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
         s = sender_to(service.port);
         put(s, "late");
         (void)!sender_flush(s, 1, &err);
-        /* Pauses doubled without end would take 0.5 + 1 + 2 + 4 seconds. */
+        /* With unlimited doubling pauses would take 0.5 + 1 + 2 + 4 seconds. */
         ck_assert_msg(sender_flush(s, 6000, &err) == ST_OK, "%s", err.text);
         sender_get_stats(s, &stats);
         ck_assert_uint_eq(stats.retried, 4);
@@ -175,7 +175,7 @@ START_TEST(a_flush_ends_the_pause_of_a_sender_that_waits)
 }
 END_TEST
 
-START_TEST(without_a_service_batches_wait_and_flush_says_so)
+START_TEST(batches_wait_without_a_service_and_flush_fails)
 {
         struct sender *s = sender_to(batch_service_closed_port());
         struct sender_stats stats;
@@ -188,11 +188,11 @@ START_TEST(without_a_service_batches_wait_and_flush_says_so)
         sender_get_stats(s, &stats);
         ck_assert_uint_eq(stats.outbox.queued, 2);
         ck_assert_uint_eq(stats.sent, 0);
-        sender_destroy(s); /* at once, although it waits to send again */
+        sender_destroy(s); /* immediately, although it is waiting to retry */
 }
 END_TEST
 
-START_TEST(a_full_queue_drops_the_oldest_and_counts_them)
+START_TEST(full_queue_drops_and_counts_oldest)
 {
         struct sender *s = sender_to(batch_service_closed_port());
         size_t size = LIMIT_AGENT_QUEUE_BYTES / 3;
@@ -230,7 +230,7 @@ static int64_t sum_of_values(const struct batch_post *post)
         return sum;
 }
 
-START_TEST(a_batch_that_is_too_big_is_cut_until_its_parts_fit)
+START_TEST(oversized_batch_is_split_until_it_fits)
 {
         static const struct batch_answer answers[] = { ANSWER(413), ANSWER(413), ANSWER(413), END };
         static const char *const labels[] = { "k=v", NULL };
@@ -264,7 +264,7 @@ START_TEST(a_batch_that_is_too_big_is_cut_until_its_parts_fit)
 }
 END_TEST
 
-START_TEST(the_same_batch_is_cut_into_the_same_parts)
+START_TEST(splitting_a_batch_is_deterministic)
 {
         struct batch_part one[2], other[2];
         const struct hash128 id = { { 1, 2, 3 } };
@@ -297,9 +297,8 @@ START_TEST(the_same_batch_is_cut_into_the_same_parts)
 }
 END_TEST
 
-TEST_SUITE("threads_agent_sender", a_batch_is_sent_with_one_id_until_it_is_taken,
-           a_refused_batch_does_not_hold_up_the_next, a_wrong_token_or_address_loses_nothing,
-           an_answer_of_somebody_else_is_no_acknowledgement, samples_that_a_service_rejects_are_counted,
-           retry_after_is_kept_to, a_flush_ends_the_pause_of_a_sender_that_waits,
-           without_a_service_batches_wait_and_flush_says_so, a_full_queue_drops_the_oldest_and_counts_them,
-           a_batch_that_is_too_big_is_cut_until_its_parts_fit, the_same_batch_is_cut_into_the_same_parts)
+TEST_SUITE("threads_agent_sender", batch_keeps_its_id_until_accepted, refused_batch_does_not_block_the_next,
+           wrong_token_or_address_loses_no_batch, response_of_another_service_is_not_an_acknowledgement,
+           samples_that_a_service_rejects_are_counted, retry_after_is_respected, flush_ends_retry_pause,
+           batches_wait_without_a_service_and_flush_fails, full_queue_drops_and_counts_oldest,
+           oversized_batch_is_split_until_it_fits, splitting_a_batch_is_deterministic)

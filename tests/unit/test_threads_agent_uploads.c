@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that uploads, against a service that takes or refuses; the file is this test's own program. */
+/* The upload thread, with a service that accepts or rejects; the uploaded file is this test program. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static char agent[PATH_MAX], own[PATH_MAX];
 struct service {
         struct http_server *server;
         char url[64];
-        unsigned refusal; /* code of every answer, 0: none */
-        const char *want; /* what it says to a question */
+        unsigned refusal; /* status of every response, 0: none */
+        const char *want; /* the response to a query */
         atomic_uint questions, puts;
-        struct build_id got; /* of what was sent */
+        struct build_id got; /* of the uploaded file */
         bool got_code;
 };
 
@@ -93,8 +93,8 @@ static struct uploads *uploads_to(const struct service *s, uint64_t max_bytes)
         return u;
 }
 
-/* A profile with one mapping: that of this program. No process is known, so it is looked for on the host. */
-static void meet(struct uploads *u, const char *path)
+/* A profile with one mapping: that of this program. No process is known, so the host's files are searched. */
+static void report_mappings(struct uploads *u, const char *path)
 {
         struct profile_mapping m = { 0 };
         struct process_table processes;
@@ -115,8 +115,8 @@ static void meet(struct uploads *u, const char *path)
         profile_deinit(&p);
 }
 
-/* Until nothing waits any more. */
-static struct uploads_stats settle(struct uploads *u)
+/* Wait until nothing is pending. */
+static struct uploads_stats wait_until_idle(struct uploads *u)
 {
         int64_t until = monotonic_ns() + INT64_C(60000000000);
         struct uploads_stats stats;
@@ -129,7 +129,7 @@ static struct uploads_stats settle(struct uploads *u)
         return stats;
 }
 
-START_TEST(what_is_wanted_is_sent_without_its_code_and_once)
+START_TEST(wanted_file_is_sent_once_without_code)
 {
         struct uploads_stats stats;
         struct elf_image img;
@@ -138,10 +138,10 @@ START_TEST(what_is_wanted_is_sent_without_its_code_and_once)
 
         start(&s, "true", 0);
         u = uploads_to(&s, LIMIT_OBJECT_BYTES);
-        meet(u, own);
-        stats = settle(u);
-        meet(u, own);
-        stats = settle(u);
+        report_mappings(u, own);
+        stats = wait_until_idle(u);
+        report_mappings(u, own);
+        stats = wait_until_idle(u);
         ck_assert_uint_eq(stats.sent, 1);
         ck_assert_uint_eq(stats.offered, 1);
         ck_assert_uint_gt(stats.sent_bytes, 1000);
@@ -156,7 +156,7 @@ START_TEST(what_is_wanted_is_sent_without_its_code_and_once)
 }
 END_TEST
 
-START_TEST(what_is_not_wanted_is_not_sent)
+START_TEST(unwanted_file_is_not_sent)
 {
         struct uploads_stats stats;
         struct service s;
@@ -164,8 +164,8 @@ START_TEST(what_is_not_wanted_is_not_sent)
 
         start(&s, "false", 0);
         u = uploads_to(&s, LIMIT_OBJECT_BYTES);
-        meet(u, own);
-        stats = settle(u);
+        report_mappings(u, own);
+        stats = wait_until_idle(u);
         ck_assert_uint_eq(stats.there, 1);
         ck_assert_uint_eq(atomic_load(&s.puts), 0);
         uploads_destroy(u);
@@ -173,7 +173,7 @@ START_TEST(what_is_not_wanted_is_not_sent)
 }
 END_TEST
 
-START_TEST(what_is_too_large_or_another_file_is_no_question)
+START_TEST(oversized_or_replaced_file_is_not_queried)
 {
         struct uploads_stats stats;
         struct service s;
@@ -181,13 +181,13 @@ START_TEST(what_is_too_large_or_another_file_is_no_question)
 
         start(&s, "true", 0);
         u = uploads_to(&s, 1000);
-        meet(u, own);
-        stats = settle(u);
+        report_mappings(u, own);
+        stats = wait_until_idle(u);
         ck_assert_uint_eq(stats.too_big, 1);
         uploads_destroy(u);
         u = uploads_to(&s, LIMIT_OBJECT_BYTES);
-        meet(u, agent); /* a file of another build-id has come to that path */
-        stats = settle(u);
+        report_mappings(u, agent); /* a file with another build-id is now at that path */
+        stats = wait_until_idle(u);
         ck_assert_uint_eq(stats.no_symbols, 1);
         ck_assert_uint_eq(atomic_load(&s.questions), 0);
         uploads_destroy(u);
@@ -195,7 +195,7 @@ START_TEST(what_is_too_large_or_another_file_is_no_question)
 }
 END_TEST
 
-START_TEST(a_service_that_refuses_is_left_alone)
+START_TEST(refusing_service_is_not_retried)
 {
         struct uploads_stats stats;
         struct service s;
@@ -204,8 +204,8 @@ START_TEST(a_service_that_refuses_is_left_alone)
         start(&s, "true", 403);
         u = uploads_to(&s, LIMIT_OBJECT_BYTES);
         for (int i = 0; i < 3; i++) {
-                meet(u, own);
-                stats = settle(u);
+                report_mappings(u, own);
+                stats = wait_until_idle(u);
         }
         ck_assert_uint_eq(atomic_load(&s.questions), 1);
         ck_assert_uint_eq(stats.offered, 0);
@@ -215,7 +215,7 @@ START_TEST(a_service_that_refuses_is_left_alone)
 }
 END_TEST
 
-START_TEST(it_ends_at_once_in_the_middle_of_its_work)
+START_TEST(thread_stops_promptly_during_work)
 {
         struct service s;
         struct uploads *u;
@@ -223,7 +223,7 @@ START_TEST(it_ends_at_once_in_the_middle_of_its_work)
         start(&s, "true", 0);
         for (int i = 0; i < 8; i++) {
                 u = uploads_to(&s, LIMIT_OBJECT_BYTES);
-                meet(u, own);
+                report_mappings(u, own);
                 usleep((useconds_t)i * 3000);
                 uploads_destroy(u);
         }
@@ -233,10 +233,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-        const TTest *const tests[] = { what_is_wanted_is_sent_without_its_code_and_once, what_is_not_wanted_is_not_sent,
-                                       what_is_too_large_or_another_file_is_no_question,
-                                       a_service_that_refuses_is_left_alone,
-                                       it_ends_at_once_in_the_middle_of_its_work };
+        const TTest *const tests[] = { wanted_file_is_sent_once_without_code, unwanted_file_is_not_sent,
+                                       oversized_or_replaced_file_is_not_queried, refusing_service_is_not_retried,
+                                       thread_stops_promptly_during_work };
 
         (void)argc;
         snprintf(agent, sizeof agent, "%.*s/../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);

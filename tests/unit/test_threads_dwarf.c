@@ -27,7 +27,7 @@ static struct symbol_table extract_self(void)
         return t;
 }
 
-/* As many threads as processors are used. */
+/* Uses as many threads as there are processors. */
 static struct symbol_table extract_on_one_processor(void)
 {
         struct symbol_table t;
@@ -42,7 +42,7 @@ static struct symbol_table extract_on_one_processor(void)
         return t;
 }
 
-START_TEST(threads_do_not_change_what_comes_out)
+START_TEST(threads_do_not_change_the_result)
 {
         struct symbol_table first = extract_on_one_processor();
 
@@ -70,4 +70,4 @@ START_TEST(threads_do_not_change_what_comes_out)
 }
 END_TEST
 
-TEST_SUITE("threads_dwarf", threads_do_not_change_what_comes_out)
+TEST_SUITE("threads_dwarf", threads_do_not_change_the_result)

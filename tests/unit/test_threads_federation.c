@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Federation against upstreams that this program serves itself; fetching is done by real workers. */
+/* Federation with upstreams served by this program; fetches are made by real workers. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #define PATIENCE_NS 60000000000
 #define THREADS 4
 
-/* An upstream: has the object of one build-id, and can be told to keep its clients waiting. */
+/* An upstream: has the object of one build-id, and can delay its responses. */
 struct upstream {
         struct http_server *server;
         char url[64];
@@ -27,9 +27,9 @@ struct upstream {
         struct buf file;
         atomic_uint asked;
         atomic_bool holds;
-        atomic_uint says;         /* a status in place of the answer, 1 a reset; 0 the answer */
-        pthread_mutex_t lock;     /* of has, file and way */
-        char way[FORWARDED_SIZE]; /* X-Forwarded-For of the last question */
+        atomic_uint says;         /* a status to be returned instead, 1: connection reset; 0: normal response */
+        pthread_mutex_t lock;     /* protects has, file and way */
+        char way[FORWARDED_SIZE]; /* X-Forwarded-For of the last request */
 };
 
 static char dir[64];
@@ -44,7 +44,7 @@ static struct build_id id_of(uint8_t n)
         return id;
 }
 
-static void answer(struct http_request *req, void *context)
+static void send_answer(struct http_request *req, void *context)
 {
         struct upstream *u = context;
         const char *way = http_header(req, "X-Forwarded-For");
@@ -69,7 +69,7 @@ static void answer(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = answer },
+        { .method = "GET", .path = "/buildid/{id}/debuginfo", .handle = send_answer },
 };
 
 /* @param go_id NULL: none. */
@@ -112,7 +112,7 @@ static void start_upstream(struct upstream *u, uint8_t has)
 static void setup(void)
 {
         const char *build = getenv("CAIRN_SAN");
-        char *program = path_join(build ? build : "build/san", "cairn"); /* kept for the process's life */
+        char *program = path_join(build ? build : "build/san", "cairn"); /* kept for the lifetime of the process */
 
         ck_assert_msg(access(program, X_OK) == 0, "no program '%s': CAIRN_SAN names the build directory", program);
         worker_set_program(program);
@@ -185,7 +185,7 @@ static enum status fetch(struct federation *f, uint8_t n, const char *way)
                                 NULL);
 }
 
-/* A question that runs beside the test. */
+/* A request on a thread of its own. */
 struct question {
         pthread_t thread;
         struct federation *federation;
@@ -195,7 +195,7 @@ struct question {
         enum status st;
 };
 
-static void *run_question(void *arg)
+static void *run_request(void *arg)
 {
         struct question *q = arg;
         struct build_id id = id_of(q->id);
@@ -207,19 +207,19 @@ static void *run_question(void *arg)
         return NULL;
 }
 
-static void ask(struct question *q, struct federation *f, uint8_t id, const char *way)
+static void send_request(struct question *q, struct federation *f, uint8_t id, const char *way)
 {
         *q = (struct question){ .federation = f, .id = id, .way = way };
-        ck_assert_int_eq(pthread_create(&q->thread, NULL, run_question, q), 0);
+        ck_assert_int_eq(pthread_create(&q->thread, NULL, run_request, q), 0);
 }
 
-static enum status answer_of(struct question *q)
+static enum status wait_for_answer(struct question *q)
 {
         pthread_join(q->thread, NULL);
         return q->st;
 }
 
-static void wait_until_asked(struct upstream *u, unsigned times)
+static void wait_until_requested(struct upstream *u, unsigned times)
 {
         int64_t end = monotonic_ns() + PATIENCE_NS;
 
@@ -237,7 +237,7 @@ static enum upstream_state state_of(struct federation *f, size_t i)
         return status.state;
 }
 
-START_TEST(what_an_upstream_has_is_stored_and_told)
+START_TEST(object_of_upstream_is_stored_and_reported)
 {
         struct federation *f = start(1, 0, 0);
         struct build_id id = id_of(1);
@@ -247,13 +247,13 @@ START_TEST(what_an_upstream_has_is_stored_and_told)
         ck_assert_int_eq(debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, &object, NULL), ST_OK);
         ck_assert_uint_eq(object.size_bytes, upstreams[0].file.size);
         ck_assert_int_eq(fetch(f, 1, NULL), ST_OK);
-        federation_stop(f); /* it may be stored a moment before it is told */
+        federation_stop(f); /* it may be stored shortly before it is reported */
         ck_assert_uint_eq(upstreams[0].asked, 1);
         ck_assert_uint_eq(arrivals, 1);
 }
 END_TEST
 
-START_TEST(wishes_are_fetched_in_the_background_each_once)
+START_TEST(background_requests_are_fetched_once)
 {
         struct federation *f = start(2, 0, 0);
         const struct build_id ids[] = { id_of(1), id_of(2), id_of(1), id_of(2) };
@@ -266,7 +266,7 @@ START_TEST(wishes_are_fetched_in_the_background_each_once)
         }
         federation_request(f, ids, 4, OBJECT_DEBUGINFO);
         federation_stop(f);
-        ck_assert_uint_eq(upstreams[0].asked, 2); /* it is asked first, also for what the second has */
+        ck_assert_uint_eq(upstreams[0].asked, 2); /* it is queried first, also for objects that only the second has */
         ck_assert_uint_eq(upstreams[1].asked, 1);
 }
 END_TEST
@@ -285,7 +285,7 @@ static void store_object(const struct upstream *u)
 
 static atomic_bool wishes;
 
-static void *wish(void *federation)
+static void *request_in_background(void *federation)
 {
         struct build_id id = id_of(1);
 
@@ -294,8 +294,11 @@ static void *wish(void *federation)
         return NULL;
 }
 
-/* What an errand does at its end: it stores the object and drops the question, here while a wish waits for the lock. */
-START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
+/*
+ * The end of a fetch: it stores the object and removes the pending request, here while a background request waits for
+ * the lock.
+ */
+START_TEST(object_stored_during_background_request_is_not_requested)
 {
         struct federation *f = start(1, 0, 0);
         struct federation_status s;
@@ -303,10 +306,10 @@ START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
 
         atomic_store(&upstreams[0].holds, true);
         pthread_mutex_lock(&f->lock);
-        ck_assert_int_eq(pthread_create(&thread, NULL, wish, f), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, request_in_background, f), 0);
         while (!atomic_load(&wishes))
                 sched_yield();
-        store_object(&upstreams[0]); /* by a worker process, which takes its time */
+        store_object(&upstreams[0]); /* by a worker process, which takes a while */
         pthread_mutex_unlock(&f->lock);
         pthread_join(thread, NULL);
         federation_get_status(f, &s);
@@ -315,8 +318,8 @@ START_TEST(what_comes_while_it_is_wished_for_is_not_asked_for_again)
 }
 END_TEST
 
-/* Else who waits for it would have it fetched again and again. */
-START_TEST(what_an_upstream_has_under_another_name_is_fetched_once)
+/* Otherwise waiting requests would fetch it again and again. */
+START_TEST(object_with_alias_is_fetched_once)
 {
         static const char go_id[] = "abcdefghijklmnopqrst/abcdefghijklmnopqrst";
         struct federation *f = start(1, 600, 0);
@@ -342,18 +345,18 @@ START_TEST(what_an_upstream_has_under_another_name_is_fetched_once)
 }
 END_TEST
 
-START_TEST(equal_questions_in_flight_are_one)
+START_TEST(concurrent_requests_are_merged)
 {
         struct federation *f = start(1, 0, 0);
         struct question q[8];
 
         atomic_store(&upstreams[0].holds, true);
         for (size_t i = 0; i < 8; i++)
-                ask(&q[i], f, 1, NULL);
-        wait_until_asked(&upstreams[0], 1);
+                send_request(&q[i], f, 1, NULL);
+        wait_until_requested(&upstreams[0], 1);
         atomic_store(&upstreams[0].holds, false);
         for (size_t i = 0; i < 8; i++)
-                ck_assert_int_eq(answer_of(&q[i]), ST_OK);
+                ck_assert_int_eq(wait_for_answer(&q[i]), ST_OK);
         ck_assert_uint_eq(upstreams[0].asked, 1);
         federation_stop(f);
 }
@@ -361,12 +364,12 @@ END_TEST
 
 struct readers {
         struct federation *federation;
-        uint64_t found; /* when they were let go */
+        uint64_t found; /* when they were released */
         unsigned in_flight;
         bool were_let_go;
 };
 
-static void look_when_let_go(void *context, struct download *d)
+static void check_state_when_released(void *context, struct download *d)
 {
         struct readers *r = context;
         struct upstream_status s;
@@ -379,15 +382,16 @@ static void look_when_let_go(void *context, struct download *d)
         r->were_let_go = true;
 }
 
-START_TEST(who_reads_along_is_let_go_when_the_upstream_is_accounted_for)
+START_TEST(merged_requests_are_released_after_upstream_is_recorded)
 {
         struct federation *f = start(1, 0, 0);
         struct readers r = { .federation = f, .in_flight = 1 };
         struct fetch_entry w = { .id = id_of(1), .resource = "debuginfo", .forwarded_for = "" };
         struct stored_object object;
 
-        ck_assert_int_eq(federation_query_upstreams(&f->upstreams, &w, &f->stop, look_when_let_go, &r, &object, NULL),
-                         FEDERATION_STORED);
+        ck_assert_int_eq(
+                federation_query_upstreams(&f->upstreams, &w, &f->stop, check_state_when_released, &r, &object, NULL),
+                FEDERATION_STORED);
         ck_assert(r.were_let_go);
         ck_assert_uint_eq(r.found, 1);
         ck_assert_uint_eq(r.in_flight, 0);
@@ -395,7 +399,7 @@ START_TEST(who_reads_along_is_let_go_when_the_upstream_is_accounted_for)
 }
 END_TEST
 
-START_TEST(a_miss_is_remembered)
+START_TEST(miss_is_cached)
 {
         struct federation *f = start(2, 600, 0);
 
@@ -408,7 +412,7 @@ START_TEST(a_miss_is_remembered)
 }
 END_TEST
 
-START_TEST(a_miss_is_forgotten_in_time)
+START_TEST(cached_miss_expires)
 {
         struct federation *f = start(1, 1, 600);
         int64_t end = monotonic_ns() + PATIENCE_NS;
@@ -421,18 +425,18 @@ START_TEST(a_miss_is_forgotten_in_time)
 }
 END_TEST
 
-START_TEST(an_upstream_that_is_gone_is_no_miss)
+START_TEST(unreachable_upstream_is_not_a_miss)
 {
         struct federation *f;
 
         http_server_stop(upstreams[0].server);
         upstreams[0].server = NULL;
         f = start(2, 600, 600);
-        ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY); /* the second has none, but the first might */
+        ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY); /* the second does not have it, but the first might */
         ck_assert_int_eq(fetch(f, 9, NULL), ST_BUSY);
-        ck_assert_uint_eq(upstreams[1].asked, 1); /* not asked again at once */
+        ck_assert_uint_eq(upstreams[1].asked, 1); /* not queried again at once */
         ck_assert_uint_eq(failures, 1);
-        ck_assert_int_eq(fetch(f, 2, NULL), ST_OK); /* what the second has is had */
+        ck_assert_int_eq(fetch(f, 2, NULL), ST_OK); /* objects of the second are available */
         federation_stop(f);
 }
 END_TEST
@@ -456,8 +460,8 @@ START_TEST(only_not_found_is_a_miss)
 }
 END_TEST
 
-/* The servers of this program send Retry-After with these. */
-START_TEST(an_upstream_that_says_when_to_come_back_is_left_alone_until_then)
+/* The servers of this program send Retry-After with these statuses. */
+START_TEST(retry_after_of_upstream_is_respected)
 {
         static const unsigned says[] = { 429, 503 };
 
@@ -479,22 +483,22 @@ START_TEST(an_upstream_that_says_when_to_come_back_is_left_alone_until_then)
 }
 END_TEST
 
-START_TEST(a_cancelled_question_ends_at_once)
+START_TEST(cancelled_request_ends_at_once)
 {
         struct federation *f = start(1, 0, 0);
         struct question q;
 
         atomic_store(&upstreams[0].holds, true);
-        ask(&q, f, 1, NULL);
-        wait_until_asked(&upstreams[0], 1);
+        send_request(&q, f, 1, NULL);
+        wait_until_requested(&upstreams[0], 1);
         ck_assert(!atomic_load(&q.done));
         atomic_store(&q.cancel, true);
-        ck_assert_int_eq(answer_of(&q), ST_BUSY); /* the upstream still holds its answer back */
+        ck_assert_int_eq(wait_for_answer(&q), ST_BUSY); /* the upstream still delays its response */
         federation_stop(f);
 }
 END_TEST
 
-START_TEST(a_question_with_a_deadline_ends_then_and_the_fetch_goes_on)
+START_TEST(request_ends_at_deadline_and_fetch_continues)
 {
         struct federation *f = start(1, 0, 0);
         const struct build_id id = id_of(1);
@@ -503,7 +507,7 @@ START_TEST(a_question_with_a_deadline_ends_then_and_the_fetch_goes_on)
         atomic_store(&upstreams[0].holds, true);
         ck_assert_int_eq(federation_fetch(f, &id, OBJECT_DEBUGINFO, &client, NULL, NULL), ST_BUSY);
         ck_assert_int_ge(monotonic_ns(), client.until_ns);
-        wait_until_asked(&upstreams[0], 1);
+        wait_until_requested(&upstreams[0], 1);
         atomic_store(&upstreams[0].holds, false);
         ck_assert_int_eq(federation_fetch(f, &id, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
                          ST_OK);
@@ -520,7 +524,7 @@ START_TEST(stop_does_not_wait_for_an_upstream)
 
         atomic_store(&upstreams[0].holds, true);
         federation_request(f, ids, 6, OBJECT_DEBUGINFO);
-        wait_until_asked(&upstreams[0], 1);
+        wait_until_requested(&upstreams[0], 1);
         begin = monotonic_ns();
         federation_stop(f);
         ck_assert_int_lt(monotonic_ns() - begin, 30000000000); /* the fetch itself would take 90 s */
@@ -539,7 +543,7 @@ static void fail_until_open(struct federation *f, uint8_t *id)
         ck_assert_uint_eq(atomic_exchange(&went, 0), 1);
 }
 
-START_TEST(an_upstream_that_fails_is_left_alone)
+START_TEST(failing_upstream_opens_circuit_breaker)
 {
         struct federation *f;
         uint8_t id = 30;
@@ -554,7 +558,7 @@ START_TEST(an_upstream_that_fails_is_left_alone)
 }
 END_TEST
 
-START_TEST(an_upstream_that_fails_comes_back_when_a_probe_is_answered)
+START_TEST(successful_probe_closes_circuit_breaker)
 {
         int64_t end = monotonic_ns() + PATIENCE_NS;
         struct federation *f;
@@ -563,14 +567,14 @@ START_TEST(an_upstream_that_fails_comes_back_when_a_probe_is_answered)
         breaker_failures = 3;
         f = start(1, 600, 600);
         fail_until_open(f, &id);
-        while (atomic_load(&upstreams[0].asked) < 4) { /* its pause is over: one probe, which fails */
+        while (atomic_load(&upstreams[0].asked) < 4) { /* its pause has ended: one probe, which fails */
                 ck_assert_int_lt(monotonic_ns(), end);
                 ck_assert_int_eq(fetch(f, id++, NULL), ST_BUSY);
                 poll(NULL, 0, 20);
         }
         ck_assert_int_eq(state_of(f, 0), UPSTREAM_OPEN);
         ck_assert_uint_eq(came_back, 0);
-        atomic_store(&upstreams[0].says, 404); /* an answer as any */
+        atomic_store(&upstreams[0].says, 404); /* like any response */
         while (fetch(f, id++, NULL) != ST_NOT_FOUND) {
                 ck_assert_int_lt(monotonic_ns(), end);
                 poll(NULL, 0, 20);
@@ -592,7 +596,7 @@ START_TEST(an_upstream_is_shown_without_its_password)
 }
 END_TEST
 
-START_TEST(wishes_do_not_keep_clients_waiting)
+START_TEST(background_requests_do_not_delay_clients)
 {
         struct federation *f = start(1, 600, 600);
         const struct build_id ids[] = { id_of(50), id_of(51), id_of(52), id_of(53), id_of(54), id_of(1) };
@@ -600,17 +604,18 @@ START_TEST(wishes_do_not_keep_clients_waiting)
 
         atomic_store(&upstreams[0].holds, true);
         federation_request(f, ids, 6, OBJECT_DEBUGINFO);
-        wait_until_asked(&upstreams[0], THREADS); /* all threads wait; the last two wishes are queued */
-        ask(&q, f, 1, NULL);                      /* the last of them */
-        wait_until_asked(&upstreams[0], THREADS + 1);
+        wait_until_requested(&upstreams[0],
+                             THREADS); /* all threads wait; the last two background requests are queued */
+        send_request(&q, f, 1, NULL);  /* the last of them */
+        wait_until_requested(&upstreams[0], THREADS + 1);
         atomic_store(&upstreams[0].holds, false);
-        ck_assert_int_eq(answer_of(&q), ST_OK);
+        ck_assert_int_eq(wait_for_answer(&q), ST_OK);
         federation_stop(f);
-        ck_assert_uint_le(upstreams[0].asked, 6); /* nobody twice */
+        ck_assert_uint_le(upstreams[0].asked, 6); /* none is queued twice */
 }
 END_TEST
 
-START_TEST(what_was_not_asked_for_is_not_asked_for_again_soon)
+START_TEST(failed_background_request_is_not_repeated_soon)
 {
         struct federation *f = start(2, 600, 1);
         struct stored_object object;
@@ -618,7 +623,7 @@ START_TEST(what_was_not_asked_for_is_not_asked_for_again_soon)
         int64_t until = monotonic_ns() + 2000000000;
 
         pthread_mutex_lock(&upstreams[0].lock);
-        upstreams[0].has = id; /* what it sends has another build-id */
+        upstreams[0].has = id; /* the object it sends has another build-id */
         pthread_mutex_unlock(&upstreams[0].lock);
         do {
                 ck_assert_int_eq(fetch(f, 7, NULL), ST_BUSY);
@@ -633,7 +638,7 @@ START_TEST(what_was_not_asked_for_is_not_asked_for_again_soon)
 }
 END_TEST
 
-/* What the upstream saw, for use as the way of a question of another service. */
+/* The X-Forwarded-For value seen by the upstream, to be used as that of a request from another service. */
 static void way_of(struct upstream *u, char ret[static FORWARDED_SIZE])
 {
         pthread_mutex_lock(&u->lock);
@@ -641,7 +646,7 @@ static void way_of(struct upstream *u, char ret[static FORWARDED_SIZE])
         pthread_mutex_unlock(&u->lock);
 }
 
-START_TEST(a_question_tells_the_way_it_came)
+START_TEST(request_carries_its_forwarding_path)
 {
         struct federation *f = start(1, 0, 0);
         char direct[FORWARDED_SIZE], forwarded[FORWARDED_SIZE], want[FORWARDED_SIZE + 32];
@@ -657,23 +662,23 @@ START_TEST(a_question_tells_the_way_it_came)
 }
 END_TEST
 
-START_TEST(a_question_that_comes_back_is_not_asked_again)
+START_TEST(looping_request_is_not_forwarded)
 {
         struct federation *f = start(1, 0, 0);
         char way[FORWARDED_SIZE], longer[FORWARDED_SIZE + 64];
 
         ck_assert_int_eq(fetch(f, 8, NULL), ST_NOT_FOUND);
         way_of(&upstreams[0], way);
-        ck_assert_int_eq(fetch(f, 1, way), ST_NOT_FOUND); /* the upstream would have it */
+        ck_assert_int_eq(fetch(f, 1, way), ST_NOT_FOUND); /* the upstream has it */
         snprintf(longer, sizeof longer, "192.0.2.7,\t%s , _cairn-0123456789abcdef", way);
         ck_assert_int_eq(fetch(f, 1, longer), ST_NOT_FOUND);
         ck_assert_uint_eq(upstreams[0].asked, 1);
-        ck_assert_int_eq(fetch(f, 1, "_cairn-0123456789abcdef"), ST_OK); /* another service's */
+        ck_assert_int_eq(fetch(f, 1, "_cairn-0123456789abcdef"), ST_OK); /* that of another service */
         federation_stop(f);
 }
 END_TEST
 
-START_TEST(a_question_passes_eight_servers_at_most)
+START_TEST(forwarding_is_limited_to_eight_servers)
 {
         struct federation *f = start(1, 0, 0);
 
@@ -684,7 +689,7 @@ START_TEST(a_question_passes_eight_servers_at_most)
 }
 END_TEST
 
-START_TEST(a_way_of_any_length_is_no_harm)
+START_TEST(forwarding_path_of_any_length_is_accepted)
 {
         struct federation *f = start(1, 0, 0);
         char way[5000];
@@ -698,40 +703,40 @@ START_TEST(a_way_of_any_length_is_no_harm)
 }
 END_TEST
 
-/* Two services that ask each other for the same build-id at the same time would wait for each other otherwise. */
-START_TEST(a_forwarded_question_does_not_wait_for_a_direct_one)
+/* Two services that concurrently request the same build-id from each other would otherwise deadlock. */
+START_TEST(forwarded_request_does_not_wait_for_direct_one)
 {
         struct federation *f = start(1, 0, 0);
         struct question direct, forwarded;
 
         atomic_store(&upstreams[0].holds, true);
-        ask(&direct, f, 1, NULL);
-        wait_until_asked(&upstreams[0], 1);
-        ask(&forwarded, f, 1, "_cairn-0123456789abcdef");
-        wait_until_asked(&upstreams[0], 2);
+        send_request(&direct, f, 1, NULL);
+        wait_until_requested(&upstreams[0], 1);
+        send_request(&forwarded, f, 1, "_cairn-0123456789abcdef");
+        wait_until_requested(&upstreams[0], 2);
         atomic_store(&upstreams[0].holds, false);
-        ck_assert_int_eq(answer_of(&direct), ST_OK);
-        ck_assert_int_eq(answer_of(&forwarded), ST_OK);
+        ck_assert_int_eq(wait_for_answer(&direct), ST_OK);
+        ck_assert_int_eq(wait_for_answer(&forwarded), ST_OK);
         federation_stop(f);
 }
 END_TEST
 
-/* Nor for a thread: services whose threads all wait for each other would not answer each other otherwise. */
-START_TEST(forwarded_questions_need_no_thread_of_the_service)
+/* Nor may they wait for a thread: services whose threads all wait for each other would otherwise not respond. */
+START_TEST(forwarded_requests_need_no_service_thread)
 {
         struct federation *f = start(1, 0, 0);
         struct question direct[THREADS], forwarded;
 
         atomic_store(&upstreams[0].holds, true);
         for (uint8_t i = 0; i < THREADS; i++)
-                ask(&direct[i], f, (uint8_t)(20 + i), NULL);
-        wait_until_asked(&upstreams[0], THREADS);
-        ask(&forwarded, f, 1, "_cairn-0123456789abcdef");
-        wait_until_asked(&upstreams[0], THREADS + 1);
+                send_request(&direct[i], f, (uint8_t)(20 + i), NULL);
+        wait_until_requested(&upstreams[0], THREADS);
+        send_request(&forwarded, f, 1, "_cairn-0123456789abcdef");
+        wait_until_requested(&upstreams[0], THREADS + 1);
         atomic_store(&upstreams[0].holds, false);
         for (size_t i = 0; i < THREADS; i++)
-                ck_assert_int_eq(answer_of(&direct[i]), ST_NOT_FOUND);
-        ck_assert_int_eq(answer_of(&forwarded), ST_OK);
+                ck_assert_int_eq(wait_for_answer(&direct[i]), ST_NOT_FOUND);
+        ck_assert_int_eq(wait_for_answer(&forwarded), ST_OK);
         federation_stop(f);
 }
 END_TEST
@@ -751,7 +756,7 @@ static void wait_until_known(struct federation *f, size_t in_flight, size_t queu
         } while (s.in_flight != in_flight || s.queued != queued);
 }
 
-START_TEST(questions_that_find_no_room_wait_for_it_whatever_way_they_came)
+START_TEST(requests_over_the_limit_are_queued)
 {
         static const char *const ways[] = { NULL, "_cairn-0123456789abcdef" };
 
@@ -761,55 +766,55 @@ START_TEST(questions_that_find_no_room_wait_for_it_whatever_way_they_came)
 
                 atomic_store(&upstreams[0].holds, true);
                 for (uint8_t i = 0; i < ROOM + 3; i++)
-                        ask(&q[i], f, (uint8_t)(20 + i), ways[w]);
+                        send_request(&q[i], f, (uint8_t)(20 + i), ways[w]);
                 wait_until_known(f, ROOM, 3);
                 atomic_store(&upstreams[0].holds, false);
                 for (size_t i = 0; i < ROOM + 3; i++)
-                        ck_assert_int_eq(answer_of(&q[i]), ST_NOT_FOUND);
+                        ck_assert_int_eq(wait_for_answer(&q[i]), ST_NOT_FOUND);
                 federation_stop(f);
         }
 }
 END_TEST
 
-/* Else a ring in which all are full of direct questions would stand still. */
-START_TEST(questions_that_came_further_have_room_of_their_own)
+/* Otherwise a cycle of services whose threads are all used by direct requests would deadlock. */
+START_TEST(requests_forwarded_further_have_a_separate_limit)
 {
         struct federation *f = start(1, 0, 0);
         static struct question q[ROOM + 3], once, twice;
 
         atomic_store(&upstreams[0].holds, true);
         for (uint8_t i = 0; i < ROOM + 3; i++)
-                ask(&q[i], f, (uint8_t)(20 + i), NULL);
+                send_request(&q[i], f, (uint8_t)(20 + i), NULL);
         wait_until_known(f, ROOM, 3);
-        ask(&once, f, 1, "_cairn-0123456789abcdef");
+        send_request(&once, f, 1, "_cairn-0123456789abcdef");
         wait_until_known(f, ROOM + 1, 3);
-        ask(&twice, f, 2, "_cairn-0123456789abcdef, _cairn-1123456789abcdef");
+        send_request(&twice, f, 2, "_cairn-0123456789abcdef, _cairn-1123456789abcdef");
         wait_until_known(f, ROOM + 2, 3);
         atomic_store(&upstreams[0].holds, false);
         for (size_t i = 0; i < ROOM + 3; i++)
-                ck_assert_int_eq(answer_of(&q[i]), ST_NOT_FOUND);
-        ck_assert_int_eq(answer_of(&once), ST_OK);
-        ck_assert_int_eq(answer_of(&twice), ST_NOT_FOUND);
+                ck_assert_int_eq(wait_for_answer(&q[i]), ST_NOT_FOUND);
+        ck_assert_int_eq(wait_for_answer(&once), ST_OK);
+        ck_assert_int_eq(wait_for_answer(&twice), ST_NOT_FOUND);
         federation_stop(f);
 }
 END_TEST
 
-START_TEST(a_forwarded_question_is_cancelled_like_any)
+START_TEST(forwarded_request_can_be_cancelled)
 {
         struct federation *f = start(1, 0, 0);
         struct question q;
 
         atomic_store(&upstreams[0].holds, true);
-        ask(&q, f, 1, "_cairn-0123456789abcdef");
-        wait_until_asked(&upstreams[0], 1);
+        send_request(&q, f, 1, "_cairn-0123456789abcdef");
+        wait_until_requested(&upstreams[0], 1);
         atomic_store(&q.cancel, true);
-        ck_assert_int_eq(answer_of(&q), ST_BUSY);
+        ck_assert_int_eq(wait_for_answer(&q), ST_BUSY);
         ck_assert_uint_eq(failures, 0);
         federation_stop(f);
 }
 END_TEST
 
-START_TEST(clients_behind_a_proxy_share_one_question)
+START_TEST(clients_behind_a_proxy_share_one_request)
 {
         struct federation *f = start(1, 0, 0);
 
@@ -821,14 +826,14 @@ START_TEST(clients_behind_a_proxy_share_one_question)
 }
 END_TEST
 
-START_TEST(the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one)
+START_TEST(misses_of_forwarded_and_direct_requests_are_separate)
 {
         struct federation *f = start(1, 0, 0);
 
         ck_assert_int_eq(fetch(f, 9, "_cairn-0123456789abcdef"), ST_NOT_FOUND);
         ck_assert_int_eq(fetch(f, 9, NULL), ST_NOT_FOUND);
         ck_assert_uint_eq(upstreams[0].asked, 2);
-        ck_assert_int_eq(fetch(f, 9, "_cairn-fedcba9876543210"), ST_NOT_FOUND); /* nobody at all had it */
+        ck_assert_int_eq(fetch(f, 9, "_cairn-fedcba9876543210"), ST_NOT_FOUND); /* no upstream had it */
         ck_assert_uint_eq(upstreams[0].asked, 2);
         federation_stop(f);
 }
@@ -837,36 +842,36 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                what_an_upstream_has_is_stored_and_told,
-                wishes_are_fetched_in_the_background_each_once,
-                what_comes_while_it_is_wished_for_is_not_asked_for_again,
-                what_an_upstream_has_under_another_name_is_fetched_once,
-                equal_questions_in_flight_are_one,
-                who_reads_along_is_let_go_when_the_upstream_is_accounted_for,
-                a_miss_is_remembered,
-                a_miss_is_forgotten_in_time,
-                an_upstream_that_is_gone_is_no_miss,
+                object_of_upstream_is_stored_and_reported,
+                background_requests_are_fetched_once,
+                object_stored_during_background_request_is_not_requested,
+                object_with_alias_is_fetched_once,
+                concurrent_requests_are_merged,
+                merged_requests_are_released_after_upstream_is_recorded,
+                miss_is_cached,
+                cached_miss_expires,
+                unreachable_upstream_is_not_a_miss,
                 only_not_found_is_a_miss,
-                an_upstream_that_says_when_to_come_back_is_left_alone_until_then,
-                an_upstream_that_fails_is_left_alone,
-                an_upstream_that_fails_comes_back_when_a_probe_is_answered,
+                retry_after_of_upstream_is_respected,
+                failing_upstream_opens_circuit_breaker,
+                successful_probe_closes_circuit_breaker,
                 an_upstream_is_shown_without_its_password,
-                wishes_do_not_keep_clients_waiting,
-                what_was_not_asked_for_is_not_asked_for_again_soon,
-                a_cancelled_question_ends_at_once,
-                a_question_with_a_deadline_ends_then_and_the_fetch_goes_on,
+                background_requests_do_not_delay_clients,
+                failed_background_request_is_not_repeated_soon,
+                cancelled_request_ends_at_once,
+                request_ends_at_deadline_and_fetch_continues,
                 stop_does_not_wait_for_an_upstream,
-                a_question_tells_the_way_it_came,
-                a_question_that_comes_back_is_not_asked_again,
-                a_question_passes_eight_servers_at_most,
-                a_way_of_any_length_is_no_harm,
-                a_forwarded_question_does_not_wait_for_a_direct_one,
-                forwarded_questions_need_no_thread_of_the_service,
-                questions_that_find_no_room_wait_for_it_whatever_way_they_came,
-                questions_that_came_further_have_room_of_their_own,
-                a_forwarded_question_is_cancelled_like_any,
-                clients_behind_a_proxy_share_one_question,
-                the_miss_of_a_forwarded_question_is_not_that_of_a_direct_one,
+                request_carries_its_forwarding_path,
+                looping_request_is_not_forwarded,
+                forwarding_is_limited_to_eight_servers,
+                forwarding_path_of_any_length_is_accepted,
+                forwarded_request_does_not_wait_for_direct_one,
+                forwarded_requests_need_no_service_thread,
+                requests_over_the_limit_are_queued,
+                requests_forwarded_further_have_a_separate_limit,
+                forwarded_request_can_be_cancelled,
+                clients_behind_a_proxy_share_one_request,
+                misses_of_forwarded_and_direct_requests_are_separate,
         };
 
         return suite_run_with("federation", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacked frames of stored objects that are kept. */
+/* The cache of decompressed frames of stored objects. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static const uint8_t content[32] = { 1, 2, 3 }, other[32] = { 1, 2, 4 };
 
-/* The byte at an offset tells where it is. */
+/* The value of the byte at an offset encodes the offset. */
 static uint8_t byte_at(uint64_t offset)
 {
         return (uint8_t)(offset * 31 + offset / FRAME);
@@ -29,7 +29,7 @@ static void put(struct frame_cache *f, const uint8_t *sha256, uint64_t at, size_
         frame_cache_insert(f, sha256, at, bytes, n);
 }
 
-/* How many of n bytes from offset on are kept; those that are must be right. */
+/* The number of cached bytes, of n from offset on; these must be correct. */
 static size_t copied(struct frame_cache *f, const uint8_t *sha256, uint64_t offset, size_t n)
 {
         uint8_t *to = malloc(n);
@@ -50,13 +50,13 @@ static struct frame_cache *make(size_t max_bytes)
         return f;
 }
 
-START_TEST(bytes_are_copied_until_the_first_that_is_not_kept)
+START_TEST(bytes_are_copied_up_to_first_uncached_one)
 {
         struct frame_cache *f = make(MiB(8));
 
         put(f, content, 0, FRAME);
         put(f, content, FRAME, FRAME);
-        put(f, content, 3 * FRAME, 100); /* the last one of its file */
+        put(f, content, 3 * FRAME, 100); /* the last frame of its file */
         ck_assert_uint_eq(copied(f, content, 0, 2 * FRAME), 2 * FRAME);
         ck_assert_uint_eq(copied(f, content, FRAME - 10, 20), 20);
         ck_assert_uint_eq(copied(f, content, 2 * FRAME - 10, 20), 10);
@@ -82,13 +82,13 @@ START_TEST(a_frame_of_an_older_version_is_found_from_all_its_bytes)
 }
 END_TEST
 
-START_TEST(what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit)
+START_TEST(least_recently_used_frames_are_evicted)
 {
         struct frame_cache *f = make(8 * FRAME);
 
         for (unsigned i = 0; i < 7; i++)
                 put(f, content, (uint64_t)i * FRAME, FRAME);
-        ck_assert_uint_eq(copied(f, content, 0, 1), 1); /* now the one used last */
+        ck_assert_uint_eq(copied(f, content, 0, 1), 1); /* now the most recently used */
         put(f, content, 7 * FRAME, FRAME);
         ck_assert_uint_eq(copied(f, content, 0, 1), 1);
         ck_assert_uint_eq(copied(f, content, FRAME, 1), 0);
@@ -103,7 +103,7 @@ START_TEST(what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit)
 }
 END_TEST
 
-/* ---- many at a time ---- */
+/* ---- concurrent use ---- */
 
 #define ROUNDS 2000
 #define FRAMES 12
@@ -122,7 +122,7 @@ static void *use(void *context)
         return NULL;
 }
 
-START_TEST(bytes_stay_right_while_others_push_them_out)
+START_TEST(bytes_are_correct_during_concurrent_eviction)
 {
         struct frame_cache *f = make(6 * 300);
         pthread_t threads[4];
@@ -135,7 +135,7 @@ START_TEST(bytes_stay_right_while_others_push_them_out)
 }
 END_TEST
 
-START_TEST(caches_of_several_stores_keep_what_one_may)
+START_TEST(caches_of_several_stores_share_one_limit)
 {
         struct frame_cache *a = make(2 * FRAME + FRAME / 2), *b = make(2 * FRAME + FRAME / 2);
 
@@ -153,7 +153,6 @@ START_TEST(caches_of_several_stores_keep_what_one_may)
 }
 END_TEST
 
-TEST_SUITE("threads frames", bytes_are_copied_until_the_first_that_is_not_kept,
-           a_frame_of_an_older_version_is_found_from_all_its_bytes,
-           what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit, caches_of_several_stores_keep_what_one_may,
-           bytes_stay_right_while_others_push_them_out)
+TEST_SUITE("threads frames", bytes_are_copied_up_to_first_uncached_one,
+           a_frame_of_an_older_version_is_found_from_all_its_bytes, least_recently_used_frames_are_evicted,
+           caches_of_several_stores_share_one_limit, bytes_are_correct_during_concurrent_eviction)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gRPC server under many clients, whose calls are handled by a pool, some of which leave before their answer. */
+/* The gRPC server with many clients and a handler pool; some clients disconnect before their response. */
 #include <check.h>
 #include <pthread.h>
 #include <signal.h>
@@ -229,18 +229,18 @@ static void *leave_early(void *arg)
         return NULL;
 }
 
-START_TEST(clients_that_leave_take_their_calls_along)
+START_TEST(calls_of_disconnected_clients_are_cancelled)
 {
         run_clients(leave_early);
         stop_servers();
-        /* A connection may end before its calls are read, and a call that has lost its client is not handled. */
+        /* A connection may end before its calls are read, and calls of a disconnected client are not handled. */
         ck_assert_int_le(atomic_load(&handled), atomic_load(&finished));
         ck_assert_int_le(atomic_load(&finished), 2 * CLIENTS);
         ck_assert_int_eq(atomic_load(&answered), 0);
 }
 END_TEST
 
-START_TEST(a_stop_waits_for_calls_that_are_handled)
+START_TEST(stop_waits_for_running_calls)
 {
         struct client c;
 
@@ -264,7 +264,7 @@ START_TEST(a_stop_waits_for_calls_that_are_handled)
 }
 END_TEST
 
-/* As a worker has all descriptors for a moment after it was forked. */
+/* Like a worker, which shares all descriptors for a moment after it was forked. */
 static pid_t fork_holder(int *until_ret)
 {
         int until[2];
@@ -284,8 +284,8 @@ static pid_t fork_holder(int *until_ret)
         return pid;
 }
 
-/* With the sanitizers: what epoll said of it afterwards was a use after free. */
-START_TEST(a_connection_that_another_process_has_too_is_forgotten)
+/* With sanitizers: later epoll events for it were a use after free. */
+START_TEST(connection_shared_with_another_process_is_removed)
 {
         struct client c;
         pid_t holder;
@@ -312,7 +312,7 @@ START_TEST(a_connection_that_another_process_has_too_is_forgotten)
 }
 END_TEST
 
-START_TEST(without_memory_an_idle_connection_makes_room)
+START_TEST(idle_connection_is_closed_without_memory)
 {
         struct memory_reservation others = { .use = MEMORY_CONNECTIONS };
         struct client idle[2], c;
@@ -325,7 +325,7 @@ START_TEST(without_memory_an_idle_connection_makes_room)
         }
         while (memory_reserve(&others, KiB(1), NULL) == ST_OK)
                 continue;
-        memory_shrink(&others, others.bytes - KiB(16)); /* for a call */
+        memory_shrink(&others, others.bytes - KiB(16)); /* to start a call */
         open_client(&c);
         send_call(&c, "/t/Echo");
         receive_answers(&c);
@@ -346,10 +346,9 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = { calls_of_many_clients_are_all_answered,
-                                       clients_that_leave_take_their_calls_along,
-                                       a_stop_waits_for_calls_that_are_handled,
-                                       a_connection_that_another_process_has_too_is_forgotten,
-                                       without_memory_an_idle_connection_makes_room };
+                                       calls_of_disconnected_clients_are_cancelled, stop_waits_for_running_calls,
+                                       connection_shared_with_another_process_is_removed,
+                                       idle_connection_is_closed_without_memory };
 
         return suite_run_with("threads_grpc", start_servers, NULL, tests, sizeof tests / sizeof *tests);
 }

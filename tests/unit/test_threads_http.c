@@ -28,7 +28,7 @@ static void echo(struct http_request *req, void *context)
         http_respond(req, 200, "text/plain", body, n);
 }
 
-/* Waits for the end of the server, as a request to an upstream may. */
+/* Waits for the end of the server, like a request to an upstream. */
 static void wait_for_end(struct http_request *req, void *context)
 {
         (void)context;
@@ -38,7 +38,7 @@ static void wait_for_end(struct http_request *req, void *context)
         http_reset_connection(req);
 }
 
-/* Waits for the next number of the query, as a service does that asks one which asks it. */
+/* Waits for the next number in the query, like a service that forwards a request to another which forwards it back. */
 static void wait_for_turn(struct http_request *req, void *context)
 {
         int turn = (int)strtol(http_query(req, "turn"), NULL, 10);
@@ -54,7 +54,7 @@ static void wait_for_turn(struct http_request *req, void *context)
         http_respond(req, 200, "text/plain", "done", 4);
 }
 
-/* As many as were told to wait for the most; the next is refused. */
+/* The maximum number of waiting requests; the next one is refused. */
 static void wait_with_many(struct http_request *req, void *context)
 {
         struct error err;
@@ -85,7 +85,7 @@ static struct http_server *start(void)
                                   .host = "127.0.0.1",
                                   .pools = pools,
                                   .pool_count = 2,
-                                  .max_per_address = 2 * LIMIT_HTTP_WAITING }; /* all clients are one address */
+                                  .max_per_address = 2 * LIMIT_HTTP_WAITING }; /* all clients have the same address */
         struct http_server *s = NULL;
         struct error err = { 0 };
 
@@ -113,7 +113,7 @@ static void *client(void *arg)
         return NULL;
 }
 
-START_TEST(many_clients_get_their_own_answers)
+START_TEST(many_clients_get_their_own_responses)
 {
         struct http_server *s = start();
         uint16_t port = http_server_port(s);
@@ -138,7 +138,7 @@ static void *waiter(void *arg)
         return NULL;
 }
 
-START_TEST(slow_requests_do_not_stand_in_the_way_and_end_with_the_server)
+START_TEST(slow_requests_do_not_block_others_and_end_with_server)
 {
         struct http_server *s = start();
         uint16_t port = http_server_port(s);
@@ -155,7 +155,7 @@ START_TEST(slow_requests_do_not_stand_in_the_way_and_end_with_the_server)
 }
 END_TEST
 
-static char *ask(uint16_t port, const char *path)
+static char *send_request(uint16_t port, const char *path)
 {
         char request[100];
 
@@ -173,7 +173,7 @@ struct asker {
 static void *run_asker(void *arg)
 {
         struct asker *a = arg;
-        _cleanup_free_ char *answer = ask(a->port, a->path);
+        _cleanup_free_ char *answer = send_request(a->port, a->path);
 
         a->code = raw_status(answer);
         return NULL;
@@ -186,8 +186,8 @@ static void start_asker(struct asker *a, uint16_t port, const char *path)
         ck_assert_int_eq(pthread_create(&a->thread, NULL, run_asker, a), 0);
 }
 
-/* Four threads work at once. The one that all the others wait for comes last. */
-START_TEST(who_waits_leaves_room_for_what_he_waits_for)
+/* Four threads run concurrently. The request for which all others wait arrives last. */
+START_TEST(waiting_requests_do_not_use_up_threads)
 {
         struct http_server *s = start();
         struct asker askers[TURNS];
@@ -210,7 +210,7 @@ START_TEST(who_waits_leaves_room_for_what_he_waits_for)
 }
 END_TEST
 
-START_TEST(how_many_wait_is_bounded)
+START_TEST(number_of_waiting_requests_is_limited)
 {
         static struct asker askers[LIMIT_HTTP_WAITING];
         struct http_server *s = start();
@@ -221,18 +221,18 @@ START_TEST(how_many_wait_is_bounded)
                 start_asker(&askers[i], http_server_port(s), "/many");
         while (atomic_load(&waiting) < LIMIT_HTTP_WAITING)
                 usleep(1000);
-        refused = ask(http_server_port(s), "/many");
+        refused = send_request(http_server_port(s), "/many");
         ck_assert_int_eq(raw_status(refused), 503);
         atomic_store(&go_on, true);
         for (int i = 0; i < LIMIT_HTTP_WAITING; i++) {
                 pthread_join(askers[i].thread, NULL);
                 ck_assert_int_eq(askers[i].code, 200);
         }
-        after = ask(http_server_port(s), "/many");
+        after = send_request(http_server_port(s), "/many");
         ck_assert_int_eq(raw_status(after), 200);
         http_server_stop(s);
 }
 END_TEST
 
-TEST_SUITE("threads_http", who_waits_leaves_room_for_what_he_waits_for, how_many_wait_is_bounded,
-           many_clients_get_their_own_answers, slow_requests_do_not_stand_in_the_way_and_end_with_the_server)
+TEST_SUITE("threads_http", waiting_requests_do_not_use_up_threads, number_of_waiting_requests_is_limited,
+           many_clients_get_their_own_responses, slow_requests_do_not_block_others_and_end_with_server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views of several threads over an index that a writer reloads meanwhile. */
+/* Views of several threads on an index that a writer reloads concurrently. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ static struct symbol_table table_of(uint32_t version)
                                                          .quality = QUALITY_DWARF });
 }
 
-/* Odd generations hold version 1, even ones version 2: a batch is of one alone. */
+/* Odd generations contain version 1, even ones version 2: a batch reads only one of them. */
 static void check_batch(struct shared *s, struct symbol_view *view, const struct symbol_key *keys,
                         struct symbol_batch *batch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames and rows of so many stacks that several threads put them together: the same as one by one. */
+/* Frames and rows of enough stacks that several threads merge them: the result must equal that of one thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static uint32_t pick(uint32_t i, uint32_t below)
         return (uint32_t)((i + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15) >> 33) % below;
 }
 
-/* Every third location has an inlined function too, every seventh no frame, and every tenth shares those of the first.
+/*
+ * Every third location also has an inlined function, every seventh no frame, and every tenth shares those of the first.
  */
 static struct scan_stacks make_many_stacks(void)
 {
@@ -102,7 +103,7 @@ START_TEST(each_location_has_its_frames)
 }
 END_TEST
 
-/* A foreign writer's location may have more frames than one slice. */
+/* A location of a foreign writer may have more frames than one slice. */
 START_TEST(a_location_may_be_longer_than_a_slice)
 {
         static struct scan_frame many[300000];
@@ -125,7 +126,7 @@ START_TEST(a_location_may_be_longer_than_a_slice)
 }
 END_TEST
 
-/* What top_build() says a row is, entry by entry. */
+/* The definition of a row of top_build(), computed entry by entry. */
 static void add_entry(struct top_row *rows, const struct frame_table *t, const struct merged_profile *m, uint32_t entry,
                       uint8_t *seen)
 {
@@ -147,7 +148,7 @@ static void add_entry(struct top_row *rows, const struct frame_table *t, const s
         }
 }
 
-START_TEST(rows_are_the_sums_of_their_entries)
+START_TEST(rows_are_sums_of_their_entries)
 {
         const struct scan_stacks stacks = make_many_stacks();
         _cleanup_frame_table_ struct frame_table t;
@@ -237,4 +238,4 @@ START_TEST(rows_beyond_the_size_of_an_answer_fail)
 END_TEST
 
 TEST_SUITE("threads_query", each_location_has_its_frames, a_location_may_be_longer_than_a_slice,
-           rows_are_the_sums_of_their_entries, rows_are_written_in_their_order, rows_beyond_the_size_of_an_answer_fail)
+           rows_are_sums_of_their_entries, rows_are_written_in_their_order, rows_beyond_the_size_of_an_answer_fail)

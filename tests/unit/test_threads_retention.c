@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention by labels beside appenders, flushes, compactions and queries: samples that the rule selects go, and each
- * other one counts once all the time.
+ * Retention by labels with concurrent appends, flushes, compactions and queries: selected samples are removed, and all
+ * others count exactly once at any time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ static void check_status(enum status st, const struct error *err)
         ck_assert_msg(st == ST_OK, "%s", err->text);
 }
 
-/* Two samples of an old day, of which one stays, or a new sample. */
+/* Two samples of an old day, of which one is kept, or a new sample. */
 static void append_pair(uint32_t thread, uint32_t number, int day)
 {
         const uint32_t identity[] = { thread, number };
@@ -58,14 +58,14 @@ static void *append_all_pairs(void *context)
         return NULL;
 }
 
-/* A matcher belongs to one thread at a time, as regular expressions do: the count is not atomic. */
+/* A matcher is used by one thread at a time, as regular expressions require: the count is not atomic. */
 static bool match_dev(void *context, const char *text, size_t n)
 {
         ++*(unsigned *)context;
         return n == 3 && memcmp(text, "dev", 3) == 0;
 }
 
-/* It gives way to batches that sample a location again. */
+/* It yields to batches that sample a location again. */
 static void sweep_all(void)
 {
         struct sweep_result r;
@@ -75,7 +75,7 @@ static void sweep_all(void)
         ck_assert_msg(!st || st == ST_BUSY, "%s", err.text);
 }
 
-/* With the store's rules, as its own thread; and compactions, which rewrite the same files. */
+/* With the store's rules, like its own thread; concurrently with compactions, which rewrite the same files. */
 static void *expire_all(void *context)
 {
         struct error err = { 0 };
@@ -93,7 +93,7 @@ static void *expire_all(void *context)
         return NULL;
 }
 
-/* Dry runs wait for nothing, and use the same matchers. */
+/* Dry runs do not wait, and use the same matchers. */
 static void *plan_all(void *context)
 {
         struct error err = { 0 };
@@ -126,7 +126,7 @@ static int64_t count_env(const char *env)
         return ret;
 }
 
-START_TEST(samples_that_no_rule_selects_count_once_while_others_go)
+START_TEST(unselected_samples_count_once_during_retention)
 {
         char dir[] = "/tmp/cairn-threads-XXXXXX";
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
@@ -169,4 +169,4 @@ START_TEST(samples_that_no_rule_selects_count_once_while_others_go)
 }
 END_TEST
 
-TEST_SUITE("threads retention", samples_that_no_rule_selects_count_once_while_others_go)
+TEST_SUITE("threads retention", unselected_samples_count_once_during_retention)

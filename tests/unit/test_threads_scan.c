@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scan keeps of files and trees, and who asks it for sources. */
+/* What a scan stores of files and trees, and requests for sources. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static struct build_id id_of(uint8_t last)
         return id;
 }
 
-/* A file at path with one object and one source. */
+/* Add a file with one object and one source. */
 static void put(struct scan_index *ix, const char *path, int64_t mtime_ns, uint8_t last)
 {
         static const char sections[] = ".text\0\x10\x80\x01.comment\0\x00\x02"; /* 0x80 bytes at 0x10; 2 at 0 */
@@ -63,7 +63,7 @@ static void put(struct scan_index *ix, const char *path, int64_t mtime_ns, uint8
         ck_assert_int_eq(scan_index_put(ix, &r, 1, NULL), ST_OK);
 }
 
-START_TEST(what_changed_takes_the_place_of_what_was_there)
+START_TEST(changed_files_replace_earlier_entries)
 {
         struct scan_index *ix = open_index();
         struct build_id one = id_of(1), two = id_of(2);
@@ -97,7 +97,7 @@ START_TEST(what_changed_takes_the_place_of_what_was_there)
 }
 END_TEST
 
-START_TEST(sections_are_those_of_one_member_of_the_file_as_it_was)
+START_TEST(sections_belong_to_one_version_of_a_member)
 {
         struct scan_index *ix = open_index();
         uint64_t offset = 77, size = 77;
@@ -125,7 +125,7 @@ START_TEST(sections_are_those_of_one_member_of_the_file_as_it_was)
 }
 END_TEST
 
-START_TEST(a_damaged_list_of_sections_names_nothing_outside_of_it)
+START_TEST(damaged_section_list_is_not_overread)
 {
         static const char list[] = ".a\0\x01\x02.b\0\x01\x80"; /* the last size does not end */
         uint64_t offset = 0, size = 0;
@@ -138,7 +138,7 @@ START_TEST(a_damaged_list_of_sections_names_nothing_outside_of_it)
 }
 END_TEST
 
-START_TEST(an_id_that_begins_like_another_is_another)
+START_TEST(ids_with_common_prefix_are_distinct)
 {
         struct scan_index *ix = open_index();
         struct build_id shorter, one = id_of(1);
@@ -148,7 +148,7 @@ START_TEST(an_id_that_begins_like_another_is_another)
         ck_assert_uint_eq(scan_index_find_kinds(ix, &shorter), 0);
         ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
         scan_index_close(ix);
-        ix = open_index(); /* it outlives a restart */
+        ix = open_index(); /* it persists across a restart */
         ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
         scan_index_close(ix);
 }
@@ -179,7 +179,7 @@ static struct scan_cache *open_cache(void)
         return c;
 }
 
-#define QUESTIONS 16 /* more than the cache makes files at one time */
+#define QUESTIONS 16 /* more than the cache creates concurrently */
 
 static struct {
         pthread_mutex_t lock;
@@ -188,8 +188,8 @@ static struct {
         int64_t end_ns;
 } openers = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Debuginfo that comes once all who ask are here, and then is none. */
-static enum status open_once_all_ask(void *context, int *fd_ret, struct error *err)
+/* Debuginfo that is opened once all requests have started, and then does not exist. */
+static enum status open_after_all_requests(void *context, int *fd_ret, struct error *err)
 {
         bool in_time = true;
 
@@ -211,10 +211,10 @@ struct question {
         enum status st;
 };
 
-static void *ask_for_source(void *arg)
+static void *request_source(void *arg)
 {
         struct question *q = arg;
-        const struct scan_debuginfo other = { .identity = q->identity, .open = open_once_all_ask };
+        const struct scan_debuginfo other = { .identity = q->identity, .open = open_after_all_requests };
         struct build_id one = id_of(1);
         struct scan_opened o;
         struct error err;
@@ -223,7 +223,7 @@ static void *ask_for_source(void *arg)
         return NULL;
 }
 
-START_TEST(who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking)
+START_TEST(opening_debuginfo_does_not_block_unpacking)
 {
         struct scan s = { .cache = open_cache(), .index = open_index() };
         struct question questions[QUESTIONS];
@@ -233,7 +233,7 @@ START_TEST(who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking)
         for (size_t i = 0; i < QUESTIONS; i++) {
                 questions[i] = (struct question){ .scan = &s };
                 snprintf(questions[i].identity, sizeof questions[i].identity, "%032zu", i);
-                ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_source, &questions[i]), 0);
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, request_source, &questions[i]), 0);
         }
         for (size_t i = 0; i < QUESTIONS; i++)
                 pthread_join(threads[i], NULL);
@@ -246,7 +246,7 @@ END_TEST
 
 /* ---- trees ---- */
 
-START_TEST(nothing_outside_of_a_tree_is_opened)
+START_TEST(files_outside_the_tree_are_not_opened)
 {
         _cleanup_free_ char *root = path_join(dir, "tree"), *inside = path_join(root, "inside"),
                             *outside = path_join(dir, "outside");
@@ -287,13 +287,13 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { what_changed_takes_the_place_of_what_was_there,
-                                       sections_are_those_of_one_member_of_the_file_as_it_was,
-                                       a_damaged_list_of_sections_names_nothing_outside_of_it,
-                                       an_id_that_begins_like_another_is_another,
+        const TTest *const tests[] = { changed_files_replace_earlier_entries,
+                                       sections_belong_to_one_version_of_a_member,
+                                       damaged_section_list_is_not_overread,
+                                       ids_with_common_prefix_are_distinct,
                                        a_path_is_normalised,
-                                       who_opens_debuginfo_for_its_names_keeps_nobody_from_unpacking,
-                                       nothing_outside_of_a_tree_is_opened };
+                                       opening_debuginfo_does_not_block_unpacking,
+                                       files_outside_the_tree_are_not_opened };
 
         return suite_run_with("scan", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
 }

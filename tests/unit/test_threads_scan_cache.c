@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of what is taken out of archives. */
+/* The cache of files extracted from archives. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,7 +74,7 @@ struct asker {
         enum status want;
 };
 
-static void *ask(void *arg)
+static void *request_file(void *arg)
 {
         struct asker *a = arg;
 
@@ -82,39 +82,39 @@ static void *ask(void *arg)
         return NULL;
 }
 
-static void ask_from_many_threads(struct scan_cache *c, struct maker *m, enum status want)
+static void request_from_many_threads(struct scan_cache *c, struct maker *m, enum status want)
 {
         struct asker a = { c, m, want };
         pthread_t threads[8];
 
         for (size_t i = 0; i < 8; i++)
-                ck_assert_int_eq(pthread_create(&threads[i], NULL, ask, &a), 0);
+                ck_assert_int_eq(pthread_create(&threads[i], NULL, request_file, &a), 0);
         while (atomic_load(&m->calls) == 0)
                 usleep(1000);
-        usleep(50000); /* the others are waiting by now, or find it made: both are right */
+        usleep(50000); /* the others are now waiting, or find the result: both are correct */
         atomic_store(&m->may_go_on, true);
         for (size_t i = 0; i < 8; i++)
                 pthread_join(threads[i], NULL);
 }
 
-START_TEST(a_file_that_many_ask_for_is_made_once)
+START_TEST(concurrently_requested_file_is_extracted_once)
 {
         struct scan_cache *c = open_cache(1000);
         struct maker m = { .bytes = 100 };
 
-        ask_from_many_threads(c, &m, ST_OK);
+        request_from_many_threads(c, &m, ST_OK);
         ck_assert_uint_eq(atomic_load(&m.calls), 1);
         scan_cache_close(c);
 }
 END_TEST
 
-START_TEST(who_waits_for_a_file_that_cannot_be_made_gets_the_reason)
+START_TEST(waiting_requests_get_the_error)
 {
         struct scan_cache *c = open_cache(1000);
         struct maker m = { .st = ST_BAD_DATA };
         int fd;
 
-        ask_from_many_threads(c, &m, ST_BAD_DATA);
+        request_from_many_threads(c, &m, ST_BAD_DATA);
         ck_assert_int_eq(scan_cache_open_ready(c, "one", &fd), ST_NOT_FOUND);
         m.st = ST_OK;
         m.bytes = 10;
@@ -123,7 +123,7 @@ START_TEST(who_waits_for_a_file_that_cannot_be_made_gets_the_reason)
 }
 END_TEST
 
-START_TEST(what_was_used_last_stays)
+START_TEST(most_recently_used_files_are_kept)
 {
         struct scan_cache *c = open_cache(250);
         struct maker m = { .bytes = 100, .may_go_on = true };
@@ -143,7 +143,7 @@ START_TEST(what_was_used_last_stays)
 }
 END_TEST
 
-START_TEST(a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing)
+START_TEST(file_larger_than_cache_is_returned_and_evicts_nothing)
 {
         struct scan_cache *c = open_cache(99);
         struct maker small = { .bytes = 50, .may_go_on = true }, large = { .bytes = 100, .may_go_on = true };
@@ -160,11 +160,11 @@ START_TEST(a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothi
 }
 END_TEST
 
-/* No more descriptors for a moment. */
-static void look_without_descriptors(struct scan_cache *c, const char *key)
+/* Leave no free descriptors for a moment. */
+static void find_without_descriptors(struct scan_cache *c, const char *key)
 {
         struct rlimit before, none;
-        int fd = dup(STDOUT_FILENO); /* the lowest that is free */
+        int fd = dup(STDOUT_FILENO); /* the lowest free one */
 
         ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
         close(fd);
@@ -174,20 +174,20 @@ static void look_without_descriptors(struct scan_cache *c, const char *key)
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-START_TEST(a_file_that_cannot_be_opened_for_a_moment_is_not_made_again)
+START_TEST(temporarily_unopenable_file_is_not_extracted_again)
 {
         struct scan_cache *c = open_cache(1000);
         struct maker m = { .bytes = 100, .may_go_on = true };
 
         get(c, "one", &m, ST_OK);
-        look_without_descriptors(c, "one");
+        find_without_descriptors(c, "one");
         get(c, "one", &m, ST_OK);
         ck_assert_uint_eq(atomic_load(&m.calls), 1);
         scan_cache_close(c);
 }
 END_TEST
 
-START_TEST(a_file_that_somebody_has_open_stays_whole_when_another_gets_its_name)
+START_TEST(open_file_is_unchanged_when_its_name_is_reused)
 {
         struct scan_cache *c = open_cache(1000);
         _cleanup_free_ char *path = path_join(dir, "cache/one");
@@ -205,7 +205,7 @@ START_TEST(a_file_that_somebody_has_open_stays_whole_when_another_gets_its_name)
 }
 END_TEST
 
-START_TEST(a_file_that_somebody_removed_is_made_again)
+START_TEST(removed_file_is_extracted_again)
 {
         struct scan_cache *c = open_cache(1000);
         _cleanup_free_ char *path = path_join(dir, "cache/one");
@@ -221,13 +221,13 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_file_that_many_ask_for_is_made_once,
-                                       who_waits_for_a_file_that_cannot_be_made_gets_the_reason,
-                                       what_was_used_last_stays,
-                                       a_file_larger_than_the_cache_is_handed_out_and_costs_the_others_nothing,
-                                       a_file_that_cannot_be_opened_for_a_moment_is_not_made_again,
-                                       a_file_that_somebody_has_open_stays_whole_when_another_gets_its_name,
-                                       a_file_that_somebody_removed_is_made_again };
+        const TTest *const tests[] = { concurrently_requested_file_is_extracted_once,
+                                       waiting_requests_get_the_error,
+                                       most_recently_used_files_are_kept,
+                                       file_larger_than_cache_is_returned_and_evicts_nothing,
+                                       temporarily_unopenable_file_is_not_extracted_again,
+                                       open_file_is_unchanged_when_its_name_is_reused,
+                                       removed_file_is_extracted_again };
 
         return suite_run_with("scan cache", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
 }

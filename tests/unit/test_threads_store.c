@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appenders, flushes, healing, compaction and queries at once: a query sees
- * every batch that was acknowledged before it began, and none twice, while
- * batches move from the head to the parts and from part to part.
+ * Concurrent appends, flushes, re-symbolization, compaction and queries: a query must see every batch acknowledged
+ * before it started exactly once, while batches move from the head to parts and from part to part.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,8 +49,8 @@ static void *append_all(void *context)
         return NULL;
 }
 
-/* Better and better symbols: each round rewrites what the rounds and flushes before it have written. */
-static void *heal_all(void *context)
+/* Symbols of increasing quality: each round rewrites what earlier rounds and flushes have written. */
+static void *resymbolize_all(void *context)
 {
         char name[32];
         struct error err;
@@ -67,7 +66,7 @@ static void *heal_all(void *context)
         return NULL;
 }
 
-/* Beside the compaction thread, which waits until there are ten files. */
+/* In addition to the compaction thread, which waits until there are ten files. */
 static void *compact_all(void *context)
 {
         uint64_t *merges = context;
@@ -121,7 +120,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
-        ck_assert_int_eq(pthread_create(&healer, NULL, heal_all, NULL), 0);
+        ck_assert_int_eq(pthread_create(&healer, NULL, resymbolize_all, NULL), 0);
         ck_assert_int_eq(pthread_create(&compactor, NULL, compact_all, &merges), 0);
         while (atomic_load(&appenders_done) < APPENDERS) {
                 int least = atomic_load(&acknowledged);
@@ -152,7 +151,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
 }
 END_TEST
 
-/* A file of stacks a day, so that threads share them; half of a day's stacks are those of the day before. */
+/* A file of stacks per day, so that threads share them; half of a day's stacks are those of the previous day. */
 START_TEST(stacks_of_many_days_are_found_by_several_threads)
 {
         enum { DAYS = 12, STACKS = 40, ROUNDS = 8 };
@@ -176,7 +175,7 @@ START_TEST(stacks_of_many_days_are_found_by_several_threads)
                 test_profile_deinit(&t);
         }
         ok(profile_store_flush(store, &err), &err);
-        for (int round = 0; round < ROUNDS; round++) { /* each with nothing in its cache */
+        for (int round = 0; round < ROUNDS; round++) { /* each with an empty cache */
                 profile_store_close(store);
                 ok(profile_store_open(dir, &options, &store, &err), &err);
                 ck_assert_int_eq(total(), DAYS * STACKS);

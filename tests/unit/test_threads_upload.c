@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The uploader's parts against a service that keeps what it is sent in memory. */
+/* The parts of the uploader, with a service that keeps uploads in memory. */
 #include <string.h>
 #include <sys/stat.h>
 #include <zstd.h>
@@ -25,11 +25,11 @@ struct service {
         char refuse_reason[32];
 };
 
-/* Is the body what its headers claim, and an ELF file of the build-id in the path? */
+/* Does the body agree with its headers, and is it an ELF file with the build-id of the path? */
 static bool is_as_claimed(struct http_request *req)
 {
         size_t n, unpacked;
-        const uint8_t *body = http_body(req, &n); /* unpacked by the server side */
+        const uint8_t *body = http_body(req, &n); /* decompressed by the server */
         const char *size = http_header(req, "X-Cairn-Size"), *hash = http_header(req, "X-Cairn-SHA256");
         _cleanup_elf_image_ struct elf_image img = { 0 };
         uint8_t claimed[SHA256_BYTES], real[SHA256_BYTES];
@@ -80,7 +80,7 @@ static void note_nothing(void *context, const char *path, const char *text)
         ++*(unsigned *)context;
 }
 
-/* dir/name with that build-id byte, optionally code, DWARF, a dwz link. A name ending in .dwz has no place for code. */
+/* dir/name with that build-id byte, and optionally code, DWARF and a dwz link. A name ending in .dwz has no code. */
 static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, const char *altlink)
 {
         struct elf_maker m = { .is_64 = true };
@@ -165,7 +165,7 @@ static size_t count_of(enum upload_state state)
         return n;
 }
 
-START_TEST(what_is_sent_is_split_and_as_claimed)
+START_TEST(uploads_are_split_and_match_their_claims)
 {
         for (unsigned i = 1; i <= FILES; i++) {
                 char name[16];
@@ -183,7 +183,7 @@ START_TEST(what_is_sent_is_split_and_as_claimed)
 }
 END_TEST
 
-START_TEST(one_refusal_fails_one_file)
+START_TEST(one_rejection_fails_one_file)
 {
         for (unsigned i = 1; i <= FILES; i++) {
                 char name[16];
@@ -212,13 +212,13 @@ START_TEST(a_refused_token_ends_the_run)
         service.refuse_code = 403;
         atomic_store(&service.refuse_left, 1000);
         send_everything();
-        ck_assert_uint_le(count_of(UPLOAD_FAILED), 4); /* one for each job at most */
+        ck_assert_uint_le(count_of(UPLOAD_FAILED), 4); /* at most one for each job */
         ck_assert_uint_eq(count_of(UPLOAD_SENT), 0);
         ck_assert_int_eq(report.first_failure, ST_USAGE);
 }
 END_TEST
 
-START_TEST(an_object_that_came_meanwhile_counts_as_there)
+START_TEST(object_stored_concurrently_counts_as_stored)
 {
         add(make_file("f", 1, true, true, NULL));
         service.refuse_code = 409;
@@ -230,7 +230,7 @@ START_TEST(an_object_that_came_meanwhile_counts_as_there)
 }
 END_TEST
 
-START_TEST(a_file_replaced_after_the_question_is_not_sent)
+START_TEST(file_replaced_after_query_is_not_sent)
 {
         add(make_file("f", 1, true, true, NULL));
         free(make_file("f", 2, true, true, NULL));
@@ -241,7 +241,7 @@ START_TEST(a_file_replaced_after_the_question_is_not_sent)
 }
 END_TEST
 
-START_TEST(the_best_file_of_a_build_id_is_kept)
+START_TEST(best_file_of_a_build_id_is_selected)
 {
         list.executables = true;
         add(make_file("stripped", 1, true, false, NULL));
@@ -254,17 +254,17 @@ START_TEST(the_best_file_of_a_build_id_is_kept)
         ck_assert_str_eq(path_base(list.items[0].path), "whole");
         ck_assert_int_eq(list.items[0].kind, UPLOAD_DEBUGINFO);
         ck_assert(list.items[0].split);
-        ck_assert_str_eq(path_base(list.items[1].path), "whole"); /* with the DWARF: the better executable */
+        ck_assert_str_eq(path_base(list.items[1].path), "whole"); /* with its DWARF: the better executable */
         ck_assert_int_eq(list.items[1].kind, UPLOAD_EXECUTABLE);
         ck_assert(!list.items[2].split);
-        ck_assert_str_eq(path_base(list.items[3].path), "nobody"); /* whole, by its hash */
+        ck_assert_str_eq(path_base(list.items[3].path), "nobody"); /* complete, by its hash */
         ck_assert(!list.items[3].split);
         ck_assert_uint_eq(list.items[3].build_id.size, 16);
         ck_assert_uint_eq(list.skips.duplicate, 3);
 }
 END_TEST
 
-START_TEST(the_supplementary_file_comes_along)
+START_TEST(supplementary_file_is_uploaded_too)
 {
         unsigned notes = 0;
         char *lonely;
@@ -299,7 +299,7 @@ static void count_problem(void *context, const char *path, const struct error *w
         ((struct found *)context)->problems++;
 }
 
-START_TEST(walking_ends_in_a_directory_with_a_loop)
+START_TEST(directory_walk_terminates_with_symlink_cycle)
 {
         static const struct find_files_callbacks callbacks = { .file = count_file,
                                                                .archive = count_file,
@@ -317,16 +317,16 @@ START_TEST(walking_ends_in_a_directory_with_a_loop)
         ck_assert_int_eq(find_files(dir, &callbacks, &f, &err), ST_OK);
         ck_assert_uint_eq(f.files, 2);
         ck_assert_uint_eq(f.problems, 0);
-        ck_assert_int_eq(find_files(text, &callbacks, &f, &err), ST_OK); /* named by the user: a problem */
+        ck_assert_int_eq(find_files(text, &callbacks, &f, &err), ST_OK); /* specified by the user: an error */
         ck_assert_uint_eq(f.problems, 1);
-        ck_assert_int_eq(find_files(loop, &callbacks, &f, &err), ST_OK); /* a named link is followed */
+        ck_assert_int_eq(find_files(loop, &callbacks, &f, &err), ST_OK); /* a specified link is followed */
         ck_assert_uint_eq(f.files, 4);
         ck_assert_int_eq(find_files("/proc/self", &callbacks, &f, &err), ST_OK);
         ck_assert_uint_eq(f.files, 4);
 }
 END_TEST
 
-static enum status take(const char *json)
+static enum status parse_responses(const char *json)
 {
         _cleanup_buf_ struct buf b;
 
@@ -335,43 +335,45 @@ static enum status take(const char *json)
         return offer_read_answers(&b, list.items, list.count, NULL);
 }
 
-START_TEST(answers_are_taken_by_place_and_must_fit_the_question)
+START_TEST(responses_are_matched_by_position)
 {
         add(make_file("a", 1, false, true, NULL));
         add(make_file("b", 2, false, true, NULL));
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":"
-                              "\"better\"},"
-                              "{\"build_id\":\"0202\",\"want\":false,\"reason\":\"same_or_better\"}]}"),
-                         ST_OK);
+        ck_assert_int_eq(
+                parse_responses("{\"files\":[{\"build_id\":\"0101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":"
+                                "\"better\"},"
+                                "{\"build_id\":\"0202\",\"want\":false,\"reason\":\"same_or_better\"}]}"),
+                ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_WANTED);
         ck_assert_int_eq(list.items[1].state, UPLOAD_THERE);
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"too_big\"},"
-                              "{\"build_id\":\"0202\",\"want\":true}]}"),
+        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"too_big\"},"
+                                         "{\"build_id\":\"0202\",\"want\":true}]}"),
                          ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_REFUSED);
         ck_assert_int_eq(
-                take("{\"files\":[{\"build_id\":\"0202\",\"want\":true},{\"build_id\":\"0101\",\"want\":true}]}"),
+                parse_responses(
+                        "{\"files\":[{\"build_id\":\"0202\",\"want\":true},{\"build_id\":\"0101\",\"want\":true}]}"),
                 ST_BAD_DATA);
-        ck_assert_int_eq(take("{\"files\":[{\"build_id\":\"0101\",\"want\":true}]}"), ST_BAD_DATA);
-        ck_assert_int_eq(take("{\"files\":[1,2]}"), ST_BAD_DATA);
-        ck_assert_int_eq(take("{\"files\":{}}"), ST_BAD_DATA);
-        ck_assert_int_eq(take("<html>"), ST_BAD_DATA);
-        ck_assert_int_eq(take(""), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"0101\",\"want\":true}]}"), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("{\"files\":[1,2]}"), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("{\"files\":{}}"), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("<html>"), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses(""), ST_BAD_DATA);
 }
 END_TEST
 
 int main(void)
 {
         const TTest *const tests[] = {
-                what_is_sent_is_split_and_as_claimed,
-                one_refusal_fails_one_file,
+                uploads_are_split_and_match_their_claims,
+                one_rejection_fails_one_file,
                 a_refused_token_ends_the_run,
-                an_object_that_came_meanwhile_counts_as_there,
-                a_file_replaced_after_the_question_is_not_sent,
-                the_best_file_of_a_build_id_is_kept,
-                the_supplementary_file_comes_along,
-                walking_ends_in_a_directory_with_a_loop,
-                answers_are_taken_by_place_and_must_fit_the_question,
+                object_stored_concurrently_counts_as_stored,
+                file_replaced_after_query_is_not_sent,
+                best_file_of_a_build_id_is_selected,
+                supplementary_file_is_uploaded_too,
+                directory_walk_terminates_with_symlink_cycle,
+                responses_are_matched_by_position,
         };
 
         return suite_run_with("upload", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work of a query that threads share. */
+/* Work of a query that is shared by threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static _Atomic unsigned taken[NUMBERS];
 
 struct counting {
         struct work_ranges ranges;
-        size_t fail_at; /* number whose thread fails; NUMBERS: none */
+        size_t fail_at; /* the number whose thread fails; NUMBERS: none */
         _Atomic size_t interrupted;
 };
 
@@ -35,7 +35,7 @@ static enum status count_numbers(void *context, struct work_thread *t, struct er
         return st;
 }
 
-START_TEST(each_number_is_taken_once)
+START_TEST(each_number_is_processed_once)
 {
         struct counting c = { .ranges = { .count = NUMBERS, .step = 7 }, .fail_at = NUMBERS };
         struct work_meter meter;
@@ -48,7 +48,7 @@ START_TEST(each_number_is_taken_once)
 }
 END_TEST
 
-START_TEST(the_first_failure_ends_the_others_and_is_the_result)
+START_TEST(first_failure_stops_others_and_is_returned)
 {
         struct counting c = { .ranges = { .count = NUMBERS, .step = 1 }, .fail_at = 100 };
         struct work_meter meter;
@@ -74,7 +74,7 @@ static enum status add_few_units(void *context, struct work_thread *t, struct er
         return work_meter_add(&t->meter, WORK_CHECK_UNITS / 8, err);
 }
 
-START_TEST(an_interrupted_query_ends_all_threads)
+START_TEST(cancelled_query_stops_all_threads)
 {
         struct counting c = { .ranges = { .count = NUMBERS, .step = 1 }, .fail_at = NUMBERS };
         struct work_meter meter;
@@ -87,8 +87,8 @@ START_TEST(an_interrupted_query_ends_all_threads)
 }
 END_TEST
 
-/* Work of many small shares. */
-START_TEST(units_that_no_thread_checked_count_for_the_query)
+/* Work with many small shares. */
+START_TEST(unchecked_units_are_added_to_query)
 {
         struct work_meter meter;
         struct error err;
@@ -107,7 +107,7 @@ START_TEST(units_that_no_thread_checked_count_for_the_query)
 }
 END_TEST
 
-/* Not atomic: the lock keeps it whole. */
+/* Not atomic: protected by the lock. */
 static size_t guarded;
 
 static enum status add_guarded(void *context, struct work_thread *t, struct error *err)
@@ -125,7 +125,7 @@ static enum status add_guarded(void *context, struct work_thread *t, struct erro
         return ST_OK;
 }
 
-START_TEST(what_belongs_to_the_query_has_a_lock)
+START_TEST(shared_state_of_query_is_locked)
 {
         struct work_meter meter;
         struct counting c = { 0 };
@@ -137,13 +137,13 @@ START_TEST(what_belongs_to_the_query_has_a_lock)
 }
 END_TEST
 
-/* Each thread's meter counts for the helpers of the whole process: within a share there is none left. */
+/* Each thread's meter includes the helpers of the whole process: inside a share none is available. */
 static enum status share_again(void *context, struct work_thread *t, struct error *err)
 {
         return share_work(&t->meter, WORK_THREADS_MAX, count_numbers, context, err);
 }
 
-START_TEST(a_share_within_a_share_ends_as_well)
+START_TEST(nested_shares_terminate)
 {
         struct counting c = { .ranges = { .count = NUMBERS, .step = 16 }, .fail_at = NUMBERS };
 
@@ -153,6 +153,6 @@ START_TEST(a_share_within_a_share_ends_as_well)
 }
 END_TEST
 
-TEST_SUITE("threads_work", each_number_is_taken_once, the_first_failure_ends_the_others_and_is_the_result,
-           an_interrupted_query_ends_all_threads, units_that_no_thread_checked_count_for_the_query,
-           what_belongs_to_the_query_has_a_lock, a_share_within_a_share_ends_as_well)
+TEST_SUITE("threads_work", each_number_is_processed_once, first_failure_stops_others_and_is_returned,
+           cancelled_query_stops_all_threads, unchecked_units_are_added_to_query, shared_state_of_query_is_locked,
+           nested_shares_terminate)

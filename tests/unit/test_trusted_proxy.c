@@ -14,7 +14,7 @@ static struct address_range parse_range(const char *text)
         return r;
 }
 
-/* The range of one address. */
+/* A range with a single address. */
 static struct in6_addr parse_address(const char *text)
 {
         return parse_range(text).address;
@@ -28,7 +28,7 @@ static bool is_in(const char *address, const char *range)
         return is_address_in_ranges(&a, &r, 1);
 }
 
-START_TEST(ranges_hold_the_addresses_of_their_prefix)
+START_TEST(ranges_contain_addresses_with_their_prefix)
 {
         ck_assert(is_in("127.0.0.1", "127.0.0.1"));
         ck_assert(!is_in("127.0.0.2", "127.0.0.1"));
@@ -45,7 +45,7 @@ START_TEST(ranges_hold_the_addresses_of_their_prefix)
 }
 END_TEST
 
-START_TEST(what_is_no_range_is_refused)
+START_TEST(malformed_range_is_refused)
 {
         static const char *const bad[] = { "",           "localhost",   "1.2.3",     "10.0.0.1/8",
                                            "10.0.0.0/",  "10.0.0.0/33", "::/129",    "fd00::1/64",
@@ -68,18 +68,18 @@ static void expect_client(const char *peer, const char *header, const char *clie
         ck_assert_msg(memcmp(&found, &wanted, sizeof found) == 0, "%s behind %s is not %s", header, peer, client);
 }
 
-START_TEST(the_client_is_the_last_address_that_no_proxy_has)
+START_TEST(client_is_last_untrusted_address)
 {
         expect_client("127.0.0.1", NULL, "127.0.0.1");
         expect_client("127.0.0.1", "", "127.0.0.1");
         expect_client("127.0.0.1", "192.0.2.1", "192.0.2.1");
-        expect_client("127.0.0.1", "1.1.1.1, 192.0.2.1", "192.0.2.1"); /* the client wrote the first */
+        expect_client("127.0.0.1", "1.1.1.1, 192.0.2.1", "192.0.2.1"); /* the first one was written by the client */
         expect_client("127.0.0.1", "1.1.1.1,192.0.2.1 ,\t10.0.0.3", "192.0.2.1");
         expect_client("127.0.0.1", "10.0.0.4, 10.0.0.3", "10.0.0.4");
         expect_client("fd00::1", "[2001:db8::1]:4711, 10.0.0.3:80", "2001:db8::1");
         expect_client("127.0.0.1", "2001:db8::7", "2001:db8::7");
         expect_client("127.0.0.1", "192.0.2.1:80", "192.0.2.1");
-        expect_client("192.0.2.9", "192.0.2.1", "192.0.2.9"); /* whoever is no proxy is the client */
+        expect_client("192.0.2.9", "192.0.2.1", "192.0.2.9"); /* a peer that is not a proxy is the client */
         expect_client("127.0.0.1", "192.0.2.1, unknown", "127.0.0.1");
         expect_client("127.0.0.1", "192.0.2.1, _cairn-0123, 10.0.0.3", "10.0.0.3");
         expect_client("127.0.0.1", "192.0.2.1,", "127.0.0.1");
@@ -91,5 +91,5 @@ START_TEST(the_client_is_the_last_address_that_no_proxy_has)
 }
 END_TEST
 
-TEST_SUITE("trusted_proxy", ranges_hold_the_addresses_of_their_prefix, what_is_no_range_is_refused,
-           the_client_is_the_last_address_that_no_proxy_has)
+TEST_SUITE("trusted_proxy", ranges_contain_addresses_with_their_prefix, malformed_range_is_refused,
+           client_is_last_untrusted_address)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables of CFI that is written here byte by byte, right and wrong. */
+/* Unwind tables of CFI that is written byte by byte, valid and malformed. */
 #include <dwarf.h>
 #include <elf.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void add_cie(const char *augmentation, const void *program, size_t size)
         size_t begin = frames.size, data = strlen(augmentation) ? 1 : 0;
         uint32_t length;
 
-        buf_append_u32(&frames, 0); /* the length, below */
+        buf_append_u32(&frames, 0); /* the length, set below */
         buf_append_u32(&frames, 0);
         buf_append_u8(&frames, 1);
         buf_append(&frames, augmentation, strlen(augmentation) + 1);
@@ -81,7 +81,7 @@ static void add_fde(uint64_t start, uint32_t size, const void *program, size_t p
         add_cie(augmentation, (const uint8_t[]){ __VA_ARGS__ }, sizeof(const uint8_t[]){ __VA_ARGS__ })
 #define FDE(start, size, ...)                                                                                          \
         add_fde(start, size, (const uint8_t[]){ __VA_ARGS__ }, sizeof(const uint8_t[]){ __VA_ARGS__ })
-/* What every function begins with: the CFA is sp + 8, the return address at CFA - 8. */
+/* The start of every function: the CFA is sp + 8, the return address at CFA - 8. */
 #define USUAL_CIE() CIE("zR", DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1)
 
 static enum status build_as(uint16_t machine, struct error *err)
@@ -186,7 +186,7 @@ START_TEST(find_between_fdes_is_not_found)
 }
 END_TEST
 
-START_TEST(function_over_pages_has_a_row_in_each)
+START_TEST(function_over_several_pages_has_rows_in_each)
 {
         USUAL_CIE();
         FDE(CODE + 0x10, 0x30000 - 0x10, DW_CFA_nop);
@@ -200,7 +200,7 @@ START_TEST(function_over_pages_has_a_row_in_each)
 }
 END_TEST
 
-START_TEST(discarded_and_foreign_functions_are_left_out)
+START_TEST(discarded_and_foreign_functions_are_skipped)
 {
         USUAL_CIE();
         FDE(0, 0x10, DW_CFA_nop);
@@ -225,7 +225,7 @@ START_TEST(restore_state_restores_the_cfa_too)
 }
 END_TEST
 
-START_TEST(nesting_past_the_limit_is_malformed_from_there)
+START_TEST(nesting_over_the_limit_is_malformed_from_there)
 {
         uint8_t program[LIMIT_UNWIND_REMEMBERED + 2];
 
@@ -241,7 +241,7 @@ START_TEST(nesting_past_the_limit_is_malformed_from_there)
 }
 END_TEST
 
-START_TEST(undefined_return_address_is_the_end)
+START_TEST(undefined_return_address_ends_the_stack)
 {
         struct unwind_regs regs = { .pc = CODE, .sp = 0x1000, .code_mask = UINT64_MAX };
 
@@ -254,7 +254,7 @@ START_TEST(undefined_return_address_is_the_end)
 }
 END_TEST
 
-START_TEST(plt_expression_is_known)
+START_TEST(plt_expression_is_supported)
 {
         USUAL_CIE();
         FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and,
@@ -266,7 +266,7 @@ START_TEST(plt_expression_is_known)
 }
 END_TEST
 
-START_TEST(realigned_frame_is_known)
+START_TEST(realigned_frame_is_supported)
 {
         USUAL_CIE();
         FDE(CODE, 0x40, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6, 2,
@@ -283,7 +283,7 @@ START_TEST(realigned_frame_is_known)
 }
 END_TEST
 
-START_TEST(what_rules_cannot_say_is_counted_by_reason)
+START_TEST(unsupported_rules_are_counted_by_reason)
 {
         USUAL_CIE();
         FDE(CODE + 0x00, 0x10, DW_CFA_def_cfa_expression, 2, DW_OP_lit0, DW_OP_deref);
@@ -318,7 +318,7 @@ START_TEST(record_past_the_section_is_bad_data)
 }
 END_TEST
 
-START_TEST(cie_of_an_unknown_augmentation_loses_its_functions_only)
+START_TEST(cie_with_unknown_augmentation_skips_only_its_functions)
 {
         CIE("zX", DW_CFA_nop);
         FDE(CODE, 0x10, DW_CFA_nop);
@@ -364,7 +364,7 @@ START_TEST(rules_are_shared_by_tables)
 }
 END_TEST
 
-START_TEST(full_rules_are_said_so)
+START_TEST(full_rule_table_is_reported)
 {
         struct unwind_rule r = { .cfa = UNWIND_CFA_REGISTER };
         uint16_t index;
@@ -407,7 +407,7 @@ START_TEST(step_needs_progress)
 }
 END_TEST
 
-START_TEST(scratch_registers_are_not_known_above_frames_that_pushed)
+START_TEST(scratch_registers_are_unknown_above_frames_that_pushed)
 {
         const struct unwind_rule r = { .cfa = UNWIND_CFA_REGISTER,
                                        .base = UNWIND_BASE_SCRATCH + 10,
@@ -475,22 +475,22 @@ int main(void)
         const TTest *const tests[] = {
                 rows_follow_the_prologue,
                 find_between_fdes_is_not_found,
-                function_over_pages_has_a_row_in_each,
-                discarded_and_foreign_functions_are_left_out,
+                function_over_several_pages_has_rows_in_each,
+                discarded_and_foreign_functions_are_skipped,
                 restore_state_restores_the_cfa_too,
-                nesting_past_the_limit_is_malformed_from_there,
-                undefined_return_address_is_the_end,
-                plt_expression_is_known,
-                realigned_frame_is_known,
-                what_rules_cannot_say_is_counted_by_reason,
+                nesting_over_the_limit_is_malformed_from_there,
+                undefined_return_address_ends_the_stack,
+                plt_expression_is_supported,
+                realigned_frame_is_supported,
+                unsupported_rules_are_counted_by_reason,
                 record_past_the_section_is_bad_data,
-                cie_of_an_unknown_augmentation_loses_its_functions_only,
+                cie_with_unknown_augmentation_skips_only_its_functions,
                 overlapping_function_ends_where_the_next_begins,
                 other_processors_are_not_supported,
                 rules_are_shared_by_tables,
-                full_rules_are_said_so,
+                full_rule_table_is_reported,
                 step_needs_progress,
-                scratch_registers_are_not_known_above_frames_that_pushed,
+                scratch_registers_are_unknown_above_frames_that_pushed,
                 scratch_registers_are_known_above_a_leaf_that_pushed_nothing,
                 aarch64_leaf_returns_through_its_link_register,
         };

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds unwind tables to libdw's CFI: both are asked for the caller's CFA,
- * frame pointer and return address from the same registers and the same made-up
- * memory, at the start, the middle and the last byte of each row of either, and
- * at both sides of every function.
+ * Compares unwind tables with libdw's CFI: both compute the caller's CFA, frame pointer and return address from the
+ * same registers and the same random memory, at the start, the middle and the last byte of each row of either, and at
+ * both edges of every function.
  *
- *     test_unwind_libdw [FILE...]     without files: this program and libraries it uses
+ *     test_unwind_libdw [FILE...]     default: this program and libraries that it uses
  *
- * Prints a line per file and the sums; files that are not ELF files of our kind
- * are passed over.
+ * Prints a line per file and the totals; files that are not ELF files of this architecture are skipped.
  */
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -21,7 +19,7 @@
 #include "unwind-tables/table.h"
 #include "unwind-tables/unwind_step.h"
 
-#define ROWS_PER_UNKNOWN 1000 /* at most one row in so many may be unknown */
+#define ROWS_PER_UNKNOWN 1000 /* at most one row in this many may be unknown */
 #define SHOWN 5
 
 struct answer {
@@ -39,7 +37,7 @@ struct pair {
         struct cfi_source source;
         struct unwind_table t;
         Dwarf_CFI *eh,
-                *debug; /* through libdwfl, which knows what the ABI says of registers that the CFI does not name */
+                *debug; /* through libdwfl, which applies the ABI's rules for registers not mentioned in the CFI */
         Dwarf_Addr eh_bias, debug_bias, bias;
         struct sums *sums;
 };
@@ -86,7 +84,7 @@ static uint64_t register_value(const struct pair *p, const struct unwind_regs *r
         return number < UNWIND_SCRATCH_MAX ? regs->scratch[number] : mix(number);
 }
 
-/* A small DWARF expression machine: false for an operation it does not know. */
+/* A small DWARF expression evaluator: false for an unsupported operation. */
 static bool evaluate(const struct pair *p, const struct unwind_regs *regs, uint64_t cfa, const Dwarf_Op *ops, size_t n,
                      bool *is_value, uint64_t *ret)
 {
@@ -178,7 +176,7 @@ static enum unwind_status libdw_register(const struct pair *p, const struct unwi
 
         if (dwarf_frame_register(frame, number, memory, &ops, &n) != 0)
                 return UNWIND_UNKNOWN_RULE;
-        if (n == 0 && ops) { /* undefined; NULL says unchanged */
+        if (n == 0 && ops) { /* undefined; NULL: unchanged */
                 *ret = 0;
                 return UNWIND_DONE;
         }
@@ -193,8 +191,8 @@ static enum unwind_status libdw_register(const struct pair *p, const struct unwi
         return UNWIND_STEPPED;
 }
 
-/* sp_differs: libdw's sp in the caller is not the CFA. */
-static struct answer ask_libdw(const struct pair *p, uint64_t pc, uint64_t *end_ret, bool *sp_differs)
+/* sp_differs: libdw's sp of the caller is not the CFA. */
+static struct answer step_with_libdw(const struct pair *p, uint64_t pc, uint64_t *end_ret, bool *sp_differs)
 {
         struct answer a = { .status = UNWIND_NO_RULE };
         struct unwind_regs regs = registers(pc);
@@ -231,7 +229,7 @@ static struct answer ask_libdw(const struct pair *p, uint64_t pc, uint64_t *end_
         return a;
 }
 
-static struct answer ask_table(const struct pair *p, uint64_t pc, const struct unwind_rule **rule_ret)
+static struct answer step_with_table(const struct pair *p, uint64_t pc, const struct unwind_rule **rule_ret)
 {
         struct answer a = { .status = UNWIND_NO_RULE };
         struct unwind_regs regs = registers(pc);
@@ -250,15 +248,15 @@ static struct answer ask_table(const struct pair *p, uint64_t pc, const struct u
         return a;
 }
 
-/* Returns where libdw's row ends, 0 when it has none. */
+/* Returns the end of libdw's row, 0 if there is none. */
 static uint64_t compare(struct pair *p, uint64_t pc)
 {
         const struct unwind_rule *rule;
-        struct answer ours = ask_table(p, pc, &rule), theirs;
+        struct answer ours = step_with_table(p, pc, &rule), theirs;
         uint64_t end = 0;
         bool sp_differs;
 
-        theirs = ask_libdw(p, pc, &end, &sp_differs);
+        theirs = step_with_libdw(p, pc, &end, &sp_differs);
         p->sums->addresses++;
         if (ours.status == UNWIND_UNKNOWN_RULE)
                 return end;
@@ -275,7 +273,10 @@ static uint64_t compare(struct pair *p, uint64_t pc)
                 p->sums->ours_only++;
                 return end;
         }
-        /* The CIE names another column for the return address; libdw takes the ABI's word that calls overwrite it. */
+        /*
+         * The CIE specifies another return address column; libdw follows the ABI, in which calls overwrite that
+         * register.
+         */
         if (theirs.status == UNWIND_DONE && rule->ra == UNWIND_IN_REGISTER && p->source.arch->ra_is_register) {
                 p->sums->ours_only++;
                 return end;
@@ -303,7 +304,7 @@ static void compare_range(struct pair *p, uint64_t start, uint64_t end)
 
 static void compare_all(struct pair *p)
 {
-        for (size_t i = 0; i < p->source.fde_count; i++) { /* libdw's rows */
+        for (size_t i = 0; i < p->source.fde_count; i++) { /* rows of libdw */
                 const struct cfi_fde *fde = &p->source.fdes[i];
                 uint64_t pc = fde->start;
 
@@ -318,7 +319,7 @@ static void compare_all(struct pair *p)
                 }
                 compare(p, fde->end);
         }
-        for (size_t i = 0; i < p->t.page_count; i++) { /* our rows */
+        for (size_t i = 0; i < p->t.page_count; i++) { /* rows of Cairn */
                 const struct unwind_page *page = &p->t.pages[i];
                 uint64_t base = page->number << UNWIND_PAGE_BITS;
 
@@ -331,7 +332,7 @@ static void compare_all(struct pair *p)
         }
 }
 
-/* The file alone, not the debuginfo that is installed for it. */
+/* Only the file, not the debuginfo installed for it. */
 static int no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *file,
                         const char *link, GElf_Word crc, char **ret)
 {

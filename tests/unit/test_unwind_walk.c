@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinds recorded stacks of this very process, registers and a copy of the
- * stack, by tables and unwind_step(), and compares the return addresses with
- * those that backtrace() (libgcc's unwinder) found at the same moment.
+ * Unwinds recorded stacks of this process, from registers and a copy of the stack, with tables and unwind_step(), and
+ * compares the return addresses with those found by backtrace() (libgcc's unwinder) at the same time.
  */
 #include <alloca.h>
 #include <execinfo.h>
@@ -38,7 +37,7 @@ struct region {
         uint64_t *copy;
 };
 
-/* What an agent would have of a moment, and what libgcc said of it. */
+/* The data that an agent would have, and the frames found by libgcc. */
 struct recording {
         struct unwind_regs regs;
         struct region regions[REGIONS];
@@ -52,7 +51,7 @@ static volatile unsigned sink;
 static sigjmp_buf after_trap;
 static uint8_t handler_stack[65536] __attribute__((aligned(16)));
 
-/* Redzones of the address sanitizer are stack memory like any other here. */
+/* Redzones of AddressSanitizer are valid stack memory here. */
 __attribute__((no_sanitize("address"))) static void copy_region(uint64_t start, uint64_t end)
 {
         struct region *r = &rec.regions[rec.region_count++];
@@ -78,7 +77,7 @@ static void take_registers(const ucontext_t *context)
         regs.fp = context->uc_mcontext.regs[29];
         regs.lr = context->uc_mcontext.regs[30];
         regs.code_mask = (UINT64_C(1) << 48) - 1;
-        if (regs.pc == 0) /* getcontext() on aarch64 fills in the link register only */
+        if (regs.pc == 0) /* getcontext() on aarch64 sets only the link register */
                 regs.pc = regs.lr;
 #endif
         rec.regs = regs;
@@ -151,7 +150,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
                 if (info->dlpi_addr + p->p_vaddr + p->p_memsz > o->end)
                         o->end = info->dlpi_addr + p->p_vaddr + p->p_memsz;
         }
-        if (strstr(info->dlpi_name, "vdso")) /* whole pages: its section headers lie behind its segment */
+        if (strstr(info->dlpi_name, "vdso")) /* whole pages: its section headers follow its segment */
                 st = elf_image_from_memory((const void *)(uintptr_t)o->start, ((o->end - o->start) | 4095) + 1, "vdso",
                                            &img, &err);
         else
@@ -189,7 +188,7 @@ static enum unwind_status walk(struct recording *r, uint64_t *frames, size_t *co
         return st;
 }
 
-/* Our frame 0 is record() itself, after getcontext(); above it every address is the same one. */
+/* Frame 0 is record() itself, after getcontext(); above it all addresses are equal. */
 static void compare(size_t at_least)
 {
         uint64_t frames[FRAMES];
@@ -206,7 +205,7 @@ static void compare(size_t at_least)
                 ck_assert_uint_eq(frames[i], (uintptr_t)rec.backtrace[theirs - count + i]);
 }
 
-/* On aarch64 handlers return by the vDSO. qemu-user, before 8.1, has code of its own there that is in no object. */
+/* On aarch64 handlers return through the vDSO. qemu-user before 8.1 has code there that belongs to no object. */
 static bool handlers_return_by_an_object(void)
 {
 #if defined(__aarch64__)
@@ -260,7 +259,7 @@ NO_FRAME_POINTER static void aligned(int n)
         sink += (unsigned)(more[0] + space[1]);
 }
 
-START_TEST(stacks_that_functions_align_anew)
+START_TEST(stacks_realigned_by_functions)
 {
         aligned(20);
         compare(24);
@@ -346,7 +345,7 @@ START_TEST(signal_handler_on_a_stack_of_its_own)
 }
 END_TEST
 
-/* The trap is the function's first instruction: its pc - 1 is another function's. */
+/* The trap is the function's first instruction: pc - 1 belongs to another function. */
 NO_FRAME_POINTER static void trap(void)
 {
         __asm__ volatile(TRAP); /* the compiler must not know that it does not return */
@@ -373,7 +372,7 @@ START_TEST(interrupted_at_the_first_instruction)
 }
 END_TEST
 
-START_TEST(cut_off_stack_memory_is_no_memory)
+START_TEST(memory_past_copied_stack_is_unavailable)
 {
         uint64_t frames[FRAMES];
         size_t count;
@@ -387,6 +386,6 @@ START_TEST(cut_off_stack_memory_is_no_memory)
 }
 END_TEST
 
-TEST_SUITE("unwind_walk", recursion_without_frame_pointers, stacks_that_functions_align_anew, callback_of_a_library,
+TEST_SUITE("unwind_walk", recursion_without_frame_pointers, stacks_realigned_by_functions, callback_of_a_library,
            thread_ends_at_its_start, signal_handler, signal_handler_on_a_stack_of_its_own,
-           interrupted_at_the_first_instruction, cut_off_stack_memory_is_no_memory)
+           interrupted_at_the_first_instruction, memory_past_copied_stack_is_unavailable)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The circuit breaker of an upstream, without one. */
+/* Tests of an upstream's circuit breaker, without a server. */
 #include <sched.h>
 
 #include "common/clock.h"
@@ -61,7 +61,7 @@ static void open_breaker(void)
         ck_assert_int_eq(status().state, UPSTREAM_OPEN);
 }
 
-/* When its pause is over. */
+/* After its pause. */
 static uint64_t begin_probe(void)
 {
         int64_t until = monotonic_ns() + PATIENCE_NS;
@@ -75,7 +75,7 @@ static uint64_t begin_probe(void)
         return epoch;
 }
 
-START_TEST(failures_in_a_row_open_it_and_others_do_not)
+START_TEST(consecutive_failures_open_breaker)
 {
         end(begin(), UPSTREAM_FAILED);
         end(begin(), UPSTREAM_FAILED);
@@ -88,7 +88,7 @@ START_TEST(failures_in_a_row_open_it_and_others_do_not)
 }
 END_TEST
 
-START_TEST(another_header_closes_it_and_the_same_does_not)
+START_TEST(changed_header_closes_breaker)
 {
         uint64_t late = begin();
         bool is_changed;
@@ -108,7 +108,7 @@ START_TEST(another_header_closes_it_and_the_same_does_not)
 }
 END_TEST
 
-START_TEST(questions_from_before_it_opened_leave_the_probe_alone)
+START_TEST(requests_from_before_opening_do_not_affect_probe)
 {
         uint64_t unsure = begin(), failed = begin(), probe;
 
@@ -120,12 +120,12 @@ START_TEST(questions_from_before_it_opened_leave_the_probe_alone)
         ck_assert(is_refused());
         ck_assert_int_eq(status().state, UPSTREAM_HALF_OPEN);
         ck_assert_int_eq(end(probe, UPSTREAM_UNSURE), UPSTREAM_UNCHANGED);
-        ck_assert_int_eq(end(begin(), UPSTREAM_FOUND), UPSTREAM_RETURNED); /* the next one is let through */
+        ck_assert_int_eq(end(begin(), UPSTREAM_FOUND), UPSTREAM_RETURNED); /* the next request is permitted */
         ck_assert_uint_eq(status().in_flight, 0);
 }
 END_TEST
 
-START_TEST(a_question_from_before_it_opened_that_is_answered_closes_it)
+START_TEST(successful_request_from_before_opening_closes_breaker)
 {
         uint64_t answered = begin(), failed = begin();
 
@@ -140,10 +140,10 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                failures_in_a_row_open_it_and_others_do_not,
-                another_header_closes_it_and_the_same_does_not,
-                questions_from_before_it_opened_leave_the_probe_alone,
-                a_question_from_before_it_opened_that_is_answered_closes_it,
+                consecutive_failures_open_breaker,
+                changed_header_closes_breaker,
+                requests_from_before_opening_do_not_affect_probe,
+                successful_request_from_before_opening_closes_breaker,
         };
 
         return suite_run_with("upstream", setup, teardown, tests, sizeof tests / sizeof *tests);

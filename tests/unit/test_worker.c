@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This program is its own worker: main() runs a job when it is started as one. */
+/* This program is its own worker: main() runs a job if it is started as one. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static void assert_fails(const char *job, enum status st, const char *text)
         ck_assert_msg(strstr(err.text, text), "%s", err.text);
 }
 
-START_TEST(a_good_worker_is_ok)
+START_TEST(successful_worker_is_ok)
 {
         ck_assert_int_eq(run("good", NULL), ST_OK);
 }
@@ -54,7 +54,7 @@ START_TEST(descriptors_arrive_as_3_4_and_on_and_others_are_closed)
 
         ck_assert_int_ge(other, 0);
         ck_assert_int_eq(write(in, "hello", 5), 5);
-        fds[0] = in; /* 3 for the worker, whatever it is here */
+        fds[0] = in; /* 3 in the worker, whatever the number here */
         fds[1] = -1;
         fds[2] = out;
         ck_assert_int_eq(worker_run(&(struct worker_job){ .args = args, .fds = fds, .fd_count = 3 }, NULL), ST_OK);
@@ -63,7 +63,7 @@ START_TEST(descriptors_arrive_as_3_4_and_on_and_others_are_closed)
 }
 END_TEST
 
-START_TEST(a_workers_status_and_last_line_are_handed_on)
+START_TEST(status_and_last_line_of_worker_are_returned)
 {
         assert_fails("refuses", ST_UNSUPPORTED, "this cannot be read");
 }
@@ -107,7 +107,7 @@ END_TEST
 START_TEST(memory_over_the_limit_is_too_big)
 {
         if (BUILT_WITH_SANITIZER)
-                return; /* no limit there */
+                return; /* no limit in this case */
         assert_fails("hoard", ST_TOO_BIG, "more than 256 MiB");
 }
 END_TEST
@@ -133,7 +133,7 @@ START_TEST(data_over_its_limit_is_too_big)
 }
 END_TEST
 
-START_TEST(a_worker_of_the_service_has_a_share_of_its_memory_budget)
+START_TEST(service_worker_gets_share_of_memory_budget)
 {
         if (BUILT_WITH_SANITIZER)
                 return;
@@ -143,7 +143,7 @@ START_TEST(a_worker_of_the_service_has_a_share_of_its_memory_budget)
 }
 END_TEST
 
-START_TEST(a_worker_has_no_more_data_than_who_started_it)
+START_TEST(worker_data_limit_does_not_exceed_parents)
 {
         struct error err = { .text = "" };
 
@@ -155,7 +155,7 @@ START_TEST(a_worker_has_no_more_data_than_who_started_it)
 }
 END_TEST
 
-START_TEST(files_that_are_mapped_are_no_data)
+START_TEST(mapped_files_do_not_count_as_data)
 {
         int fd = memfd_create("big", 0);
 
@@ -171,7 +171,7 @@ START_TEST(a_confined_worker_opens_no_file)
 }
 END_TEST
 
-START_TEST(a_confined_worker_that_makes_a_socket_is_killed)
+START_TEST(confined_worker_that_creates_a_socket_is_killed)
 {
         assert_fails("socket", ST_BAD_DATA, "forbidden system call");
 }
@@ -209,13 +209,13 @@ static void *nothing(void *arg)
         return arg;
 }
 
-/* What main() does with a worker's arguments. */
+/* Runs a job from a worker's arguments, called by main(). */
 static int entry(int argc, char **argv)
 {
         return argc == 2 && strcmp(argv[0], "worker") == 0 ? work(argv[1]) : worker_exit_code(ST_USAGE);
 }
 
-START_TEST(a_forked_worker_is_as_one_that_was_started)
+START_TEST(forked_worker_behaves_like_started_one)
 {
         worker_set_entry(entry);
         worker_set_program("/nonexistent");
@@ -249,7 +249,7 @@ static enum status run_in(struct fork_server *n, const char *job, struct error *
         return fork_server_run(n, &(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
 }
 
-/* The fork server outlives its parent's threads, and what brings one worker down. */
+/* The fork server is independent of its parent's threads, and of crashes of a worker. */
 START_TEST(a_fork_server_forks_workers_for_a_program_with_threads)
 {
         struct fork_server *n;
@@ -269,18 +269,18 @@ START_TEST(a_fork_server_forks_workers_for_a_program_with_threads)
         ck_assert_ptr_nonnull(strstr(err.text, "this cannot be read"));
         ck_assert_int_eq(run_in(n, "good", NULL), ST_OK);
         fork_server_destroy(n);
-        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no process remains */
 }
 END_TEST
 
-START_TEST(descriptors_come_to_a_fork_server_s_worker_and_to_nobody_after_it)
+START_TEST(descriptors_are_passed_only_to_one_forked_worker)
 {
         const char *const args[] = { "copy", NULL };
         char text[16] = "";
         struct fork_server *n;
 
         ck_assert_int_eq(fork_server_create(NULL, entry, &n, NULL), ST_OK);
-        for (int i = 0; i < 3; i++) { /* it looks for open ones past its own */
+        for (int i = 0; i < 3; i++) { /* checks whether descriptors after its own are open */
                 int in = memfd_create("in", 0), out = memfd_create("out", 0);
                 int fds[] = { in, -1, out };
 
@@ -302,7 +302,7 @@ static enum status refuse(struct error *err)
         return error_set(err, ST_OS, "not here");
 }
 
-START_TEST(without_its_fork_server_a_program_starts_its_workers)
+START_TEST(workers_are_started_without_fork_server)
 {
         struct fork_server *n;
 
@@ -313,7 +313,7 @@ START_TEST(without_its_fork_server_a_program_starts_its_workers)
 }
 END_TEST
 
-START_TEST(a_job_whose_fork_server_is_killed_is_for_the_caller_to_start_again)
+START_TEST(job_of_killed_fork_server_can_be_retried)
 {
         const char *const half[] = { "half", NULL }, *const copy[] = { "copy", NULL };
         int in = memfd_create("in", 0), out = memfd_create("out", 0), first = memfd_create("first", 0),
@@ -327,7 +327,7 @@ START_TEST(a_job_whose_fork_server_is_killed_is_for_the_caller_to_start_again)
                          ST_BUSY);
         ck_assert_ptr_nonnull(strstr(err.text, "fork server exited during"));
         ck_assert_int_eq(fstat(first, &info), 0);
-        ck_assert_int_eq(info.st_size, 4); /* no second worker wrote there */
+        ck_assert_int_eq(info.st_size, 4); /* no second worker wrote to it */
         ck_assert_int_eq(write(in, "hello", 5), 5);
         ck_assert_int_eq(fork_server_run(n, &(struct worker_job){ .args = copy, .fds = fds, .fd_count = 3 }, &err),
                          ST_OK);
@@ -354,7 +354,7 @@ START_TEST(a_cancelled_worker_of_a_fork_server_is_killed)
 }
 END_TEST
 
-static int give_up(enum status st, const char *text)
+static int exit_with_error(enum status st, const char *text)
 {
         fprintf(stderr, "first line\n%s\n\n", text);
         return worker_exit_code(st);
@@ -367,10 +367,10 @@ static int copy_3_to_5(void)
 
         for (int fd = 6; fd < 64; fd++)
                 if (fcntl(fd, F_GETFD) >= 0)
-                        return give_up(ST_BAD_DATA, "a descriptor came along");
+                        return exit_with_error(ST_BAD_DATA, "a descriptor came along");
         if (fcntl(4, F_GETFD) >= 0)
-                return give_up(ST_BAD_DATA, "4 is open");
-        return n > 0 && write(5, text, (size_t)n) == n ? 0 : give_up(ST_OS, "cannot copy");
+                return exit_with_error(ST_BAD_DATA, "4 is open");
+        return n > 0 && write(5, text, (size_t)n) == n ? 0 : exit_with_error(ST_OS, "cannot copy");
 }
 
 static int hoard(void)
@@ -379,7 +379,7 @@ static int hoard(void)
                 char *p = malloc(MiB(1));
 
                 if (!p)
-                        return give_up(ST_NO_MEMORY, "out of memory");
+                        return exit_with_error(ST_NO_MEMORY, "out of memory");
                 memset(p, 1, MiB(1));
         }
         return 0;
@@ -391,27 +391,27 @@ static int confined(const char *job)
         struct error err;
 
         if (worker_confine(network ? WORKER_NEEDS_NETWORK : WORKER_NEEDS_NOTHING, &err))
-                return give_up(ST_OS, err.text);
+                return exit_with_error(ST_OS, err.text);
         if (strcmp(job, "open") == 0) {
                 int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
                 char text[64];
 
                 if (fd >= 0)
-                        return give_up(ST_OS, "opened");
+                        return exit_with_error(ST_OS, "opened");
                 snprintf(text, sizeof text, "cannot open: %s", strerror(errno));
-                return give_up(ST_BAD_DATA, text);
+                return exit_with_error(ST_BAD_DATA, text);
         }
         if (strcmp(job, "socket") == 0)
-                return socket(AF_INET, SOCK_STREAM, 0) < 0 ? give_up(ST_OS, "socket failed") : 0;
+                return socket(AF_INET, SOCK_STREAM, 0) < 0 ? exit_with_error(ST_OS, "socket failed") : 0;
         if (strcmp(job, "threads") == 0) {
                 pthread_t thread;
 
                 return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL)
-                               ? give_up(ST_OS, "no thread")
+                               ? exit_with_error(ST_OS, "no thread")
                                : 0;
         }
         execl("/bin/true", "true", NULL);
-        return give_up(ST_OS, "exec failed");
+        return exit_with_error(ST_OS, "exec failed");
 }
 
 static int work(const char *job)
@@ -421,14 +421,14 @@ static int work(const char *job)
         if (strcmp(job, "copy") == 0)
                 return copy_3_to_5();
         if (strcmp(job, "refuses") == 0)
-                return give_up(ST_UNSUPPORTED, "this cannot be read");
+                return exit_with_error(ST_UNSUPPORTED, "this cannot be read");
         if (strcmp(job, "crash") == 0)
                 abort();
         if (strcmp(job, "loop") == 0)
                 for (volatile unsigned i = 0;; i++)
                         ;
         if (strcmp(job, "half") == 0 && (write(3, "half", 4) != 4 || kill(getppid(), SIGKILL)))
-                return give_up(ST_OS, "cannot write");
+                return exit_with_error(ST_OS, "cannot write");
         if (strcmp(job, "hang") == 0 || strcmp(job, "half") == 0) {
                 pause();
                 return 0;
@@ -436,38 +436,39 @@ static int work(const char *job)
         if (strcmp(job, "hoard") == 0)
                 return hoard();
         if (strcmp(job, "map") == 0)
-                return mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, 3, 0) == MAP_FAILED ? give_up(ST_OS, "no map")
-                                                                                            : 0;
+                return mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, 3, 0) == MAP_FAILED
+                               ? exit_with_error(ST_OS, "no map")
+                               : 0;
         return confined(job);
 }
 
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
-                a_good_worker_is_ok,
+                successful_worker_is_ok,
                 descriptors_arrive_as_3_4_and_on_and_others_are_closed,
-                a_workers_status_and_last_line_are_handed_on,
+                status_and_last_line_of_worker_are_returned,
                 a_crash_is_bad_data,
                 a_loop_ends_at_the_processor_limit,
                 a_hang_ends_at_the_wall_limit,
                 a_cancelled_worker_is_busy,
                 memory_over_the_limit_is_too_big,
                 data_over_its_limit_is_too_big,
-                a_worker_of_the_service_has_a_share_of_its_memory_budget,
-                a_worker_has_no_more_data_than_who_started_it,
-                files_that_are_mapped_are_no_data,
+                service_worker_gets_share_of_memory_budget,
+                worker_data_limit_does_not_exceed_parents,
+                mapped_files_do_not_count_as_data,
                 a_confined_worker_opens_no_file,
-                a_confined_worker_that_makes_a_socket_is_killed,
+                confined_worker_that_creates_a_socket_is_killed,
                 a_confined_worker_that_starts_a_program_is_killed,
                 a_worker_with_network_still_starts_no_program,
                 a_confined_worker_may_start_threads,
                 a_missing_program_is_a_system_error,
-                a_forked_worker_is_as_one_that_was_started,
+                forked_worker_behaves_like_started_one,
                 a_program_with_threads_starts_its_workers,
                 a_fork_server_forks_workers_for_a_program_with_threads,
-                descriptors_come_to_a_fork_server_s_worker_and_to_nobody_after_it,
-                without_its_fork_server_a_program_starts_its_workers,
-                a_job_whose_fork_server_is_killed_is_for_the_caller_to_start_again,
+                descriptors_are_passed_only_to_one_forked_worker,
+                workers_are_started_without_fork_server,
+                job_of_killed_fork_server_can_be_retried,
                 a_cancelled_worker_of_a_fork_server_is_killed,
         };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data limits of all running workers fit the memory budget, and neither small nor large ones starve. */
+/* The data limits of all running workers fit into the memory budget, and neither small nor large ones starve. */
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
@@ -69,7 +69,7 @@ START_TEST(a_worker_gets_a_share_at_most)
 }
 END_TEST
 
-START_TEST(one_more_than_fits_waits)
+START_TEST(worker_over_the_limit_waits)
 {
         struct waiter w;
 
@@ -85,7 +85,7 @@ START_TEST(one_more_than_fits_waits)
 }
 END_TEST
 
-START_TEST(a_wait_ends_when_it_is_cancelled)
+START_TEST(wait_can_be_cancelled)
 {
         struct waiter w;
 
@@ -127,7 +127,7 @@ START_TEST(a_large_worker_is_not_starved_by_small_ones)
                 acquire(0, false);
         start_waiter(&large, GiB(1));
         start_waiter(&small, 0);
-        worker_budget_release(BUDGET / 4); /* the small one came later: it leaves the room to the large one */
+        worker_budget_release(BUDGET / 4); /* the small one came later: it leaves the memory to the large one */
         poll(NULL, 0, 200);
         ck_assert(!atomic_load(&small.is_done));
         ck_assert(!atomic_load(&large.is_done));
@@ -141,6 +141,6 @@ START_TEST(a_large_worker_is_not_starved_by_small_ones)
 }
 END_TEST
 
-TEST_SUITE("worker-budget", without_a_limit_nothing_is_counted, a_worker_gets_a_share_at_most, one_more_than_fits_waits,
-           a_wait_ends_when_it_is_cancelled, small_workers_do_not_wait_for_large_ones,
+TEST_SUITE("worker-budget", without_a_limit_nothing_is_counted, a_worker_gets_a_share_at_most,
+           worker_over_the_limit_waits, wait_can_be_cancelled, small_workers_do_not_wait_for_large_ones,
            a_large_worker_is_not_starved_by_small_ones)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a writer may write at its limit, the reader of the same format accepts; what no reader accepts is refused.
+/*
+ * Whatever a writer writes at its limit must be accepted by the reader of the same format; anything larger must be
+ * refused by the writer.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -61,8 +63,8 @@ static size_t count_stats_bytes(void)
         return n;
 }
 
-/* The line around the statistics has less than KiB(1). */
-START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_line_is_not_published)
+/* The line around the statistics is shorter than KiB(1). */
+START_TEST(log_lines_and_checkpoint_rows_at_the_limit_are_read)
 {
         size_t n = LIMIT_DELTA_LINE_BYTES - KiB(1);
         char *stats = malloc(LIMIT_DELTA_LINE_BYTES + 2);
@@ -85,7 +87,7 @@ START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_li
         ck_assert_uint_eq(count_stats_bytes(), n);
         check_ok(delta_checkpoint(t, &err), &err);
         delta_table_close(t);
-        for (int version = 0; version < 2; version++) { /* the checkpoint alone */
+        for (int version = 0; version < 2; version++) { /* only the checkpoint */
                 ck_assert_int_gt(asprintf(&commit, "%s/_delta_log/%020d.json", dir, version), 0);
                 ck_assert_int_eq(unlink(commit), 0);
                 free(steal_ptr(commit));
@@ -96,7 +98,7 @@ START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_li
 }
 END_TEST
 
-START_TEST(a_commit_past_the_limit_is_refused_by_name_and_nothing_is_lost)
+START_TEST(commit_over_the_limit_is_refused_without_loss)
 {
         enum { STATS_BYTES = 15 << 20, ADDS = (LIMIT_DELTA_COMMIT_BYTES) / STATS_BYTES + 1 };
         struct delta_add adds[ADDS] = { 0 };
@@ -131,10 +133,10 @@ START_TEST(a_commit_past_the_limit_is_refused_by_name_and_nothing_is_lost)
 END_TEST
 
 /*
- * A commit is encoded into and read into a buffer of LIMIT_DELTA_COMMIT_BYTES, and parsed before it is published: what
- * file_read() does at the limit decides. Commits of this size would take the test half a minute.
+ * A commit is encoded into and read into a buffer of LIMIT_DELTA_COMMIT_BYTES, and parsed before it is published, so
+ * the behavior of file_read() at the limit is sufficient. Commits of this size would take half a minute.
  */
-START_TEST(a_file_of_exactly_the_limit_is_read_and_a_longer_one_is_not)
+START_TEST(file_at_the_limit_is_read_and_longer_one_refused)
 {
         static char text[4097];
         _cleanup_free_ char *path = NULL;
@@ -156,7 +158,7 @@ END_TEST
 
 /* ---- Parquet ---- */
 
-/* A file whose footer has this much metadata; filled with row groups of one row until the writer calls it full. */
+/* A file with this much metadata in its footer, filled with row groups of one row until the writer is full. */
 static enum status write_full_file(int fd, size_t metadata_bytes, uint64_t *rows_ret, struct error *err)
 {
         char *value = malloc(metadata_bytes + 1);
@@ -183,7 +185,7 @@ static enum status write_full_file(int fd, size_t metadata_bytes, uint64_t *rows
         return st;
 }
 
-START_TEST(a_full_parquet_file_is_read_and_a_longer_footer_is_not_written)
+START_TEST(full_parquet_file_is_read_and_longer_footer_refused)
 {
         _cleanup_close_ int fd = memfd_create("parquet", 0), other = memfd_create("parquet", 0);
         struct parquet_file *f;
@@ -223,8 +225,11 @@ static void write_record(struct raw_queue *q, uint8_t *payload, size_t size)
         check_ok(raw_queue_write(q, &record, &err), &err);
 }
 
-/* A segment is ended once it has LIMIT_QUEUE_SEGMENT_BYTES, so the longest one is a byte shorter, and then a record. */
-START_TEST(the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused)
+/*
+ * A segment is finished once it has LIMIT_QUEUE_SEGMENT_BYTES, so the longest one is that minus one byte, plus a
+ * record.
+ */
+START_TEST(longest_queue_segment_is_replayed_and_longer_record_refused)
 {
         size_t first = LIMIT_QUEUE_SEGMENT_BYTES - RAW_SEGMENT_HEADER_BYTES - RAW_RECORD_HEADER_BYTES - 1;
         uint8_t *payload = calloc(1, LIMIT_QUEUE_RECORD_BYTES + 1);
@@ -251,7 +256,7 @@ START_TEST(the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused)
 }
 END_TEST
 
-START_TEST(the_longest_record_is_read_back_from_the_quarantine)
+START_TEST(longest_record_is_read_from_quarantine)
 {
         uint8_t *payload = calloc(1, LIMIT_QUEUE_RECORD_BYTES);
         struct raw_record record = { .position = 1, .payload = payload, .payload_size = LIMIT_QUEUE_RECORD_BYTES },
@@ -282,7 +287,7 @@ END_TEST
 
 /* ---- agent's spool ---- */
 
-START_TEST(the_largest_batch_is_read_back_from_the_spool)
+START_TEST(largest_batch_is_read_from_spool)
 {
         uint8_t *payload = calloc(1, LIMIT_AGENT_QUEUE_BYTES);
         struct spool_batch batch = { .number = 1, .payload = payload, .payload_size = LIMIT_AGENT_QUEUE_BYTES }, back;
@@ -328,8 +333,8 @@ static ssize_t read_bundle_bytes(void *context, void *to, size_t n, uint64_t off
         return pread(*(int *)context, to, n, (off_t)offset);
 }
 
-/* The table has these names and 24 bytes for each. */
-START_TEST(the_largest_source_table_is_read_and_a_larger_one_or_a_longer_path_is_not_written)
+/* The size of the table is that of its names plus 24 bytes for each. */
+START_TEST(largest_source_table_is_read_and_larger_one_refused)
 {
         enum { COUNT = LIMIT_SOURCE_TABLE_BYTES / (LIMIT_PATH_BYTES + 24), LONGEST = LIMIT_PATH_BYTES };
         _cleanup_close_ int fd = memfd_create("bundle", 0), other = memfd_create("bundle", 0);
@@ -362,7 +367,7 @@ END_TEST
 enum { LONG_NAMES = 24 };
 
 /*
- * LONG_NAMES functions with names of LIMIT_NAME_BYTES in one chain as deep as LIMIT_LOCATION_FRAMES, in an object of
+ * LONG_NAMES functions with names of LIMIT_NAME_BYTES in one chain of depth LIMIT_LOCATION_FRAMES, in an object with
  * LIMIT_ELF_SEGMENTS segments.
  */
 static struct symbol_table make_large_table(void)
@@ -385,7 +390,7 @@ static struct symbol_table make_large_table(void)
 
                 if (i)
                         t.strings[at - 1] = 0;
-                t.strings[at] = (char)('a' + i); /* they share no beginning */
+                t.strings[at] = (char)('a' + i); /* they have no common prefix */
                 t.functions[i] = (struct symbol_function){ .name = at };
         }
         for (uint32_t i = 0; i < t.segment_count; i++)
@@ -397,7 +402,7 @@ static struct symbol_table make_large_table(void)
         return t;
 }
 
-START_TEST(a_large_symbol_table_is_read_back_and_one_past_the_limit_is_not_written)
+START_TEST(large_symbol_table_is_read_and_one_over_the_limit_refused)
 {
         _cleanup_close_ int fd = memfd_create("table", 0);
         struct symbol_table t = make_large_table(), back = { 0 };
@@ -409,13 +414,14 @@ START_TEST(a_large_symbol_table_is_read_back_and_one_past_the_limit_is_not_writt
         ck_assert_int_eq(memcmp(back.strings, t.strings, t.string_bytes), 0);
         symbol_table_deinit(&back);
         back = t;
-        back.range_count = LIMIT_SYMBOL_TABLE_BYTES / 20; /* refused for its size, so the ranges are not accessed */
+        back.range_count =
+                LIMIT_SYMBOL_TABLE_BYTES / 20; /* refused because of its size, so the ranges are not accessed */
         ck_assert_int_eq(symbol_table_write(&back, fd, &err), ST_TOO_BIG);
         symbol_table_deinit(&t);
 }
 END_TEST
 
-START_TEST(the_longest_names_the_deepest_chain_and_the_most_segments_are_read_from_the_index)
+START_TEST(index_supports_longest_names_deepest_chain_and_most_segments)
 {
         struct symbol_table t = make_large_table();
         struct symbol_key key = { .build_id = &t.build_id, .address = 16 };
@@ -450,12 +456,10 @@ START_TEST(the_longest_names_the_deepest_chain_and_the_most_segments_are_read_fr
 }
 END_TEST
 
-TEST_SUITE("writer limits", a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_line_is_not_published,
-           a_commit_past_the_limit_is_refused_by_name_and_nothing_is_lost,
-           a_file_of_exactly_the_limit_is_read_and_a_longer_one_is_not,
-           a_full_parquet_file_is_read_and_a_longer_footer_is_not_written,
-           the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused,
-           the_longest_record_is_read_back_from_the_quarantine, the_largest_batch_is_read_back_from_the_spool,
-           the_largest_source_table_is_read_and_a_larger_one_or_a_longer_path_is_not_written,
-           a_large_symbol_table_is_read_back_and_one_past_the_limit_is_not_written,
-           the_longest_names_the_deepest_chain_and_the_most_segments_are_read_from_the_index)
+TEST_SUITE("writer limits", log_lines_and_checkpoint_rows_at_the_limit_are_read,
+           commit_over_the_limit_is_refused_without_loss, file_at_the_limit_is_read_and_longer_one_refused,
+           full_parquet_file_is_read_and_longer_footer_refused,
+           longest_queue_segment_is_replayed_and_longer_record_refused, longest_record_is_read_from_quarantine,
+           largest_batch_is_read_from_spool, largest_source_table_is_read_and_larger_one_refused,
+           large_symbol_table_is_read_and_one_over_the_limit_refused,
+           index_supports_longest_names_deepest_chain_and_most_segments)
