@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clients whose host vanishes without a word: their connections end within a minute, whatever they were at, and others are served meanwhile.
+# Clients whose host disappears without closing its connections: these end within a minute, whatever their state, and others are
+# served in the meantime.
 #
-# All of it runs in a network of its own, with one more behind a cable (veth) for the host that vanishes: the cable is pulled.
+# Runs in a network namespace of its own, with another one behind a veth pair for the host that disappears: the link is taken
+# down.
 if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip link add s0 type veth peer name c0' 2>/dev/null; then
         CAIRN_OWN_NETWORK=1 exec unshare -rn sh "$0"
 fi
@@ -34,14 +36,14 @@ there ip addr add 10.77.0.2/24 dev c0
 there ip link set c0 up
 
 start_server --listen 0.0.0.0:0 --token-file "$tmp/tokens"
-# Something that takes long to read: noise, so that it is as long on the way.
+# A response that takes long to read: random data, so that compression does not shorten it.
 printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
 head -c 100M /dev/urandom >"$tmp/noise"
 gcc -g -Wl,--build-id=0x000000000000000000000000000000000000000a -o "$tmp/a" "$tmp/a.c"
 objcopy --add-section .noise="$tmp/noise" "$tmp/a"
 rm "$tmp/noise"
 put_object debuginfo "$tmp/a" --max-time 280
-is "$code" 201 "something long is stored"
+is "$code" 201 "a large object is stored"
 rm "$tmp/a" "$tmp/put.zst"
 before=$(descriptors)
 
@@ -52,20 +54,20 @@ wait_for "them to be counted" metric_equals cairn_http_connections $((4 * count 
 pass "no connection is counted of those that never got beyond their first packet"
 ok "others are served beside $syns of these" healthy
 
-# Idle ones end before that, but who waits for a slow answer has nothing else that tells.
+# Idle ones are closed before that, but clients that wait for a slow response are only detected this way.
 timers=$(ss -Hnto state established "( sport = :$port )" dst 10.77.0.2 | grep -Ec 'timer:\(keepalive,[0-9.]+(sec|ms)')
-ok "the kernel looks after those that say nothing within a minute" test "$timers" -ge $((3 * count))
+ok "the kernel probes silent connections within a minute" test "$timers" -ge $((3 * count))
 
-ip link set s0 down # the cable
+ip link set s0 down # the link
 there ip link set c0 down
-is "$(kernel_has)" $((4 * count)) "the host vanishes, and the kernel knows nothing of it"
+is "$(kernel_has)" $((4 * count)) "the host disappears, and the kernel does not notice"
 ok "others are served" healthy
 few_left() { [ "$(metric cairn_http_connections)" -le $((count + 1)) ]; }
 wait_for "idle ones, half headers and half bodies to end" few_left
 pass "who sent half a request, or none, is gone soon"
 wait_for "the readers to end" metric_equals cairn_http_connections 1
 pass "and who had a long answer on its way, though much of it had come"
-closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # a moment after they are not counted any more
+closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # shortly after they are no longer counted
 wait_for "their descriptors to be closed" closed
 pass "no descriptor is left of them"
 ok "others are served" healthy

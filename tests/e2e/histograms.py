@@ -41,7 +41,7 @@ for name, one in series.items():
         mistakes.add(f"{name}: bounds {bounds}")
     if list(counts) != sorted(counts) or counts[-1] != one["count"]:
         mistakes.add(f"{name}: counts {counts} of {one['count']}")
-    # Each observation lies above the bound below its bucket, and not above its own.
+    # Each observation is greater than the bound of the previous bucket, and not greater than its own.
     steps = [b - a for a, b in zip((0,) + counts, counts)]
     least = sum(n * low for n, low in zip(steps, (0,) + bounds))
     most = sum(n * high for n, high in zip(steps, bounds) if n)

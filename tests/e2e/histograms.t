@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Histograms in /metrics: each kind of work is timed, and cairn status reads them.
+# Histograms in /metrics: each kind of work is timed, and cairn status evaluates them.
 . tests/e2e/lib.sh
 command -v gcc >/dev/null || skip_all "gcc is not installed"
 
@@ -13,7 +13,7 @@ is "$(count cairn_ingest) $(count cairn_flush) $(count cairn_upload) $(count cai
         "histograms are there before the first observation"
 
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 is "$(count cairn_ingest)" 1 "  and its time is observed"
 ok "  with its sync" test "$(metric 'cairn_fsync_duration_seconds_count{of="queue"}')" -ge 1
 printf junk >"$tmp/junk"
@@ -27,8 +27,8 @@ is "$(metric 'cairn_query_duration_seconds_count{kind="top"}')" 1 "a query is ob
 request "$url/api/v1/query/top?from=yesterday"
 is "$code $(metric 'cairn_query_duration_seconds_count{kind="top"}')" "400 2" "  also one that fails"
 request "$url/api/v1/query/%22%7D%20x"
-is "$code" 404 "a kind from outside"
-is "$(curl -sS "$url/metrics" | grep -c 'query_duration.*x')" 0 "  is no label"
+is "$code" 404 "an unknown kind"
+is "$(curl -sS "$url/metrics" | grep -c 'query_duration.*x')" 0 "  does not become a label value"
 request "$url/api/v1/query/types"
 request -H 'Content-Type: application/json' --data '{}' "$url/querier.v1.QuerierService/ProfileTypes"
 is "$code" 200 "a call of Grafana's is answered"

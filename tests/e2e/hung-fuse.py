@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A FUSE file system with the executable files "program" and "other" that stops answering: requests are only read.
+"""A FUSE file system with the executable files "program" and "other" that hangs on request: requests are then read, but
+not answered.
 
-usage: hung-fuse.py FILE MOUNT-POINT. Prints "mounted", and "opened NAME" each time that a file was opened. After SIGUSR1
-prints "hung" and answers no more; after SIGUSR2 prints "other hung" and answers no more for this file. SIGTERM ends it,
-which also ends what waits for an answer.
+usage: hung-fuse.py FILE MOUNT-POINT. Prints "mounted", and "opened NAME" each time that a file was opened. After
+SIGUSR1 prints "hung" and answers no more; after SIGUSR2 prints "other hung" and answers no more for this file. SIGTERM
+ends it, which also fails pending requests.
 """
 import ctypes
 import errno
@@ -18,7 +19,7 @@ source, mount_point = sys.argv[1:3]
 with open(source, "rb") as f:
     content = f.read()
 is_hung = False
-NAMES = {2: "program", 3: "other"}  # by node
+NAMES = {2: "program", 3: "other"}  # by node id
 hung_nodes = set()
 
 
@@ -39,19 +40,19 @@ def attributes(node):
 
 
 def answer(opcode, node, body):
-    """The bytes of the answer, or a negative errno."""
+    """The bytes of the response, or a negative errno."""
     if opcode == INIT:
         return struct.pack("<IIIIHHIIHHI28x", 7, 31, 65536, 0, 8, 8, 65536, 1, 32, 0, 0)
     if opcode == LOOKUP:
         for found, name in NAMES.items():
-            if body.rstrip(b"\0") == name.encode():  # valid for no time: each access asks
+            if body.rstrip(b"\0") == name.encode():  # not cached: each access sends a request
                 return struct.pack("<QQQQII", found, 0, 0, 0, 0, 0) + attributes(found)
         return -errno.ENOENT
     if opcode == GETATTR:
         return struct.pack("<QII", 0, 0, 0) + attributes(node)
     if opcode == OPEN:
         print("opened", NAMES.get(node), flush=True)
-        return struct.pack("<QII", 0, 2, 0)  # FOPEN_KEEP_CACHE: what was read stays mapped
+        return struct.pack("<QII", 0, 2, 0)  # FOPEN_KEEP_CACHE: pages already read stay mapped
     if opcode == READ:
         offset, size = struct.unpack_from("<8xQI", body)
         return content[offset:offset + size]

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The index's map, the map of the debuginfo records, and the disk below the index are full: profiles are taken as before,
-# nothing is given up for it, the log and the metrics say what to do, and with room again all is indexed.
-# Time limit: 600 s.
+# The index's map, the map of the debuginfo records, and the disk below the index are full: profiles are accepted as
+# before, no object is marked as failed, the log and the metrics suggest a remedy, and with free space all objects are
+# indexed. Time limit: 600 s.
 . tests/e2e/lib.sh
 for tool in gcc as ld curl jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
 
-# symbols ID COUNT FILE: an ELF file with so many functions, whose names do not compress.
+# symbols ID COUNT FILE: an ELF file with this many functions, whose names do not compress.
 symbols() {
         python3 - "$2" >"$tmp/many.s" <<'END'
 import random, sys
@@ -37,7 +37,7 @@ is_state() { [ "$(state "$1")" = "$2" ]; }
 export CAIRN_INDEX_MAP_MIB=1
 start_server --flush-interval 1
 put_object executable "$tmp/large.so"
-is "$code" 201 "an object whose symbols the index has no room for is stored"
+is "$code" 201 "an object whose symbols do not fit into the index is stored"
 wait_metric cairn_index_postponed 1
 pass "its symbols wait"
 is "$(metric cairn_objects_failed_total)" 0 "  and have not failed"
@@ -48,11 +48,11 @@ put_object executable "$tmp/small.so"
 wait_for "the small one" is_state a2 indexed
 pass "an object that fits is indexed beside it"
 sample 1
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 wait_metric cairn_flushes_total 1
 pass "  and flushed"
 wait_metric cairn_index_postponed_total 3
-each_is_logged() { [ "$(grep -c 'is full; set' "$server_log")" = "$(metric cairn_index_postponed_total)" ]; } # one may be in between
+each_is_logged() { [ "$(grep -c 'is full; set' "$server_log")" = "$(metric cairn_index_postponed_total)" ]; } # one may be in progress
 wait_for "the log of the last attempt" each_is_logged
 pass "each attempt is one line of the log"
 ok "the service is healthy" healthy
@@ -61,7 +61,7 @@ CAIRN_INDEX_MAP_MIB=64
 start_server
 wait_for "the large one" is_state a1 indexed
 pass "with a larger map it is indexed at the start"
-is "$(metric cairn_index_postponed)" 0 "nothing waits any more"
+is "$(metric cairn_index_postponed)" 0 "nothing is pending any more"
 stop_server
 unset CAIRN_INDEX_MAP_MIB
 
@@ -83,10 +83,10 @@ while [ "$code" = 201 ] && [ $n -lt 150 ]; do
                 "$tmp/base" "$tmp/p" $n
         put_object executable "$tmp/p"
 done
-is "$code" 507 "an upload that the records have no room for is answered with 507"
-like "$body" 'is full; set CAIRN_DEBUGINFO_MAP_MIB to more.*disk_full' "with what to do"
+is "$code" 507 "an upload whose record does not fit is answered with 507"
+like "$body" 'is full; set CAIRN_DEBUGINFO_MAP_MIB to more.*disk_full' "with a remedy"
 sample 2
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 answers 200 . "what is stored is served" "$url/buildid/$(printf '%040x' 4097)/executable"
 ok "the service is healthy" healthy
 stop_server
@@ -98,7 +98,7 @@ stop_server
 
 # ---- the disk below the index ----
 
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 rm -rf "$data"
 FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
@@ -109,14 +109,14 @@ wait_for "the small one" is_state a2 indexed
 printf /index/ >"$tmp/full.new"
 mv "$tmp/full.new" "$tmp/full"
 put_object executable "$tmp/large.so"
-is "$code" 201 "an upload is taken while there is no room for the index"
+is "$code" 201 "an upload is accepted while there is no space for the index"
 put_object executable "$tmp/late.so"
 wait_metric cairn_index_postponed 2
-is "$(metric cairn_objects_failed_total)" 0 "its symbols wait"
+is "$(metric cairn_objects_failed_total)" 0 "its symbols are pending"
 wait_for "the log" grep -q 'index.*the disk is full, make room.*retrying in\|index.*No space left.*retrying in' "$server_log"
 pass "the log says what to do"
 sample 3
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 rm "$tmp/full"
 wait_for "the large one" is_state a1 indexed
 wait_for "the other one" is_state a3 indexed

@@ -37,10 +37,10 @@ END
 cc -g -O1 -Wl,--build-id -o prog prog.c
 strip -o stripped prog
 
-check "a stripped file is indexed with what it has" quietly "$cairn" index stripped
+check "a stripped file is indexed with its remaining symbols" quietly "$cairn" index stripped
 "$cairn" index stat --json stripped > before.json
 check "its quality is below DWARF" [ "$(member before.json quality)" != dwarf ]
-check "the whole file replaces it" quietly "$cairn" index prog
+check "the unstripped file replaces it" quietly "$cairn" index prog
 "$cairn" index stat --json stripped > after.json
 check "quality is DWARF now, by the same build-id" [ "$(member after.json quality)" = dwarf ]
 check "the generation grew" [ "$(member after.json generation)" -gt "$(member before.json generation)" ]
@@ -54,15 +54,15 @@ check "the worse file does not replace the better symbols" grep -q better kept
 "$cairn" index stat --json "$(member after.json build_id)" > again.json
 check "a build-id names the same object" cmp -s named.json again.json
 
-check "the kinds of bytes are told" quietly "$cairn" index stat prog
+check "bytes are reported by kind" quietly "$cairn" index stat prog
 check "among them sites" grep -q "sites [1-9]" out
-check "the index holds together" quietly "$cairn" index verify
-check "and says of how much" quietly "$cairn" index verify --json
+check "the index is consistent" quietly "$cairn" index verify
+check "and the amount verified is reported" quietly "$cairn" index verify --json
 check "with no problem" [ "$(member out shared_blocks)" -eq 0 ]
 
 cat > dumped.py << 'END'
-# The dump of an object, its text and its JSON, against a fresh extraction of the file, asked at both ends of each range
-# and behind each that no other follows.
+# Compares the dump of an object, as text and JSON, with a fresh extraction of the file, at both ends of each range and
+# after each range without a successor.
 import json, subprocess, sys
 cairn, file = sys.argv[1:3]
 def run(*arguments, **more):
@@ -110,28 +110,28 @@ int main(int argc, char **argv)
         return (int)c.names.size();
 }
 END
-check "a dump is what a fresh extraction says" quietly python3 dumped.py "$cairn" prog
+check "a dump agrees with a fresh extraction" quietly python3 dumped.py "$cairn" prog
 c++ -g -O2 -Wl,--build-id -o prog-cc prog.cc
 "$cairn" index prog-cc > /dev/null
 python3 dumped.py "$cairn" prog-cc > sums
-check "also of C++, in several pieces" [ -s sums ]
+check "also for C++, in several chunks" [ -s sums ]
 check "with inlined calls and linkage names" awk '{ exit !($1 > 500 && $2 > 500 && $3 > 500) }' sums
 "$cairn" index dump --json prog-cc > lines
 check "and where functions are declared" grep -q '"function":"main","linkage_name":"","file":"[^"]*/prog.cc","line":[0-9]*,"start_line":7,' lines
 "$cairn" index dump prog-cc > first
 "$cairn" index dump "$("$cairn" index stat --json prog-cc | sed 's/.*"build_id":"\([0-9a-f]*\)".*/\1/')" > by-id
-check "a build-id names what is dumped" cmp -s first by-id
+check "a build-id selects the dumped object" cmp -s first by-id
 "$cairn" index --data again prog-cc prog > /dev/null
 "$cairn" index dump --data again prog-cc > second
 check "the same file in another index gives the same dump" cmp -s first second
 "$cairn" index prog-cc > /dev/null
 "$cairn" index dump prog-cc > second
-check "and so it does after it was indexed once more" cmp -s first second
+check "also after it was indexed again" cmp -s first second
 check "a dump that cannot be written is a failure" [ "$(exit_of sh -c "$cairn index dump prog-cc > /dev/full")" -eq 1 ]
-check "what the index does not have cannot be dumped" [ "$(exit_of "$cairn" index dump --data again stripped-other)" -eq 64 ]
+check "an object that is not in the index cannot be dumped" [ "$(exit_of "$cairn" index dump --data again stripped-other)" -eq 64 ]
 check "not an unknown build-id either" [ "$(exit_of "$cairn" index dump 00112233)" -eq 1 ]
 
-check "what is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
+check "a file that is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
 check "and says so with the file's name" grep -q "prog.c.*not an ELF" err
 check "a good file beside it is indexed" [ "$(exit_of "$cairn" index --data other prog.c prog)" -eq 2 ]
 check "as its stat says" quietly "$cairn" index stat --data other prog
@@ -152,7 +152,7 @@ assert [line["file"] for line in lines] == ["way/sub/.build-id/a b.debug", "way/
 assert lines[0]["quality"] != "dwarf" and lines[1]["quality"] == "dwarf", lines
 assert all(line["replaced"] and line["file_bytes"] > 1000 for line in lines), lines
 END
-check "links do not lead out of it" [ "$(exit_of "$cairn" index stat --data trees elsewhere/other)" -eq 1 ]
+check "symbolic links out of it are not followed" [ "$(exit_of "$cairn" index stat --data trees elsewhere/other)" -eq 1 ]
 check "files and directories mix" quietly "$cairn" index --data trees elsewhere/other tree
 check "and are summed up" grep -qx "3 files: 2 indexed, 1 kept as they were, 0 failed; .* MB/s" out
 check "a directory without ELF files is a failure" [ "$(exit_of "$cairn" index --data trees empty)" -eq 1 ]
@@ -181,7 +181,7 @@ assert re.fullmatch(r"0/3 files, \d+\.\d MB/s: prog\.c", steps[0]), lines
 assert any(re.fullmatch(r"2/3 files, \d+\.\d MB/s: tree/sub/plain\.txt", s) for s in steps), lines
 assert len(lines) == 3 and "prog.c" in lines[0] and lines[1].endswith(" MB/s") and "1 failed" in lines[1], lines
 END
-check "on a terminal one line tells how far it is" python3 terminal.py "$cairn" index --data terminal prog.c tree
+check "on a terminal one line shows the progress" python3 terminal.py "$cairn" index --data terminal prog.c tree
 
 check "an unknown build-id is a failure" [ "$(exit_of "$cairn" index stat 00112233)" -eq 1 ]
 check "no index is a failure" [ "$(exit_of "$cairn" index stat --data nowhere prog)" -eq 1 ]

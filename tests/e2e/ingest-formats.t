@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Pyroscope's clients send to /ingest: forms with sample_type_config and prev_profile, types by suffix, unit and rate,
-# tries, trees, lines and speedscope.
+# Formats that Pyroscope's clients send to /ingest: forms with sample_type_config and prev_profile, types by suffix, unit
+# and rate, tries, trees, lines and speedscope.
 . tests/e2e/lib.sh
 
-# contentions NAME VALUE COUNT: a profile as Go writes it for mutexes and for blocks.
+# contentions NAME VALUE COUNT: a profile as written by Go for mutexes and for blocks.
 cat >"$tmp/contentions.py" <<'END'
 import sys
 sys.path.insert(0, "tests/e2e")
@@ -52,9 +52,9 @@ like "$body" 'sample_type_config is larger than 65536 bytes' "  by its name, too
 make_contentions "$tmp/before" 1 10
 printf '{"contentions":{"cumulative":true},"delay":{"cumulative":true}}' >"$tmp/cumulative.json"
 ingest "name=cumulative&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F "sample_type_config=@$tmp/cumulative.json"
-is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" "the profile before is taken off a cumulative one"
+is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" "the previous profile is subtracted from a cumulative one"
 ingest "name=gauge&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F 'sample_type_config={}'
-is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "  but not off another"
+is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "  but not from another one"
 ingest "name=cumulative" -F "profile=@$tmp/locks" -F 'prev_profile=x'
 is "$code" 400 "a malformed one is refused"
 
@@ -65,13 +65,13 @@ is "$code $(total old mutex:delay:nanoseconds)" "200 7" "a time in microseconds 
 # ---- labels ----
 
 ingest 'name=process%7Bservice_name%3Dshop%2Cregion%3Deu%7D&format=folded' -d 'a;b 5'
-is "$(total shop samples)" 5 "a service_name among the labels counts"
+is "$(total shop samples)" 5 "a service_name label is used"
 is "$("$cairn" query --server "$url" --from now-1h --json '{app_name="process",region="eu"}' | jq '.sides[0].total')" 5 "  and the name is app_name"
 
 # ---- stacks and their types ----
 
 ingest 'name=hand&format=folded' -d 'a;b 5'
-is "$(types_of hand)" '["samples:samples:count::"]' "folded stacks that say nothing else are counts"
+is "$(types_of hand)" '["samples:samples:count::"]' "folded stacks are counts by default"
 ingest 'name=ruby.cpu&format=groups&units=samples&sampleRate=50&spyName=rbspy&aggregationType=sum' -d 'a;b 5'
 is "$(types_of ruby) $(total ruby cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 100000000' "a suffix gives the type, a rate the time"
 ingest 'name=plain&units=samples&sampleRate=100' -d 'a;b 5'
@@ -92,14 +92,14 @@ for kind in trie tree; do
         is "$code $(total by-type-$kind samples)" "200 315" "  also by its content type"
 done
 ingest 'name=cut&format=trie' --data-binary "@tests/corpus/stack_trie/bad/cut"
-is "$code" 400 "one that is cut off is not"
+is "$code" 400 "a truncated one is not"
 ingest 'name=scope&format=speedscope' --data-binary @tests/corpus/speedscope/good/sampled.json
 is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 1750000000' "speedscope is taken"
 
-# ---- what is not ----
+# ---- rejected requests ----
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
-is "$code" 400 "a form with what is no recording is refused"
+is "$code" 400 "a form without a valid recording is refused"
 like "$body" 'not a JFR file' "  and the answer says so"
 ingest 'name=java' -F 'jfr=xx'
 is "$code" 400 "  also without its format"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes of many pprof profiles, as one sender could make them.
+"""Generates push requests with many pprof profiles.
 
     ingest-limits.py FILE PROFILES DAYS KEYS KEY_BYTES   times are spread over DAYS days up to now
 """

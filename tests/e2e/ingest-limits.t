@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Requests that a sender makes large where the tables are small: days, label
-# keys, profiles. None of them keeps others from the tables.
+# Requests that a sender makes large in dimensions in which tables are limited: days, label keys, profiles. None of them
+# may keep others out of the tables.
 . tests/e2e/lib.sh
 
 make_push() { python3 tests/e2e/ingest-limits.py "$tmp/push" "$@"; }
@@ -49,7 +49,7 @@ rejected=$(metric cairn_ingest_rejected_samples_total)
 ok "  the others are counted" test "$rejected" -ge 368
 wait_for "their rows" rows_are $((52 + 404 - rejected))
 days=$(find "$data/profiles/tables/samples" -name 'date=*' | wc -l)
-ok "  days make no more folders than the window has" test "$days" -le 32
+ok "  there are no folders for days outside the window" test "$days" -le 32
 
 # ---- label keys ----
 make_push 10 1 120 4000
@@ -73,7 +73,7 @@ END_PYTHON
 is "$(push)" 413 "1,100 different keys in a batch are refused"
 like "$(cat "$tmp/answer")" 'more than 1024 label keys' "  naming the limit"
 
-# ---- and the others? ----
+# ---- effect on other senders ----
 before=$(metric cairn_flushes_total)
 is "$(fold "from=$now")" 200 "an honest sender is answered"
 flushed_since() { [ "$(metric cairn_flushes_total)" -gt "$before" ] && [ "$(metric cairn_queue_batches)" = 0 ]; }
@@ -85,7 +85,7 @@ stop_server
 ok "the service ended promptly" test $(($(date +%s) - began)) -le 30
 
 # ---- the quarantine's command ----
-ok "an empty quarantine is listed" "$cairn" store quarantine --data "$data"
+ok "an empty quarantine can be listed" "$cairn" store quarantine --data "$data"
 is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  as JSON too"
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
@@ -98,8 +98,8 @@ is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  and is gone
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 1 "one that is not there is said to be not there"
 
-# ---- export of several batches ----
-# A quarantined batch is a segment of the queue with one record: one of each of two services.
+# ---- export of several batches ---- A quarantined batch is a segment of the queue with one record: one batch of each
+# of two services.
 aside=$data/profiles/queue/quarantine
 for n in 1 2; do
         data=$tmp/one-$n

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JFR recordings for tests, by a writer of their own, and what the JDK's reader says of real ones.
+"""Writes JFR recordings for tests, and reads the output of the JDK's reader for real ones.
 
     jfr.py make FILE [broken KIND]   a recording of one chunk with known samples, or a broken one
     jfr.py labels FILE               the labels of its contexts, as Pyroscope's Java agent sends them
-    jfr.py slow FILE                 a recording whose constants take seconds to read, packed
+    jfr.py slow FILE                 a compressed recording whose constants take seconds to read
     jfr.py corpus DIR                good/ and bad/ recordings for the fuzz target
     jfr.py stacks EVENT [FIELD]      from "jfr print --json" on standard input: folded stacks with counts, or sums of FIELD
     jfr.py lines EVENT               the same: "FUNCTION LINE" of every frame, sorted
@@ -186,7 +186,7 @@ def recording(chunks=1, start_ns=None, wall=False, head=None, broken=None):
 
 
 def slow(n=40000000):
-    """Constants that are arrays of n values of a class without fields, which take no bytes."""
+    """Constants that are arrays of n values of a class without fields, which are encoded in no bytes."""
     m = Metadata()
     m.add(70, "test.Empty")
     m.add(71, "test.Arrays", [("all", 70, "array")])
@@ -217,7 +217,7 @@ def make_corpus(directory):
                 f.write(struct.pack("<H", n) + (labels() if n else b"") + data)
 
 
-# ---- what jfr print says ----
+# ---- output of jfr print ----
 
 def function(frame):
     m = frame["method"]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# JFR: a recording with known samples as Pyroscope's Java agent sends it, broken ones, and recordings of a JDK, whose own
-# reader must see the same stacks, counts, sums and lines.
+# JFR: a recording with known samples, sent like Pyroscope's Java agent, malformed ones, and recordings of a JDK, for
+# which Cairn must read the same stacks, counts, sums and lines as the JDK's own reader.
 . tests/e2e/lib.sh
 for tool in curl jq python3 gzip; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -10,7 +10,7 @@ make_recording() { python3 tests/e2e/jfr.py "$@"; }
 total() {
         "$cairn" query --server "$url" --from now-1h --json --type "$1" "{service_name=\"shop\"${2:+,$2}}" 2>/dev/null | jq '[.sides[].total] | add'
 }
-# Stacks that differ in lines only are one.
+# Stacks that differ only in lines are merged.
 folded() {
         "$cairn" flame --format folded --profile "$1" --type "$2" 2>/dev/null |
                 awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum) printf "%s %d\n", s, sum[s] }' | sort
@@ -50,7 +50,7 @@ answers 200 '' "the same recording as the body" --data-binary "@$tmp/made.jfr" "
 is "$("$cairn" query --server "$url" --from now-1h --json --type process_cpu:cpu '{service_name="other"}' | jq '.sides[0].total')" 140000000 \
         "  whose own period counts where the request names no rate"
 
-# ---- what is refused ----
+# ---- rejected recordings ----
 
 printf 'no recording' >"$tmp/text"
 answers 400 'not a JFR file' "what is not JFR is refused" -F "jfr=@$tmp/text" "$agent"
@@ -68,7 +68,7 @@ head -c 300000000 /dev/zero | gzip >"$tmp/bomb"
 answers 413 '' "a bomb is refused" -F "jfr=@$tmp/bomb" "$agent&n=bomb"
 answers 200 '' "the service goes on" -F "jfr=@$tmp/made.jfr" "$agent&n=again"
 
-# ---- recordings that take long ----
+# ---- recordings that take long to read ----
 
 make_recording slow "$tmp/slow.gz"
 slow=
@@ -76,7 +76,7 @@ for i in 1 2 3 4 5 6; do
         curl -sS -o /dev/null -F "jfr=@$tmp/slow.gz" "$agent&n=slow$i" 2>/dev/null &
         slow="$slow $!"
 done
-arrived() { # none is answered before the last one is there
+arrived() { # none is answered before the last one has arrived
         arrived_count=0
         for name in 'cairn_http_waiting' 'cairn_http_pool_busy{pool="ingest"}' 'cairn_http_pool_queue{pool="ingest"}'; do
                 arrived_count=$((arrived_count + $(metric "$name")))
@@ -94,11 +94,11 @@ wait_for 'their workers to be stopped' metric_equals cairn_http_waiting 0
 
 # ---- the command line ----
 
-is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" "$tmp/made.jfr.gz: jfr, 18 samples, 5 stacks, 8 locations; not sent" "cairn import knows it"
+is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" "$tmp/made.jfr.gz: jfr, 18 samples, 5 stacks, 8 locations; not sent" "cairn import detects the format"
 is "$("$cairn" import --server "$url" --label service.name=imported "$tmp/made.jfr" | sed 's/.*; //')" sent "  and sends it"
 is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{service.name="imported"}' | jq '.sides[0].total')" 2000000000 "    with its sums"
 "$cairn" import --dry-run --format jfr "$tmp/text" >/dev/null 2>"$tmp/err"
-is "$? $(grep -c 'not a JFR file' "$tmp/err")" "2 1" "what is none is bad data"
+is "$? $(grep -c 'not a JFR file' "$tmp/err")" "2 1" "a malformed recording is bad data"
 
 # ---- recordings of a JDK ----
 
@@ -118,8 +118,8 @@ if command -v javac >/dev/null && command -v jfr >/dev/null; then
 END
         (cd "$tmp" && javac Work.java && java -XX:StartFlightRecording=filename=real.jfr,settings=all.jfc -XX:FlightRecorderOptions=stackdepth=128 Work 3) \
                 >"$tmp/java.log" 2>&1 || bail_out "java fails: $(tail -3 "$tmp/java.log")"
-        # print_events EVENT: as the JDK's reader prints them. Its virtual machine may not start where memory is short, so it
-        # gets three attempts.
+        # print_events EVENT: as printed by the JDK's reader. Its virtual machine may fail to start if memory is short, so
+        # there are three attempts.
         print_events() {
                 for _ in 1 2 3; do
                         if jfr print --json --stack-depth 2048 --events "$1" "$tmp/real.jfr" >"$tmp/printed.json" 2>"$tmp/print.err"; then
@@ -129,14 +129,14 @@ END
                 done
                 bail_out "the JDK's jfr print fails"
         }
-        # same EVENT TYPE [FIELD [FACTOR]]: the JDK's reader and this one agree.
+        # same EVENT TYPE [FIELD [FACTOR]]: Cairn agrees with the JDK's reader.
         same() {
                 print_events "$1"
                 python3 tests/e2e/jfr.py stacks "$1" ${3:+"$3"} <"$tmp/printed.json" >"$tmp/their.stacks" || bail_out "jfr.py cannot read what jfr prints"
                 awk -v f="${4:-1}" '{ n = $NF; sub(/ [0-9]+$/, ""); printf "%s %d\n", $0, n * f }' "$tmp/their.stacks" | sort >"$tmp/theirs"
                 folded "$tmp/real.jfr" "$2" >"$tmp/ours"
                 ok "$2: equal stacks and sums" cmp "$tmp/theirs" "$tmp/ours"
-                ok "  which are there" test -s "$tmp/ours"
+                ok "  which are not empty" test -s "$tmp/ours"
         }
         same jdk.ExecutionSample process_cpu:cpu "" 10000000
         same jdk.ObjectAllocationInNewTLAB memory:alloc_in_new_tlab_objects

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The API server and the kubelet of one node: kubernetes-api.py DIRECTORY [CERTIFICATE KEY]
+"""A simulated API server and kubelet of one node: kubernetes-api.py DIRECTORY [CERTIFICATE KEY]
 
 Answers GET /api/v1/pods?...fieldSelector=spec.nodeName=NODE-of-DIRECTORY/node, with the token of DIRECTORY/token, and
-GET /pods, by DIRECTORY/pods.json; with the code in DIRECTORY/code when there is that file; never while DIRECTORY/hang
-exists. Writes the port to DIRECTORY/port, and a line "CODE PATH" for each request to DIRECTORY/requests.
+GET /pods, by DIRECTORY/pods.json; with the status code in DIRECTORY/code if that file exists; hangs while
+DIRECTORY/hang exists. Writes the port to DIRECTORY/port, and a line "CODE PATH" for each request to
+DIRECTORY/requests.
 """
 import http.server
 import os

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads deploy/kubernetes/base: kubernetes.py DIRECTORY
 
-Prints "ok NAME" or "not ok NAME: WHY" for what must agree between the files, and writes to DIRECTORY what the containers
-are started with: PROGRAM.args and PROGRAM.command, the service's uid and the paths of its probes, and the
+Prints "ok NAME" or "not ok NAME: WHY" for consistency checks between the files, and writes to DIRECTORY how the
+containers are started: PROGRAM.args and PROGRAM.command, the service's uid and the paths of its probes, and the
 agent's capabilities.
 """
 import os
@@ -82,7 +82,7 @@ server = [a for a in containers["cairn-agent"]["args"] if a.startswith("--server
 if server != [f"--server=http://cairn:{ports['http']}"]:
     problems.append(f"the agent sends to {server}")
 for policy, rules in (("cairn", "ingress"), ("cairn-agent", "ingress"), ("cairn-agent", "egress")):
-    # The agent's first rule of egress is for the service.
+    # The agent's first egress rule is for the service.
     target = "cairn" if rules == "egress" else policy
     named = {p["port"] for p in by_kind["NetworkPolicy"][policy]["spec"][rules][0]["ports"]}
     there = {p["name"] for p in containers[target]["ports"]}
@@ -98,7 +98,7 @@ check("the agent may list pods and nothing else",
 
 unit = re.search(r"^CapabilityBoundingSet=(.*)", read("deploy/systemd/cairn-agent.service"), re.M)[1].split()
 capabilities = containers["cairn-agent"]["securityContext"]["capabilities"]["add"]
-# CAP_SYS_RAWIO is for /proc/kcore, which container runtimes hide.
+# CAP_SYS_RAWIO is needed for /proc/kcore, which container runtimes mask.
 check("the agent has the capabilities of its systemd unit that serve in a container",
       {f"CAP_{c}" for c in capabilities} ^ (set(unit) - {"CAP_SYS_RAWIO"}))
 

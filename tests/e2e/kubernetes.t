@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What deploy/kubernetes gives to the programs is what they take, and the service runs with it as the user of the image.
-# `make check-kubernetes` holds the files against the schemas of Kubernetes, `make check-image` builds the image.
+# The programs accept the options in deploy/kubernetes, and the service runs with them as the user of the image. `make
+# check-kubernetes` validates the files against the schemas of Kubernetes, `make check-image` builds the image.
 . tests/e2e/lib.sh
 for tool in python3 setpriv curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 python3 -c 'import yaml' 2>/dev/null || skip_all "python3-yaml is not installed"
 
 report_checks python3 tests/e2e/kubernetes.py "$tmp"
 
-# options PROGRAM: what its container is given, one a line, in directories of this machine.
+# options PROGRAM: the options of its container, one per line, with directories of this machine.
 options() {
         sed -e "s|/etc/cairn/tokens/|$tmp/secret/|; s|/etc/cairn/token/|$tmp/secret/|; s|/var/lib/|$tmp/lib/|" \
                 -e 's|\$(NODE_NAME)|node-7|' "$tmp/$1.args"
@@ -29,7 +29,7 @@ if [ "$(id -u)" -eq 0 ]; then
         chgrp "$uid" "$tmp/secret/tokens"
         user="setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs --"
 fi
-# shellcheck disable=SC2086,SC2046  # words on purpose
+# shellcheck disable=SC2086,SC2046  # word splitting is intended
 $user "$cairn" $(cat "$tmp/cairn.command") $(cat "$tmp/words") --port-file "$tmp/lib/cairn/port" 2>>"$server_log" &
 server_pid=$!
 wait_for "the service" test -s "$tmp/lib/cairn/port"

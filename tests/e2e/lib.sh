@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What the shell tests share. A test begins with:
+# Shared by the shell tests. A test starts with:
 #
 #     . tests/e2e/lib.sh
 #
@@ -33,8 +33,8 @@ list_below() {
         done
 }
 
-# Every process below this shell is killed, also one that no variable names and one that a wrapper started.
-# background_pids names what may have left this tree.
+# Every process below this shell is killed, including those without a variable and those started by a wrapper.
+# background_pids contains processes that may have left this process tree.
 cleanup() {
         # shellcheck disable=SC2046,SC2086
         kill -9 $(list_below $$) $server_pid ${background_pids:-} 2>/dev/null
@@ -70,7 +70,7 @@ is() { if [ "$1" = "$2" ]; then pass "$3"; else fail "$3" "got '$1', want '$2'";
 like() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then pass "$3"; else fail "$3" "'$1' does not match /$2/"; fi; }
 unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then fail "$3" "'$1' matches /$2/"; else pass "$3"; fi; }
 
-# report_tap FILE: its lines "ok - NAME" and "not ok - NAME", numbered or not, are tests, other lines are notes.
+# report_tap FILE: its lines "ok - NAME" and "not ok - NAME", numbered or not, are tests, other lines are diagnostics.
 report_tap() {
         while IFS= read -r line; do
                 case $line in
@@ -81,13 +81,13 @@ report_tap() {
         done <"$1"
 }
 
-# report_checks COMMAND...: reports what it prints, as report_tap; a test that it ends with 0.
+# report_checks COMMAND...: reports its output like report_tap, and tests that it exits with 0.
 report_checks() {
         "$@" >"$tmp/checks" 2>"$tmp/checks.err" </dev/null
         checks_code=$?
         report_tap "$tmp/checks"
         [ "$checks_code" = 0 ] || sed 's/^/# /' "$tmp/checks.err"
-        is "$checks_code" 0 "the checks were all made"
+        is "$checks_code" 0 "all checks were run"
 }
 
 skip_all() { printf '1..0 # SKIP %s\n' "$1"; exit 0; }
@@ -100,7 +100,7 @@ done_testing() {
         exit $?
 }
 
-# wait_for NAME COMMAND...: until the command succeeds, at most two minutes; dies when it never does.
+# wait_for NAME COMMAND...: waits until the command succeeds, at most two minutes; then bails out.
 wait_for() {
         wait_name=$1; shift
         wait_tries=0
@@ -120,7 +120,8 @@ wait_for() {
 
 # ---- the service ----
 
-# start_server [OPTION]...: over $data on a free port; sets $url, $port, $server_pid. Fixtures have fixed, old times.
+# start_server [OPTION]...: starts it on $data with a free port; sets $url, $port, $server_pid. Fixtures have fixed
+# times in the past.
 start_server() {
         rm -f "$tmp/port"
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" \
@@ -133,8 +134,8 @@ start_server() {
         url=http://127.0.0.1:$port
 }
 
-# free_port: one to listen on, for whoever has to name it. It lies below those that the kernel gives out, so that nobody
-# gets it by chance before it is used, and between two uses of it.
+# free_port: prints a port for listening, for tests that must know it in advance. It is below the ephemeral port range,
+# so that no other process gets it by chance before, or between uses.
 free_port() {
         echo >>"$tmp/ports"
         python3 - $$ "$(wc -l <"$tmp/ports")" <<'END'
@@ -152,7 +153,7 @@ for more in range(0, 22000, 1000):
 END
 }
 
-# stop_server: SIGTERM, and a test that it ends with 0 and that no sanitizer had something to say.
+# stop_server: sends SIGTERM, and tests that the server exits with 0 and no sanitizer reported an error.
 stop_server() {
         kill -TERM "$server_pid"
         wait "$server_pid"
@@ -170,7 +171,7 @@ check_log() {
         fi
 }
 
-# kill_server: as a crash would.
+# kill_server: simulates a crash.
 kill_server() {
         kill -9 "$server_pid"
         wait "$server_pid" 2>/dev/null
@@ -185,9 +186,9 @@ metric() {
 metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }
 metric_equals() { [ "$(metric "$1")" -eq "$2" ]; }
 
-# becomes VALUE NAME COMMAND...: a test that the command prints the value, at most two minutes later. For what is not ordered
-# by an answer that came before: a log line that another thread writes, or figures of the tables and queues, which /metrics
-# and the status API have as they were a moment ago where the store takes longer than 100 ms to tell.
+# becomes VALUE NAME COMMAND...: tests that the command prints the value within two minutes. For values that are not ordered
+# with an earlier response: a log line written by another thread, or figures of tables and queues, for which /metrics and the
+# status API return cached values if the store takes more than 100 ms to respond.
 becomes() {
         becomes_want=$1 becomes_name=$2; shift 2
         becomes_tries=0
@@ -198,7 +199,7 @@ becomes() {
         is "$becomes_got" "$becomes_want" "$becomes_name"
 }
 
-# wait_metric NAME VALUE: until it is at least VALUE.
+# wait_metric NAME VALUE: waits until it is at least VALUE.
 wait_metric() { wait_for "$1 >= $2" metric_reached "$1" "$2"; }
 
 # request CURL-ARGUMENT...: sets $code and $body.
@@ -209,7 +210,7 @@ request() {
         body=$(tr -d '\000' <"$tmp/body")
 }
 
-# answers CODE PATTERN NAME CURL-ARGUMENT...: one test of status and body.
+# answers CODE PATTERN NAME CURL-ARGUMENT...: tests status and body of a response.
 answers() {
         want_code=$1; want_body=$2; answers_name=$3; shift 3
         request "$@"
@@ -220,20 +221,20 @@ answers() {
         fi
 }
 
-# healthy: it answers. A service that is gone ends the test.
+# healthy: tests that it responds. Ends the test if the service has exited.
 healthy() {
         kill -0 "$server_pid" 2>/dev/null || { sed 's/^/# /' "$server_log" | tail -60; bail_out "the service is gone"; }
         [ "$(curl -sS --max-time 60 "$url/healthz")" = ok ]
 }
 
-# peak_memory_kb: the most memory the service has had.
+# peak_memory_kb: the peak memory of the service.
 peak_memory_kb() { awk '/^VmHWM:/ { print $2 }' "/proc/$server_pid/status"; }
 
 # ---- debuginfo ----
 
 build_id_of() { readelf -n "$1" 2>/dev/null | sed -n 's/ *Build ID: //p' | head -1; }
 
-# put_object KIND FILE [CURL-ARGUMENT]...: uploads by hand; sets $code and $body.
+# put_object KIND FILE [CURL-ARGUMENT]...: uploads with curl; sets $code and $body.
 put_object() {
         put_kind=$1; put_file=$2; shift 2
         zstd -q -c "$put_file" >"$tmp/put.zst"

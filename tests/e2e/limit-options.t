@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Limits that an operator may choose take effect (docs/operations.md, Limits): uploads, threads, time limits, workers.
+# Configurable limits take effect (docs/operations.md, Limits): uploads, threads, time limits, workers.
 . tests/e2e/lib.sh
 for tool in gcc curl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,7 +9,7 @@ printf 'int main(void) { return 0; }\n' >"$tmp/main.c"
 compile() { gcc -g -Wl,--build-id=0x"$(printf %s "$1" | sha1sum | cut -c1-40)" -o "$tmp/$1" "$tmp/main.c" || bail_out "gcc fails"; }
 for name in a c; do compile $name; done
 size=$(stat -c %s "$tmp/a")
-# put NAME [CURL-ARGUMENT...]: upload it as it is.
+# put NAME [CURL-ARGUMENT...]: uploads it unchanged.
 put() {
         put_name=$1; shift
         request -X PUT -T "$tmp/$put_name" -H "X-Cairn-Size: $(stat -c %s "$tmp/$put_name")" \
@@ -68,7 +68,7 @@ wait_for "the reload" sh -c "[ \$(grep -c 'reload: done' $server_log) -ge 2 ]"
 python3 tests/e2e/catch-worker.py "$server_pid" symbols >"$tmp/caught" &
 wait_for "the catcher" grep -q ready "$tmp/caught"
 put a
-is "$code" 201 "  and the next is taken once a quarter is two"
+is "$code" 201 "  and the next is accepted once a quarter is two"
 exec 9>&-
 
 # ---- workers and times ----

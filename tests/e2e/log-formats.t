@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# --log-format: every line of the service, the agent and the scraper is valid, whatever a client has sent.
+# --log-format: every line of the service, the agent and the scraper is valid, whatever clients send.
 . tests/e2e/lib.sh
 command -v jq >/dev/null || skip_all "jq is not installed"
 agent=$CAIRN_SAN/cairn-agent
 
 lines_are() { python3 tests/e2e/log-lines.py "$1" "$server_log"; }
-# attack: requests whose targets and tokens are made of what a log must not be broken by.
+# attack: requests whose targets and tokens contain characters that must be escaped in a log.
 attack() {
         for target in '%22%7D%0A%7B%22level%22' '%1b%5b31m' '%ff%fe' '%e2%80%ae' 'a%20msg=%22x%22' '%5c%5c%22'; do
                 curl -sS --max-time 60 -o "$tmp/answer" "$url/api/v1/query/$target?q=\"\\" || fail "$target is answered"
@@ -28,7 +28,7 @@ printf 'serve:\n  log-format: logfmt\n' >"$tmp/cairn.yaml"
 kill -HUP "$server_pid"
 wait_for "the other format" grep -q '^time=.*log-format' "$server_log"
 : >"$server_log"
-attack_until_logged() { attack; refusals_are 6; } # ten a second are, and the first attack may have been in this one
+attack_until_logged() { attack; refusals_are 6; } # ten per second are logged, and the first attack may have been in this second
 wait_for "six refusals" attack_until_logged
 ok "logfmt, after a reload: each line is pairs of names and values" lines_are logfmt
 stop_server
@@ -49,12 +49,12 @@ like "$(cat "$tmp/err")" 'not one of text, logfmt, json' "  and the message has 
 
 printf 'jobs: 7\n' >"$tmp/scrape.yaml"
 "$cairn" scrape --log-format json "$tmp/scrape.yaml" 2>"$server_log"
-ok "cairn scrape: a configuration that is wrong is told of" test -s "$server_log"
+ok "cairn scrape: an invalid configuration is reported" test -s "$server_log"
 ok "  in the format" lines_are json
 "$cairn" scrape --log-format xml "$tmp/scrape.yaml" 2>"$tmp/err"
 is $? 64 "  another format is refused"
 "$agent" --log-format json --token-file /nowhere/token --server http://127.0.0.1:9 2>"$server_log"
-ok "cairn-agent: a token file that is not there is told of" grep -q nowhere "$server_log"
+ok "cairn-agent: a missing token file is reported" grep -q nowhere "$server_log"
 ok "  in the format" lines_are json
 "$agent" --log-format xml 2>"$tmp/err"
 is $? 64 "  another format is refused"

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask for many times the memory that a service may use, of every kind at once, and measure what others see meanwhile.
+"""Request many times the memory that a service may use, of every kind concurrently, and measure the effect on other
+clients.
 
 usage: memory-budget.py PORT SECONDS FOLDER BRACKETS.gz BOMB.zst WIDE.zst BODY
 
-Prints one line of JSON: times of /healthz and of honest ingest in milliseconds beside those of a control, and the
-answers to the load by status.
+Prints one line of JSON: times of /healthz and of honest ingest in milliseconds and those of a control, and the
+responses to the load by status.
 
-The control is a server that does nothing: it answers at once, and a POST when it has written and synced a file in
-FOLDER. The same process asks the service and the control in turns, so both times contain the delays of this machine:
-waiting for a CPU and for the disk. What the service itself adds is the difference. The process that measures, the
-control and the load are separate, as threads of one Python process would wait for each other.
+The control is a trivial server: it responds at once, and to a POST after it has written and synced a file in FOLDER.
+The same process sends requests to the service and the control in turn, so both times include the delays of this
+machine, for a CPU and for the disk; the difference is due to the service. The measuring process, the control and the
+load are separate processes, because threads of one Python process would wait for each other.
 """
 import collections
 import http.client
@@ -32,7 +33,7 @@ lock = threading.Lock()
 
 
 def send(source, method, path, body, headers, timeout=30, to_port=port):
-    """One request; its status, or 0 when the connection was ended."""
+    """One request; returns its status, or 0 if the connection was closed."""
     global retry_after_missing
     try:
         c = http.client.HTTPConnection("127.0.0.1", to_port, timeout=timeout, source_address=(source, 0))
@@ -61,14 +62,14 @@ def repeat(kind, function):
 
 
 def upload(stream):
-    """An object that is a zstd stream; its size is not what it unpacks to."""
+    """An object that is a zstd stream; its announced size is not its decompressed size."""
     ident = os.urandom(20).hex()
     return send("127.0.0.1", "PUT", "/api/v1/debuginfo/%s/debuginfo" % ident, stream,
                 {"Content-Encoding": "zstd", "X-Cairn-Size": str(1 << 31), "X-Cairn-SHA256": "0" * 64})
 
 
 def hold(request, receive_buffer, bytes_per_s):
-    """Send a request, then move as few bytes as a slow client does, until the end or until it is ended."""
+    """Send a request, then transfer as few bytes as a slow client, until the end or until the connection is closed."""
     try:
         s = socket.socket()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -100,7 +101,7 @@ def slow_body():
 
 
 class Control(http.server.BaseHTTPRequestHandler):
-    """Answers at once; a POST after a write and a sync."""
+    """Responds at once; to a POST after a write and a sync."""
 
     def answer(self):
         self.send_response(200)
@@ -129,7 +130,7 @@ def serve_control(pipe):
 
 
 def ask(to_port, method, path, body, headers):
-    """Milliseconds until a request of 127.0.0.2 is answered with 200, however often it is refused before; at most 30 s."""
+    """Milliseconds until a request from 127.0.0.2 is answered with 200, including refused attempts; at most 30 s."""
     begin = time.monotonic()
     while send("127.0.0.2", method, path, body, headers, to_port=to_port) != 200 and time.monotonic() - begin < 30:
         time.sleep(0.02)
@@ -153,7 +154,7 @@ def measure(pipe, control_port):
 
 
 def profile():
-    """A profile of 100,000 stacks, as one client may send it."""
+    """A profile of 100,000 stacks."""
     return send("127.0.0.1", "POST", "/ingest?name=wide&format=folded", wide_body, {"Content-Type": "text/plain"})
 
 
@@ -163,7 +164,7 @@ def start(count, function, *arguments):
 
 
 def run(target, *arguments):
-    """Start a process; the end of a pipe from it."""
+    """Start a process; returns the end of a pipe from it."""
     ours, its = multiprocessing.Pipe()
     process = multiprocessing.Process(target=target, args=(its, *arguments), daemon=True)
     process.start()
@@ -172,7 +173,7 @@ def run(target, *arguments):
 
 control_port = run(serve_control).recv()
 measured = run(measure, control_port)
-os.nice(19)  # the load stands for other machines: of this one it uses what nobody else needs
+os.nice(19)  # the load represents other machines: it only uses idle CPU time of this one
 threads = []
 start(2, repeat, "json", lambda: send("127.0.0.1", "POST", "/api/v1/debuginfo/want", brackets,
                                       {"Content-Encoding": "gzip", "Content-Type": "application/json"}))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Requests of every kind at once ask for many times the memory that the service may use: it stays within, and others are
-# answered meanwhile. The program without sanitizers, which have memory of their own.
+# Concurrent requests of every kind need many times the memory that the service may use: it stays within the limit, and
+# others are served in the meantime. Without sanitizers, since these use additional memory.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 cairn=$CAIRN_BUILD/cairn
@@ -11,7 +11,7 @@ out=$("$cairn" serve --data "$data" --memory 100M 2>&1)
 is "$?" 64 'with less than the minimum it does not start'
 like "$out" 'at least 256 MiB' 'and says how much is needed'
 
-# Eight million brackets; 1 GiB of zeros in a window of 8 MiB; 16 bytes that ask for a window of 128 MiB.
+# Eight million brackets; 1 GiB of zeros with a window of 8 MiB; 16 bytes that require a window of 128 MiB.
 { printf '{"files":[[]'; head -c 8000000 /dev/zero | tr '\0' ' ' | sed 's/   /,[]/g'; printf ']}'; } | gzip -1 >"$tmp/brackets.gz"
 head -c 1073741824 /dev/zero | zstd -q -3 --zstd=wlog=23 >"$tmp/bomb.zst"
 head -c 67108864 /dev/zero | zstd -q -3 --long=27 >"$tmp/wide.zst"
@@ -31,18 +31,18 @@ diag "$(cat "$tmp/client.err")"
 value() { python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))[sys.argv[2]]))' "$tmp/result" "$1"; }
 peak=$(peak_memory_kb)
 diag "peak $((peak >> 10)) MiB of $limit_mib; $(cat "$tmp/result")"
-ok 'the service lives' healthy
+ok 'the service is running' healthy
 ok "its peak is within --memory" test "$peak" -le $((limit_mib << 10))
-# A server that does nothing was asked in turns with the service (memory-budget.py): the bounds are on what the service
-# adds to its times. Single requests may take longer while all CPUs are overloaded: a thread that makes room for a body
-# waits for the lock of the address space, which a thread of lower priority holds that gets no CPU.
+# Requests were sent alternately to the service and to a trivial server (memory-budget.py): the limits are for the time
+# added by the service. Single requests may take longer while all CPUs are overloaded: a thread that allocates memory
+# for a body waits for the lock of the address space, which may be held by a thread of lower priority that gets no CPU.
 below() { test "$(value "$1")" -lt $(($2 + $3 * $(value "control_$1"))); }
 ok 'of 20 health checks 19 took less than 100 ms' below health_p95_ms 100 1
 ok 'none took half a second' below health_max_ms 500 5
 ok 'of 20 honest batches 19 were acknowledged within a second' below ingest_p95_ms 1000 1
 ok 'none took three' below ingest_max_ms 3000 10
-ok 'there are enough times to say so' test "$(value health_count)" -ge 60
-is "$(value retry_after_missing)" 0 'who was refused was told when to come again'
+ok 'there are enough measurements' test "$(value health_count)" -ge 60
+is "$(value retry_after_missing)" 0 'refused requests have Retry-After'
 limit=$(metric cairn_memory_limit_bytes)
 is "$limit" $((limit_mib << 20)) 'the limit is a metric'
 held() { [ "$(metric 'cairn_memory_bytes{use="bodies"}')" = 0 ] && [ "$(metric 'cairn_memory_bytes{use="answers"}')" = 0 ] &&

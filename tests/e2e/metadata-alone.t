@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /metadata of a service without upstreams: an answer, also behind requests that leave other bytes on the thread's stack.
+# /metadata of a service without upstreams responds, also after requests that leave other data on the thread's stack.
 . tests/e2e/lib.sh
 command -v curl >/dev/null || skip_all "curl is not installed"
 start_server

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /metadata of the debuginfod web API: which build-ids files have, in the store, in scanned trees and at upstreams.
+# /metadata of the debuginfod web API: the build-ids of files in the store, in scanned trees and at upstreams.
 . tests/e2e/lib.sh
 for tool in gcc objcopy dpkg-deb jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -16,10 +16,10 @@ dpkg-deb --root-owner-group -b "$tmp/deb" "$tree/thing.deb" >/dev/null 2>&1
 build 12 "$tree/plain"
 build 13 "$tmp/stored.debug"
 
-# ask KEY VALUE [JQ]: the answer, or what jq makes of it.
+# ask KEY VALUE [JQ]: the response, or the result of jq for it.
 ask() { curl -sS -G "$url/metadata" --data-urlencode "key=$1" --data-urlencode "value=$2" | jq -cS "${3:-.}"; }
 
-# ---- an upstream, and one that is made up ----
+# ---- an upstream, and a simulated one ----
 
 "$cairn" serve --data "$tmp/upstream/data" --listen 127.0.0.1:0 --port-file "$tmp/upstream/port" --scan "$tree" \
         2>"$tmp/upstream/log" &
@@ -33,10 +33,10 @@ is "$(ask file /usr/bin/thing)" \
         "{\"complete\":true,\"results\":[{\"archive\":\"$tree/thing.deb\",\"buildid\":\"$(id 11)\",\"file\":\"/usr/bin/thing\",\"type\":\"executable\"}]}" \
         "a member of a package by its path"
 is "$(ask glob '/usr/*/thi*' '[.results[].buildid]')" "[\"$(id 11)\"]" "and by a pattern"
-is "$(ask glob '/usr/*' .results)" '[]' "of which a star does not match a slash"
-is "$(ask file "$tree/plain" '[.results[] | [.type, .archive]]')" '[["executable",null],["debuginfo",null]]' "a plain file is both"
+is "$(ask glob '/usr/*' .results)" '[]' "whose star does not match a slash"
+is "$(ask file "$tree/plain" '[.results[] | [.type, .archive]]')" '[["executable",null],["debuginfo",null]]' "a plain file has both kinds"
 is "$(ask buildid "$(id 12)" '[.results[].file]')" "[\"$tree/plain\",\"$tree/plain\"]" "a build-id"
-is "$(ask buildid "$(id 99)")" '{"complete":true,"results":[]}' "one that nobody has"
+is "$(ask buildid "$(id 99)")" '{"complete":true,"results":[]}' "an unknown one"
 answers 400 'file, glob or buildid' "another key is refused" "$url/metadata?key=size&value=1"
 answers 400 'file, glob or buildid' "as is none" "$url/metadata"
 answers 400 'not a build-id' "and what is no build-id" "$url/metadata?key=buildid&value=xyz"
@@ -71,20 +71,20 @@ is "$code" 201 "an object is stored"
 is "$(ask file stored.debug '[.results[] | select(.file == "stored.debug") | [.type, .buildid]]')" "[[\"debuginfo\",\"$(id 13)\"]]" "it is found by its name"
 is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[true,[\"$(id 11)\",\"aabb\"]]" \
         "what upstreams know comes too, without what is malformed"
-like "$(tail -1 "$tmp/asked")" "^/metadata\?key=buildid&value=$(id 11) .*_cairn-[0-9a-f]{16}" "they are told where the question came along"
+like "$(tail -1 "$tmp/asked")" "^/metadata\?key=buildid&value=$(id 11) .*_cairn-[0-9a-f]{16}" "they receive the forwarding path of the request"
 is "$(curl -sS -H 'X-Forwarded-For: a, b, c, d, e, f, g, h' "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.complete, .results]')" '[true,[]]' \
         "a question that has come far enough is not asked any further"
 printf '{"results":[],"complete":false}' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "an upstream that is not complete makes the answer incomplete"
 printf 'status 404' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' "as does one that does not answer, and the others count"
+is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' "as does one that does not respond, and other results are returned"
 printf '{"results":[' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" .complete)" false "and one that answers with half of it"
+is "$(ask buildid "$(id 11)" .complete)" false "and one that sends a truncated response"
 python3 -c 'print("{\"results\":[],\"complete\":true}" + " " * (16 << 20))' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" .complete)" false "and one whose answer is larger than 16 MiB"
+is "$(ask buildid "$(id 11)" .complete)" false "and one whose response exceeds 16 MiB"
 made=http://127.0.0.1:$(cat "$tmp/made.port")
 outcome() { metric "cairn_upstream_requests_total{upstream=\"$made\",outcome=\"$1\"}"; }
-is "$(outcome found) $(outcome missing) $(outcome refused)" "3 1 2" "the questions are in the figures of the upstream"
+is "$(outcome found) $(outcome missing) $(outcome refused)" "3 1 2" "the requests are counted for the upstream"
 stop_server
 
 start_server --upstream "$made" --upstream "$upstream"
@@ -97,11 +97,11 @@ is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"aa
 breaker() { curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r ".upstreams[] | select(.url == \"$made\") | .breaker"; }
 printf 'status 500' >"$tmp/answer"
 for i in 1 2 3 4 5 6; do request "$url/metadata?key=file&value=/$i"; done
-is "$(breaker)" closed "a server that knows no metadata is not taken for one that fails"
+is "$(breaker)" closed "a server without support for metadata is not treated as failing"
 kill "$made_pid"
 for i in 1 2 3 4 5; do request "$url/metadata?key=file&value=/$i"; done
-is "$(breaker)" open "one that cannot be reached is"
+is "$(breaker)" open "an unreachable one is"
 asked=$(outcome skipped)
 is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"$(id 11)\"]]" "while its breaker is open the answer is incomplete"
-is "$(outcome skipped) $(outcome failed)" "$((asked + 1)) 5" "  without asking it"
+is "$(outcome skipped) $(outcome failed)" "$((asked + 1)) 5" "  without a request to it"
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn debuginfo missing: which upload would resolve most samples, and the command to do it.
+# cairn debuginfo missing: the uploads that would resolve most samples, and the commands for them.
 . tests/e2e/lib.sh
 for tool in gcc strip jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -13,7 +13,7 @@ for b in 01 02 03; do build $b; done
 id() { printf '%038d%s' 0 "$1"; }
 address=$(nm "$tmp/program-01" | awk '$3 == "shown" { print $1 }')
 from=$(date +%s)
-# ingest BUILD PATH VALUES [KEY=VALUE]...: one sample a value.
+# ingest BUILD PATH VALUES [KEY=VALUE]...: one sample for each value.
 ingest() {
         ingest_id=$(id "$1"); ingest_path=$2; ingest_values=$3; shift 3
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$ingest_id" "values=$ingest_values" "addresses=$address" \
@@ -27,7 +27,7 @@ gone() { [ "$(rows missing)" = '[]' ]; }
 
 start_server --flush-interval 3600
 
-# A program whose only names are those of its dynamic symbols, and two that nobody knows.
+# A program whose only names are its dynamic symbols, and two unknown programs.
 strip -o "$tmp/dynamic" "$tmp/program-03"
 put_object debuginfo "$tmp/dynamic"
 is "$code" 201 "a stripped program is stored"
@@ -39,16 +39,16 @@ ingest 02 '/opt/often; rm' 1 at_ns=1000000000000000000
 
 for where in head parts; do
         is "$(rows missing)" '[["02","no_debuginfo",3,60,3],["01","no_debuginfo",1,20,100]]' "$where: most samples come first, whatever their values"
-        is "$(rows poor)" '[["03","resolved",1,20,5]]' "$where: what has only dynamic symbols is listed apart"
+        is "$(rows poor)" '[["03","resolved",1,20,5]]' "$where: objects with only dynamic symbols are listed separately"
         out=$(missing)
         like "$out" '^ +3 +60\.0% +no_debuginfo +0+02 +/opt/often; rm$' "$where: a row of the table"
         like "$out" "^ +cairn-upload --server $url /opt/seldom\$" "$where: and the command"
-        like "$out" "^ +cairn-upload --server $url FILE\$" "$where: which never has a name that the shell would read otherwise"
+        like "$out" "^ +cairn-upload --server $url FILE\$" "$where: in which names are quoted for the shell"
         like "$out" '^ +1 +20\.0% +dynsym +0+03 +/opt/dynamic$' "$where: the other table"
         like "$out" "^ +cairn-upload --server $url \"\\\$\(debuginfod-find debuginfo $(id 03)\)\"\$" "$where: and its command"
         [ $where = parts ] && break
         "$cairn" debuginfo missing --data "$data" --json >"$tmp/data.json"
-        is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' "$where: the directory says the same while the service runs"
+        is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' "$where: the data directory gives the same while the service runs"
         stop_server
         start_server --flush-interval 3600
         becomes 0 "a clean stop has flushed" metric cairn_queue_batches
@@ -65,14 +65,14 @@ poor,03,/opt/dynamic,resolved,dynsym,1,1,20.00,5' "so has the list of uploads"
 is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' "a time range"
 is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit"
 like "$(missing --limit 1)" '^\.\.\. 1 more$' "which says that there is more"
-is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' "the unit of values, and words"
+is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' "the unit of values, and descriptions"
 is "$(curl -sS "$url/api/v1/debuginfo/missing" | jq -c .missing[].samples | tr '\n' ' ')" '3 1 ' "the route beside the list of objects"
 missing --from never >/dev/null 2>&1
 is $? 64 "a time that is none is wrong usage"
 "$cairn" debuginfo list --server "$url" --from now-1h >/dev/null 2>&1
 is $? 64 "as is a time range of the list of objects"
 
-# What is uploaded goes from the lists when the past is healed.
+# Uploaded objects leave the lists once past samples are re-symbolized.
 command=$(missing --json | jq -r '.poor[0].command')
 like "$command" '^cairn-upload --server http://127' "the command names the service that was asked"
 put_object debuginfo "$tmp/program-02"
@@ -80,12 +80,12 @@ wait_metric cairn_heal_locations_total 1
 is "$(rows missing)" '[["01","no_debuginfo",1,20,100]]' "an uploaded object is missing no more"
 put_object debuginfo "$tmp/program-03"
 wait_metric cairn_heal_locations_total 2
-is "$(rows poor)" '[]' "and with debuginfo nothing is to be gained"
+is "$(rows poor)" '[]' "and with debuginfo nothing more can be gained"
 put_object debuginfo "$tmp/program-01"
 wait_for "the last one to go" gone
 like "$(missing)" '^no object of these samples lacks debuginfo$' "an empty list says so"
 
-# ---- files that are known by their name only, as the OpenTelemetry eBPF profiler sends them ----
+# ---- files known only by name, as sent by the OpenTelemetry eBPF profiler ----
 
 stop_server
 rm -rf "$data"
@@ -99,12 +99,12 @@ python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" id_kind=htlhash "build_id=$ht
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "samples of a file without a build-id are taken"
 commands() { missing --json | jq -r ".missing[] | select(.mapping == \"$1\") | .command"; }
-is "$(commands program-01)" "find / -xdev -type f -name program-01 -exec cairn-upload --server $url {} +" "a file without a path is looked for"
+is "$(commands program-01)" "find / -xdev -type f -name program-01 -exec cairn-upload --server $url {} +" "for a file without a path the command searches"
 is "$(commands nameless)" "find / -xdev -type f -name nameless -exec cairn-upload --server $url --executables {} +" \
         "one without a build-id is sent whole"
 is "$(commands vmlinux)" "cairn-upload --server $url \"\$(debuginfod-find debuginfo $(id 02))\"" "a kernel is fetched"
 for name in program-01 nameless; do
-        # Here the test's folder is the host.
+        # Here the test's folder replaces the host's root.
         command=$(commands $name | sed "s|find /|find $tmp|")
         PATH=$CAIRN_BUILD:$PATH sh -c "$command" >"$tmp/upload.log" 2>&1
         is $? 0 "the command for $name runs"

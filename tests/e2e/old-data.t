@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data directories of each version (tests/corpus/make-data-directories.sh): sums, names and objects are there, more is
-# ingested, and all of it survives a restart.
+# Data directories of each version (tests/corpus/make-data-directories.sh): sums, names and objects are readable,
+# further samples can be ingested, and everything persists across a restart.
 . tests/e2e/lib.sh
 for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -13,14 +13,14 @@ unpack() {
         mkdir -p "$tmp/$1"
         tar -C "$tmp/$1" -xf "tests/corpus/data_directory/$1.tar.xz" || bail_out "$1 does not unpack"
 }
-# top HOW... SELECTOR: lines of function, file and flat value.
+# top OPTION... SELECTOR: lines of function, file and flat value.
 top() {
-        # The times are several words.
+        # The times consist of several words.
         # shellcheck disable=SC2086
         "$cairn" top $range "$@" --json | jq -r '.[] | select(.flat > 0) | "\(.function) \(.file | sub(".*/"; "")) \(.flat)"' | sort | paste -sd ' '
 }
 status() { "$cairn" store status --data "$data" --json | jq -c "$1"; }
-# more VALUE: a sample of an address of the stored program, a second after the others.
+# more VALUE: a sample at an address of the stored program, a second after the others.
 more() {
         python3 tests/e2e/profiles.py otlp "$tmp/more" build_id=$id mapping_file=/opt/program service=api "values=$1" \
                 "addresses=$outer" "at_ns=$((t0 + 1))000000000"
@@ -34,7 +34,7 @@ find_address() {
         is "$(build_id_of "$tmp/program")" $id "the stored object is served"
 }
 
-# A queue that no flush has seen.
+# A queue that was never flushed.
 check_queue() {
         unpack "$1-queue"
         cpu='inlined_part program.c 35 other_part program.c 5'
@@ -81,7 +81,7 @@ check_healed() {
         is "$(top --data "$data")" "$cpu" "  with the same sums and names"
 }
 
-# Every version whose directories are stored.
+# Every version with stored directories.
 checked=0
 for archive in tests/corpus/data_directory/*-queue.tar.xz; do
         archive=${archive##*/}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/openapi.yaml against the source and a service: openapi.py URL BUILD-ID ADDRESS PROGRAM.
+"""Compares docs/openapi.yaml with the source and a service: openapi.py URL BUILD-ID ADDRESS PROGRAM.
 
-Routes come from the tables in the source, as tenants.py finds them; the operations of /api/v1/query/ and the methods of the
-Connect services from theirs. Answers are recorded from the service, which has BUILD-ID with code at ADDRESS, a profile with
-names, and samples of PROGRAM. The file allows members that it does not name, as readers must; here none is allowed, so that an
-answer with a new member fails until the file has it.
+Routes come from the tables in the source, as tenants.py finds them; the operations of /api/v1/query/ and the methods
+of the Connect services from theirs. Responses are recorded from the service, which has BUILD-ID with code at ADDRESS,
+a profile with names, and samples of PROGRAM. The file permits additional members, which clients must ignore; this test
+does not, so that responses with a new member fail until the file documents it.
 """
 import copy
 import glob
@@ -54,7 +54,7 @@ def check_file():
     try:
         openapi_spec_validator.validate(api)
         mistakes = []
-    except Exception as error:  # whatever the validator finds
+    except Exception as error:  # any error of the validator
         mistakes = [str(error)[:2000]]
     says("it is OpenAPI 3.1", mistakes + ([] if api["openapi"].startswith("3.1.") else [api["openapi"]]))
     version = re.search(r"^VERSION := (\S+)$", read("Makefile"), re.M).group(1)
@@ -115,7 +115,7 @@ def resolve(part):
 # ---- the schemas ----
 
 def close(schema):
-    """The same schema, without other members."""
+    """The same schema, without additional members."""
     if isinstance(schema, dict):
         if "properties" in schema and "additionalProperties" not in schema:
             schema["additionalProperties"] = False
@@ -137,7 +137,7 @@ def validate(schema, value):
 
 
 def check_members():
-    """Each member that a schema names is a string of the source: none was made up."""
+    """Each member of a schema occurs as a string in the source."""
     code = "\n".join(read(path) for top in ("server", "query", "pipeline", "symbolizer", "profile-store", "http", "debuginfo-store")
                      for path in glob.glob(f"{top}/**/*.[ch]", recursive=True))
     of_proto = {"OtlpAnswer", "Status", "PushRequest"}
@@ -187,7 +187,7 @@ recorded = {}
 
 
 def record(method, template, target, status=200, body=None, content_type="application/json"):
-    """Asks, and notes what the answer has against the file."""
+    """Sends a request, and records violations of the file in the response."""
     path = template + target if target.startswith("?") or not target else target
     code, headers, content = send(method, path, body, content_type)
     kind = headers.get_content_type()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# docs/openapi.yaml: a sound OpenAPI 3.1 file with the routes of the source and no others, and answers fit its schemas.
+# docs/openapi.yaml is a valid OpenAPI 3.1 file with exactly the routes of the source, and responses match its schemas.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 for tool in gcc zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parca's gRPC protocols as its clients speak them, with messages by hand (captured from parca-debuginfo 0.12.2).
+"""A client of Parca's gRPC protocols, with manually encoded messages (captured from parca-debuginfo 0.12.2).
 
     parca.py PORT should ID [KEY=VALUE...]          ShouldInitiateUpload: its answer
     parca.py PORT initiate ID SIZE [KEY=VALUE...]   InitiateUpload: the upload id, the strategy
@@ -45,7 +45,7 @@ def read_varint(data, at):
 
 
 def fields(data):
-    """The fields of a message by number, the last of each."""
+    """The fields of a message by number, the last one of each."""
     found, at = {}, 0
     while at < len(data):
         key, at = read_varint(data, at)
@@ -81,7 +81,7 @@ class Client:
             messages, timeout=120, metadata=self.metadata)
 
     def named(self, *parts):
-        """Fields that are not zero, as proto3 has it."""
+        """Fields that are not zero, as in proto3."""
         out = b""
         for field, value in parts:
             if value:
@@ -181,7 +181,7 @@ def arrow(c, method):
 
 
 def query_message(c, method):
-    """As Grafana's data source fills it: whole seconds, an Arrow flame graph."""
+    """As filled in by Grafana's data source: whole seconds, an Arrow flame graph."""
     now = int(time.time())
     start, end = blob(2, num(1, now - 3600)), blob(3, num(1, now + 60))
     text = c.options.get("query", "")
@@ -197,7 +197,7 @@ def query_message(c, method):
 
 
 def web_call(c, method, message):
-    """The message, status and text of the answer; the request as connect-go sends it."""
+    """The message, status and text of the response; the request is encoded like connect-go."""
     body = c.options["bytes"].encode() if "bytes" in c.options else struct.pack(">BI", 0, len(message)) + message
     request = urllib.request.Request(
         f"{c.options['web']}/parca.query.v1alpha1.QueryService/{method}", body,
@@ -250,7 +250,7 @@ def query(c, method):
 
 
 def pprof(path, build_id, address, service):
-    """The mapping is one whose file offsets are not its addresses: read as a process address it is another one."""
+    """The file offsets of the mapping differ from its addresses: interpreted as a process address it is another one."""
     strings = Strings()
     cpu, unit, file, id_text, key, name = (strings(s) for s in ("cpu", "nanoseconds", "/usr/bin/program", build_id, "service_name", service))
     body = blob(1, num(1, cpu) + num(2, unit)) + blob(11, num(1, cpu) + num(2, unit)) + num(12, 10000000)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Parca's clients over gRPC: debuginfo uploads as parca-debuginfo and parca-agent make them, profiles by WriteRaw.
+# Parca's clients over gRPC: debuginfo uploads of parca-debuginfo and parca-agent, profiles by WriteRaw.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 
@@ -32,11 +32,11 @@ start_grpc
 
 is "$(parca should "$id")" 'yes nothing is stored under this build-id' 'an unknown file is wanted'
 like "$(parca finished "$id")" '^NOT_FOUND no file is stored under build-id' 'nothing was uploaded yet'
-like "$(parca initiate "$id" 1000)" '^cairn1-1000-0-0- strategy 1$' 'the upload is to come over gRPC'
-is "$(parca upload "$id" "$tmp/stripped")" "OK $(wc -c <"$tmp/stripped")" 'a file with a symbol table is taken'
-is "$(parca should "$id")" 'yes the file stored under this build-id may be worse' '  and one with debug information is wanted yet'
+like "$(parca initiate "$id" 1000)" '^cairn1-1000-0-0- strategy 1$' 'the upload strategy is gRPC'
+is "$(parca upload "$id" "$tmp/stripped")" "OK $(wc -c <"$tmp/stripped")" 'a file with a symbol table is accepted'
+is "$(parca should "$id")" 'yes the file stored under this build-id may be worse' '  and one with debug information is still wanted'
 like "$(parca should "$id" id_type=1)" '^no ' '  but not from an agent, which offers it at each start'
-is "$(parca upload "$id" "$tmp/program" chunk=4096)" "OK $(wc -c <"$tmp/program")" 'it is taken, in pieces of 4 KiB'
+is "$(parca upload "$id" "$tmp/program" chunk=4096)" "OK $(wc -c <"$tmp/program")" 'it is accepted, in chunks of 4 KiB'
 is "$(parca finished "$id")" 'OK -' '  and finished'
 indexed
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$leaf" | head -1)" leaf '  and symbolizes'
@@ -46,9 +46,9 @@ like "$(parca initiate "$id" 1000)" '^FAILED_PRECONDITION the file stored' '  no
 is "$(parca upload "$id" "$tmp/stripped" upload_id=cairn1-"$(wc -c <"$tmp/stripped")"-0-0-)" "OK $(wc -c <"$tmp/stripped")" \
         'a worse file that comes nevertheless is answered as taken'
 is "$(listed)" '[["debuginfo","dwarf"]]' '  and replaces nothing'
-is "$(parca should "$id" force=1)" 'yes the file stored under this build-id is as good or better; force replaces it' 'by force it is wanted'
+is "$(parca should "$id" force=1)" 'yes the file stored under this build-id is as good or better; force replaces it' 'with force it is wanted'
 is "$(parca upload "$id" "$tmp/stripped" force=1)" "OK $(wc -c <"$tmp/stripped")" '  and taken'
-is "$(listed)" '[["debuginfo","symtab"]]' '  and replaces what was there'
+is "$(listed)" '[["debuginfo","symtab"]]' '  and replaces the stored object'
 is "$(parca upload "$id" "$tmp/program" type=1)" "OK $(wc -c <"$tmp/program")" 'an executable is taken as such'
 is "$(listed)" '[["debuginfo","symtab"],["executable","dwarf"]]' '  beside it'
 like "$(cat "$server_log")" 'audit: 200 gRPC /parca.debuginfo.v1alpha1.DebuginfoService/Upload by - from 127.0.0.1' 'uploads are in the audit log'
@@ -66,20 +66,20 @@ like "$(parca should $hash id_type=2)" '^no ' '  and is not wanted again'
 like "$(parca should short id_type=2)" "^INVALID_ARGUMENT build_id 'short' is not a build-id" 'a hash has 32 digits'
 like "$(parca should abc/def-GHI id_type=3)" '^yes ' 'the id of a Go program is text'
 
-# ---- what is refused ----
+# ---- rejected uploads ----
 
 before=$(listed)
 like "$(parca upload "$id" "$tmp/second" force=1)" "^FAILED_PRECONDITION the file's build-id is $second, not the claimed" 'a file with another build-id'
-like "$(parca upload "$id" "$tmp/program.c" force=1)" '^INVALID_ARGUMENT .*not an ELF' 'one that is no ELF file'
+like "$(parca upload "$id" "$tmp/program.c" force=1)" '^INVALID_ARGUMENT .*not an ELF' 'one that is not an ELF file'
 like "$(parca upload "$id" "$tmp/program" force=1 size=9000)" '^INVALID_ARGUMENT the object is larger than its announced 9000 bytes' 'one of another size'
-like "$(parca upload "$id" "$tmp/program" first_chunk=1 force=1)" '^INVALID_ARGUMENT the first message of an upload must have info' 'a piece without the information before it'
-like "$(parca upload "$id" "$tmp/program" upload_id=other)" "^FAILED_PRECONDITION upload_id 'other' was not issued" 'an upload that was not begun'
-like "$(parca upload "$id" "$tmp/program" upload_id=cairn1-1-0-0-zz)" '^FAILED_PRECONDITION upload_id' '  nor one with rubbish behind it'
-like "$(parca should xyz)" "^INVALID_ARGUMENT build_id 'xyz' is not a build-id" 'an id that is none'
+like "$(parca upload "$id" "$tmp/program" first_chunk=1 force=1)" '^INVALID_ARGUMENT the first message of an upload must have info' 'a chunk without preceding information'
+like "$(parca upload "$id" "$tmp/program" upload_id=other)" "^FAILED_PRECONDITION upload_id 'other' was not issued" 'an upload that was not initiated'
+like "$(parca upload "$id" "$tmp/program" upload_id=cairn1-1-0-0-zz)" '^FAILED_PRECONDITION upload_id' '  nor one with trailing data'
+like "$(parca should xyz)" "^INVALID_ARGUMENT build_id 'xyz' is not a build-id" 'a malformed id'
 like "$(parca initiate "$id" 5000000000 force=1)" '^INVALID_ARGUMENT size is 5000000000; files have 1 to 4294967296 bytes' 'a file that is too large'
 like "$(parca should "$id" type=2)" '^UNIMPLEMENTED source archives of Parca are unsupported; send sources with cairn-upload' 'an archive of sources'
 like "$(parca should "$id" type=3)" '^UNIMPLEMENTED files of Parca.s type 3' 'a source map'
-like "$(parca small "$second" 5000 force=1)" '^RESOURCE_EXHAUSTED more than 1000 messages of less than 1024 bytes' 'many messages that hold nothing'
+like "$(parca small "$second" 5000 force=1)" '^RESOURCE_EXHAUSTED more than 1000 messages of less than 1024 bytes' 'many empty messages'
 head -c 18874368 /dev/zero >"$tmp/large"
 like "$(parca upload "$id" "$tmp/large" force=1 chunk=17825792)" '^RESOURCE_EXHAUSTED a message of 178257[0-9]+ bytes is larger than 16777216' 'a message of 17 MiB'
 is "$(listed)" "$before" 'nothing of that was stored'
@@ -107,7 +107,7 @@ pass '  and no memory'
 python3 tests/e2e/profiles.py "$tmp/p" || bail_out 'profiles.py failed'
 top() { "$cairn" top --server "$url" --json "$1" | jq -c 'map([.function, .flat])'; }
 is "$(parca write "$tmp/p/good.pprof" label=job=batch)" 'OK -' 'a pprof file is taken'
-ok '  and is there, with its label' test "$("$cairn" query --server "$url" --json --from now-1h '{job="batch"}' | jq '.sides[0].total')" -gt 0
+ok '  and is stored, with its label' test "$("$cairn" query --server "$url" --json --from now-1h '{job="batch"}' | jq '.sides[0].total')" -gt 0
 is "$(parca write "$tmp/p/good.pprof" label=job=batch)" 'OK -' 'sent again it is answered as before'
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 '  and counts once'
 is "$(parca write "$tmp/native.pprof" normalized=1)" 'OK -' 'addresses of the object'
@@ -118,20 +118,20 @@ is "$(top '{service_name="native"}')" '[["leaf",7]]' '  are looked up as they ar
 is "$(parca write "$tmp/process.pprof")" 'OK -' 'the same as an address of a process'
 unlike "$(top '{service_name="process"}')" leaf '  is another one'
 printf 'this is no pprof' >"$tmp/text"
-like "$(parca write "$tmp/text")" '^INVALID_ARGUMENT ' 'what is no pprof file is refused'
+like "$(parca write "$tmp/text")" '^INVALID_ARGUMENT ' 'a malformed pprof file is refused'
 for method in WriteArrow Write; do
         like "$(parca arrow $method)" '^UNIMPLEMENTED Cairn does not read the Arrow records that parca-agent sends; run cairn-agent' \
                 "$method says what works instead"
 done
 stop_server
 
-# ---- an upload needs no memory but for its pieces ----
+# ---- an upload needs memory only for its chunks ----
 
 head -c 125829120 /dev/urandom >"$tmp/random"
 objcopy --add-section .debug_more="$tmp/random" "$tmp/second" "$tmp/huge"
 rm "$tmp/random"
 start_grpc --memory 256M
-is "$(parca upload $second "$tmp/huge" force=1)" "OK $(wc -c <"$tmp/huge")" 'a file of 120 MiB passes where uploads have less memory'
+is "$(parca upload $second "$tmp/huge" force=1)" "OK $(wc -c <"$tmp/huge")" 'a file of 120 MiB is accepted with a smaller memory limit for uploads'
 is "$(metric 'cairn_memory_refused_total{use="uploads"}')" 0 '  and nothing of it was refused'
 rm "$tmp/huge"
 stop_server

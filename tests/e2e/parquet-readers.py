@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other readers' side of parquet-readers.t: write, append, compare."""
+"""Reads, writes and compares with other libraries, for parquet-readers.t."""
 import datetime
 import glob
 import json
@@ -18,7 +18,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def plain(v):
-    """A value as tests/support/parquet_json.h has it."""
+    """A value in the form of tests/support/parquet_json.h."""
     if isinstance(v, bytes):
         return v.hex()
     if isinstance(v, datetime.datetime):
@@ -53,7 +53,7 @@ def by_duckdb(path):
 
 
 def same(got, want):
-    """None, or where the two differ. An empty map and an empty list look alike to some."""
+    """None, or the difference. Some readers do not distinguish an empty map and an empty list."""
     if len(got) != len(want):
         return f"{len(got)} rows, not {len(want)}"
     for i, (a, b) in enumerate(zip(got, want)):
@@ -109,7 +109,7 @@ def write(directory):
 
 
 def append(path):
-    """Rows of our table's schema, by deltalake, twice over a checkpoint of its own."""
+    """Rows with our table's schema, appended by deltalake, across a checkpoint of its own."""
     table = deltalake.DeltaTable(path)
     values = {"date": [datetime.date(2025, 11, 23)] * 3, "value": [1, 2, None]}
     schema = table.to_pyarrow_table().schema
@@ -129,7 +129,7 @@ class Tap:
 
 
 def expected_part(part, grown):
-    """What write_part() of tests/unit/test_delta_log.c writes."""
+    """The rows written by write_part() of tests/unit/test_delta_log.c."""
     return [{"time": 1763650000000000 + part * 1000000000 + i * 1001, "value": i % 10,
              "stack_id": bytes([i & 255, 255]).hex(), "ids": [i, -i, part][:i % 4],
              "frames": None if i % 5 == 0 else [{"function": "mäin" if i % 2 else "f", "line": i}],
@@ -189,7 +189,7 @@ def compare_table(tap, path):
 
 
 def compare_page_index(tap, path, directory):
-    """DataFusion, inside deltalake, skips pages by the page index: it must still find every row."""
+    """DataFusion, inside deltalake, skips pages with the page index: it must still find every row."""
     os.mkdir(directory)
     shutil.copy(path, directory)
     deltalake.convert_to_deltalake(directory)
@@ -232,7 +232,7 @@ def compare(directory):
     tap.ok((checkpoint.version(), n) != (101, 99) and f"{checkpoint.version()} {n}",
            "checkpoint: deltalake starts from ours, the commits before it gone")
     print(f"1..{tap.count}", flush=True)
-    os._exit(0)  # the threads of the Arrow libraries now and then abort while the interpreter takes itself down
+    os._exit(0)  # without destructors: threads of the Arrow libraries occasionally abort during interpreter shutdown
 
 
 if __name__ == "__main__":

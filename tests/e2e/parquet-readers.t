@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Our Parquet files and tables through pyarrow, DuckDB and deltalake, and their files through our reader.
+# Cairn's Parquet files and tables read by pyarrow, DuckDB and deltalake, and their files read by Cairn.
 set -eu
 . tests/e2e/venv.sh
 : "${CAIRN_SAN:=$PWD/build/san}"
@@ -19,10 +19,10 @@ CK_VERBOSITY=silent DELTA_SAMPLES=$dir/tables "$CAIRN_SAN/tests/unit/test_delta_
         exit 1
 }
 "$PYTHON" tests/e2e/parquet-readers.py write "$dir/foreign"
-# A failure here leaves files unread, which the comparison names.
+# After a failure here files are missing, which the comparison reports.
 PARQUET_FOREIGN=$dir/foreign "$CAIRN_SAN/tests/unit/test_parquet_samples" >"$dir/log" 2>&1 ||
         sed 's/^/# /' "$dir/log"
-# deltalake appends to a table of ours and checkpoints it; opening it again is ours to do.
+# deltalake appends to a table written by Cairn and writes a checkpoint; then Cairn opens it again.
 "$PYTHON" tests/e2e/parquet-readers.py append "$dir/tables/table"
 DELTA_FOREIGN=$dir/tables/table "$CAIRN_SAN/tests/unit/test_delta_log" >"$dir/log" 2>&1 || {
         sed 's/^/# /' "$dir/log"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A file of which some cannot be read: the rest is used, and every list says what is missing.
+# A partially unreadable file: the rest is used, and every listing reports the missing parts.
 . tests/e2e/lib.sh
 for tool in gcc readelf python3 curl zstd; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -12,7 +12,7 @@ int main(int argc, char **argv) { (void)argv; return other(argc); }
 END
 printf '%s\n' 'int other(int x);' 'int other(int x) { return x * 3; }' >"$tmp/b.c"
 (cd "$tmp" && gcc -g -gdwarf-4 -O1 -gz=none -Wl,--build-id -o whole a.c b.c) || bail_out "cannot compile"
-# The first DIE of the second unit gets an abbreviation that is not there.
+# The first DIE of the second unit gets an undefined abbreviation.
 python3 - "$tmp/whole" "$tmp/broken" <<'END'
 import re, subprocess, sys
 dump = subprocess.run(["readelf", "--debug-dump=info", sys.argv[1]], capture_output=True, text=True).stdout
@@ -31,14 +31,14 @@ reason='1 of [0-9]+ DWARF units could not be read completely; the first at 0x[0-
 
 out=$("$cairn" symbolize -e "$tmp/broken" "$main" "$other" 2>"$tmp/err")
 is $? 0 "a broken unit is no failure"
-is "$(printf '%s\n' "$out" | sed -n 1p)" main "the whole unit's function is there"
+is "$(printf '%s\n' "$out" | sed -n 1p)" main "the intact unit's function is found"
 like "$(printf '%s\n' "$out" | sed -n 2p)" 'a\.c:2$' "with its line"
-is "$(printf '%s\n' "$out" | sed -n 3p)" other "the broken one's comes from the symbols"
+is "$(printf '%s\n' "$out" | sed -n 3p)" other "the damaged one's comes from the symbols"
 is "$(grep -c partial "$tmp/err")" 1 "one line says that symbols are partial"
 like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" "and why"
 like "$("$cairn" symbolize --format=json -e "$tmp/broken" "$main" 2>/dev/null)" "\"partial\":\"$reason\"" "so does JSON"
 out=$("$cairn" symbolize -e "$tmp/whole" "$main" 2>&1 >/dev/null)
-is "$out" "" "of a whole file nothing is said"
+is "$out" "" "nothing is reported for an intact file"
 
 like "$("$cairn" index --data "$tmp/indexed" "$tmp/broken")" "broken: partial: $reason\$" "cairn index says so"
 like "$("$cairn" index stat --data "$tmp/indexed" "$tmp/broken")" "^partial: +$reason\$" "and cairn index stat"

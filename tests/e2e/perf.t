@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Recordings of perf: a stripped program gets names and lines by build-ids of mmap events, of the file's own table, and of
-# perf inject.
+# Recordings of perf: a stripped program gets names and lines by build-ids from mmap events, from the file's own table,
+# and from perf inject.
 . tests/e2e/lib.sh
 for tool in gcc perf strip; do
         command -v $tool >/dev/null || {
@@ -35,8 +35,8 @@ list() { perf buildid-list -i "$1" 2>/dev/null; }
 
 start_server
 "$CAIRN_BUILD/cairn-upload" --server "$url" --executables "$tmp/work.debug" >/dev/null 2>&1 || bail_out "cairn-upload fails"
-wait_metric cairn_objects_indexed_total 1 # at once, or the debuginfo first
-# imported NAME: the text, whose samples of burn get its line.
+wait_metric cairn_objects_indexed_total 1 # both at once, or the debuginfo first
+# imported NAME: imports the text; samples of burn must have its line.
 imported() {
         like "$("$cairn" import --server "$url" --label service.name="$1" - <"$tmp/text" 2>&1)" ': perf, [1-9].* sent$' "$1: imported"
         top=$("$cairn" top --server "$url" --from now-1h --type process_cpu "{service.name=\"$1\"}" 2>/dev/null)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What readers of an exported pprof file take from its header: the first mapping is the program, the duration is that of the
-# samples, the period is kept, and only mappings with symbols say so.
+# Header of an exported pprof file: the first mapping is the program, the duration is that of the samples, the period is
+# kept, and only mappings with symbols are marked as such.
 . tests/e2e/lib.sh
 
 cat >"$tmp/fields.py" <<'END'
@@ -36,7 +36,7 @@ for k, v in fields(data):
 END
 start_server
 now=$(date +%s)
-# Samples of a kernel, of libc and of two programs; the shop's start 100 s ago and last a second each.
+# Samples of a kernel, of libc and of two programs; the shop's samples start 100 s ago and last a second each.
 for at in 100 50; do
         python3 tests/e2e/profiles.py otlp "$tmp/a" service=shop build_id=11112233445566778899aabbccddeeff00112233 mapping_file=/usr/bin/shop \
                 addresses=1000,2000 sent=leaf:a.c:1:1,main:a.c:2:2 frame_type=native values=3,4 at_ns=$((now - at))000000000
@@ -59,7 +59,7 @@ body += blob(2, packed(1, [1, 2, 3, 2]) + packed(2, [70])) + blob(2, packed(1, [
 open(sys.argv[1] + "/b", "wb").write(body + b"".join(blob(6, t) for t in s.items))
 END
 request --data-binary "@$tmp/b" "$url/ingest?name=go-shop&format=pprof"
-is "$code" 200 "a profile with a kernel and a library is taken"
+is "$code" 200 "a profile with a kernel and a library is accepted"
 
 export_of() { "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out" "{service_name=\"$1\"}" && python3 "$tmp/fields.py" "$tmp/out" >"$tmp/fields"; }
 check_exports() {

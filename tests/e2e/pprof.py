@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pprof files for tests, by a reader and a writer of their own.
+"""Writes and reads pprof files for tests, with an independent encoder and decoder.
 
     pprof.py make FILE START FILE_OFFSET SIZE PATH BUILD_ID ADDRESS...   one location per process address, one stack
     pprof.py rest FILE       everything but lines, functions and the mappings' flags, texts in place of their numbers

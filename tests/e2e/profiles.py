@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the profiles that the service's tests send: good ones, and each way to be wrong.
+"""Writes the profiles sent by the service's tests: valid ones, and each kind of malformed one.
 
     profiles.py DIR                     the fixed set
     profiles.py otlp FILE KEY=VALUE...  one OTLP request
 
-The encoder is a second one of our own: protobuf by hand, no library.
+Uses an independent protobuf encoder, no library.
 """
 import gzip
 import os
@@ -52,9 +52,9 @@ class Strings:
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
          location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type="", host=""):
-    """One profile; values are those of its samples, one sample each, all of the one stack.
+    """One profile with one sample for each value, all with the same stack.
 
-    sent: for each address what the sender says of it, "FUNCTION:FILE:LINE:START_LINE". frame_type: of all addresses.
+    sent: for each address the sender's frame, "FUNCTION:FILE:LINE:START_LINE". frame_type: of all addresses.
     names: frames known by name, leaf first, in place of addresses. stack, attribute, location_mapping: indices to put
     where right ones belong. label: "KEY=VALUE", one more. host: value of host.name.
     """

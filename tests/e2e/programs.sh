@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# What tests share that compile programs and ask about their addresses. A test begins with
+# Shared by tests that compile programs and look up their addresses. A test begins with
 #
 #     . tests/e2e/programs.sh
 #     needs g++ readelf
@@ -14,7 +14,7 @@ set -u
 top=$PWD cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 count=0
 
-# needs TOOL...: the test is skipped where one is not installed.
+# needs TOOL...: skips the test if one is not installed.
 needs() {
         for tool; do
                 command -v "$tool" >/dev/null || { echo "1..0 # SKIP $tool is not installed"; exit 0; }
@@ -25,7 +25,7 @@ ok() { # STATUS NAME
         count=$((count + 1))
         if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
 }
-same() { # NAME FILE FILE: they hold the same, which is something
+same() { # NAME FILE FILE: both have the same content, which is not empty
         if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; fi
 }
 is() { # GOT WANT NAME

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls every method of querier.v1 in JSON and holds the answers against /api/v1/query of the same store.
+"""Calls every method of querier.v1 in JSON and compares the responses with /api/v1/query of the same store.
 
 usage: querier.py URL START_MS END_MS WHEN
 
@@ -33,7 +33,7 @@ def check(name, got, want):
 
 def call(method, headers=None, pack=False, service="querier.v1.QuerierService", **request):
     body = json.dumps(request).encode()
-    # As Grafana's proxy passes them on from its own page.
+    # With the headers of Grafana's proxy.
     headers = {"Content-Type": "application/json", "X-Scope-OrgID": "anonymous", "Sec-Fetch-Site": "same-origin",
                "Sec-Fetch-Mode": "cors", "X-Forwarded-Host": "grafana.example", **(headers or {})}
     if pack:
@@ -65,7 +65,7 @@ def folded(selector, kind=CPU, **params):
 
 
 def read_flame(flame, side=0, width=4):
-    """The same of a flame graph, whose nodes are found by their places as clients do."""
+    """The same for a flame graph, whose nodes are found by their positions like in clients."""
     names, sums = flame.get("names", []), collections.Counter()
     above = []
     for depth, level in enumerate(flame.get("levels", [])):
@@ -260,7 +260,7 @@ check("  by service and type", points(call("SelectSeries", profileTypeID=CPU, st
       {(k[0] or "unknown_service", "process_cpu"): v for k, v in expected("service_name").items()})
 check("  the greatest one", list(points(call("SelectSeries", profileTypeID=CPU, step=60, groupBy=["service_name"], limit=1,
                                              **RANGE), "service_name")), [("api",)])
-# Each import is one profile: all its samples have one time.
+# Each import is one profile, whose samples all have the same time.
 heaps = [s for s in points(call("SelectSeries", profileTypeID=HEAP, step=3600, **RANGE)).values()]
 average = [s for s in points(call("SelectSeries", profileTypeID=HEAP, step=3600, aggregation="TIME_SERIES_AGGREGATION_TYPE_AVERAGE",
                                   **RANGE)).values()]
@@ -277,7 +277,7 @@ count = json.loads(query("top", selector='{service_name="api"}', type=CPU))["sam
 scope, = call("AnalyzeQuery", query=CPU + '{service_name="api"}', **RANGE)["queryScopes"]
 check("analysis", (int(scope["seriesCount"]), int(scope["sampleCount"])), (2, count))
 
-# ---- what is refused ----
+# ---- rejected requests ----
 
 for name, want, method, request in (
         ("a malformed selector", (400, "invalid_argument"), "SelectMergeStacktraces", {"profileTypeID": CPU, "labelSelector": "{a"}),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# querier.v1.QuerierService as Grafana calls it: every method in JSON, beside /api/v1/query, from the head and from the
-# tables. make check-clients CLIENTS=grafana calls them with a generated client, in protobuf too.
+# querier.v1.QuerierService as called by Grafana: every method in JSON, compared with /api/v1/query, on the head and on
+# the tables. make check-clients CLIENTS=grafana calls them with a generated client, also in protobuf.
 . tests/e2e/lib.sh
 
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
@@ -26,7 +26,7 @@ printf 'main;work;leaf 9000000000\nmain;rest;leaf 7\n' >"$tmp/b.folded"
 printf 'main;work;leaf;main;work 3\n[no stack] 2\n' >"$tmp/c.folded"
 printf 'main;make 600\nmain 400\n' >"$tmp/heap1.folded"
 printf 'main;make 2000\n' >"$tmp/heap2.folded"
-ok "profiles are taken" import --time $now --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
+ok "profiles are accepted" import --time $now --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
 ok "  and others" import --time $((now + 120)) --type $cpu --label service.name=api --label version=2 "$tmp/b.folded"
 ok "  of another service" import --time $((now + 130)) --type $cpu --label service.name=worker "$tmp/b.folded"
 ok "  without a service" import --time $((now + 60)) --type $cpu --label span_id=00f067aa0ba902b7 \
@@ -36,7 +36,7 @@ ok "  twice" import --time $((now + 10)) --type $heap --label service.name=api -
 hold "from the head"
 stop_server
 start_server
-ok "the stop has written them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
+ok "stopping has flushed them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
 hold "from the tables"
 
 # ---- protobuf ----
@@ -52,7 +52,7 @@ querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --dat
 is "$code" 400 "a field of another type is refused"
 printf '\012\001x' >"$tmp/message"
 querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
-is "$code $(hex)" '200 ' "an empty message has no bytes"
+is "$code $(hex)" '200 ' "an empty message has length zero"
 like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  and its type"
 querier Series -H 'Content-Type: application/json' -d '{}'
 cp "$tmp/body" "$tmp/plain"
@@ -78,7 +78,7 @@ stop_server
 rm -rf "$data"
 start_server --query-memory 1M --flush-interval 3600
 python3 -c 'for i in range(30000): print("main;%s_%d 1" % ("name" * 40, i))' >"$tmp/long.folded"
-ok "many names are taken" import --time $now --type $cpu "$tmp/long.folded"
+ok "many names are accepted" import --time $now --type $cpu "$tmp/long.folded"
 querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
 is "$code $(printf '%s' "$body" | jq -r .code)" '413 resource_exhausted' "a query that needs too much memory says so"
 stop_server
@@ -89,7 +89,7 @@ import random
 random.seed(1)
 for i in range(30000):
     print(";".join("function_%d" % random.randrange(1, 5 + 3 ** min(d, 8)) for d in range(60)), 1)' >"$tmp/wide.folded"
-ok "stacks that have little in common are taken" import --time $now --type $cpu "$tmp/wide.folded"
+ok "stacks with little in common are accepted" import --time $now --type $cpu "$tmp/wide.folded"
 querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
 is "$code $(printf '%s' "$body" | jq -r .code)" '504 deadline_exceeded' "a query that takes too long says so"
 is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  and is counted"

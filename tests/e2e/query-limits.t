@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hostile queries: regular expressions that take many steps end with their budget or deadline, the service answers others
-# meanwhile, and a query whose client left is stopped. Names with control characters reach no terminal.
+# Malicious queries: regular expressions that take many steps end with their budget or deadline, other clients are served
+# in the meantime, and a query is stopped if its client disconnects. Control characters in names never reach a terminal.
 . tests/e2e/lib.sh
 
 start_server --flush-interval 3600
@@ -11,9 +11,9 @@ for i in range(30000):
     print("main;%s_%d %d" % ("name" * 40, i, i + 1))
 END
 printf 'main;work 5\n' >"$tmp/honest.folded"
-ok "many long names are taken" import --type $cpu "$tmp/long.folded"
+ok "many long names are accepted" import --type $cpu "$tmp/long.folded"
 
-# 900 states, most of which stay possible at every byte.
+# 900 states, most of which are active at every byte.
 hostile=$(python3 -c 'from urllib.parse import quote; print(quote("(.{0,30}){0,30}x"))')
 for i in 1 2 3 4; do
         curl -sS --max-time 300 -o "$tmp/hostile$i" -w '%{http_code}' "$url/api/v1/query/top?function=$hostile" \
@@ -21,7 +21,7 @@ for i in 1 2 3 4; do
         echo $! >"$tmp/pid$i"
 done
 answers 200 '^ok$' "/healthz answers while four hostile queries run" --max-time 120 "$url/healthz"
-ok "ingest goes on" import --type $cpu "$tmp/honest.folded"
+ok "ingest continues" import --type $cpu "$tmp/honest.folded"
 for i in 1 2 3 4; do
         wait "$(cat "$tmp/pid$i")"
         like "$(cat "$tmp/code$i")" '^(413|504)$' "hostile query $i ends with a limit"
@@ -33,7 +33,7 @@ answers 400 'repeats too much: counted out it has more than 2000 parts' "a repet
         "$url/api/v1/query/top?function=(a%7B1000%7D)%7B1000%7D"
 answers 200 '"function": ?"work"' "an honest expression is answered" "$url/api/v1/query/top?function=wor.*"
 
-# On a busy machine a client may leave before it has asked.
+# On a busy machine a client may disconnect before it has sent its request.
 is_stopped_early() {
         curl -sS --max-time 0.3 -o /dev/null "$url/api/v1/query/top?function=$hostile" 2>/dev/null
         metric_reached 'cairn_queries_cancelled_total{reason="client"}' 1
@@ -41,11 +41,11 @@ is_stopped_early() {
 wait_for "a query to be stopped" is_stopped_early
 pass "a query is stopped when its client leaves"
 
-# ---- names that would drive a terminal ----
+# ---- names with terminal control characters ----
 
 controls() { LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$1"; }
 printf 'ma\033]0;owned\007in;evil\033[2J_\302\233 900000000000000\n' >"$tmp/evil.folded"
-ok "control characters in names are taken" import --format folded --type $cpu "$tmp/evil.folded"
+ok "control characters in names are accepted" import --format folded --type $cpu "$tmp/evil.folded"
 for command in top flame 'debuginfo list'; do
         case $command in
         top | flame) "$cairn" "$command" --server "$url" >"$tmp/out" 2>&1 ;;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cost of lines with their text, from a source bundle that was uploaded beside the debuginfo.
+# The cost of source lines with their text, from a source bundle uploaded with the debuginfo.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 
@@ -23,7 +23,7 @@ ok "debuginfo is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server
 wait_metric cairn_objects_indexed_total 1
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/app")" "addresses=$address" \
         values=9 service=lines mapping_file=app
-ok "samples are taken" "$cairn" import --server "$url" --time now "$tmp/one.otlp" 2>"$tmp/err"
+ok "samples are accepted" "$cairn" import --server "$url" --time now "$tmp/one.otlp" 2>"$tmp/err"
 lines() { "$cairn" query --server "$url" --lines "$@"; }
 like "$(lines --function square)" '^ +9.00 ns +9.00 ns +3          return x \* x; /\* the line that costs \*/$' \
         "lines of a function come with their text"
@@ -32,7 +32,7 @@ lines --function square >"$tmp/served"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
 is "$? $(cat "$tmp/local" "$tmp/err")" "0 $(cat "$tmp/served")" "a data directory alone shows the same text"
 for options in '--function square --csv' '--function main --csv' '--file app --limit 1'; do
-        # shellcheck disable=SC2086  # several words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         is "$("$cairn" query --data "$data" --lines $options 2>&1)" "$(lines $options 2>&1)" "  and the same lines with $options"
 done
 is "$("$cairn" query --data "$data" --lines --function square --json 2>&1 | jq -r '.rows[0].source')" \
@@ -121,7 +121,7 @@ is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' " 
 answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
 answers 400 'base_from is a parameter of diff, sandwich and lines, not of top' "  and a base of a table of one side" "$url/api/v1/query/top?base_from=now-1h"
 for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE
-        # shellcheck disable=SC2086  # three words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         set -- $side
         python3 tests/e2e/profiles.py otlp "$tmp/$1.otlp" addresses=10 "sent=work:/src/job.c:$2:1" values=$3
 done
@@ -130,18 +130,18 @@ is "$("$cairn" diff --lines --file job --csv "$tmp/before.otlp" "$tmp/after.otlp
 work,/src/job.c,3,5,5,0,0
 work,/src/job.c,4,0,0,8,8' "two files are compared without a service"
 
-# ---- a name is no HTML ----
+# ---- HTML characters in a name ----
 
 answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" "$url/api/v1/query/label/service_name/values?format=html"
-like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  whatever is asked for"
+like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  in every format"
 stop_server
 
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/before"
-like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' "after the service stopped the text is shown"
+like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' "the text is shown after the service has stopped"
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"
-is "$(diff "$tmp/before" "$tmp/after")" "" "  and every byte of the directory is as before"
+is "$(diff "$tmp/before" "$tmp/after")" "" "  and every byte of the directory is unchanged"
 
-# ---- more frames in a location than any writer of ours gives it ----
+# ---- a location with more frames than Cairn's writers produce ----
 
 "$PYTHON" - "$data" <<'END' || bail_out "cannot rewrite the locations"
 import glob, sys

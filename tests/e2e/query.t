@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# From profiles of other tools to answers: cairn import, top, flame, diff and query, at the server and on its directory.
+# Profiles of other tools are imported and queried: cairn import, top, flame, diff and query, with the server and on its
+# directory.
 . tests/e2e/lib.sh
 
 json() { python3 -c "import json,sys; d=json.load(open(sys.argv[1])); print($2)" "$1"; }
 corpus=tests/corpus
 
-ok "a dry run reads every form" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
+ok "a dry run reads every format" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
         $corpus/otlp/good/official-message $corpus/perf_script/good/busy $corpus/folded/good/two-stacks
-like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 2 samples' "and what is piped into it"
+like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 2 samples' "and standard input"
 like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 5 samples' "and OTLP in JSON"
 err=$("$cairn" import --dry-run $corpus/otlp/bad/stack-index-past-table 2>&1)
 is $? 2 "a damaged file ends in 2"
@@ -24,23 +25,23 @@ import() { "$cairn" import --server "$url" --time now "$@" >>"$tmp/import.log" 2
 printf 'main;work;leaf 5000000000\nmain;work 1000000000\nmain;read;sys_read_[k] 500000000\n' >"$tmp/a.folded"
 printf 'main;work;leaf 9000000000\n' >"$tmp/b.folded"
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
-ok "folded stacks are taken" import --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
+ok "folded stacks are accepted" import --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
 ok "  and others" import --type $cpu --label service.name=api --label version=2 "$tmp/b.folded"
-ok "perf script is taken" import $corpus/perf_script/good/busy
+ok "perf script is accepted" import $corpus/perf_script/good/busy
 samples=$(metric cairn_ingest_samples_total)
 touch -d '1 hour ago' "$tmp/a.folded"
-ok "the same file is taken again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
+ok "the same file is accepted again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
 ok "  and again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
 is "$(metric cairn_ingest_samples_total)" $((samples + 3)) "  and the second time counts nothing"
 
 for where in "--server $url" "--data $data"; do
-        # shellcheck disable=SC2086  # two words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from yesterdayish 2>"$tmp/err"
         is $? 64 "a wrong time ends in 64 with ${where%% *}"
         is "$(cat "$tmp/err")" "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" "  and says why"
 done
 
-# The range is fixed, so that both ways of asking see the same.
+# The range is fixed, so that both queries have the same result.
 from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 60))
 both() {
         operation=$1; shift
@@ -68,7 +69,7 @@ ok "  by label, and few nodes" both flame --format firefox --by version --max-no
 like "$(python3 tests/e2e/firefox-folded.py "$tmp/by-data" 2>&1)" 'version.*\(other\) [0-9]+$' "  has the rest as one frame"
 ok "flame, pprof" both flame --format pprof --output - "$api"
 ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
-# Names: the full form is kept, the short one is for labels, and each of the three finds a function.
+# Names: the full form is stored, the short one is used for labels, and both and the linkage name find a function.
 name='std::vector<int, std::allocator<int> >::push_back(int const&)'
 printf 'main;%s 7\nmain;net/http.(*conn).serve 2\n' "$name" >"$tmp/names.folded"
 ok "names of languages are taken" import --type $cpu --label service.name=names "$tmp/names.folded"
@@ -95,8 +96,8 @@ if command -v node >/dev/null; then
         timeout 300 node tests/e2e/flame-names.js web/script/units.js,web/script/names.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" >"$tmp/names"
         is "$(sed -n 1p "$tmp/names")" "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
                 "the page's labels are short, and its search knows both forms"
-        is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" "  no pattern backtracks, and none finds what RegExp would not"
-        is "$(sed -n 3p "$tmp/names")" "0 stopped" "  and one that takes too many steps is given up"
+        is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" "  no pattern backtracks, and all agree with RegExp"
+        is "$(sed -n 3p "$tmp/names")" "0 stopped" "  and one that takes too many steps is abandoned"
 else
         pass "the page's labels are short, and its search knows both forms # SKIP no node"
 fi
@@ -139,7 +140,7 @@ is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frame
 is $? 64 "a table has no callees"
 ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nanoseconds --label service.name=counted "$tmp/b.folded"
 for where in "--server $url" "--data $data"; do
-        # shellcheck disable=SC2086  # two words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from $from --to $to '{service.name=~"api|counted"}' >/dev/null 2>"$tmp/err"
         like "$(cat "$tmp/err")" '^cairn: top: not included: 1 samples without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
                 "counts without a period are named as left out with ${where%% *}"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The data directory's file system becomes read-only while the service runs, as after an error of the disk, or is so when it
-# starts: it answers what it can, refuses the rest with a reason, and works again once the disk does.
+# The data directory's file system becomes read-only while the service runs, as after a disk error, or is read-only at its
+# start: it serves reads, refuses everything else with a reason, and works again once the disk is writable.
 . tests/e2e/lib.sh
 for tool in gcc curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -13,7 +13,7 @@ build aa
 build bb
 id() { printf '%038d%s' 0 "$1"; }
 sanitized=$cairn
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 
 FAULT_FS_DIR=$data FAULT_FS_READ_ONLY=$tmp/read-only LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_READ_ONLY LD_PRELOAD
@@ -35,13 +35,13 @@ put aa
 is "$code" 201 "an object is stored"
 wait_metric cairn_objects_indexed_total 1
 sample 1
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 wait_metric cairn_flushes_total 1
 
 : >"$tmp/read-only"
 sample 2
 is "$code" 503 "on a read-only disk a batch is answered with 503: its sender keeps it"
-like "$body" 'Read-only file system.*(remount|writable)' "and says what to do"
+like "$body" 'Read-only file system.*(remount|writable)' "with a remedy"
 put bb
 is "$code" 503 "an upload is answered with 503"
 like "$body" 'Read-only file system.*disk_read_only' "with the reason"
@@ -57,17 +57,17 @@ ok "the service is healthy" healthy
 
 rm "$tmp/read-only"
 put bb
-is "$code" 201 "on a disk that can be written again the upload succeeds"
+is "$code" 201 "on a disk that is writable again the upload succeeds"
 wait_metric cairn_objects_indexed_total 2
 pass "and is indexed"
 taken() { sample 2; [ "$code" = 200 ]; }
-wait_for "the queue to recover" taken # which is tried each second
+wait_for "the queue to recover" taken # which is attempted every second
 pass "a batch that is sent again is taken"
 wait_for "both batches" total_is 14
 pass "each batch counts once"
 stop_server
 
-# At the start.
+# At startup.
 FAULT_FS_DIR=$data FAULT_FS_READ_ONLY=$tmp LD_PRELOAD=$tmp/fault_fs.so "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
 is $? 1 "on a read-only disk the service does not start"
 like "$(cat "$tmp/err")" 'read-only file system.*--read-only' "and says that --read-only would"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls every route of a read-only service with every method.
 
-    read-only.py digest DIR          a line per file: its content, size, mode and time; but for LMDB's tables of readers
-    read-only.py call URL BUILD-ID   TAP: no route answers a change with success, nor with a failure of the service
+    read-only.py digest DIR          a line per file: its content, size, mode and time; except for LMDB's reader tables
+    read-only.py call URL BUILD-ID   TAP: no route answers a modification with success or with an internal error
 
-Routes are found in the sources, as the pages' test finds them.
+Routes are read from the sources, like in the test of the documentation.
 """
 import glob
 import hashlib
@@ -15,7 +15,7 @@ import sys
 import urllib.parse
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
-# What a writing service would do with these bodies is seen in other tests.
+# The effect of these bodies on a writable service is covered by other tests.
 BODIES = (
     (None, b""),
     ("application/json", b'{"build_ids":[],"dry_run":false}'),
@@ -43,7 +43,7 @@ def find_routes():
         with open(path, encoding="utf-8") as f:
             text = f.read()
         if "struct http_route" not in text:
-            continue  # methods of gRPC, which a read-only service does not serve
+            continue  # gRPC methods, which a read-only service does not serve
         names = dict(re.findall(r'#define (\w+) ("[^"]*")', text))
         flat = re.sub(r"\s+", " ", text)
         paths += len(re.findall(r'[ {]\.path = (?:\w+ )?"', flat))

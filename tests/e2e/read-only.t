@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# serve --read-only: every route with every method leaves every byte of the directory as it is, but for the tables of
-# readers that LMDB shares between processes (lock.mdb).
+# serve --read-only: calling every route with every method leaves every byte of the directory unchanged, except for the
+# reader tables that LMDB shares between processes (lock.mdb).
 . tests/e2e/lib.sh
 for tool in gcc curl python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -22,5 +22,5 @@ report_tap "$tmp/calls"
 is "$(curl -sS "$url/api/v1/query/folded?from=0&to=now" | grep -c ' 7$')" 1 "the service still answers queries"
 stop_server
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"
-is "$(diff "$tmp/before" "$tmp/after")" "" "every byte of the directory is as before"
+is "$(diff "$tmp/before" "$tmp/after")" "" "every byte of the directory is unchanged"
 done_testing

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /readyz while the disk fails to sync, while the queue is full, and while the file system hangs: the condition is reported,
-# the probes answer at once, and all is well again when the cause is gone, without a restart.
+# /readyz while syncs fail, while the queue is full, and while the file system hangs: the condition is reported, probes
+# respond at once, and the service is ready again when the cause is removed, without a restart.
 . tests/e2e/lib.sh
 for tool in gcc curl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 # start_faulty VARIABLE OPTION...: with faults while the file $tmp/fault exists
 start_faulty() {
         variable=$1
@@ -54,10 +54,10 @@ rm "$tmp/fault"
 wait_for "the next segment" is_well
 pass "once syncs work again the service is ready, without a restart"
 batch 1
-is "$code" 200 "  and takes the batch"
+is "$code" 200 "  and accepts the batch"
 stop_server
 
-# ---- the queue is full, since nothing is flushed ----
+# ---- the queue is full, because nothing is flushed ----
 
 start_faulty FAULT_FS_FULL --flush-interval 1 --memory 256M
 place_fault /tables/
@@ -74,7 +74,7 @@ ok "the service is healthy" healthy
 rm "$tmp/fault"
 wait_for "the flush" is_well
 batch 1
-is "$code" 200 "after a flush batches are taken"
+is "$code" 200 "after a flush batches are accepted"
 stop_server
 
 # ---- the file system hangs ----

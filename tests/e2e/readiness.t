@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /readyz and cairn_ready_condition say what keeps the service from its work while that lasts, and are well again after it.
+# /readyz and cairn_ready_condition report problems of the service while they last.
 . tests/e2e/lib.sh
 for tool in gcc as ld curl zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
-# An ELF file whose names do not compress: its symbols take more than the map of 1 MiB.
+# An ELF file whose names do not compress: its symbols exceed the map of 1 MiB.
 python3 - >"$tmp/many.s" <<'END'
 import random
 random.seed(1)
@@ -21,7 +21,7 @@ sample() {
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
-# condition_is NAME 0|1: of the metric and of the line in /readyz.
+# condition_is NAME 0|1: checks the metric and the line in /readyz.
 condition_is() {
         [ "$(metric "cairn_ready_condition{condition=\"$1\"}")" = "$2" ] || return 1
         [ "$(curl -sS --max-time 20 "$url/readyz" | grep -Ec "^(error|warning) $1: ")" = "$2" ]
@@ -45,7 +45,7 @@ pass "symbols that the index has no room for are a condition"
 answers 200 '^warning index_failing: .*is full; set CAIRN_INDEX_MAP_MIB to more' "  that leaves the service ready and says what to do" "$url/readyz"
 like "$body" '^ready' "  in its first line"
 sample 1
-is "$code" 200 "  and batches are taken"
+is "$code" 200 "  and batches are accepted"
 stop_server
 CAIRN_INDEX_MAP_MIB=64
 ok "the quarantine is emptied" "$cairn" store quarantine remove all --data "$data"
@@ -57,7 +57,7 @@ unset CAIRN_INDEX_MAP_MIB
 
 # ---- errors: the tables cannot be written, the disk is full ----
 
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 rm -rf "$data"
 FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
@@ -68,7 +68,7 @@ is_well_now "an empty store is ready"
 printf /tables/ >"$tmp/full.new"
 mv "$tmp/full.new" "$tmp/full"
 sample 2
-is "$code" 200 "a batch is taken"
+is "$code" 200 "a batch is accepted"
 wait_for "the flush that fails" condition_is flush_failing 1
 answers 503 '^error flush_failing: cannot flush: .*No space left' "a failing flush makes the service not ready" "$url/readyz"
 like "$body" '^not ready' "  in its first line"
@@ -83,6 +83,6 @@ rm "$tmp/full"
 wait_for "nothing to report" is_well
 pass "with room again the service is ready, without a restart"
 sample 3
-is "$code" 200 "  and batches are taken"
+is "$code" 200 "  and batches are accepted"
 stop_server
 done_testing

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the tables of DATA from outside.
+"""Reads the tables of DATA with other programs.
 
     real-python.py same DATA TOP.json       the SQL of docs/sql-cookbook.md and `cairn top --json` give the same numbers
     real-python.py delta DATA               deltalake opens the tables; prints samples, summed value, locations
     real-python.py places DATA BUILD-ID DEBUG-FILE
-                                            what the locations of an object say is what eu-addr2line says
+                                            the locations of an object agree with eu-addr2line
 """
 import collections
 import json
@@ -19,7 +19,9 @@ from deltalake import DeltaTable
 
 
 def cookbook_sql(data):
-    """The cookbook's top functions by CPU time, for the tables of DATA and without its limit; .read is the shell's."""
+    """The cookbook's top functions by CPU time, for the tables of DATA and without its limit; .read is a command of the
+    shell.
+    """
     with open('docs/sql-cookbook.md', encoding='utf-8') as f:
         opening, query = [block.split('```')[0] for block in f.read().split('```sql\n') if 'cairn-data' in block or 'cpu_seconds' in block]
     assert "'cairn-data/" in opening and '\n.read deploy/sql/duckdb.sql\n' in opening and 'LIMIT 20' in query, opening + query
@@ -57,8 +59,9 @@ def delta(data):
 
 
 def addr2line(debug_file, addresses):
-    """The place of each address and a function that it is in, without the suffix of a clone. With elfutils 0.188 it is
-    often the outer one, since that drops inlined functions of other units."""
+    """The location of each address and a function that contains it, without the suffix of a clone. With elfutils 0.188
+    this is often the outer one, since it omits inlined functions of other units.
+    """
     out = subprocess.run(['eu-addr2line', '-a', '-f', '-i', '-e', debug_file], input='\n'.join(map(hex, addresses)) + '\n',
                          text=True, capture_output=True, check=True).stdout
     for block in re.split(r'^0x[0-9a-f]+\n', out, flags=re.MULTILINE)[1:]:
@@ -68,7 +71,7 @@ def addr2line(debug_file, addresses):
 
 
 def symbols(debug_file):
-    """Address by name; names of one address are the same function."""
+    """Address by name; names with the same address are the same function."""
     out = subprocess.run(['nm', debug_file], text=True, capture_output=True, check=True).stdout
     return {fields[2].split('@')[0]: fields[0] for fields in map(str.split, out.splitlines()) if len(fields) == 3}
 
@@ -93,4 +96,4 @@ def places(data, build_id, debug_file):
 
 good = {'same': same, 'delta': delta, 'places': places}[sys.argv[1]](*sys.argv[2:])
 sys.stdout.flush()
-os._exit(not good)  # the threads of the Arrow libraries now and then abort while the interpreter takes itself down
+os._exit(not good)  # without destructors: threads of the Arrow libraries occasionally abort during interpreter shutdown

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Debian's stripped Python at work: profiled first, its debug files uploaded afterwards, read back in every way there is.
+# Debian's stripped Python under load: profiled first, its debug files uploaded afterwards, read back in every way.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 python=/usr/bin/python3.11
@@ -26,19 +26,19 @@ python_id=$(build_id_of $python)
 libc_id=$(build_id_of "$libc")
 
 selector='{workload="busy"}'
-# look PHASE: keeps `cairn top` and the samples as they are now.
+# look PHASE: saves the current output of `cairn top` and the samples.
 look() { "$cairn" top --server "$url" --json "$selector" >"$tmp/top.$1" && jq -e 'length > 0' "$tmp/top.$1"; }
 sum_of() { jq '[.[].flat] | add' "$tmp/top.$1"; }
-# python_share PHASE: per cent of the interpreter's own time in functions with file and line.
+# python_share PHASE: percentage of the interpreter's self time in functions with file and line.
 python_share() {
         jq '[.[] | select((.object // "") | test("python3.11$"))] |
                 100 * ([.[] | select(.line > 0 and .file != "" and .file != null) | .flat] | add // 0) / ([.[].flat] | add) | floor' "$tmp/top.$1"
 }
 
-# ---- the samples come first ----
+# ---- the samples arrive first ----
 
 start_server --flush-interval 1
-is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "the service knows no debuginfo"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "the service has no debuginfo"
 $python tests/tools/busy.py 300 &
 busy=$!
 background_pids=$busy
@@ -46,7 +46,7 @@ background_pids=$busy
 agent_pid=$!
 background_pids="$busy $agent_pid"
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
-ticks() { awk '{ print $14 + $15 }' "/proc/$busy/stat"; } # of CPU time, which a busy machine has less of
+ticks() { awk '{ print $14 + $15 }' "/proc/$busy/stat"; } # CPU time, which is scarce on a busy machine
 begun=$(ticks)
 has_run() { [ "$(ticks)" -ge $((begun + 4 * $(getconf CLK_TCK))) ]; }
 wait_for "four seconds of work" has_run
@@ -70,12 +70,13 @@ delta_before=$ok_out
 missing=$("$cairn" debuginfo missing --server "$url" --json)
 like "$missing" "$python_id" "python3.11 is listed as missing"
 
-# ---- the debug files come later ----
+# ---- the debug files arrive later ----
 
 upload() { "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >"$tmp/upload.log" 2>&1; }
 ok "the debug files of python3.11 and libc are uploaded" upload "$python_debug" "$libc_debug"
-ok "and that of a module, found by the module itself" upload "$json"
-# One object may be indexed twice, before and after the dwz file that it names: counting heals would not do.
+ok "and that of a module, found by cairn-upload from the module" upload "$json"
+# An object may be indexed twice, before and after its dwz file arrives, so counting re-symbolizations is not
+# sufficient.
 settled() { metric_equals cairn_index_queue 0 && metric_equals cairn_heal_queue 0; }
 wait_for "indexing and healing to be done" settled
 pass "the past heals by itself"
@@ -84,11 +85,11 @@ ok "cairn top shows the same past" look after
 is "$(sum_of after)" "$(sum_of before)" "with the same sum"
 share=$(python_share after)
 ok "the interpreter's time is in functions with file and line ($share%)" test "$share" -ge 98
-# function NAME FILE: it is in the top with file and line.
+# function NAME FILE: it is in the top functions, with file and line.
 function_is_there() {
         jq -e --arg f "$1" --arg s "$2" 'any(.[]; .function == $f and (.file // "" | endswith($s)) and .line > 0 and .flat > 0)' "$tmp/top.after"
 }
-ok "its loop is there" function_is_there _PyEval_EvalFrameDefault Python/ceval.c
+ok "its loop is found" function_is_there _PyEval_EvalFrameDefault Python/ceval.c
 ok "the regular expressions too" jq -e 'any(.[]; (.file // "" | test("Modules/_sre")) and .line > 0)' "$tmp/top.after"
 ok "and the JSON module" jq -e 'any(.[]; (.file // "" | endswith("Modules/_json.c")) and .line > 0)' "$tmp/top.after"
 ok "and functions of libc" jq -e 'any(.[]; (.object // "" | endswith("libc.so.6")) and (.file // "") != "" and .line > 0)' "$tmp/top.after"
@@ -97,9 +98,9 @@ ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/real-python.p
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/real-python.py delta "$data"
 is "$ok_out" "$delta_before" "with as many samples and locations as before, and the same sum"
-ok "the table says of python3.11 what eu-addr2line says" "$PYTHON" tests/e2e/real-python.py places "$data" "$python_id" "$python_debug"
+ok "the table agrees with eu-addr2line on python3.11" "$PYTHON" tests/e2e/real-python.py places "$data" "$python_id" "$python_debug"
 diag "$ok_out"
-ok "and of libc" "$PYTHON" tests/e2e/real-python.py places "$data" "$libc_id" "$libc_debug"
+ok "and on libc" "$PYTHON" tests/e2e/real-python.py places "$data" "$libc_id" "$libc_debug"
 diag "$ok_out"
 is "$("$cairn" top --data "$data" --json "$selector" | jq -c '[.[] | {function, file, line, flat, cumulative}]' | sha256sum)" \
         "$(jq -c '[.[] | {function, file, line, flat, cumulative}]' "$tmp/top.after" | sha256sum)" "the directory says what the service says"

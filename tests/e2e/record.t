@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn record: known programs, from their first instruction to a table, a page, pprof, folded stacks and a service.
+# cairn record: known programs, recorded from their first instruction to a table, a page, pprof, folded stacks and a
+# service.
 . tests/e2e/lib.sh
 for tool in gcc python3 jq nm objcopy; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -38,10 +39,10 @@ record -- "$tmp/work" $rounds
 is "$code" 7 "the command's exit status is passed on"
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the table has an inlined function with its line"
 like "$(cat "$tmp/out")" " 0 +0\.00% .* main +.*/work\.c:" "and what called it"
-like "$(cat "$tmp/err")" "^recorded .* at 99 Hz by (bpf|perf): [1-9][0-9]* samples, 0 lost$" "how much was recorded"
-like "$(cat "$tmp/err")" "^names: (100\.0|9[0-9]\.[0-9])% of frames" "how many frames have names"
-record -F 999 -- "$tmp/work" $rounds # one in a few hundred may be cut off
-like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "how many stacks are whole"
+like "$(cat "$tmp/err")" "^recorded .* at 99 Hz by (bpf|perf): [1-9][0-9]* samples, 0 lost$" "the amount recorded"
+like "$(cat "$tmp/err")" "^names: (100\.0|9[0-9]\.[0-9])% of frames" "the share of frames with names"
+record -F 999 -- "$tmp/work" $rounds # one in a few hundred may be truncated
+like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "the share of complete stacks"
 
 record --json -n 1 "$tmp/work" $rounds
 is "$(jq -r '.[0] | "\(.function) \(.line) \(.flat > 0)"' "$tmp/out")" "spin 4 true" "the table as JSON; -- can be left out"
@@ -67,9 +68,9 @@ if command -v go >/dev/null && go tool pprof -top "$tmp/a.pb.gz" >"$tmp/go" 2>&1
         like "$(cat "$tmp/go")" "spin \(inline\)" "go tool pprof reads it"
 fi
 
-# ---- a recording is looked at again, and compared ----
+# ---- a recording is opened again, and compared ----
 
-like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$" "raw samples are named when they are shown"
+like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$" "raw samples are symbolized when they are shown"
 like "$("$cairn" flame --profile "$tmp/a.pb.gz" 2>/dev/null)" "burn;spin [1-9]" "pprof has its names"
 sed 's/FUNCTION void burn(int n) {/& for (int i = 0; i < 3 * n; i++) sink ^= i;/' "$tmp/work.c" >"$tmp/slower.c"
 gcc -O2 -g -fomit-frame-pointer -o "$tmp/slower" "$tmp/slower.c"
@@ -79,7 +80,7 @@ is "$(jq 'any(.[]; .function == "burn" and .flat == 0 and .flat_after > 0)' "$tm
 "$cairn" diff --base '{a="b"}' "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>&1
 is $? 64 "whole, without selectors"
 
-# ---- what goes wrong is said before anything runs ----
+# ---- errors are reported before anything runs ----
 
 record -- "$tmp/nothing"
 is "$code $(cat "$tmp/err")" "127 cairn record: cannot run '$tmp/nothing': No such file or directory" "no such command"
@@ -99,16 +100,16 @@ ok "the command did not run in any of these" test ! -e "$tmp/ran"
 record -o /dev/null --format folded -- true
 ok "a device stays one" test -c /dev/null
 
-# ---- ends ----
+# ---- stopping ----
 
-# start_record ARGUMENT...: in the background, until it samples; sets $record_pid.
+# start_record ARGUMENT...: in the background, returns once it samples; sets $record_pid.
 start_record() {
         : >"$tmp/err"
         "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err" &
         record_pid=$!
         background_pids="${background_pids:-} $record_pid"
 }
-# The event descriptor is of what makes unwind tables, which is set up once all processes are sampled.
+# The event descriptor belongs to the unwind table builder, which is set up after all processes are sampled.
 is_sampling() {
         record_fds=$(find "/proc/$record_pid/fd" -lname 'anon_inode:*' -printf '%l\n')
         case $record_fds in *perf_event*) ;; *) return 1 ;; esac
@@ -121,7 +122,7 @@ wait_for "the command to do its work" grep -q '(work)' "/proc/$(cat "/proc/$reco
 kill -TERM "$record_pid"
 wait "$record_pid"
 is $? 143 "a signal reaches the command too"
-ok "and what there is was written" test -f "$tmp/c.folded"
+ok "and the samples so far were written" test -f "$tmp/c.folded"
 
 holds_signals() { grep -q '^SigBlk:.*4003$' "/proc/$record_pid/status"; } # SIGHUP, SIGINT, SIGTERM
 start_record -d 1 -o "$tmp/d.folded" -- "$tmp/work" $((rounds * 200))
@@ -154,12 +155,12 @@ kill -9 $work_pid
 wait "$record_pid"
 is $? 0 "until the process ends"
 
-# ---- files that are gone, or were never here ----
+# ---- files that were removed or are not visible ----
 
 mkdir "$tmp/gone"
 cp "$tmp/work" "$tmp/gone/work"
 record -- sh -c "'$tmp/gone/work' 600 & until [ \$(awk '{ print \$14 }' /proc/\$!/stat) -gt 10 ]; do :; done; rm '$tmp/gone/work'; wait"
-like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program that was removed meanwhile has its names"
+like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program removed during the recording has its names"
 if [ "$(id -u)" = 0 ] && gcc -static -O2 -g -o "$tmp/static" "$tmp/work.c" 2>/dev/null; then
         mkdir "$tmp/root"
         mv "$tmp/static" "$tmp/root/inside"
@@ -170,26 +171,26 @@ fi
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
         unshare --pid --fork --mount-proc "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
         is $? 7 "in a pid namespace of its own"
-        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "where numbers of processes mean others, the functions are found"
-        like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" "which is told"
+        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "in another pid namespace the functions are found"
+        like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" "which is reported"
 fi
 
-# ---- without rights ----
+# ---- without privileges ----
 
 record --sampler perf -F 999 --format folded -- "$tmp/work" $rounds
 is "$code" 7 "by perf events"
-like "$(cat "$tmp/err")" "^recorded .* by perf: " "as asked for"
-like "$(cat "$tmp/out")" "$folded" "stacks without frame pointers are whole"
+like "$(cat "$tmp/err")" "^recorded .* by perf: " "as requested"
+like "$(cat "$tmp/out")" "$folded" "stacks without frame pointers are complete"
 like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "all of them"
 if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && chmod 755 "$tmp" &&
         setpriv --reuid=65534 --clear-groups test -x "$cairn" && setpriv --reuid=65534 --clear-groups test -x "$tmp/work"; then
         CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
         is $? 7 "a user records an own program"
         like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "with its names"
-        like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" "and is told what is missing"
+        like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" "and missing privileges are reported"
         CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" 2>"$tmp/err"
         is $? 1 "but not another user's"
-        like "$(cat "$tmp/err")" "run it as root" "and what to do"
+        like "$(cat "$tmp/err")" "run it as root" "with a remedy"
 fi
 
 # ---- debuginfod, and a service ----
@@ -200,8 +201,8 @@ strip "$tmp/work"
 start_server
 record --no-debuginfod -- "$tmp/work" $rounds
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
-like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is told with the object"
-like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "and what to do"
+like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is reported with the object"
+like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "with a remedy"
 "$upload" --server "$url" "$tmp/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
 
 cat >"$tmp/silent.py" <<'END'
@@ -222,21 +223,21 @@ wait_for "the download to begin" grep -q '^downloading debuginfo of work' "$tmp/
 kill -TERM "$record_pid"
 wait "$record_pid"
 is $? 143 "a signal that ends the search for names reaches the command too"
-ok "after what there is was written" test -f "$tmp/e.folded"
+ok "after the samples were written" test -f "$tmp/e.folded"
 
 DEBUGINFOD_URLS=http://127.0.0.1:1 DEBUGINFOD_CACHE_PATH=$tmp/debuginfod.1
 record -- "$tmp/work" $rounds
 like "$(cat "$tmp/err")" "^debuginfod: cannot .*127\.0\.0\.1:1" "a server that cannot be reached is reported"
 DEBUGINFOD_URLS="http://127.0.0.1:1 $url" DEBUGINFOD_CACHE_PATH=$tmp/debuginfod.2
 record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $rounds
-like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server has them"
+like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server provides them"
 like "$(cat "$tmp/err")" "^downloading debuginfo of work" "and DEBUGINFOD_PROGRESS shows the download"
 
 record -- dd if=/dev/zero of=/dev/null bs=1 count=600000
 if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" || ! [ -s /sys/kernel/notes ]; then
         pass "the kernel's debuginfo # SKIP $(grep -E 'kernel' "$tmp/err" | head -1)"
 else
-        # libdebuginfod remembers the miss in a directory of the build-id's name.
+        # libdebuginfod caches the miss in a directory named by the build-id.
         kernel_notes=$(od -An -v -tx1 /sys/kernel/notes | tr -d ' \n') kernel_asked=
         for asked in "$DEBUGINFOD_CACHE_PATH"/*/; do
                 case $kernel_notes in *"$(basename "$asked")"*) kernel_asked=yes ;; esac
@@ -246,10 +247,10 @@ fi
 
 ok "raw samples go to the service" "$cairn" import --server "$url" "$tmp/raw.otlp"
 wait_for "the symbols to be indexed" sh -c "'$cairn' top --server '$url' --from now-1h | grep -q spin"
-like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "which knows their names"
+like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "which symbolizes them"
 stop_server
 record -- "$tmp/work" $rounds
-like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "what was fetched is kept"
+like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "downloaded files are cached"
 unlike "$(cat "$tmp/err")" "downloading debuginfo of work from" "and not fetched again"
 
 done_testing

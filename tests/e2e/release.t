@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make release builds from the commit of its tag only, with checksums and notes; a dry run says what is missing.
+# make release builds only from the tagged commit, with checksums and notes; a dry run reports problems.
 . tests/e2e/lib.sh
 for tool in git make xz sha256sum; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# The sources as they are here, in a repository of their own.
+# The current sources, in a repository of their own.
 mkdir "$tmp/src"
 if git rev-parse -q --git-dir >/dev/null 2>&1; then
         git ls-files -co --exclude-standard -z
@@ -22,7 +22,7 @@ version=$(sed -n 's/^VERSION := //p' Makefile)
 sed -i "0,/^## /s/^## .*/## $version (not released)/" CHANGELOG.md
 git diff --quiet || commit unreleased
 
-# refuses PATTERN NAME: a release fails so, and builds nothing.
+# refuses PATTERN NAME: a release fails with this message, and builds nothing.
 refuses() {
         make release TARBALL=1 >"$tmp/out" 2>&1
         is $? 2 "$2 is refused"

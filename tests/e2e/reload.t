@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# SIGHUP: what can change changes while the service runs, what needs a restart is named, and a bad file changes nothing.
+# SIGHUP: reloadable settings change while the service runs, others are reported as needing a restart, and an invalid
+# file changes nothing.
 . tests/e2e/lib.sh
 for tool in curl jq python3 openssl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 config=$tmp/cairn.yaml
 export CAIRN_CONFIG="$config"
-# reload: SIGHUP, and wait until it is done; $log has what it logged.
+# reload: sends SIGHUP and waits until it is done; $log has the new lines of the log.
 reload() {
         before=$(wc -l <"$server_log")
         kill -HUP "$server_pid"
@@ -42,7 +43,7 @@ start_server --flush-interval 1
 # ---- nothing changed ----
 
 reload
-like "$log" 'reload: done, 0 options wait for a restart' "a reload of what is as it was is done"
+like "$log" 'reload: done, 0 options wait for a restart' "a reload without changes succeeds"
 unlike "$log" 'reload: --' "  and names no option"
 get admin-of-all /readyz
 is "$body" ready "  and the service is ready"
@@ -50,7 +51,7 @@ is "$body" ready "  and the service is ready"
 # ---- options of the file ----
 
 get admin-of-all /api/v1/debuginfo/upstreams
-is "$(printf '%s' "$body" | jq -r '.upstreams[].url')" "$one" "one upstream is asked"
+is "$(printf '%s' "$body" | jq -r '.upstreams[].url')" "$one" "one upstream is queried"
 get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
 is "$code" 404 "it does not have a file"
 asked=$(wc -l <"$tmp/one/asked")
@@ -65,11 +66,11 @@ unlike "$log" 'reload: --(listen|data|max-age|port-file)' "  and what the comman
 like "$log" 'reload: done, 1 options wait for a restart' "  which is counted"
 is "$(get_metric cairn_reload_restart_options)" 1 "  and a metric"
 get admin-of-all /api/v1/debuginfo/upstreams
-is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" "the new upstream is asked behind the other"
-is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "  whose figures are kept"
+is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" "the new upstream is queried after the other"
+is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "  whose statistics are kept"
 get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
 is "$code" 404 "the file that was missing"
-is "$(wc -l <"$tmp/one/asked")" $((asked + 1)) "  is asked for again, as the new one may have it"
+is "$(wc -l <"$tmp/one/asked")" $((asked + 1)) "  is requested again, as the new one may have it"
 like "$(cat "$tmp/two/asked")" '00a1/debuginfo' "  at both"
 asked=$(wc -l <"$tmp/two/asked")
 printf '%s\n%s token=another-secret\n' "$one" "$two" >"$tmp/upstreams"
@@ -90,12 +91,12 @@ printf '%s\n%s\n' "$one" "$two" >"$tmp/upstreams"
 reload
 : >"$tmp/one/go"
 wait $late
-is "$(cat "$tmp/late.code")" 404 "what was asked for while the upstreams were replaced is not found"
+is "$(cat "$tmp/late.code")" 404 "an object requested while upstreams were replaced is not found"
 rm "$tmp/one/mode"
 get admin-of-all /buildid/00000000000000000000000000000000000000a2/debuginfo
-like "$(cat "$tmp/two/asked")" '00a2/debuginfo' "  and asked for again, as the new one was not asked"
+like "$(cat "$tmp/two/asked")" '00a2/debuginfo' "  and requested again, as the new one was not queried"
 reload
-like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "what needs a restart is named until it has it"
+like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "settings that need a restart are reported until then"
 unlike "$log" 'reload: --(rate|retain) ' "  and what was applied is not"
 wait_for "an address to be limited" sh -c "for i in \$(seq 80); do curl -sS -o /dev/null -w '%{http_code}\n' '$url/metrics'; done | grep -q 429"
 pass "the new rate is in use"
@@ -103,12 +104,12 @@ pass "the new rate is in use"
 printf '# none\n' >"$tmp/upstreams"
 configure "upstreams: $tmp/upstreams" 'rate: 100000'
 reload
-like "$log" 'reload: done, 0 options wait for a restart' "an option that is as at the start again needs none"
-is "$(get_metric cairn_reload_restart_options)" 0 "  which the metric says too"
+like "$log" 'reload: done, 0 options wait for a restart' "an option with its initial value again needs none"
+is "$(get_metric cairn_reload_restart_options)" 0 "  according to the metric, too"
 get admin-of-all /api/v1/debuginfo/upstreams
-is "$(printf '%s' "$body" | jq '.upstreams | length')" 0 "upstreams can be taken out"
+is "$(printf '%s' "$body" | jq '.upstreams | length')" 0 "upstreams can be removed"
 
-# ---- debuginfo and samples go by new rules ----
+# ---- new rules apply to debuginfo and samples ----
 
 printf 'int main(void) { return 0; }\n' | gcc -g -x c -o "$tmp/prog" - && objcopy --only-keep-debug "$tmp/prog" "$tmp/prog.debug"
 put_object debuginfo "$tmp/prog.debug" -H 'Authorization: Bearer admin-of-all'
@@ -119,7 +120,7 @@ configure 'retain: age=1s'
 reload
 gone() { [ "$(get_metric 'cairn_debuginfo_removed_total{reason="age"}')" -ge 1 ]; }
 size=0
-# Rules that are as they were start no collection, so the size, which never counts, differs each time.
+# Unchanged rules start no collection, so the size, which never applies, differs each time.
 reload_and_look() {
         size=$((size + 1))
         configure "retain: age=1s,size=${size}T"
@@ -131,7 +132,7 @@ pass "a new rule of --retain removes objects, without waiting for the hour"
 before=0
 wait_for "the reloads" reload_is_done
 
-# old_sample TENANT-TOKEN N DAYS: a batch that is so old.
+# old_sample TENANT-TOKEN N DAYS: a batch that is this many days old.
 old_sample() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=old \
                 values=7 mapping_file=a.so addresses=1000 "at_ns=$((($(date +%s) - $3 * 86400) * 1000000000))"
@@ -140,14 +141,14 @@ old_sample() {
 }
 rows_of_a() { get_metric 'cairn_tenant_sample_rows{tenant="team-a"}'; }
 old_sample secret-of-a 1 40
-is "$code" 200 "samples of 40 days ago are taken"
+is "$code" 200 "samples of 40 days ago are accepted"
 old_sample secret-of-a 2 0
 is "$code" 200 "  and of today"
 has_rows() { [ "$(rows_of_a)" = 2 ]; }
 wait_for "their rows" has_rows
 printf 'team-a retain age=30d\nteam-b\n' >"$tmp/tenants"
 reload
-like "$log" 'reload: done' "the tenants file is read again"
+like "$log" 'reload: done' "the tenants file is reloaded"
 has_one_row() { [ "$(rows_of_a)" = 1 ]; }
 wait_for "the old row to go" has_one_row
 pass "a tenant's new rule removes its old samples"
@@ -177,13 +178,13 @@ like "$body" 'tenant team-a has sent the bytes' "  and named"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 reload
 
-# ---- bad files ----
+# ---- invalid files ----
 
 printf 'short\n' >"$tmp/tokens"
 reload
-like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" "a bad token file is named, with its line"
+like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" "an invalid token file is reported, with its line"
 like "$log" 'reload: 1 of the parts failed' "  and counted"
-is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, for the tokens before are in use"
+is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, and the previous tokens stay in use"
 get admin-of-all /readyz
 like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; the previous settings stay in use; correct the file and send SIGHUP" "/readyz says so"
 unlike "$body" 'line 1' "  without what the file says, as it needs no token"
@@ -192,28 +193,28 @@ printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecr
 get secret-of-b /readyz
 printf 'serve:\n  retain: nonsense\n' >"$config"
 reload
-like "$log" "reload: .*nonsense.*; the previous settings stay in use" "a bad configuration is named"
+like "$log" "reload: .*nonsense.*; the previous settings stay in use" "an invalid configuration is reported"
 is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  and counted"
 get secret-of-b /api/v1/query/label/service.name/values
-is "$code" 200 "  while a good token file beside it is in use"
+is "$code" 200 "  while a valid token file is applied"
 printf 'serve:\n  - not a mapping\n' >"$config"
 reload
-like "$log" 'cairn.yaml:2: .*; the previous settings stay' "so is a file of another shape, with its line"
+like "$log" 'cairn.yaml:2: .*; the previous settings stay' "so is a file with a wrong structure, with its line"
 printf 'team-a retain nonsense\n' >"$tmp/tenants"
 configure 'retain-samples: age=300d'
 reload
-like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "and a bad tenants file"
+like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "and an invalid tenants file"
 like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' "  with which the service's own rules of samples wait"
 is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 configure
 reload
 get admin-of-all /readyz
-is "$body" ready "with good files all is well again"
+is "$body" ready "with valid files everything is healthy again"
 is "$(get_metric 'cairn_ready_condition{condition="reload_failing"}')" 0 "  in the metrics too"
 stop_server
 
-# ---- a certificate of another path; what begins to be there ----
+# ---- a certificate with another path; options that were not set before ----
 
 make_certificate() {
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \

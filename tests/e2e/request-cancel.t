@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A request stops its work when its client leaves: waits for upstreams end, and workers are killed.
+# A request is cancelled when its client disconnects: waits for upstreams end, and workers are killed.
 . tests/e2e/lib.sh
 for tool in gcc curl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# An upstream that accepts requests and never answers.
+# An upstream that accepts requests and never responds.
 python3 - "$tmp" <<'END' &
 import http.server, sys, time
 class H(http.server.BaseHTTPRequestHandler):
@@ -32,7 +32,7 @@ idle_within() {
         return 1
 }
 
-waits_for_one() { [ "$(metric cairn_http_waiting)" = 1 ]; } # the upstream may be asked a moment before
+waits_for_one() { [ "$(metric cairn_http_waiting)" = 1 ]; } # the upstream may get its request slightly earlier
 
 id=0123456789abcdef0123456789abcdef01234567
 for path in "/buildid/$id/debuginfo" "/buildid/$id/section/.text" "/buildid/$id/source/a.c" "/metadata?key=file&value=/x"; do
@@ -43,7 +43,7 @@ for path in "/buildid/$id/debuginfo" "/buildid/$id/section/.text" "/buildid/$id/
         wait_for "the request to wait" waits_for_one
         pass "$path waits for the upstream"
         kill $curl_pid
-        ok "and stops when the client leaves" idle_within 60 debuginfod
+        ok "and stops when the client disconnects" idle_within 60 debuginfod
 done
 
 # ---- a worker ----
@@ -52,7 +52,7 @@ printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
 gcc -g -Wl,--build-id -o "$tmp/a" "$tmp/a.c" || bail_out "cannot compile"
 "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/a" >/dev/null 2>"$tmp/err" || bail_out "$(cat "$tmp/err")"
 wait_for "the object to be indexed" sh -c "curl -sS $url/metrics | grep -q '^cairn_objects_indexed_total 1'"
-# Stops the first worker of a report, which then never ends by itself.
+# Stops the first worker of a report, which then never finishes by itself.
 python3 - "$server_pid" "$tmp/stopped" <<'END' &
 import glob, os, signal, sys
 open(sys.argv[2] + '.ready', 'w').close()
@@ -74,7 +74,7 @@ curl_pid=$!
 wait_for "a worker to be stopped" test -s "$tmp/stopped"
 worker=$(cat "$tmp/stopped")
 kill $curl_pid 2>/dev/null
-ok "a report stops when the client leaves" idle_within 60 symbolize
+ok "a report stops when the client disconnects" idle_within 60 symbolize
 is_gone() { ! kill -0 "$worker" 2>/dev/null; }
 wait_for "the worker's end" is_gone
 pass "and its worker is killed"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# X-Request-Id: a client's is answered and logged, another one is made in place of what could break a line.
+# X-Request-Id: a client's id is returned and logged; an id with unsafe characters is replaced.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 command -v jq >/dev/null || skip_all "jq is not installed"
 
-# id_of CURL-ARGUMENT...: X-Request-Id of the answer.
+# id_of CURL-ARGUMENT...: X-Request-Id of the response.
 id_of() { curl -sS --max-time 60 -o "$tmp/body" -D - "$@" | tr -d '\r' | sed -n 's/^X-Request-Id: //p'; }
 random='^[0-9a-f]{32}$'
 
@@ -37,7 +37,7 @@ pass "the log has it"
 id_of -X POST -H "$admin" -H 'X-Request-Id: a-change' "$url/api/v1/resymbolize" >"$tmp/made"
 wait_for "the change in the log" logged a-change
 pass "  of a request that a thread of a pool answers too"
-is "$(jq -r 'select(.msg | startswith("listening")) | has("request_id")' "$server_log")" false "a line of no request has none"
+is "$(jq -r 'select(.msg | startswith("listening")) | has("request_id")' "$server_log")" false "a line without a request has none"
 
 grpc_port=$(sed -n 's/.*over gRPC on 127.0.0.1:\([0-9]*\).*/\1/p' "$server_log")
 report_checks "$PYTHON" tests/e2e/request-ids.py "$grpc_port"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looking after the debuginfo store: show, get, pin, rm, gc and verify, at the service and in its directory.
+# Maintenance of the debuginfo store: show, get, pin, rm, gc and verify, with the service and on its directory.
 . tests/e2e/lib.sh
 for tool in gcc jq zstd curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -26,15 +26,15 @@ is $? 1 "show of what is not stored fails"
 like "$(cat "$tmp/out")" "nothing is stored under build-id $(id 09)" "and says so"
 
 debuginfo get "$(id 02)" --output "$tmp/got"
-is "$(sha256sum <"$tmp/got")" "$(sha256sum <"$tmp/program-02")" "get brings the object back byte for byte"
+is "$(sha256sum <"$tmp/got")" "$(sha256sum <"$tmp/program-02")" "get returns the object byte for byte"
 is "$(debuginfo get "$(id 02)" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" "also to standard output"
 is "$("$cairn" debuginfo get "$(id 02)" --data "$data" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" "and from the directory"
 debuginfo get "$(id 09)" --output "$tmp/none" >"$tmp/out" 2>&1
 is $? 1 "get of what nobody has fails"
 is "$(ls "$tmp"/none* 2>/dev/null)" '' "and leaves no file"
 
-# Both were stored a moment ago, so only a size removes them.
-like "$(debuginfo gc --dry-run --retain 'size=1')" '^would remove 2 objects' "a dry run says what would go"
+# Both were just stored, so only a size rule removes them.
+like "$(debuginfo gc --dry-run --retain 'size=1')" '^would remove 2 objects' "a dry run reports what would be removed"
 is "$(stored)" "01 02" "and removes nothing"
 debuginfo pin "$(id 02)" >/dev/null
 is "$(debuginfo gc --retain 'label=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" '[[],1,2]' \
@@ -42,7 +42,7 @@ is "$(debuginfo gc --retain 'label=nightly/*,keep' --retain 'size=1' --json | jq
 is "$(debuginfo gc --retain 'size=1' --json | jq -c '[.removed[] | [.build_id[-2:], .reason, .label]]')" \
         '[["01","size","nightly/7"]]' "the other one goes"
 is "$(metric 'cairn_debuginfo_removed_total{reason="size"}')" 1 "and is counted"
-is "$(metric cairn_debuginfo_objects)" 1 "as is what stays"
+is "$(metric cairn_debuginfo_objects)" 1 "as are the remaining ones"
 is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "the list has the pinned one"
 answers 200 'main' "symbols of what was removed stay" -G "$url/api/v1/why" --data-urlencode "build_id=$(id 01)" \
         --data-urlencode "address=0x$(nm "$tmp/program-01" | awk '$3 == "main" { print $1 }')"
@@ -71,13 +71,13 @@ put_object debuginfo "$tmp/program-02"
 stop_server
 
 # ---- verify, and the service's own rules ----
-like "$("$cairn" debuginfo verify --data "$data")" '^2 objects are whole, 0 damaged$' "verify finds all whole"
+like "$("$cairn" debuginfo verify --data "$data")" '^2 objects are whole, 0 damaged$' "verify finds no damage"
 file=$(ls "$data"/debuginfo/objects/00/*01/debuginfo-*.zst)
 printf 'X' | dd of="$file" bs=1 seek=2000 conv=notrunc 2>/dev/null
 "$cairn" debuginfo verify --data "$data" >"$tmp/out" 2>"$tmp/err"
 is $? 2 "a changed byte is found"
-like "$(cat "$tmp/out")" "^$(id 01)  debuginfo   program-01: " "the object is named"
-like "$(cat "$tmp/err")" 'upload them again' "and the next step"
+like "$(cat "$tmp/out")" "^$(id 01)  debuginfo   program-01: " "the object is reported"
+like "$(cat "$tmp/err")" 'upload them again' "with a remedy"
 is "$("$cairn" debuginfo verify --data "$data" --json 2>/dev/null | jq -c '[.good, (.damaged | length)]')" '[1,1]' "also as JSON"
 "$cairn" debuginfo rm "$(id 01)" --data "$data" >/dev/null
 is $? 0 "without a service the directory can be changed"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deploy/nginx-oauth2-proxy.conf with Debian's nginx: people are signed in by the proxy, programs by their tokens, and no client
-# can name a user by itself. A small server answers as oauth2-proxy does.
+# deploy/nginx-oauth2-proxy.conf with Debian's nginx: users are signed in by the proxy, programs use tokens, and no client can
+# set the user header itself. A small server simulates oauth2-proxy.
 . tests/e2e/lib.sh
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || {
         [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "nginx is not installed: scripts/deps.sh all"
@@ -16,7 +16,7 @@ start_server --token-file "$tmp/tokens" --allow-host cairn.example --allow-host 
         --trusted-proxy 127.0.0.1 --proxy-auth X-Forwarded-User
 cairn_port=$port
 
-# Signed in is who has the cookie _oauth2_proxy=NAME.
+# A client is signed in if it has the cookie _oauth2_proxy=NAME.
 cat >"$tmp/oauth2-proxy.py" <<'END'
 import http.server, re, sys
 
@@ -59,7 +59,7 @@ mkdir "$tmp/nginx"
 "$nginx" -e "$tmp/nginx/start.log" -c "$tmp/nginx.conf" 2>"$tmp/nginx/stderr" &
 nginx_pid=$!
 
-# over NAME CODE PATTERN TEST PATH [CURL-ARGUMENT]...: through nginx, as the server of that name.
+# over NAME CODE PATTERN TEST PATH [CURL-ARGUMENT]...: a request through nginx to the server of that name.
 over() {
         over_host=$1; over_code=$2; over_pattern=$3; over_name=$4; over_path=$5; shift 5
         answers "$over_code" "$over_pattern" "$over_name" --cacert "$tmp/cert.pem" \
@@ -70,7 +70,7 @@ wait_for "nginx" up
 carol='Cookie: _oauth2_proxy=carol@example.org'
 forged='X-Forwarded-User: root'
 
-# ---- people ----
+# ---- users ----
 
 over cairn.example 302 '' "who is not signed in is sent to do so" /
 like "$body" '^sign in' "  by oauth2-proxy"
@@ -96,7 +96,7 @@ over cairn-api.example 200 '"signed_in_by":"session"' "a browser may sign in wit
         -H 'Content-Type: application/json' -d '{"token":"reader-token"}' -H 'X-Forwarded-For: 192.0.2.66' --interface 127.0.0.9
 like "$(cat "$tmp/jar")" '	TRUE	[0-9]+	__Host-cairn	[0-9a-f]{64}' "  with the cookie for https"
 over cairn-api.example 200 '^\[' "  which works" /api/v1/query/types -b "$tmp/jar"
-like "$(grep 'POST /login' "$server_log")" ' 200 POST /login by alice from 127\.0\.0\.9$' "  the address is what nginx saw, not what was sent"
+like "$(grep 'POST /login' "$server_log")" ' 200 POST /login by alice from 127\.0\.0\.9$' "  the address is that of nginx's peer, not the one sent"
 
 kill "$nginx_pid" "$oauth2_pid"
 wait "$nginx_pid" "$oauth2_pid" 2>/dev/null

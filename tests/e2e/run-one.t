@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/run-one itself: the time limit, processes that a test leaves behind, and tests that just pass or fail.
+# tests/run-one itself: the time limit, processes that a test leaves running, and tests that pass or fail.
 . tests/e2e/lib.sh
 export CAIRN_TEST_LOGS="$tmp/logs" CAIRN_TEST_GRACE=1
 
@@ -11,7 +11,7 @@ run_test() {
         status=$?
 }
 log_of() { cat "$CAIRN_TEST_LOGS/$(printf %s "$tmp/$1.t" | tr / %).$2"; }
-# ended PID-FILE: the process is gone, or a zombie of another's.
+# ended PID-FILE: the process has exited, or is a zombie.
 ended() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$(cat "$1")/status"; }
 
 make_test passes <<'END'
@@ -36,32 +36,32 @@ like "$(tests/failed)" 'fails.t failed, exit status 7' "and tests/failed names t
 
 printf 'kill -SEGV $$\n' | make_test crashes
 run_test crashes
-is "$status" 139 "a test that a signal ends fails"
+is "$status" 139 "a test killed by a signal fails"
 
 make_test bails <<'END'
 echo 'Bail out! no service'
 exit 1
 END
 run_test bails
-is "$status:$out" "1:not ok - bailed out: no service" "a test that bails out does not end the run of the others"
+is "$status:$out" "1:not ok - bailed out: no service" "a test that bails out does not stop other tests"
 
-# The shell of the test, a child in its group and one that ignores SIGTERM; none keeps the runner waiting.
+# The test's shell, a child in its process group and one that ignores SIGTERM; none may block the runner.
 make_test hangs <<END
 echo 'ok 1 - first'
 sleep 1001 & echo \$! >"$tmp/child"
 sh -c 'trap "" TERM; echo \$\$ >"$tmp/stubborn"; while :; do sleep 1002; done' &
 sleep 1003
 END
-run_test hangs 5 # in which its processes start also on a busy machine
-is "$status" 124 "a test that hangs is ended at its time limit"
-like "$out" '^not ok - took longer than its time limit of 5 s' "which is a failure that says so"
+run_test hangs 5 # time for its processes to start, also on a busy machine
+is "$status" 124 "a test that hangs is killed at its time limit"
+like "$out" '^not ok - took longer than its time limit of 5 s' "which is reported as a failure"
 like "$out" '^#   sleep 1001$' "with the processes that ran"
 like "$out" '^#   sh -c trap "" TERM' "all of them"
-like "$out" '^ok 1 - first$' "what the test said before is there"
+like "$out" '^ok 1 - first$' "its output so far is printed"
 ok "its child is gone" ended "$tmp/child"
 ok "and the one that ignores SIGTERM" ended "$tmp/stubborn"
 
-# A daemon: its own session, another parent, no environment, and the test's stdout held open.
+# A daemon: a session of its own, another parent, no environment, and the test's stdout held open.
 make_test leaves <<END
 echo 'ok 1 - first'
 (env -i /usr/bin/setsid sh -c 'echo \$\$ >"$tmp/daemon"; exec sleep 1004' &)
@@ -69,7 +69,7 @@ until [ -s "$tmp/daemon" ]; do sleep 0.01; done
 echo 1..1
 END
 run_test leaves
-is "$status" 1 "a test that leaves a daemon behind fails, although it passed"
+is "$status" 1 "a test that leaves a daemon running fails, although its checks passed"
 like "$out" '^not ok - left processes behind' "and says why"
 like "$out" '^#   sleep 1004$' "with the daemon's command line"
 ok "the daemon is gone" ended "$tmp/daemon"
@@ -80,17 +80,17 @@ kill -STOP \$!
 echo 1..0
 END
 run_test stopped
-is "$status" 1 "a process that is stopped is found"
-ok "and ended" ended "$tmp/stopped"
+is "$status" 1 "a stopped process is found"
+ok "and killed" ended "$tmp/stopped"
 
 make_test limited <<'END'
 # Time limit: 1 s.
 sleep 1006
 END
 out=$(env -u CAIRN_TEST_LIMIT tests/run-one "$tmp/limited.t")
-is "$?" 124 "a test may name its time limit"
+is "$?" 124 "a test may set its time limit"
 
-# Interrupted, as by Ctrl-C: the test is in another session and gets no signal of the terminal.
+# Interrupted, as by Ctrl-C: the test is in another session and gets no signal from the terminal.
 make_test interrupted <<END
 echo \$\$ >"$tmp/interrupted"
 sleep 1007
@@ -100,10 +100,10 @@ runner=$!
 wait_for "the test" test -s "$tmp/interrupted"
 kill -TERM $runner
 wait $runner
-is "$?" 143 "a runner that is ended says so"
-ok "and ends the test" ended "$tmp/interrupted"
+is "$?" 143 "an interrupted runner reports it"
+ok "and kills the test" ended "$tmp/interrupted"
 
-# The shell library: a test that fails early leaves nothing behind.
+# The shell library: a test that fails early leaves no processes.
 make_test library <<END
 . tests/e2e/lib.sh
 wrapped() { sleep 1008; true; }

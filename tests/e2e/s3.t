@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tables over /store/ and as an S3 bucket: the requests that DuckDB's httpfs, delta-rs and pyarrow send, answered as they
-# need it, also of a file that re-symbolization has replaced, and hostile requests.
+# The tables over /store/ and as an S3 bucket: the requests of DuckDB's httpfs, delta-rs and pyarrow get the required
+# responses, also for a file that re-symbolization has replaced; hostile requests are refused.
 . tests/e2e/lib.sh
 for tool in curl gcc jq python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 id=00112233445566778899aabbccddeeff00112233
 start_server --flush-interval 3600
-# flush: a stop writes what is queued.
+# flush: stopping writes the queue to the tables.
 ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=api values="$1" addresses=401000 \
                 mapping_file=program
@@ -21,7 +21,7 @@ stop_server
 printf 'reader-token read\nother-token ingest\n' >"$tmp/tokens"
 start_server --flush-interval 3600
 
-# header NAME: of the answer in $tmp/headers.
+# header NAME: of the response in $tmp/headers.
 header() { tr -d '\r' <"$tmp/headers" | sed -n "s/^$1: //Ip"; }
 ask() { request -D "$tmp/headers" "$@"; }
 tag() { printf '%s\n' "$body" | grep -o "<$1>[^<]*</$1>" | sed 's/<[^>]*>//g'; }
@@ -33,11 +33,11 @@ part=$(curl -sS "$url/store/samples/" | jq -r '.tables[0].files[0].path')
 size=$(stat -c %s "$data/profiles/tables/${part#/store/}")
 ask -I "$url$part"
 etag=$(header ETag)
-is "$code $(header Content-Length) $(header Accept-Ranges)" "200 $size bytes" "HEAD says the length"
+is "$code $(header Content-Length) $(header Accept-Ranges)" "200 $size bytes" "HEAD has the length"
 like "$etag" '^"[0-9a-f]+-[0-9a-f]{16}"$' "and a strong entity tag"
 touch -d '2001-01-01' "$data/profiles/tables/${part#/store/}"
 ask -I "$url$part"
-is "$(header ETag)" "$etag" "which does not depend on the time of the file"
+is "$(header ETag)" "$etag" "which does not depend on the file's modification time"
 cp "$data/profiles/tables/${part#/store/}" "$tmp/part"
 # range RANGE FROM COUNT
 range() {
@@ -54,7 +54,7 @@ range "-$((size + 1))" 0 "$size"
 ask -H 'Range: bytes=0-1,4-5' "$url$part"
 is "$code" 200 "several ranges are answered with everything"
 ask -H "Range: bytes=$size-" "$url$part"
-is "$code $(header Content-Range)" "416 bytes */$size" "a range behind the end is 416"
+is "$code $(header Content-Range)" "416 bytes */$size" "a range past the end is 416"
 ask -H "If-None-Match: $etag" "$url$part"
 is "$code" 304 "If-None-Match with the tag is 304"
 ask -H "If-Match: $etag" -H 'Range: bytes=0-3' "$url$part"
@@ -66,7 +66,7 @@ is "$code" 412 "If-Unmodified-Since before the change is 412"
 ask -H 'If-Modified-Since: Mon, 01 Jan 2001 00:00:00 GMT' "$url$part"
 is "$code" 304 "If-Modified-Since after it is 304"
 ask -H 'If-Modified-Since: yesterday' "$url$part"
-is "$code" 200 "what is no date is ignored"
+is "$code" 200 "a malformed date is ignored"
 
 # ---- delta-rs ----
 
@@ -90,8 +90,8 @@ is "$(tag KeyCount) $(tag Key | grep -c '^samples/date%3D20')" "5 2" "httpfs: al
 listed=$(printf '%s\n' "$body" | sed 's/<Contents>/\n/g' | grep "$key" | sed -n 's/.*<ETag>&quot;\(.*\)&quot;<.*/\1/p')
 ask -I "$url/cairn/samples/$key"
 is "$code $(header ETag)" "200 \"$listed\"" "the tag of the listing is that of the object"
-like "$(header Last-Modified)" ' GMT$' "which has a time"
-like "$(header x-amz-request-id)" '^[0-9A-F]{16}$' "and the request a number"
+like "$(header Last-Modified)" ' GMT$' "which has a modification time"
+like "$(header x-amz-request-id)" '^[0-9A-F]{16}$' "and the request an id"
 list 'delimiter=%2F&prefix=samples%2F'
 is "$(tag CommonPrefixes | tr '\n' ' ')$(tag Prefix | tail -2 | head -1)" "samples/_delta_log/" "folders with a delimiter"
 list ''
@@ -101,15 +101,15 @@ all=$(tag Key)
 # ---- pyarrow ----
 
 ask -I "$url/cairn/samples"
-is "$code" 404 "pyarrow: a table is no object"
+is "$code" 404 "pyarrow: a table is not an object"
 list 'delimiter=%2F&max-keys=1&prefix=samples%2F'
 is "$(tag KeyCount) $(tag IsTruncated)" "1 true" "but a folder"
 ask -H 'x-amz-checksum-mode: enabled' -H "Range: bytes=$((size - 8))-$((size - 1))" "$url/cairn${part#/store}"
 is "$code" 206 "and a file has a footer"
 ask -I "$url/cairn"
-is "$code $(header x-amz-bucket-region)" "200 us-east-1" "the bucket is there"
+is "$code $(header x-amz-bucket-region)" "200 us-east-1" "the bucket exists"
 ask "$url/cairn?location"
-like "$body" '^<LocationConstraint ' "and has a place"
+like "$body" '^<LocationConstraint ' "and has a location"
 
 # ---- pages ----
 
@@ -130,7 +130,7 @@ is "$(tag KeyCount) $(tag IsTruncated)" "0 false" "no keys, when none are wanted
 list 'max-keys=100000'
 is "$(tag MaxKeys)" 1000 "at most 1000"
 
-# ---- what is refused ----
+# ---- rejected requests ----
 
 for method in PUT POST DELETE; do
         ask -X $method -d x "$url/cairn/samples/_delta_log/00000000000000000009.json"
@@ -144,7 +144,7 @@ for path in ../lock ..%2f..%2flock samples/..%2f..%2f..%2flock samples/.tmp-x.pa
         like "$code" '^40[04]$' "hostile key $path"
 done
 ask -H 'Range: bytes=99999999999999999999-' "$url/cairn/samples/$key"
-is "$code" 200 "a range that no number holds is none"
+is "$code" 200 "a range over 64 bits is ignored"
 long=$(printf '%01100d' 0)
 for query in "prefix=$long" "start-after=$long" "delimiter=$long" max-keys=-1 max-keys=x encoding-type=xml \
         continuation-token=zz continuation-token=7 continuation-token=00 "continuation-token=$long$long"; do
@@ -154,7 +154,7 @@ done
 list 'prefix=%3C%26%22%01%3E'
 like "$body" '<Prefix>&lt;&amp;&quot;\?&gt;</Prefix>' "reserved characters are escaped"
 
-# ---- a removed file stays readable for the grace period, with the same tag ----
+# ---- a replaced file stays readable for the grace period, with the same tag ----
 
 before=$(curl -sS "$url/store/locations/" | jq -r '.tables[0].files[0].path')
 ask -I "$url$before"
@@ -166,9 +166,9 @@ put_object debuginfo "$tmp/program"
 wait_metric cairn_heal_locations_total 1
 is "$(curl -sS "$url/store/locations/" | grep -c "$before")" 0 "re-symbolization replaces a file"
 ask -I -H "If-Match: $etag" "$url$before"
-is "$code $(header ETag)" "200 $etag" "whose readers can go on"
+is "$code $(header ETag)" "200 $etag" "which remains readable"
 list 'prefix=locations/'
-is "$(tag Key | grep -c "${before#/store/}")" 0 "though it is listed no more"
+is "$(tag Key | grep -c "${before#/store/}")" 0 "though it is no longer listed"
 ask -H 'Range: bytes=-8' "$url/cairn${before#/store}"
 is "$code" 206 "nor in the bucket"
 stop_server
@@ -188,7 +188,7 @@ for credential in '' / //// x/y; do
         is "$code" 401 "a malformed credential '$credential'"
 done
 
-# ---- a reader over a service that changes nothing, without tables ----
+# ---- a read-only service without tables ----
 
 stop_server
 mkdir -p "$tmp/empty/profiles/tables"

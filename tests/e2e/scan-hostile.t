@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A tree for --scan that somebody else can write to: files that never end a read, loops, archives in archives and bombs, names
-# that are no text, a tree that changes while it is walked, a file system that does not answer. The walk ends, what is good is
-# found, nothing from outside of the tree is served, and the service stops when it is told to.
+# A tree for --scan that another user can write to: files whose reads block, symlink loops, nested archives and decompression
+# bombs, invalid names, a tree that changes during the walk, a file system that hangs. The walk ends, good files are found,
+# nothing outside the tree is served, and the service stops when requested.
 . tests/e2e/lib.sh
 for tool in gcc bsdtar zstd python3 curl jq mkfifo; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -34,7 +34,7 @@ python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])'
 mknod "$tree/zero.tar" c 1 5 2>/dev/null || :
 mknod "$tree/tty.deb" c 5 0 2>/dev/null || :
 
-# Names: a line of a log inside, an escape sequence, no UTF-8, as long as names get.
+# Names: with a log line, an escape sequence, invalid UTF-8, and of maximum length.
 python3 - "$tree" "$tmp/in/program" <<'END'
 import os, shutil, sys
 tree, program = (os.fsencode(a) for a in sys.argv[1:])
@@ -52,7 +52,7 @@ for i in range(40):
 with open(program, "rb") as source:
     out = os.open(b"program", os.O_WRONLY | os.O_CREAT, 0o755, dir_fd=fd)
     os.write(out, source.read())
-# Many names in one folder, and a file that is mostly a hole.
+# Many names in one folder, and a sparse file.
 os.mkdir(os.path.join(tree, b"many"))
 for i in range(20000):
     os.close(os.open(os.path.join(tree, b"many", b"%d" % i), os.O_CREAT | os.O_WRONLY))
@@ -61,7 +61,7 @@ with open(os.path.join(tree, b"hole"), "wb") as f:
     f.truncate(1 << 40)
 END
 
-# Archives in archives, a bomb, and one that says it holds more than there is.
+# Nested archives, a bomb, and one that claims more data than it has.
 build 05 "$tmp/inner"
 bsdtar -c -f "$tmp/1.tar" -C "$tmp" inner
 for n in 1 2 3 4 5 6; do
@@ -103,12 +103,12 @@ is_served 01 "what is good is served"
 is_served 04 "a file with two names too"
 is_absent 02 "nothing behind a link that leaves the tree is"
 is_absent 05 "an archive inside of an archive is not opened"
-is "$(grep -c '^2026-01-01' "$server_log")" 0 "no name makes a line of the log"
+is "$(grep -c '^2026-01-01' "$server_log")" 0 "no name creates a line of the log"
 ok "no escape sequence is in the log" sh -c '! grep -q "$(printf "\033")" "$1"' sh "$server_log"
 ok "the log has less than a line for each file" test "$(wc -l <"$server_log")" -lt 200
-ok "little memory was needed" test "$(peak_memory_kb)" -lt 1500000
+ok "memory use was small" test "$(peak_memory_kb)" -lt 1500000
 
-# ---- a tree that changes while it is walked ----
+# ---- a tree that changes during the walk ----
 
 mkdir "$tree/swapped"
 cp "$tmp/in/program" "$tree/swapped/secret"
@@ -138,7 +138,7 @@ for n in 1 2 3 4 5 6 7 8; do
         request "$url/buildid/$(id 02)/executable"
         [ "$code" = 404 ] || break
 done
-is "$code" 404 "a folder that becomes a link during the walk leads nowhere"
+is "$code" 404 "a folder replaced by a link during the walk is not followed"
 : >"$tmp/stop"
 wait $swapper
 background_pids=
@@ -146,10 +146,10 @@ walk_again
 is_served 01 "what is good is served still"
 is_served 03 "and what came to rest"
 
-# ---- a file system that does not answer ----
+# ---- a file system that hangs ----
 
 cat >"$tmp/hang.py" <<'END'
-# A file system of which the first request is never answered, by the FUSE protocol itself: no library is needed.
+# A file system whose first request is never answered, with the FUSE protocol itself, so that no library is needed.
 import ctypes, os, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 fd = os.open("/dev/fuse", os.O_RDWR)
@@ -168,7 +168,7 @@ mkdir "$tree/hung"
 stop_server
 trap 'umount -l "$tree/hung" 2>/dev/null; cleanup' EXIT
 if [ -w /dev/fuse ]; then
-        cairn=$CAIRN_BUILD/cairn # a sanitizer's look for leaks waits for each thread
+        cairn=$CAIRN_BUILD/cairn # a leak sanitizer would wait for each thread
         start_server --scan "$tree" --scan-interval 0
         wait_metric cairn_scan_rounds_total 1
         python3 "$tmp/hang.py" "$tree/hung" "$tmp/mounted" "$tmp/unhang" 2>/dev/null &

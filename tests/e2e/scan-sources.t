@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Sources of uploaded debuginfo: of the bundle, else of a scanned tree or package, else of an upstream; and none is larger than the client wants.
+# Sources of uploaded debuginfo: from the bundle, otherwise from a scanned tree or package, otherwise from an upstream; none
+# exceeds the client's size limit.
 . tests/e2e/lib.sh
 for tool in gcc objcopy dpkg-deb bsdtar zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -21,7 +22,7 @@ package() {
         dpkg-deb --root-owner-group -b "$2" "$tree/$1" >/dev/null 2>&1
 }
 
-# In the tree: a plain source, one that nobody names, a source package, two versions of another one.
+# In the tree: a plain source, one without references, a source package, two versions of another one.
 source_file "$tree/src/plain.c" plain 1
 source_file "$tree/src/unnamed.c" unnamed 2
 mkdir -p "$tmp/pack/usr/src/pack-1"; source_file "$tmp/pack/usr/src/pack-1/pack.c" pack 3
@@ -32,13 +33,13 @@ for version in 1 2; do
 done
 package libtwice-dbgsym_1_all.deb "$tmp/v1"
 package other-twice_2_all.deb "$tmp/v2"
-# Of one the tree has the executable, in a package whose name tells to which version it belongs.
+# The tree has the executable of one, in a package whose name determines its version.
 build 13 "$tmp/v1/usr/src/twice/twice.c" "$tmp/twice" /usr/src/twice
 mkdir -p "$tmp/bin/usr/lib"; objcopy --strip-all "$tmp/twice" "$tmp/bin/usr/lib/twice"
 package libtwice_1_all.deb "$tmp/bin"
 build 11 "$tree/src/plain.c" "$tmp/plain"
 build 12 "$tmp/pack/usr/src/pack-1/pack.c" "$tmp/pack.so" "/usr/src/pack-1/sub/.."
-# A bundle says more than the tree; and what only an upstream has.
+# A bundle takes precedence over the tree; and an object that only an upstream has.
 source_file "$tree/src/bundled.c" bundled 4
 build 14 "$tree/src/bundled.c" "$tmp/bundled"
 mkdir "$tmp/elsewhere"; source_file "$tmp/elsewhere/far.c" far 6
@@ -60,7 +61,7 @@ answers 200 'plain.*return 1' "a source in the tree that uploaded debuginfo name
 answers 404 . "and none that it does not name" "$url/buildid/$(id 11)/source$tree/src/unnamed.c"
 answers 200 'pack.*return 3' "a source out of a package" "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c"
 answers 200 'pack.*return 3' "  under the name that the debuginfo has" --path-as-is "$url/buildid/$(id 12)/source/usr/src/pack-1/sub/../pack.c"
-like "$(curl -sSI "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c" | tr -d '\r')" "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  and the answer says which"
+like "$(curl -sSI "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c" | tr -d '\r')" "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  and the response says which"
 answers 200 'twice.*return 1' "of two packages with the path the one beside the scanned executable's" "$url/buildid/$(id 13)/source/usr/src/twice/twice.c"
 
 source_file "$tree/src/bundled.c" bundled 5
@@ -71,7 +72,7 @@ answers 200 'bundled.*return 5' "an uploaded source comes before the tree's" "$u
 answers 200 . "debuginfo comes from an upstream" "$url/buildid/$(id 15)/debuginfo"
 answers 200 'far.*return 6' "a source that only an upstream has" "$url/buildid/$(id 15)/source$tmp/elsewhere/far.c"
 
-# ---- no larger than wanted ----
+# ---- size limit of the client ----
 
 at_most() { answers "$2" . "at most $1 bytes of $3" -H "X-DEBUGINFOD-MAXSIZE: $1" "$url/buildid/$(id "$4")/source$5"; }
 size=$(stat -c %s "$tmp/pack/usr/src/pack-1/pack.c")

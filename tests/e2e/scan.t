@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Trees of packages and ELF files are served by build-id as elfutils' debuginfod does it, and a walk touches only what changed.
+# Trees of packages and ELF files are served by build-id like by elfutils' debuginfod, and a walk reads only changed files.
 . tests/e2e/lib.sh
 for tool in gcc objcopy dpkg-deb bsdtar zstd debuginfod-find gdb python3 jq pgrep; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -39,7 +39,7 @@ walk_again() {
         wait_metric cairn_scan_rounds_total $((rounds + 1))
 }
 
-# ---- what the tree holds: a program and its debuginfo in two packages, sources in a third; plain files ----
+# ---- content of the tree: a program and its debuginfo in two packages, sources in a third; plain files ----
 
 build 11 "$tmp/whole" -ffile-prefix-map="$tmp/src=/usr/src/thing-1/sub/.."
 mkdir -p "$tmp/deb/usr/bin" "$tmp/dbg/usr/lib/debug" "$tmp/source/usr/src/thing-1"
@@ -71,7 +71,7 @@ if command -v rpmbuild >/dev/null; then
         cp "$tmp"/rpm/RPMS/*/*.rpm "$tree/t.rpm"
 fi
 
-# ---- and what means no good ----
+# ---- and malicious files ----
 
 build 41 "$tmp/e41"; build 42 "$tmp/e42"; build 43 "$tmp/outside/program"; build 44 "$tmp/e44"
 python3 - "$tmp" "$tree" <<'END'
@@ -101,7 +101,7 @@ head -c 64M /dev/zero | zstd -q >"$tmp/zeros.zst"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do cat "$tmp/zeros.zst"; done >>"$tree/bomb.tar.zst"
 printf '!<arch>\nno archive, but as long as the header of a member has to be, and then some more\n' >"$tree/broken.deb"
 
-# A file with more sections than are noted, and one that another takes the place of.
+# A file with more sections than are indexed, and one that is replaced by another.
 build 16 "$tmp/e16"
 printf 'the last one\n' >"$tmp/last"
 many=$(i=0; while [ $i -lt 900 ]; do printf -- "--add-section .a_section_of_a_long_name.%d=$tmp/last " $i; i=$((i + 1)); done)
@@ -113,15 +113,15 @@ build 17 "$tree/plain/replaced"
 start_server --scan "$tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
 
-# ---- sections, before anything was taken out of a package ----
+# ---- sections, before anything was extracted from a package ----
 
 answers 404 . "a section that a package's debuginfo has not" "$url/buildid/$(id 11)/section/.gdb_index"
 answers 404 . "a section whose name is longer" "$url/buildid/$(id 11)/section/.debug_line2"
-is "$(metric cairn_scan_unpacked_total)" 0 "  is known without taking the debuginfo out of its package"
+is "$(metric cairn_scan_unpacked_total)" 0 "  is known without extracting the debuginfo from its package"
 objcopy -O binary --only-section=.text "$tmp/whole" "$tmp/text"
 find_it section "$(id 11)" .text
 ok "a section of the executable" cmp "$found" "$tmp/text"
-is "$(metric cairn_scan_unpacked_total)" 1 "  takes that one out, and not the debuginfo"
+is "$(metric cairn_scan_unpacked_total)" 1 "  extracts that one, and not the debuginfo"
 objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tree/plain/program" "$tmp/info"
 find_it section "$(id 12)" .debug_info
 ok "a section of a plain file" cmp "$found" "$tmp/info"
@@ -140,7 +140,7 @@ is $find_status 0 "debuginfo out of another package"
 ok "  is it, byte for byte" cmp "$found" "$tmp/dbg/usr/lib/debug/thing.debug"
 objcopy -O binary --only-section=.debug_line --set-section-flags .debug_line=alloc "$tmp/whole" "$tmp/line"
 find_it section "$(id 11)" .debug_line
-ok "a section out of it" cmp "$found" "$tmp/line"
+ok "a section of it" cmp "$found" "$tmp/line"
 find_it source "$(id 11)" /usr/src/thing-1/sub/../program.c
 is $find_status 0 "a source out of an archive, under the name that the debuginfo has"
 ok "  is it" cmp "$found" "$tmp/src/program.c"
@@ -165,32 +165,32 @@ if [ -e "$tree/t.rpm" ]; then
         find_it debuginfo "$(id 26)"
         ok "out of an .rpm" cmp "$found" "$tmp/in.rpm"
 fi
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c .objects)" '[]' "nothing of it was copied into the store"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c .objects)" '[]' "none of it was copied into the store"
 unpacked=$(metric cairn_scan_unpacked_total)
 for i in 1 2 3 4 5 6 7 8; do curl -sS -o "$tmp/same.$i" "$url/buildid/$(id 11)/debuginfo" & done
 wait_for "eight downloads" cmp "$tmp/same.8" "$tmp/dbg/usr/lib/debug/thing.debug"
-is "$(metric cairn_scan_unpacked_total)" "$unpacked" "what was taken out of a package once is kept"
+is "$(metric cairn_scan_unpacked_total)" "$unpacked" "an extracted file is cached"
 
 printf 'set confirm off\nbreak outer_part\nrun\nbt\nlist\n' >"$tmp/gdb.commands"
 gdb=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.gdb gdb -q -batch -nx -iex 'set debuginfod enabled on' -x "$tmp/gdb.commands" "$tmp/deb/usr/bin/thing" 2>&1)
 like "$gdb" 'outer_part \(n=1\) at /usr/src/thing-1/' "gdb stops in a stripped program, with lines"
 like "$gdb" 'return sink \+= n \* 3' "  and shows the source out of the archive"
 
-# ---- not served, and said why ----
+# ---- refused files, with a reason ----
 
 answers 404 . "a member whose path leaves the archive" "$url/buildid/$(id 41)/debuginfo"
 is "$(metric 'cairn_scan_errors_total{reason="odd_path"}')" 1 "  is counted"
 find_it debuginfo "$(id 42)"
-ok "a member with an absolute path is but a member" cmp "$found" "$tmp/e42"
+ok "a member with an absolute path is an ordinary member" cmp "$found" "$tmp/e42"
 answers 404 . "what a link in the tree leads to outside" "$url/buildid/$(id 43)/debuginfo"
 answers 404 . "a file that is cut off" "$url/buildid/$(id 44)/debuginfo"
 is "$(metric 'cairn_scan_errors_total{reason="too_big"}')" 1 "a bomb is counted"
-is "$(metric 'cairn_scan_errors_total{reason="damaged"}')" 3 "as are a cut-off file and two damaged packages"
-like "$(cat "$server_log")" "bomb.tar.zst': .*more than 256 times its size" "the log says which is the bomb"
-like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "and which package is cut off"
-like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" "and whose paths lead elsewhere"
+is "$(metric 'cairn_scan_errors_total{reason="damaged"}')" 3 "as are a truncated file and two damaged packages"
+like "$(cat "$server_log")" "bomb.tar.zst': .*more than 256 times its size" "the log reports the bomb"
+like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "and the truncated package"
+like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" "and the one with paths outside of it"
 
-# ---- what changes ----
+# ---- changes ----
 
 files=$(find "$tree" -type f | wc -l)
 is "$(metric cairn_scan_files_read_total)" "$files" "the first walk reads every file"
@@ -202,7 +202,7 @@ rm "$tree/archive-25.zip"
 mkdir "$tree/new" && build 14 "$tree/new/program"
 walk_again
 is "$(metric cairn_scan_files_read_total)" $((files + 2)) "a walk reads one changed and one new file"
-is "$(metric cairn_scan_files_gone_total)" 1 "and misses one"
+is "$(metric cairn_scan_files_gone_total)" 1 "and drops one"
 answers 404 . "what was in the changed file is gone" "$url/buildid/$(id 12)/debuginfo"
 answers 404 . "what was in the vanished one too" "$url/buildid/$(id 25)/debuginfo"
 answers 200 . "the changed file" "$url/buildid/$(id 13)/debuginfo"
@@ -227,18 +227,18 @@ folded() {
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(id 15)" service=late values=7 \
         "addresses=$(address outer_part),$(address main)" mapping_file=late
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-is "$code" 200 "samples of a program that nobody has"
+is "$code" 200 "samples of an unknown program"
 unlike "$(folded)" outer_part "have no names"
 mkdir "$tmp/late.d" && objcopy --only-keep-debug "$tmp/late" "$tmp/late.d/late.debug"
 package late-dbgsym "$tmp/late.d"
-is "$(metric cairn_heal_rounds_total)" 0 "nothing was healed yet"
+is "$(metric cairn_heal_rounds_total)" 0 "nothing was re-symbolized yet"
 walk_again
 wait_metric cairn_heal_rounds_total 1
-like "$(folded)" '^main;outer_part 7$' "and get them from a package that comes late"
+like "$(folded)" '^main;outer_part 7$' "and get them from a package that arrives later"
 wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" 1 "nothing else of the tree was indexed"
 
-# What is in archives cannot be read while the process that unpacks is stopped.
+# Files in archives cannot be read while the unpacking process is stopped.
 in_archive() { bsdtar -c -f "$tree/$1.tar" -C "$tmp" "$1"; }
 stop_unpacking() { fork_server=$(pgrep -P "$server_pid" -x cairn-forkserv); kill -STOP "$fork_server"; }
 build 18 "$tmp/asked"; in_archive asked
@@ -249,12 +249,12 @@ symbolized() {
 }
 has_name() { symbolized | grep -q outer_part; }
 stop_unpacking
-like "$(symbolized)" pending "who asks for an address of a tree's object is told that it is being indexed"
+like "$(symbolized)" pending "a request for an address of a tree's object reports that it is being indexed"
 kill -CONT "$fork_server"
 wait_for "its name" has_name
 pass "  and then its name"
 
-# Mozilla's API has but the first sixteen bytes, swapped; a shorter build-id ends in zeros.
+# Mozilla's API has only the first sixteen bytes, swapped; a shorter build-id is padded with zeros.
 wait_for "the index" metric_equals cairn_index_queue 0
 indexed=$(metric cairn_objects_indexed_total)
 symbolicated() { # DEBUG-ID FILE
@@ -268,7 +268,7 @@ kill -CONT "$fork_server"
 wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tmp/short"
 pass "  and then its name, of a short build-id"
 wait_for "the index" metric_equals cairn_index_queue 0
-is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no module that no frame names was indexed"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no unreferenced module was indexed"
 gcc -g -O1 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tree/plain/profiled" "$tmp/src/program.c"
 walk_again
 wait_for "the name of a long build-id" has_names 0403020106050807090A0B0C0D0E0F100 "$tree/plain/profiled"
@@ -278,7 +278,7 @@ is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else 
 answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
 wait_metric cairn_objects_indexed_total $((indexed + 3))
 
-# ---- the process that forks workers is killed in the middle of a job ----
+# ---- the fork server is killed in the middle of a job ----
 
 stop_server
 start_server --scan "$tree" --scan-interval 0
@@ -290,7 +290,7 @@ begun() { find "$data/scan" -path '*unpacked*' -type f | grep -q .; }
 wait_for "the worker's file" begun
 kill -KILL "$fork_server"
 wait $asking
-ok "who asked gets the member all the same" cmp "$tmp/of.fork_server" "$tmp/dbg/usr/lib/debug/thing.debug"
+ok "the request still gets the member" cmp "$tmp/of.fork_server" "$tmp/dbg/usr/lib/debug/thing.debug"
 
 # ---- restart ----
 
@@ -299,14 +299,14 @@ start_server --scan "$tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
 is "$(metric cairn_scan_files_read_total)" 0 "after a restart no file is read again"
 find_it debuginfo "$(id 11)"
-ok "and all is served" cmp "$found" "$tmp/dbg/usr/lib/debug/thing.debug"
+ok "and everything is served" cmp "$found" "$tmp/dbg/usr/lib/debug/thing.debug"
 stop_server
 start_server --scan "$tree/new"
 wait_metric cairn_scan_rounds_total 1
 answers 404 . "a tree that is no longer scanned is served no more" "$url/buildid/$(id 11)/debuginfo"
 stop_server
 
-# ---- a tree that holds the service's own directory ----
+# ---- a tree that contains the service's own directory ----
 
 cp "$tree/thing-dbgsym.deb" "$tree/new"
 data=$tree/new/data
@@ -316,5 +316,5 @@ objects=$(metric cairn_scan_objects)
 find_it debuginfo "$(id 11)"
 is $find_status 0 "a tree may hold the directory of the service"
 walk_again
-is "$(metric cairn_scan_objects)" "$objects" "what was taken out of packages is not walked"
+is "$(metric cairn_scan_objects)" "$objects" "extracted files are not walked"
 done_testing

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program with net/http/pprof, for scrape.t: work of known size on request, and answers of hostile targets.
+// A program with net/http/pprof, for scrape.t: a known amount of work on request, and responses of hostile targets.
 //
 //	scrape-target ADDRESS PORT-FILE
 //
-// Every allocation, contention and blocking is counted, so that profiles are exact.
+// Every allocation, contention and blocking event is counted, so that profiles are exact.
 package main
 
 import (
@@ -35,7 +35,7 @@ func allocateBlocks(n int) {
 	}
 }
 
-// The owner waits long enough for the other to be blocked.
+// The owner waits long enough for the other goroutine to be blocked.
 //
 //go:noinline
 func contendLocks(n int) {
@@ -58,7 +58,7 @@ func contendLocks(n int) {
 	}
 }
 
-// A fifth of a processor, without an end.
+// Uses a fifth of a processor, forever.
 //
 //go:noinline
 func burnProcessor() {
@@ -72,7 +72,7 @@ func burnProcessor() {
 	}
 }
 
-// The fields of a message of pprof's profile.proto.
+// The fields of a message in pprof's profile.proto.
 type message []byte
 
 func (m *message) number(field, value uint64) {
@@ -83,8 +83,8 @@ func (m *message) bytes(field uint64, value []byte) {
 	*m = append(binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|2), uint64(len(value))), value...)
 }
 
-// A profile of two samples: one of the function good, and one whose names are more than fits in a batch once what is not
-// UTF-8 in them is replaced, a byte by three.
+// A profile of two samples: one of the function good, and one whose names exceed the size of a batch once each invalid
+// UTF-8 byte in them is replaced by three bytes.
 func largeProfile() []byte {
 	const frames, nameBytes = 1200, 20000
 	var profile, valueType, sample, good message
@@ -132,7 +132,7 @@ func main() {
 	http.HandleFunc("/load/allocate", func(w http.ResponseWriter, r *http.Request) {
 		allocateBlocks(number(r))
 		kept = nil
-		for i := 0; i < 3; i++ { // a heap profile is of the last collection
+		for i := 0; i < 3; i++ { // a heap profile is of the last garbage collection
 			runtime.GC()
 		}
 	})
@@ -143,7 +143,7 @@ func main() {
 	})
 	http.HandleFunc("/fixed", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, os.Args[2]+".fixed") })
 
-	// What only some may have.
+	// Endpoints that require credentials.
 	http.HandleFunc("/secret/", func(w http.ResponseWriter, r *http.Request) {
 		if got, want := r.Header.Get("Authorization"), os.Getenv("TARGET_AUTHORIZATION"); got != want {
 			http.Error(w, "wrong credentials", http.StatusUnauthorized)
@@ -152,7 +152,7 @@ func main() {
 		pprof.Lookup("goroutine").WriteTo(w, 0)
 	})
 
-	// Hostile ones.
+	// Hostile endpoints.
 	http.HandleFunc("/huge", func(w http.ResponseWriter, r *http.Request) {
 		block := make([]byte, 1<<20)
 		for {
@@ -220,7 +220,7 @@ func main() {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	os.WriteFile(os.Args[2]+".new", []byte(port), 0o644)
 	os.Rename(os.Args[2]+".new", os.Args[2])
-	if cert := os.Getenv("TARGET_CERT"); cert != "" { // clients need a certificate that it signed
+	if cert := os.Getenv("TARGET_CERT"); cert != "" { // clients need a certificate signed by it
 		pem, _ := os.ReadFile(cert)
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(pem)
