@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `cairn scrape` against a real Go program: values, differences of totals, restarts, files of targets, what is down or
-# hostile.
-# Time limit: 600 s.
+# `cairn scrape` with a real Go program: values, differences of cumulative profiles, restarts, target files, targets
+# that are down or hostile. Time limit: 600 s.
 . tests/e2e/lib.sh
 
 command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; skip_all "go is not installed"; }
@@ -22,7 +21,7 @@ start_target() {
 }
 # start_scraper CONFIG [OPTION]...: sets $scraper_pid and $scraper_url.
 start_scraper() {
-        rm -f scrape.log # of the one before
+        rm -f scrape.log # the previous log
         "$cairn" scrape --server "$url" --metrics-listen 127.0.0.1:0 "$@" 2>scrape.log &
         scraper_pid=$!
         background_pids="${background_pids:-} $scraper_pid"
@@ -36,20 +35,20 @@ stop_scraper() {
         is $? 0 "the scraper ends well: $1"
         unlike "$(cat scrape.log)" 'Sanitizer|runtime error' "and no sanitizer says anything"
 }
-# scraped FILTER: of /targets, all profiles as jq's input.
+# scraped FILTER: of /targets, with all profiles as jq's input.
 scraped() { curl -sS --max-time 20 "$scraper_url/targets" | jq -r "$1"; }
-# scrapes PROFILE: how many of it succeeded, of all targets.
+# scrapes PROFILE: the number of its successful scrapes, over all targets.
 scrapes() { scraped "[.profiles[] | select(.profile == \"$1\") | .scrapes - .failures] | add // 0"; }
 has_scraped() { [ "$(scrapes "$1")" -ge "$2" ]; }
-# wait_scrapes PROFILE MORE: that many more succeed from now on.
+# wait_scrapes PROFILE MORE: waits for this many more successful scrapes.
 wait_scrapes() { wait_for "$2 more scrapes of $1" has_scraped "$1" $(($(scrapes "$1") + $2)); }
 sent_all() { [ "$(curl -sS "$scraper_url/metrics" | awk '$1 == "cairn_scrape_batches_waiting" { print $2 }')" = 0 ]; }
-# cost TYPE FUNCTION [SELECTOR]: its own cost in the service.
+# cost TYPE FUNCTION [SELECTOR]: its self cost according to the service.
 cost() {
         wait_for "all batches to be sent" sent_all
         "$cairn" top --server "$url" --json --type "$1" --function "$2" ${3:+"$3"} 2>/dev/null | jq -s '[.[][].flat] | add // 0'
 }
-# go_cost TYPE UNIT FUNCTION FILE...: what go tool pprof says of files.
+# go_cost TYPE UNIT FUNCTION FILE...: its cost in the files according to go tool pprof.
 go_cost() {
         go_type=$1 go_unit=$2 go_function=$3
         shift 3
@@ -82,21 +81,21 @@ echo '[{"targets": ["c:3"], "labels": {"team": "x"}}]' >sd/one.json
 is $? 0 "--check of a good one"
 like "$(cat out)" '^  http://a:1 env=prod instance=a:1 job=shop service_name=shop zone=z$' "a target of the configuration with its labels"
 like "$(cat out)" '^  https://c:3/app instance=c:3 job=files service_name=files team=x zone=z$' "one of a file beside it"
-like "$(cat out)" '^2 targets, 1 dropped by relabelling$' "and one that a rule drops"
+like "$(cat out)" '^2 targets, 1 dropped by relabelling$' "and one dropped by a rule"
 is "$("$cairn" scrape --check --json check.yaml | jq -r '.[1].urls | join(" ")')" \
         "https://c:3/app/debug/pprof/profile?seconds=4 https://c:3/app/heap https://c:3/app/debug/pprof/goroutine" "--json has the URLs"
 echo '[{"targets": ["c 3"]}]' >sd/two.json
 "$cairn" scrape --check check.yaml >out 2>err
 is $? 64 "an address that is none fails --check"
-like "$(cat err)" "job 'files': target 'c 3': 'c 3' is not HOST:PORT" "and is named"
+like "$(cat err)" "job 'files': target 'c 3': 'c 3' is not HOST:PORT" "and is reported"
 echo '[{"targets"' >sd/two.json
 "$cairn" scrape --check check.yaml >out 2>err
 like "$?:$(cat err)" "64:.*sd/two.json:[12]: not YAML" "so is a broken file"
 
-# ---- a real program: totals become differences ----
-start_target go "$(free_port)" # which it has again when it is restarted
+# ---- a real program: cumulative totals become differences ----
+start_target go "$(free_port)" # which it gets again when it is restarted
 real=$at
-curl -sS "http://$real/load/allocate?n=50" # before the first scrape: not ours
+curl -sS "http://$real/load/allocate?n=50" # before the first scrape: not counted
 curl -sS "http://$real/load/burn"
 cat >real.yaml <<END
 global: {scrape_interval: 2s}
@@ -129,7 +128,7 @@ curl -sS -o block-after.pb.gz "http://$real/debug/pprof/block"
 for type in alloc_objects:count alloc_space:B; do
         want=$(go_cost ${type%:*} ${type#*:} main.allocateBlocks -diff_base=before.pb.gz after.pb.gz)
         is "$(cost "memory:${type%:*}" main.allocateBlocks)" "$want" "${type%:*} of three scrapes together: what go tool pprof says of the endpoint"
-        like "$want" '^[1-9]' "which is something"
+        like "$want" '^[1-9]' "which is not empty"
 done
 for kind in mutex block; do
         for type in contentions:count delay:ns; do
@@ -146,9 +145,9 @@ goroutines_agree() {
 wait_for "a goroutine to count once in each scrape" goroutines_agree
 pass "a goroutine counts once in each scrape"
 ok "CPU profiles have the busy function" [ "$(cost process_cpu:cpu main.burnProcessor)" -gt 100000000 ]
-ok "labels of samples stay, beside those of the target" \
+ok "labels of samples are kept, in addition to those of the target" \
         [ "$(cost process_cpu:cpu main.burnProcessor '{endpoint="hot",job="go",service_name="shop",instance="'"$real"'"}')" -gt 100000000 ]
-is "$(cost process_cpu:cpu main.burnProcessor '{job!="go"}')" 0 "a program cannot pass itself off as another job"
+is "$(cost process_cpu:cpu main.burnProcessor '{job!="go"}')" 0 "a program cannot claim to be another job"
 like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 1" "it is up"
 
 # ---- the program is restarted: a reset, and no negative values ----
@@ -157,7 +156,7 @@ wait "$target_pid" 2>/dev/null
 is_down() { [ "$(scraped '[.profiles[] | select(.profile == "memory") | .health] | join(" ")')" = down ]; }
 wait_for "the target to be down" is_down
 like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 0" "it is down"
-like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" "the log names the target and says why"
+like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" "the log has the target and the reason"
 like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' "and it is counted"
 before=$(cost memory:alloc_objects main.allocateBlocks)
 start_target go "${real#*:}"
@@ -172,7 +171,7 @@ like "$(cat scrape.log)" "info scrape: job 'go', $real: memory was reset" "the l
 is "$("$cairn" flame --server "$url" --format folded --type memory:alloc_objects | awk '$NF < 0' | wc -l)" 0 "nothing is negative"
 stop_scraper "a real program"
 
-# ---- the same bytes: every value that go tool pprof has ----
+# ---- the same file: all values of go tool pprof ----
 curl -sS -o fixed.pb.gz "http://$real/debug/pprof/profile?seconds=1" # of an idle program
 curl -sS "http://$real/load/burn"
 curl -sS -o port.go.fixed "http://$real/debug/pprof/profile?seconds=2"
@@ -191,7 +190,7 @@ scrape_configs:
 END
 "$cairn" scrape --once --server "$url" fixed.yaml >out 2>err
 is "$?:$(cat err)" "0:" "--once of one profile"
-like "$(cat out)" "^fixed $real process_cpu up [1-9][0-9]* samples, $(stat -c %s port.go.fixed) bytes, [0-9]+ ms$" "it prints what came of it"
+like "$(cat out)" "^fixed $real process_cpu up [1-9][0-9]* samples, $(stat -c %s port.go.fixed) bytes, [0-9]+ ms$" "it prints the result"
 go tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -sample_index=cpu -unit=ns port.go.fixed 2>/dev/null |
         awk '/flat%/ { on = 1; next } on { v = $1; c = $4; sub(/ns/, "", v); sub(/ns/, "", c); name = $6; for (i = 7; i <= NF; i++) if ($i != "(inline)") name = name " " $i; printf "%s %d %d\n", name, v, c }' | sort >want
 "$cairn" top --server "$url" --json --type process_cpu:cpu '{job="fixed"}' | jq -r '.[] | "\(.function) \(.flat) \(.cumulative)"' | sort >got
@@ -210,9 +209,9 @@ END
 is $? 1 "--once ends with 1 when a target is down"
 is "$(jq -r '.profiles[] | "\(.labels.instance) \(.health) \(.scrapes)"' out)" "$real up 2
 127.0.0.1:1 down 1" "a profile of totals is scraped twice, a target that is down once"
-like "$(cat err)" "1 of 2 profiles could not be scraped" "and it says how many"
+like "$(cat err)" "1 of 2 profiles could not be scraped" "and it reports their number"
 
-# ---- --once of targets that go meanwhile ----
+# ---- --once with targets that end in the meantime ----
 mkdir leaving
 echo "[{\"targets\": [\"$real\"]}]" >leaving/one.json
 cat >leaving.yaml <<END
@@ -253,9 +252,9 @@ is "$(jq -r '.profiles[] | select(.job == "none") | .error' out)" "HTTP 401: wro
 unlike "$(cat out err)" 'pass word|T0KEN' "and no secret is printed"
 rm secret.pass
 "$cairn" scrape --once --json --server "$url" secret-now.yaml >out 2>err
-like "$(jq -r '.profiles[] | select(.job == "basic") | .error' out)" "secret.pass" "a file that is missing is named"
+like "$(jq -r '.profiles[] | select(.job == "basic") | .error' out)" "secret.pass" "a missing file is reported"
 
-# ---- TLS: both sides show a certificate ----
+# ---- TLS with certificates on both sides ----
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
         -keyout key.pem -out cert.pem 2>/dev/null
 TARGET_CERT=cert.pem TARGET_KEY=key.pem start_target tls 0
@@ -268,12 +267,12 @@ scrape_configs:
 END
 "$cairn" scrape --once --json --server "$url" tls.yaml >out 2>err
 is "$(jq -r '[.profiles[] | select(.health == "up") | .job] | join(" ")' out)" both "https with certificates of both sides"
-like "$(jq -r '.profiles[] | select(.job == "unknown") | .error' out)" 'self.signed certificate' "a certificate that nobody signed is refused"
-like "$(jq -r '.profiles[] | select(.job == "anonymous") | .error' out)" '.' "a target that wants a certificate does not get on without one"
-like "$(jq -r '.profiles[] | select(.job == "lost") | .error' out)" 'absent.pem' "a file of certificates that is missing is named"
+like "$(jq -r '.profiles[] | select(.job == "unknown") | .error' out)" 'self.signed certificate' "an untrusted certificate is refused"
+like "$(jq -r '.profiles[] | select(.job == "anonymous") | .error' out)" '.' "a target that requires a certificate fails without one"
+like "$(jq -r '.profiles[] | select(.job == "lost") | .error' out)" 'absent.pem' "a missing certificate file is reported"
 kill -9 "$target_pid"
 
-# ---- files of targets change ----
+# ---- target files change ----
 cat >files.yaml <<END
 global: {scrape_interval: 500ms}
 scrape_configs:
@@ -296,7 +295,7 @@ wait_scrapes goroutine 2
 printf -- '- targets: [%s]\n' "$other" >found/two.yml
 wait_for "a second file" targets_are "one:$real two:$other"
 kept=$(scraped '.profiles[] | select(.labels.file == "one") | .scrapes')
-ok "targets that stay are not begun anew" [ "$kept" -ge 2 ]
+ok "unchanged targets keep their state" [ "$kept" -ge 2 ]
 echo '[{"targets": [' >found/one.json
 wait_for "the broken file to be noticed" grep -q 'found/one.json:[0-9]*: not YAML' scrape.log
 has_failed_file() { curl -sS "$scraper_url/metrics" | grep -q '^cairn_scrape_files{state="failed"} 1'; } # after the log
@@ -365,9 +364,9 @@ is "$(jq -r '[.profiles[] | select(.health == "up") | .job + ":" + .profile] | s
         "followed:good followed:redirect hostile:good" "what is good is scraped, and a redirection where that is allowed"
 unlike "$(cat err)" "$(printf '\033')" "control characters of a target do not reach the terminal"
 unlike "$(cat err)" 'Sanitizer|runtime error' "no sanitizer says anything"
-ok "the service is well" healthy
+ok "the service is healthy" healthy
 
-# ---- a sample that fits in no batch, while the service is away ----
+# ---- a sample that exceeds the limit of a batch, while the service is unavailable ----
 stop_server
 cat >large.yaml <<END
 scrape_configs:
@@ -378,14 +377,14 @@ END
 "$cairn" scrape --server http://127.0.0.1:9 --spool large-spool --once large.yaml >out 2>err
 is $? 2 "a sample that is lost fails --once, though the rest waits in the spool"
 like "$(cat err)" 'error sender: 1 samples of a profile are lost: ' "the log says why"
-like "$(cat err)" 'batches stay in the spool' "the rest waits"
-like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "and how many are lost"
-like "$(cat out)" "^large $real large up 2 samples" "what came of the scrape is printed all the same"
+like "$(cat err)" 'batches stay in the spool' "the rest is queued"
+like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "and the number of lost samples"
+like "$(cat out)" "^large $real large up 2 samples" "the result of the scrape is printed nevertheless"
 start_server
 "$cairn" scrape --server "$url" --spool large-spool --once once.yaml >/dev/null 2>&1
 is "$("$cairn" top --server "$url" --json --type large '{job="large"}' | jq -r '.[] | "\(.function) \(.flat)"')" "good 5" "the next run sends the rest"
 
-# ---- a service that is away: batches wait in the spool ----
+# ---- an unavailable service: batches are kept in the spool ----
 stop_server
 start_target spooled 0
 sed "s/'$real'/'$at'/; s/: 2s/: 500ms/" real.yaml >spooled.yaml
@@ -397,5 +396,5 @@ like "$(cat scrape.log)" 'batches stay in the spool' "batches stay in the spool"
 start_server
 "$cairn" scrape --server "$url" --spool spool --once once.yaml >/dev/null 2>&1
 is "$(find spool -name '*.batch' | wc -l)" 0 "the next run sends them"
-ok "and they are there" [ "$("$cairn" top --server "$url" --json --type goroutine "{instance=\"$at\"}" | jq length)" -gt 0 ]
+ok "and they are stored" [ "$("$cairn" top --server "$url" --json --type goroutine "{instance=\"$at\"}" | jq length)" -gt 0 ]
 done_testing

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# --self-profile: the service's CPU time is in its own tables, with whole stacks, without any privilege.
+# --self-profile: the service's CPU time is recorded in its own tables, with complete stacks, without privileges.
 . tests/e2e/lib.sh
 for tool in curl jq objcopy; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# cpu_ticks: user and system time of the service, without what its workers used.
+# cpu_ticks: user and system time of the service, without that of its workers.
 cpu_ticks() { sed 's/.*) //' "/proc/$server_pid/stat" | cut -d' ' -f12,13 | tr ' ' +; }
 cpu_seconds() { awk -v t="$(($(cpu_ticks)))" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }'; }
 
@@ -33,6 +33,6 @@ like "$(cat "$tmp/folded")" ";run_pool_thread;run_request_handler;handle_metrics
 ok "threads have their names" test "$(jq '[.sides[].total] | add' "$tmp/json")" -gt 0
 
 "$cairn" serve --data "$data" --read-only --self-profile 2>"$tmp/err"
-is "$?" 64 "a read-only service has no place for its profile"
+is "$?" 64 "a read-only service cannot store its profile"
 like "$(cat "$tmp/err")" "self-profile and --read-only exclude each other" "  and says so"
 done_testing

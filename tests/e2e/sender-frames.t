@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Frames that a sender names itself, as the OpenTelemetry eBPF profiler does: kernel addresses from _text and from a module's
-# .text get lines, and the symbols of a native object replace the sender's frames, which do not know inlined calls.
+# Frames resolved by the sender, like the OpenTelemetry eBPF profiler's: kernel addresses relative to _text and to a module's
+# .text get lines, and the symbols of a native object replace the sender's frames, which lack inlined calls.
 . tests/e2e/lib.sh
 
-# frames SERVICE: one folded stack, with the files' last names and lines from the locations table.
+# frames SERVICE: one folded stack, with file names and lines from the locations table.
 frames() {
         curl -sS -G "$url/api/v1/query/pprof" --data-urlencode from=now-1h --data-urlencode "selector={service_name=\"$1\"}" >"$tmp/pprof"
         python3 - "$tmp/pprof" <<'END'
@@ -43,7 +43,7 @@ END
 send_frame() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "$@"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-        is "$code" 200 "$1 is taken"
+        is "$code" 200 "$1 is accepted"
 }
 upload() {
         put_object debuginfo "$1"
@@ -51,7 +51,7 @@ upload() {
         wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
 }
 address() { nm "$1" | awk -v name="$2" '$3 == name { print $1 }'; }
-# has_lines SERVICE FILE: its frames name this source file.
+# has_lines SERVICE FILE: its frames have this source file.
 has_lines() { frames "$1" | grep -q ":$2:"; }
 
 cat >"$tmp/kernel.c" <<'END'
@@ -93,16 +93,16 @@ program=$(build_id_of "$tmp/program")
 
 start_server --flush-interval 1
 
-# ---- kernel addresses from _text ----
+# ---- kernel addresses relative to _text ----
 
 text_offset=$(python3 -c "print('%x' % (0x$(address "$tmp/vmlinux" do_work) - 0xffffffff81000000))")
 send_frame service=kernel build_id="$kernel" mapping_file=vmlinux addresses="$text_offset" sent=do_work::0:0 frame_type=kernel
 wait_metric cairn_flushes_total 1
-is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name that kallsyms gave"
+is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name from kallsyms"
 upload "$tmp/vmlinux"
 wait_for "lines of the kernel" has_lines kernel kernel.c
-is "$(frames kernel)" "do_work:kernel.c:3:2" "and gets its line and that of its declaration, though its address is from _text"
-is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" do_work "a linked address is looked up as it is"
+is "$(frames kernel)" "do_work:kernel.c:3:2" "and gets its line and start line, although its address is relative to _text"
+is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" do_work "a link-time address is looked up unchanged"
 
 # ---- modules ----
 
@@ -112,8 +112,8 @@ send_frame service=other build_id="$module" mapping_file=module addresses="$work
 wait_metric cairn_flushes_total 2
 upload "$tmp/module.ko"
 wait_for "lines of the module" has_lines module module.c
-is "$(frames module)" "module_work:module.c:4:3" "a module's address is one of its .text"
-is "$(frames other)" "cold_elsewhere::0:0" "a function that is another one in the module's file stays as it was sent"
+is "$(frames module)" "module_work:module.c:4:3" "a module's address is relative to its .text"
+is "$(frames other)" "cold_elsewhere::0:0" "a frame that differs from the module's file is unchanged"
 
 # ---- native objects ----
 
@@ -121,10 +121,10 @@ outer=$(address "$tmp/program" outer)
 flushed=$(metric cairn_flushes_total)
 send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:40 frame_type=native
 wait_metric cairn_flushes_total $((flushed + 1))
-is "$(frames native)" "outer:inner.go:77:40" "a native frame is as it was sent while the object is unknown"
+is "$(frames native)" "outer:inner.go:77:40" "a native frame is unchanged while the object is unknown"
 upload "$tmp/program"
 wait_for "lines of the program" has_lines native program.c
-like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols count, and their start line of the function"
+like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols are used, including their start line"
 send_frame service=again build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
 wait_for "the batch to be flushed" has_lines again program.c
 pass "  also of a sample that comes later"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 in the middle of ingest and of flush, again and again: every acknowledged sample is there, once.
+# kill -9 repeatedly during ingest and flush: every acknowledged sample is stored, exactly once.
 . tests/e2e/lib.sh
 
 count=3000
@@ -16,7 +16,7 @@ passed() { [ "$(acknowledged)" -ge "$1" ] || ! kill -0 $client 2>/dev/null; }
 
 killed=0
 while [ $killed -lt $kills ]; do
-        # Not a round number, so that the kills fall into every phase of a flush.
+        # Not a round number, so that kills hit all phases of a flush.
         wait_for "more batches" passed $((($(acknowledged) + 37 + killed * 23)))
         kill_server
         killed=$((killed + 1))
@@ -33,7 +33,7 @@ folded() {
 }
 once() {
         folded >"$tmp/folded"
-        is "$(grep -c '^root;batch-[0-9]* 1$' "$tmp/folded")" $count "$1: each batch is there with the value 1"
+        is "$(grep -c '^root;batch-[0-9]* 1$' "$tmp/folded")" $count "$1: each batch is stored with the value 1"
         is "$(wc -l <"$tmp/folded")" $count "$1: and nothing else"
 }
 once "after the last crash"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What nobody uploaded comes from an upstream debuginfod: for samples in the background, for gdb while it waits.
+# Objects that were not uploaded come from an upstream debuginfod: for samples in the background, for gdb while it
+# waits.
 . tests/e2e/lib.sh
 command -v debuginfod >/dev/null || skip_all "elfutils' debuginfod is not installed"
 
@@ -11,7 +12,7 @@ for b in 0a 0b 0c; do
 done
 cp "$tmp/program-0a.debug" "$tmp/program-0b.debug" "$tmp/files"
 
-# A free port, for an upstream that cannot choose one itself.
+# A free port, for an upstream that cannot select one itself.
 upstream_port=$(free_port)
 env -u DEBUGINFOD_URLS debuginfod -p "$upstream_port" -d "$tmp/upstream.sqlite" -F "$tmp/files" >"$tmp/upstream.log" 2>&1 &
 background_pids=$!
@@ -27,7 +28,7 @@ ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
                 "addresses=$(nm "$tmp/program-$1" | awk '$3 == "work" { print $1 }'),$(nm "$tmp/program-$1" | awk '$3 == "main" { print $1 }')"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-        is "$code" 200 "samples of program $1 are taken"
+        is "$code" 200 "samples of program $1 are accepted"
 }
 folded() {
         curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
@@ -37,13 +38,13 @@ ingest 0a upstream-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
 wait_metric cairn_heal_locations_total 2
 is "$(folded upstream-has-it)" 'main;work 7' "the object is fetched and the past has names"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' "it is stored as the upstream's"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' "it is stored with the upstream as source"
 
 ingest 0c nobody-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="missing"}' 1
-like "$(folded nobody-has-it)" '^0x' "what nobody has stays an address"
+like "$(folded nobody-has-it)" '^0x' "an object that is nowhere available stays unresolved"
 
-# ---- what an upstream got later ----
+# ---- an object that the upstream got later ----
 
 cp "$tmp/program-0c.debug" "$tmp/files"
 kill -USR1 "$background_pids"
@@ -52,22 +53,22 @@ wait_for "the upstream to have the third object" has_it
 stop_server
 start_server --flush-interval 1 --upstream "$upstream"
 wait_metric cairn_heal_locations_total 2
-is "$(folded nobody-has-it)" 'main;work 7' "is asked for again after a restart"
+is "$(folded nobody-has-it)" 'main;work 7' "it is requested again after a restart"
 
 # ---- for a debuginfod client ----
 
 request "$url/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"
-is "$code" 200 "a client gets what the upstream has"
+is "$code" 200 "a client gets the upstream's object"
 ok "byte for byte" cmp "$tmp/body" "$tmp/program-0b.debug"
 request "$url/buildid/00112233/debuginfo"
-is "$code" 404 "what nobody has is 404"
+is "$code" 404 "an unavailable object is 404"
 asked=$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')
 request "$url/buildid/00112233/debuginfo"
 is "$code" 404 "and again"
-is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "without asking the upstream again"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "without another request to the upstream"
 request -H 'X-Forwarded-For: 1, 2, 3, 4, 5, 6, 7, 8' "$url/buildid/0011223344/debuginfo"
-is "$code" 404 "a question that went through too many servers is not passed on"
-is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "really not"
+is "$code" 404 "a request forwarded too often is not forwarded again"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "and the upstream gets no request"
 
 # ---- an upstream that is down ----
 
@@ -77,7 +78,7 @@ curl -sS --max-time 60 -o "$tmp/body" "$url/buildid/aabbccdd/debuginfo" 2>"$tmp/
 is $? 56 "an upstream that is down resets the client, which then does not remember 'not found'"
 if command -v debuginfod-find >/dev/null; then
         DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo aabbccddee >/dev/null 2>"$tmp/err"
-        ok "and really does not" test ! -e "$tmp/cache/aabbccddee/debuginfo"
+        ok "and the upstream gets no request" test ! -e "$tmp/cache/aabbccddee/debuginfo"
 fi
 ok "the service is healthy" healthy
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Samples of a stripped program come first, its debuginfo later: the same past then has functions, files and lines.
+# Samples of a stripped program arrive first, its debuginfo later: past samples then have functions, files and lines.
 . tests/e2e/lib.sh
 
 cat >"$tmp/program.c" <<'EOF'
@@ -21,12 +21,12 @@ int main(int argc, char **argv)
 EOF
 build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
 address() { nm "$tmp/program-$1" | awk -v name="$2" '$3 == name { print $1 }'; }
-# ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part in main.
+# ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part called by main.
 ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
                 "addresses=$(address "$1" outer_part),$(address "$1" main)" "mapping_file=program-$1"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-        is "$code" 200 "samples of program $1 are taken"
+        is "$code" 200 "samples of program $1 are accepted"
 }
 folded() {
         curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
@@ -46,13 +46,13 @@ like "$(folded one)" ' 7$' "but the value"
 is "$(missing 01)" '[["program-01","no_debuginfo",1]]' "the object is missing"
 began_ns=$(date +%s%N)
 put_object debuginfo "$tmp/program-01"
-is "$code" 201 "its debuginfo comes"
+is "$code" 201 "its debuginfo is uploaded"
 wait_metric cairn_heal_rounds_total 1
 took_s=$((($(date +%s%N) - began_ns) / 1000000000))
-# 5 s, more by the load of the machine: up to fourfold, as time limits of tests.
+# 5 s, scaled with the load of the machine up to fourfold, like time limits of tests.
 limit_s=$(awk -v cpus="$(nproc)" '{ f = $1 / cpus; f = f < 1 ? 1 : f > 4 ? 4 : f; print int(5 * f) }' /proc/loadavg)
 ok "  within $limit_s s of the upload (it took $took_s s)" test "$took_s" -lt "$limit_s"
-like "$(folded one)" "$resolved" "and the same past has names"
+like "$(folded one)" "$resolved" "and the past samples have names"
 is "$(metric cairn_heal_delays_total)" 1 "the time since the upload is counted"
 ok "  as more than 5 s only if it was" test "$(metric cairn_heal_long_delays_total)" -le $((took_s >= 5))
 is "$(missing 01)" '[]' "nothing is missing any more"
@@ -73,7 +73,7 @@ like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_
 is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' "cairn debuginfo list"
 like "$("$cairn" debuginfo list --data "$data")" 'dwarf.*indexed.*program-01' "also from the directory, as a table"
 
-# ---- a crash between storing and indexing, and between indexing and healing ----
+# ---- a crash between storing and indexing, and between indexing and re-symbolization ----
 
 ingest 03 three
 stop_server
@@ -88,7 +88,7 @@ pass "the next start heals the past"
 wait_for "the heal queue to be empty" test ! -s "$data/heal-queue"
 pass "and the heal queue is empty"
 
-# ---- a supplementary file of dwz that comes last ----
+# ---- a dwz supplementary file that arrives last ----
 
 if command -v dwz >/dev/null; then
         for b in 04 05; do build $b; objcopy --only-keep-debug "$tmp/program-$b" "$tmp/program-$b.debug"; done
@@ -96,13 +96,13 @@ if command -v dwz >/dev/null; then
         if [ -s "$tmp/common.debug" ]; then
                 ingest 04 four
                 put_object debuginfo "$tmp/program-04.debug"
-                is "$code" 201 "debuginfo that needs a supplementary file comes first"
+                is "$code" 201 "debuginfo that needs a supplementary file arrives first"
                 wait_for "it to be indexed" metric_equals cairn_index_queue 0
                 kill_server
                 start_server --flush-interval 3600
-                ok "what it needs is remembered across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/supplement-needs"
+                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/supplement-needs"
                 put_object debuginfo "$tmp/common.debug"
-                is "$code" 201 "the supplementary file comes"
+                is "$code" 201 "the supplementary file arrives"
                 wait_metric cairn_objects_indexed_total 1
                 complete() { folded four | grep -Eq "$resolved"; }
                 wait_for "all names" complete
@@ -112,11 +112,11 @@ if command -v dwz >/dev/null; then
                         '.objects[] | select(.build_id == $id) | [.index.state, .index.ranges]')
                 is "$supplement" '["supplement",0]' "the supplementary file itself is listed as one"
                 ok "and is no failure" metric_equals cairn_objects_failed_total 0
-                ok "nothing is needed any more" test ! -s "$data/supplement-needs"
+                ok "nothing is missing any more" test ! -s "$data/supplement-needs"
         fi
 fi
 
-# ---- by hand ----
+# ---- on request ----
 
 request -X POST "$url/api/v1/resymbolize"
 is "$code $(printf '%s' "$body" | jq -c .locations_changed)" "200 0" "resymbolize finds nothing left to change"
@@ -141,7 +141,7 @@ becomes "1 2" "automatic re-symbolization updates the metric: other samples came
 put_object debuginfo "$tmp/program-07"
 becomes "2 0" "  and so does the next one" unresolved
 request -X POST -H 'Content-Type: application/json' -d '{"since":"yesterday-ish"}' "$url/api/v1/resymbolize"
-is "$code" 400 "a time that is none is refused"
+is "$code" 400 "a malformed time is refused"
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # two words on purpose
         "$cairn" resymbolize $where --since yesterday-ish 2>"$tmp/err"

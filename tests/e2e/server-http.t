@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The service's own behaviour: starting, refusing to start, tokens, methods, paths, the table files.
+# General behaviour of the service: starting, refusing to start, tokens, methods, paths, the table files.
 . tests/e2e/lib.sh
 
 # ---- starting ----
 
 "$cairn" serve --data "$tmp/none" --listen 0.0.0.0:0 2>"$tmp/err"
 is $? 64 "listening beyond loopback without tokens is refused"
-like "$(cat "$tmp/err")" "without tokens.*--token-file" "and the text says what to do"
+like "$(cat "$tmp/err")" "without tokens.*--token-file" "and the text has a remedy"
 ok "and nothing was created" test ! -e "$tmp/none"
 "$cairn" serve --data "$tmp/none" --listen 127.0.0.1:99999 2>"$tmp/err"
 is $? 64 "a wrong address is a usage error"
@@ -15,7 +15,7 @@ is $? 64 "a wrong upstream is a usage error"
 printf 'bad\n' >"$tmp/tokens"
 "$cairn" serve --data "$tmp/none" --token-file "$tmp/tokens" 2>"$tmp/err"
 is $? 2 "a malformed token file is bad data"
-like "$(cat "$tmp/err")" "line 1" "and its line is named"
+like "$(cat "$tmp/err")" "line 1" "and its line is reported"
 
 start_server
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
@@ -60,7 +60,7 @@ answers 200 'locations_seen' "an administrator does" -X POST -H 'Authorization: 
 answers 200 'tables' "and reads" -H 'Authorization: Bearer operator-token' "$url/store/"
 answers 200 '^ok' "health needs no token" "$url/healthz"
 like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops from 127\.0\.0\.1$' "a change is in the log, with the name of the token"
-like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as is what was refused"
+like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as are refused requests"
 unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "and no token"
 is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" | grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
 printf 'another-token read\n' >"$tmp/tokens"
@@ -72,7 +72,7 @@ head -c 70000000 /dev/zero >"$tmp/large"
 answers 401 'no_token' "a large body without a token is 401" -T "$tmp/large" -X POST "$url/v1development/profiles"
 answers 401 'no_token' "also when the client does not wait" -H 'Expect:' -T "$tmp/large" -X POST "$url/v1development/profiles"
 
-# ---- clients that leave in the middle ----
+# ---- clients that disconnect in the middle ----
 
 python3 - "$port" <<'EOF'
 import socket, sys
@@ -81,7 +81,7 @@ for i in range(600):
     c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
     c.close()
 EOF
-ok "more clients than connections, which all left in the middle, do not hold the next one up" curl -sS -f -o /dev/null -m 10 "$url/healthz"
+ok "more clients than connections, which all disconnected half-way, do not delay the next one" curl -sS -f -o /dev/null -m 10 "$url/healthz"
 stop_server
 
 # ---- read-only ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Taking and giving debuginfo: every way an upload can be wrong, and the debuginfod addresses.
+# Upload and download of debuginfo: every kind of invalid upload, and the debuginfod paths.
 . tests/e2e/lib.sh
 
 cat >"$tmp/program.c" <<'EOF'
@@ -12,14 +12,14 @@ objcopy --only-keep-debug "$tmp/program" "$tmp/program.debug"
 strip -o "$tmp/stripped" "$tmp/program"
 id=$(build_id_of "$tmp/program")
 
-# send FILE BUILD-ID KIND [CURL-ARGUMENT]...: the file as it is, with true size and hash.
+# send FILE BUILD-ID KIND [CURL-ARGUMENT]...: uploads the file unchanged, with its size and hash.
 send() {
         send_file=$1; send_id=$2; send_kind=$3; shift 3
         request -T "$send_file" -H "X-Cairn-Size: $(stat -c %s "$send_file")" \
                 -H "X-Cairn-SHA256: $(sha256sum "$send_file" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$send_id/$send_kind" "$@"
 }
 
-# refused CODE REASON NAME: the last answer; and that the object is not there.
+# refused CODE REASON NAME: checks the last response, and that the object is not stored.
 refused() {
         if [ "$code" = "$1" ] && printf '%s' "$body" | jq -e --arg r "$2" '.reason == $r and (.error | length > 10)' >/dev/null; then
                 pass "$3"
@@ -43,14 +43,14 @@ refused 400 not_elf "zeros"
 head -c 2000 "$tmp/program.debug" >"$tmp/cut"
 send "$tmp/cut" "$id" debuginfo
 case $code-$(printf '%s' "$body" | jq -r .reason) in 400-truncated | 400-not_elf) pass "a cut-off ELF file" ;; *) fail "a cut-off ELF file" "$code $body" ;; esac
-like "$body" "cut off|ends|past" "  the text says that it is cut off"
+like "$body" "cut off|ends|past" "  the text says that it is truncated"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and nothing is stored"
 head -c 30 "$tmp/program.debug" >"$tmp/cut"
 send "$tmp/cut" "$id" debuginfo
 refused 400 not_elf "less than an ELF header"
 send "$tmp/other" "$id" debuginfo
 refused 409 build_id_mismatch "another program's file"
-like "$body" "00112233445566778899aabbccddeeff00112233" "  the text names the true build-id"
+like "$body" "00112233445566778899aabbccddeeff00112233" "  the text has the actual build-id"
 send "$tmp/program.debug" "$id" executable
 refused 400 no_symbols "debuginfo sent as executable"
 printf 'void _start(void) { for (;;) ; }\n' >"$tmp/bare.c"
@@ -84,7 +84,7 @@ request -T "$tmp/part.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $(stat 
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/program.debug" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$id/debuginfo"
 refused 400 truncated "a zstd stream that ends early"
 
-# A bomb: 1 GiB of zeros in 33 KB, announced as a small file and as what it is.
+# A bomb: 1 GiB of zeros in 33 KB, announced as a small file and with its actual size.
 head -c 1073741824 /dev/zero | zstd -q -c >"$tmp/bomb.zst"
 before=$(peak_memory_kb)
 request -T "$tmp/bomb.zst" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 100000' -H "X-Cairn-SHA256: $(printf '%064d' 0)" \
@@ -92,7 +92,7 @@ request -T "$tmp/bomb.zst" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 100000'
 refused 400 size_mismatch "a bomb that claims to be small"
 ok "  costs little memory" test "$(peak_memory_kb)" -lt $((before + 65536))
 
-# A body that is cut off: 100,000 bytes announced, 2,000 sent, connection closed.
+# A truncated body: 100,000 bytes announced, 2,000 sent, connection closed.
 python3 - "$port" "$id" <<'EOF'
 import socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -105,22 +105,22 @@ pass "a body that is cut off is counted"
 left_no_file() { [ -z "$(find "$data/debuginfo/incoming" -type f)" ]; } # it is removed after it is counted
 wait_for "its file to go" left_no_file
 pass "  and leaves no file"
-is "$(find "$data/debuginfo/objects" -type f 2>/dev/null | wc -l)" 0 "no refused upload has left a file"
+is "$(find "$data/debuginfo/objects" -type f 2>/dev/null | wc -l)" 0 "no refused upload left a file"
 ok "the service is healthy" healthy
 
-# ---- asking ----
+# ---- upload queries ----
 
 want() { request -H 'Content-Type: application/json' -d "$1" "$url/api/v1/debuginfo/want"; }
 want "{\"files\":[{\"build_id\":\"$id\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":0,\"name\":\"x\"},
        {\"build_id\":\"$id\",\"kind\":\"sources\",\"quality\":\"none\"}]}"
 is "$(printf '%s' "$body" | jq -c '[.files[] | [.want, .reason]]')" '[[true,"unknown"],[false,"unsupported_kind"]]' "an unknown object is wanted"
 want '{"files":[{"build_id":"zz","kind":"debuginfo","quality":"dwarf"}]}'
-is "$code" 400 "a build-id that is none is refused"
+is "$code" 400 "a malformed build-id is refused"
 want '{"files":[{"kind":"debuginfo"}]}'
 is "$code" 400 "a file without build-id is refused"
 want '{"files":'
 is "$code" 400 "malformed JSON is refused"
-like "$body" "byte" "  with the place"
+like "$body" "byte" "  with the offset"
 want '[]'
 is "$code" 400 "another JSON type is refused"
 python3 -c 'import json; print(json.dumps({"files": [{"build_id": "%040x" % i, "kind": "debuginfo", "quality": "dwarf"} for i in range(10001)]}))' >"$tmp/many.json"
@@ -130,12 +130,12 @@ jq -c '.files |= .[:10000]' "$tmp/many.json" >"$tmp/most.json"
 want "@$tmp/most.json"
 is "$code $(printf '%s' "$body" | jq -c '[(.files | length), all(.files[]; .want)]')" '200 [10000,true]' "as many as the limit are answered in one batch"
 
-# ---- taken ----
+# ---- accepted uploads ----
 
 put_object debuginfo "$tmp/program.debug"
 is "$code $body" '201 {"state":"stored"}' "debuginfo is stored"
 put_object debuginfo "$tmp/program.debug"
-is "$code $body" '200 {"state":"same"}' "the same again is a no-op"
+is "$code $body" '200 {"state":"same"}' "uploading it again is a no-op"
 put_object executable "$tmp/stripped"
 is "$code" 201 "an executable is stored"
 strip -g -o "$tmp/names" "$tmp/program"
@@ -157,7 +157,7 @@ like "$headers" "^X-DEBUGINFOD-FILE: program.debug" "X-DEBUGINFOD-FILE"
 like "$headers" "^Content-Type: application/octet-stream" "Content-Type"
 request -r 100-299 "$url/buildid/$id/debuginfo"
 is "$code $(stat -c %s "$tmp/body")" "206 200" "a range"
-ok "  is the right one" sh -c "tail -c +101 '$tmp/program.debug' | head -c 200 | cmp - '$tmp/body'"
+ok "  has the right bytes" sh -c "tail -c +101 '$tmp/program.debug' | head -c 200 | cmp - '$tmp/body'"
 etag=$(printf '%s' "$headers" | sed -n 's/^ETag: \(.*\)\r*$/\1/p' | tr -d '\r')
 request -H "If-None-Match: $etag" "$url/buildid/$id/debuginfo"
 is "$code" 304 "a known object is 304"
@@ -187,9 +187,9 @@ is "$(printf '%s' "$body" | jq -c '.objects[0].results[0].frames[-1] | [.functio
         '["main","program.c",2,false]' "and main its frame"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$main" | head -1)" main "the command asks the service"
 symbolize '{"objects":[{"build_id":"00ff","addresses":[1]}]}'
-is "$code" 400 "an address that is no text is refused"
+is "$code" 400 "an address that is not a string is refused"
 symbolize '{"objects":[{"build_id":"00f","addresses":["1"]}]}'
-is "$code" 400 "a build-id that is none is refused"
+is "$code" 400 "a malformed build-id is refused"
 symbolize '{"objects":[{"build_id":"00ff"}]}'
 is "$code" 400 "an object without addresses is refused"
 

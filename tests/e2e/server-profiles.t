@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Taking profiles: what is good is counted once and seen at once, what is wrong is refused with a reason.
+# Ingest of profiles: valid ones are counted once and visible at once, invalid ones are refused with a reason.
 . tests/e2e/lib.sh
 
 python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
@@ -9,14 +9,15 @@ otlp=application/x-protobuf
 send() { send_path=$1; send_file=$2; shift 2; request --data-binary "@$tmp/p/$send_file" "$@" "$url$send_path"; }
 send_otlp() { send_file=$1; shift; send /v1development/profiles "$send_file" -H "Content-Type: $otlp" "$@"; }
 
-# refused CODE PATTERN NAME: of the last answer; the metric of failures has grown, no sample has come in.
+# refused CODE PATTERN NAME: checks the last response, that the metric of failures increased, and that no sample was
+# accepted.
 refused() {
         if [ "$code" = "$1" ] && printf '%s' "$body" | grep -aEq -e "$2"; then
                 pass "$3"
         else
                 fail "$3" "got $code '$(printf '%s' "$body" | tr -cd '[:print:]')', want $1 /$2/"
         fi
-        is "$(metric cairn_ingest_samples_total)" "$seen" "  and no sample is taken"
+        is "$(metric cairn_ingest_samples_total)" "$seen" "  and no sample is accepted"
         ok "  and the service is healthy" healthy
 }
 
@@ -25,14 +26,14 @@ start_server --flush-interval 3600
 # ---- OTLP ----
 
 send_otlp good.otlp
-is "$code" 200 "OTLP is taken"
+is "$code" 200 "OTLP is accepted"
 is "$(metric cairn_ingest_samples_total)" 2 "  two samples"
 answers 200 '"function": ?"leaf"' "  a query sees it at once" "$url/api/v1/query/top?from=now-1h&to=now"
 send_otlp good.otlp
 is "$code" 200 "the same batch again is acknowledged"
 is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches_total)" "2 1" "  and counted once"
 send_otlp good.otlp.gz -H 'Content-Encoding: gzip'
-is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is unpacked before the batch is compared"
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is decompressed before the batch is compared"
 python3 - "$tmp/p" <<'EOF'
 import sys
 data = open(sys.argv[1] + "/good.otlp", "rb").read()
@@ -42,9 +43,9 @@ EOF
 send_otlp good.otlp.snappy -H 'Content-Encoding: snappy'
 is "$code $(metric cairn_ingest_samples_total)" "200 2" "and so is snappy"
 send_otlp good.otlp.snappy -H 'Content-Encoding: lz4'
-is "$code" 400 "another format than the one that is named is refused"
+is "$code" 400 "a format other than the given one is refused"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
-is "$code $(metric cairn_ingest_samples_total)" "200 4" "a batch id of its own makes it another batch"
+is "$code $(metric cairn_ingest_samples_total)" "200 4" "with another batch id it is another batch"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
 is "$code $(metric cairn_ingest_samples_total)" "200 4" "  that is counted once too"
 send /v1/profiles good.otlp -H "Content-Type: $otlp" -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e10'
@@ -60,7 +61,7 @@ cat >"$tmp/p/good.json" <<EOF
   "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
 EOF
 send /v1development/profiles good.json -H 'Content-Type: application/json'
-is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is taken"
+is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is accepted"
 is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 samples rejected: a sample has neither values nor timestamps"}}' \
         "  and answered in JSON"
 answers 200 '"function": ?"leafA"' "  a query sees it at once" "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"
@@ -81,7 +82,7 @@ for bad in bad-cut bad-text bad-length; do
 done
 send_otlp good.otlp -H 'Content-Encoding: br'
 refused 415 'Content-Encoding' "an unknown encoding"
-ok "  said as protobuf, to who speaks it" sh -c 'printf %s "$1" | od -An -tx1 | grep -q "^ 08 03 12"' - "$body"
+ok "  in protobuf, for a protobuf client" sh -c 'printf %s "$1" | od -An -tx1 | grep -q "^ 08 03 12"' - "$body"
 send /v1development/profiles good.otlp -H 'Content-Type: application/json; charset=utf-8'
 refused 400 '^{"code":3,"message":"the JSON is malformed at byte [01]: ' "protobuf that is said to be JSON, said as JSON"
 cp tests/corpus/otlp_json/bad/string-index-past-table.json "$tmp/p"
@@ -117,14 +118,14 @@ s.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nContent-
 s.close()
 EOF
 wait_for "the end of a connection" metric_equals cairn_http_connections 1
-is "$(metric cairn_ingest_samples_total)" "$seen" "a body that is cut off counts nothing"
+is "$(metric cairn_ingest_samples_total)" "$seen" "a truncated body counts nothing"
 ok "  and the service is healthy" healthy
 
 # ---- pprof ----
 
 ingest="/ingest?name=shop%7Bregion%3Deu%7D&from=$(date +%s)"
 send "$ingest&format=pprof" good.pprof
-is "$code" 200 "pprof is taken"
+is "$code" 200 "pprof is accepted"
 send "$ingest&format=pprof&n=2" plain.pprof
 is "$code" 200 "also without gzip"
 request -F "profile=@$tmp/p/good.pprof" -F 'sample_type_config={}' "$url$ingest&n=3"
@@ -137,7 +138,7 @@ send /push.v1.PusherService/Push push.json -H 'Content-Type: application/json'
 is "$code $body" '200 {}' "also pushed in JSON"
 answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="json"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
-# type_of PATH FILE CONTENT-TYPE: the Content-Type of the answer, which generated clients compare.
+# type_of PATH FILE CONTENT-TYPE: the Content-Type of the response, which generated clients check.
 type_of() {
         curl -sS -o "$tmp/body" -w '%{http_code} %{content_type} %{size_download}' -H "Content-Type: $3" --data-binary "@$tmp/p/$2" "$url$1"
 }
@@ -146,7 +147,7 @@ is "$(type_of /push.v1.PusherService/Push push.json application/json)" '200 appl
 is "$(type_of /push.v1.PusherService/Push bad-text.otlp application/proto | cut -d ' ' -f 1,2)" '400 application/json' "  and an error is JSON"
 is "$(type_of /v1development/profiles empty.otlp "$otlp")" "200 $otlp 0" "  as an empty answer to OTLP has its type"
 send "$ingest&format=folded" good.folded
-is "$code" 200 "folded stacks are taken"
+is "$code" 200 "folded stacks are accepted"
 is "$(metric cairn_ingest_samples_total)" $((seen + 7)) "  all of them"
 answers 200 'main' "  and the labels are there" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="shop",region="eu"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
@@ -162,7 +163,7 @@ for bad in giant-stack many-samples; do
         case $code in 200 | 400 | 413) pass "pprof: $bad is answered ($code)" ;; *) fail "pprof: $bad is answered" "$code $body" ;; esac
         ok "  and the service is healthy" healthy
 done
-ok "  within the limits of memory" test "$(peak_memory_kb)" -lt $((before + 1500000))
+ok "  within the memory limits" test "$(peak_memory_kb)" -lt $((before + 1500000))
 seen=$(metric cairn_ingest_samples_total)
 send '/ingest?format=pprof' good.pprof
 refused 400 "'name' is missing" "pprof without a name"
@@ -192,7 +193,7 @@ sum() {
 is "$(sum)" 33 "three batches of 11"
 stop_server
 start_server --flush-interval 3600
-is "$(sum)" 33 "are there after a clean stop, from parts"
+is "$(sum)" 33 "are stored after a clean stop, in parts"
 send_otlp good.otlp
 is "$code $(sum)" "200 33" "and a batch that is sent again is still known"
 kill_server

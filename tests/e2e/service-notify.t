@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the service and the agent tell systemd: that they are ready, reload, are alive and stop.
+# Notifications of the service and the agent to systemd: ready, reloading, watchdog, stopping.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 
-# A socket as systemd's, which writes each message with its sender's pid to $tmp/told.
+# A socket like systemd's, which writes each message with its sender's pid to $tmp/told.
 cat >"$tmp/listen.py" <<'END_OF_PYTHON'
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -33,7 +33,7 @@ wait_for "signs of life" has_told "$server_pid" 'WATCHDOG=1$' 3
 pass "  and that it is alive, again and again"
 kill -HUP "$server_pid"
 wait_for "the end of the reload" has_told "$server_pid" 'READY=1$' 2
-is "$(told "$server_pid" 'RELOADING=1 MONOTONIC_USEC=[0-9]+$')" 1 "a reload is told, with its time"
+is "$(told "$server_pid" 'RELOADING=1 MONOTONIC_USEC=[0-9]+$')" 1 "a reload is reported, with its time"
 is "$(awk -v pid="$server_pid" '$1 == pid && $2 != "WATCHDOG=1" { print $2 }' "$tmp/told" | tr '\n' ' ')" 'READY=1 RELOADING=1 READY=1 ' \
         "  before its end"
 main_pid=$server_pid
@@ -47,11 +47,12 @@ unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID
 wait_for "READY" has_told "$server_pid" 'READY=1$' 1
 kill -HUP "$server_pid"
 wait_for "the reload" has_told "$server_pid" 'READY=1$' 2
-is "$(told "$server_pid" WATCHDOG=1)" 0 "a watchdog of another process is not fed"
+is "$(told "$server_pid" WATCHDOG=1)" 0 "a watchdog of another process is ignored"
 stop_server
 
-# A main loop that hangs, here in a reload of tokens from a pipe that nobody writes to, is not alive, whatever its other
-# threads do. What ends it stands in for systemd, from the reload on: a slow machine may be late before.
+# A main loop that hangs, here in a reload of tokens from a pipe without a writer, must not send watchdog messages,
+# whatever its other threads do. The process that kills it replaces systemd, from the reload on: a slow machine may be
+# late before.
 cat >"$tmp/manage.py" <<'END_OF_PYTHON'
 import os, select, signal, socket, struct, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

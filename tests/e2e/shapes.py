@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Part of symbolize.t: on libc and its debug file, --format=addr2line and --format=llvm are byte for byte what addr2line
-# -f -i -C and llvm-symbolizer --inlines --demangle print. Asked are the addresses whose names and lines all agree on, for
-# this is about the shape; who is right about the others is docs/accuracy.md's business. Two things of the peers are
-# not in the index and taken out before: discriminators (such addresses are passed over) and columns (they become 0).
+# Part of symbolize.t: on libc and its debug file, the output of --format=addr2line and --format=llvm is byte for byte
+# that of addr2line -f -i -C and llvm-symbolizer --inlines --demangle. Only addresses for which all tools agree on names
+# and lines are used, since this tests the format; docs/accuracy.md covers the others. Two things that the index does
+# not contain are removed before: discriminators (such addresses are skipped) and columns (replaced by 0).
 import json
 import random
 import re
@@ -22,8 +22,9 @@ def answer(command, addresses):
 
 def frames(lines):
     """
-    Pairs of lines as (function, file, line); '??' and '?' are unknown. None where there is more than that, and where
-    binutils 2.40 writes ":?" for functions that only .symtab has: elsewhere it writes "??:?" for them, as we do always.
+    Pairs of lines as (function, file, line); '??' and '?' are unknown. None if there is more than that, and if
+    binutils 2.40 prints ":?" for functions that are only in .symtab: in other cases it prints "??:?" for them, like
+    Cairn always does.
     """
     out = []
     for function, place in zip(lines[::2], lines[1::2]):

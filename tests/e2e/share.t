@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Profiles by link: what is posted in each format comes back as a page and as pprof; limits, age, rights, restarts.
+# Profiles by link: a profile posted in each format is returned as a page and as pprof; limits, age, scopes, restarts.
 . tests/e2e/lib.sh
 for tool in curl jq python3 gunzip; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -11,7 +11,7 @@ share() {
         request "$@" --data-binary "@$share_file" "$url/api/v1/share$share_query"
         link=$url$(printf '%s' "$body" | jq -r '.url // empty' 2>/dev/null)
 }
-# folded_of URL: its stacks with their values.
+# folded_of URL: its stacks with values.
 folded_of() {
         curl -sS -o "$tmp/got.pb.gz" "$1/profile" && "$cairn" flame --profile "$tmp/got.pb.gz" 2>/dev/null | sort
 }
@@ -25,13 +25,13 @@ END
 python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
 
 start_server
-# A time and a duration whose sum no number of 64 bits holds: fields 9 and 10, appended.
+# A time and a duration whose sum exceeds 64 bits: fields 9 and 10, appended.
 { gunzip -c tests/corpus/pprof/good/go-cpu.pb.gz
   printf '\110\330\371\377\377\377\377\377\377\177\120\377\377\377\377\377\377\377\377\177'; } | gzip >"$tmp/late.pb.gz"
-like "$("$cairn" top --profile "$tmp/late.pb.gz" 2>&1)" ' in 25 samples, 2262-04-11 ' "a profile at the end of time is read whole"
+like "$("$cairn" top --profile "$tmp/late.pb.gz" 2>&1)" ' in 25 samples, 2262-04-11 ' "a profile with extreme times is read completely"
 share "$tmp/a.folded"
 is "$code" 201 "folded stacks are shared"
-like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' "  the answer has id, link and end"
+like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' "  the response has id, link and expiry"
 first=$link
 is "$(folded_of "$link")" "$(sort "$tmp/a.folded")" "  and has the same stacks as pprof"
 answers 200 '<!doctype html>' "  and a page" "$link"
@@ -51,11 +51,11 @@ is "$("$cairn" query --server "$url" --from 1970-01-01 --json 2>/dev/null | jq '
         "no share is among the stored samples"
 is "$(stored) $(metric cairn_shares) $(metric cairn_shares_posted_total)" "4 4 4" "four are kept and counted"
 
-# ---- what is refused ----
+# ---- rejected profiles ----
 
 printf 'no profile at all' >"$tmp/bad"
 share "$tmp/bad"
-is "$code" 400 "what is no profile is refused"
+is "$code" 400 "invalid data is refused"
 share "$tmp/a.folded" '?format=elf'
 is "$code" 400 "an unknown format is refused"
 like "$body" 'one of pprof, otlp, speedscope, perf, folded' "  with the known ones"
@@ -84,22 +84,22 @@ first=$url/share/$(basename "$first")
 answers 200 '<!doctype html>' "  which smaller ones do not need" "$first"
 rm "$data/shares/$many.pb.gz"
 
-# ---- the end of a share ----
+# ---- expiry of a share ----
 
 touch -d '31 days ago' "$data/shares/$(basename "$first").pb.gz"
 answers 404 'oldest' "a share over its age is not found" "$first"
-like "$(ls "$data/shares")" "$(basename "$first")" "  although the file is there"
+like "$(ls "$data/shares")" "$(basename "$first")" "  although the file still exists"
 : >"$data/shares/.tmp-left"
 touch -d '1 day ago' "$data/shares/.tmp-left"
 stop_server
 start_server --share-age any
 wait_for "the first round of expiry" metric_equals cairn_shares 4
 answers 200 '<!doctype html>' "with --share-age any it is there, also after a restart" "$url/share/$(basename "$first")"
-is "$(find "$data/shares" -name "*tmp*")" "" "a file that a crash left is removed"
+is "$(find "$data/shares" -name "*tmp*")" "" "a file left by a crash is removed"
 stop_server
 start_server
 wait_metric 'cairn_shares_removed_total{reason="age"}' 1
-is "$(stored)" 3 "the hourly round removes what is over the age"
+is "$(stored)" 3 "the hourly cleanup removes expired shares"
 stop_server
 
 size=$(stat -c %s "$data"/shares/*.pb.gz | sort -n | tail -1)
@@ -124,13 +124,13 @@ is "$code" 403 "a read-only service takes none"
 answers 200 '<!doctype html>' "  and shows those that are there" "$url/share/$kept"
 stop_server
 
-# ---- rights ----
+# ---- scopes ----
 
 printf '%s\n' 'reader-0123456789abcdef read' 'writer-0123456789abcdef ingest' >"$tmp/tokens"
 chmod 600 "$tmp/tokens"
 start_server --token-file "$tmp/tokens"
 share "$tmp/a.folded"
-is "$code" 401 "with tokens a share takes one"
+is "$code" 401 "with tokens sharing requires one"
 share "$tmp/a.folded" '' -H 'Authorization: Bearer reader-0123456789abcdef'
 is "$code" 403 "  not one that reads"
 share "$tmp/a.folded" '' -H 'Authorization: Bearer writer-0123456789abcdef'
@@ -138,7 +138,7 @@ is "$code" 201 "  but one with ingest"
 answers 403 '' "  which does not read it" -H 'Authorization: Bearer writer-0123456789abcdef' "$link"
 answers 200 '<!doctype html>' "  as one with read does" -u any:reader-0123456789abcdef "$link"
 like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html,*/*' "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Basic ' "a browser asks its user for the token"
-like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' "  other clients are told of the token"
+like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' "  other clients are asked for a bearer token"
 like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html' -d x "$url/api/v1/share")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
         "  and so is who changes something"
 
@@ -155,7 +155,7 @@ if "$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor"; then
         is "$?" 0 "cairn record --share"
         like "$(cat "$tmp/out")" "^$url/share/[0-9a-f]{32}\$" "  prints the link and nothing else"
         answers 200 '<!doctype html>' "  which has a page" -u any:reader-0123456789abcdef "$(cat "$tmp/out")"
-        like "$body" '"(sh|dash|bash|busybox)"|dash' "    of what was recorded"
+        like "$body" '"(sh|dash|bash|busybox)"|dash' "    to the recorded profile"
 else
         diag "no perf events here: cairn record --share is not tried"
 fi

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Sign-in of browsers, as curl sees it: the cookie, what it opens and what not, forged requests, guessed tokens, the ends of
-# a session, and users whom a proxy names.
+# Browser sign-in, tested with curl: the cookie and the routes for which it is accepted, forged requests, guessed tokens,
+# expiry of a session, and users named by a proxy.
 . tests/e2e/lib.sh
 
-# signs_in JAR TOKEN [CURL-ARGUMENT]...: sets $code, $body, and the answer's headers in $tmp/headers.
+# signs_in JAR TOKEN [CURL-ARGUMENT]...: sets $code, $body, and the response's headers in $tmp/headers.
 signs_in() {
         jar=$1; token=$2; shift 2
         request -D "$tmp/headers" -c "$jar" -H 'Content-Type: application/json' -d "{\"token\":\"$token\"}" "$@" "$url/login"
@@ -35,7 +35,7 @@ answers 200 '<title>Cairn' "the page itself needs none" "$url/"
 answers 401 'no_token' "what it asks does" "$url$types"
 signs_in "$tmp/jar" reader-token
 is "$code" 200 "a token signs in"
-like "$body" '"sign_in_needed":false,"signed_in_by":"session","name":"alice","scopes":\["read"\],"csrf":"[0-9a-f]{64}","expires_in_s":43[12][0-9]{2},"version":"[0-9]' "  the page hears who it is"
+like "$body" '"sign_in_needed":false,"signed_in_by":"session","name":"alice","scopes":\["read"\],"csrf":"[0-9a-f]{64}","expires_in_s":43[12][0-9]{2},"version":"[0-9]' "  the page gets the user's name"
 like "$(cookie)" '^Set-Cookie: cairn=[0-9a-f]{64}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200$' "  over http the cookie has no prefix"
 unlike "$(cat "$tmp/headers")" 'reader-token' "  and nothing has the token"
 first=$(cookie)
@@ -47,23 +47,23 @@ answers 200 '"signed_in_by":"session","name":"alice"' "  and says who it is" -b 
 answers 200 '"signed_in_by":"token","name":"host","scopes":\["ingest"' "a token that may not read is not asked for another" \
         -H 'Authorization: Bearer agent-token' "$url/api/v1/session"
 signs_in "$tmp/form" x -H 'Content-Type: application/x-www-form-urlencoded' -d 'a=b&token=reader%2Dtoken'
-is "$code" 400 "two bodies in one are none"
+is "$code" 400 "two concatenated bodies are refused"
 request -c "$tmp/form" -d 'a=b&token=reader%2Dtoken' "$url/login"
 is "$code" 200 "a form signs in too"
 answers 200 '^\[' "  with a cookie that works" -b "$tmp/form" "$url$types"
 request -b "$tmp/form" -c "$tmp/form2" -d 'token=reader-token' "$url/login"
-is "$(status_of -b "$tmp/form" "$url$types") $(status_of -b "$tmp/form2" "$url$types")" "401 200" "signing in again ends the session that was there"
+is "$(status_of -b "$tmp/form" "$url$types") $(status_of -b "$tmp/form2" "$url$types")" "401 200" "signing in again ends the previous session"
 
 answers 404 '' "  and what is shared by a link" -b "$tmp/jar" "$url/share/00000000000000000000000000000000"
 
-# ---- what it does not open ----
+# ---- routes without the cookie ----
 
 signs_in "$tmp/root" root-token
 like "$body" '"name":"ops","scopes":\["read"\]' "the session of an administrator reads, and nothing else"
 id=00000000000000000000000000000000000000aa
 for path in /buildid/$id/debuginfo /buildid/$id/executable /buildid/$id/section/.text /buildid/$id/source/a.c /metadata?key=glob \
         /store/ /store/samples/ /cairn/ /metrics /api/v1/debuginfo/$id/debuginfo/partial; do
-        is "$(status_of -b "$tmp/root" "$url$path")" 401 "the cookie is not taken for GET $path"
+        is "$(status_of -b "$tmp/root" "$url$path")" 401 "the cookie is not accepted for GET $path"
         ok "  the token is" test "$(status_of -H 'Authorization: Bearer root-token' "$url$path")" != 401
 done
 key=$(csrf "$tmp/root")
@@ -83,13 +83,13 @@ answers 401 'no_token' "nor part of one" -H "Cookie: cairn=$(printf %s "$session
 
 key=$(csrf "$tmp/jar")
 post() { status_of -b "$tmp/jar" -d '{"addresses":[]}' "$@" "$url/api/v1/symbolize"; }
-is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 400 "a POST of the page reaches its handler"
+is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 400 "a POST by the page reaches its handler"
 is "$(post -H "$json" -H 'Sec-Fetch-Site: same-origin' -H "X-Cairn-CSRF: $key")" 400 "  also by Sec-Fetch-Site"
 is "$(post -H "$json" -H "X-Cairn-CSRF: $key")" 403 "without an origin it is refused"
 is "$(post -H "$json" -H 'Sec-Fetch-Site: none' -H "X-Cairn-CSRF: $key")" 403 "  without a page too"
 is "$(post -H "$json" -H 'Origin: http://evil.example' -H "X-Cairn-CSRF: $key")" 403 "  and of another origin"
-is "$(post -H "$json" -H 'Sec-Fetch-Site: same-site' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 "  and of a neighbour"
-is "$(post -H "$json" -H "Origin: $url")" 403 "without the header's text it is refused"
+is "$(post -H "$json" -H 'Sec-Fetch-Site: same-site' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 "  and of a sibling domain"
+is "$(post -H "$json" -H "Origin: $url")" 403 "without the CSRF header it is refused"
 is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $(csrf "$tmp/root")")" 403 "  with that of another session"
 is "$(post -H 'Content-Type: text/plain' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 "with a form's Content-Type it is refused"
 is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 401 "a link of another origin is not signed in"
@@ -108,7 +108,7 @@ request -b "$tmp/jar" -H "$json" -H "Origin: $url" -d '{}' "$url/logout"
 is "$code" 204 "signing out twice is the same"
 is "$(as_root 'cairn_sessions_ended_total{reason="signed_out"}')" 2 "  the end is counted once"
 
-# ---- a token that goes ----
+# ---- a removed token ----
 
 signs_in "$tmp/other" other-token
 is "$(status_of -b "$tmp/other" "$url$types")" 200 "a token without a name signs in"
@@ -125,7 +125,7 @@ is "$(status_of -b "$tmp/other" "$url$types")" 401 "  for good"
 
 # ---- guessing ----
 
-# Every six seconds one more guess is allowed: on a busy machine that may be between a guess that is refused and the good token.
+# One more guess is permitted every six seconds: on a busy machine that may be between a refused guess and the valid token.
 guesses=0
 began_s=$(date +%s)
 while [ $guesses -lt 30 ]; do
@@ -142,12 +142,12 @@ ok "after some ten guesses" test "$guesses" -ge 5 -a "$guesses" -le $((11 + ($(d
 is "$code" 429 "  no token signs in"
 like "$(cat "$tmp/headers")" 'Retry-After: [1-6].$' "  for a few seconds"
 unlike "$(cat "$tmp/headers")" 'Set-Cookie' "  and no cookie is set"
-is "$(status_of -b "$tmp/root" "$url$types")" 200 "  sessions go on"
+is "$(status_of -b "$tmp/root" "$url$types")" 200 "  existing sessions continue"
 again() { signs_in "$tmp/late" reader-token; [ "$code" = 200 ]; }
 wait_for "the limit to be over" again
 pass "then it does again"
 for try in 1 2 3; do signs_in "$tmp/late" reader-token; done
-is "$code" 200 "who signs in is not limited"
+is "$code" 200 "successful sign-ins are not limited"
 for bad in '{}' '{"token":1}' '{"token":""' 'token'; do
         request -H "$json" -d "$bad" "$url/login"
         case $code in 400 | 429) ;; *) fail "the body $bad is refused" "$code" ;; esac
@@ -158,7 +158,7 @@ like "$(cat "$server_log")" 'audit: 204 POST /logout by alice from 127\.0\.0\.1$
 unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" "  no token and no session id"
 stop_server
 
-# The log takes ten refusals a second, so another service that has refused nothing yet.
+# The log accepts ten refusals per second, so another service that has refused nothing yet.
 start_server --token-file "$tmp/tokens"
 signs_in "$tmp/none" guess-0-token
 logs_guess() { grep -q 'audit: 401 POST /login by - from 127\.0\.0\.1$' "$server_log"; }
@@ -176,10 +176,10 @@ start_server --token-file "$tmp/tokens" --session-max-age 2s
 signs_in "$tmp/short" reader-token
 like "$(cookie)" 'Max-Age=2$' "a session may be short"
 is "$(status_of -b "$tmp/short" "$url$types")" 200 "  works"
-sed -i 's/\t[0-9]\{10\}\t/\t0\t/' "$tmp/short" # curl forgets cookies as well
+sed -i 's/\t[0-9]\{10\}\t/\t0\t/' "$tmp/short" # curl removes expired cookies as well
 over() { [ "$(status_of -b "$tmp/short" "$url$types")" = 401 ]; }
 wait_for "the session to end" over
-is "$(as_root 'cairn_sessions_ended_total{reason="expired"}') $(as_root cairn_sessions)" "1 0" "  and ends by itself"
+is "$(as_root 'cairn_sessions_ended_total{reason="expired"}') $(as_root cairn_sessions)" "1 0" "  and expires"
 stop_server
 for age in 0s 3 2y 367d; do
         "$cairn" serve --data "$tmp/none" --token-file "$tmp/tokens" --session-max-age $age 2>"$tmp/err"
@@ -191,7 +191,7 @@ done
 start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8 --proxy-auth X-Forwarded-User
 https='X-Forwarded-Proto: https'
 signs_in "$tmp/secure" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7, 10.1.2.3'
-like "$(cookie)" '^Set-Cookie: __Host-cairn=[0-9a-f]{64}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=43200$' "a proxy that speaks https gets the cookie for https"
+like "$(cookie)" '^Set-Cookie: __Host-cairn=[0-9a-f]{64}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=43200$' "a proxy with https gets the cookie for https"
 like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 192\.0\.2\.7$' "  the log has the client's address"
 secure=$(cookie | sed 's/.*: //; s/;.*//')
 answers 200 '^\[' "  it is taken over https" -H "Cookie: $secure" -H "$https" "$url$types"
@@ -222,7 +222,7 @@ answers 403 'not in --trusted-proxy.*proxy_auth' "whoever is no proxy cannot nam
 answers 403 'proxy_auth' "  X-Forwarded-For does not help" -H "$user" -H 'X-Forwarded-For: 127.0.0.2' "$url$types"
 answers 200 '^\[' "  the proxy can" --interface 127.0.0.2 -H "$user" "$url$types"
 signs_in "$tmp/none" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7'
-like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' "nor does it choose its address or the scheme"
+like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' "nor can it set its address or the scheme"
 is "$(as_root cairn_proxy_auth_refused_total)" 2 "refusals are counted"
 stop_server
 
@@ -244,7 +244,7 @@ isnt_team() { [ "$code" != 200 ] || [ "$body" = '[]' ]; }
 ok "  also when it names another" isnt_team
 stop_server
 
-# refuses PATTERN NAME OPTION...: the service does not start, and says why.
+# refuses PATTERN NAME OPTION...: the service refuses to start, with this message.
 refuses() {
         refuses_pattern=$1; refuses_name=$2; shift 2
         refusal=$("$cairn" serve --data "$tmp/none" --listen 127.0.0.1:0 "$@" 2>&1)

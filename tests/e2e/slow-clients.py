@@ -4,20 +4,20 @@
 
 usage: slow-clients.py PORT IDLE HEADERS BODIES READERS
 
-IDLE      connections that asked once and are kept
+IDLE      connections that sent one request and are kept open
 HEADERS   connections that send a header's byte each second
 BODIES    connections that send a body's byte each second
-READERS   connections that ask for the longest answer there is and read nothing
+READERS   connections that request the longest response and read nothing
 
-Connections of one kind are opened after those of the kind before, so idle ones can be ended to make room for the rest.
-Prints "ready" once all are open and have sent their request.
+Connections of each kind are opened after those of the previous kind, so that idle ones can be closed in favor of later
+ones. Prints "ready" once all are open and have sent their request.
 """
 import os
 import select
 import socket
 import sys
 
-PER_PROCESS = 500  # connections; often a process may have no more than 1,024 descriptors
+PER_PROCESS = 500  # connections, since a process is often limited to 1,024 descriptors
 FIRST = [
     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -37,7 +37,7 @@ def connect(port, kind):
 
 
 def send(s, data):
-    """Nothing, where the service has ended the connection or reads too slowly."""
+    """Ignores errors, if the service has closed the connection or reads too slowly."""
     try:
         s.send(data)
     except OSError:

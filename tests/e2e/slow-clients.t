@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two thousand slow and idle clients: they are bounded, they go, and others are answered meanwhile.
+# Two thousand slow and idle clients: they are limited and eventually disconnected, and others are served in the
+# meantime.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 
-# What this test asks by itself comes from another address than the slow clients.
+# The test's own requests come from another address than the slow clients.
 printf 'interface = 127.0.0.2\n' >"$tmp/.curlrc"
 export CURL_HOME="$tmp"
 
-# The longest time of twenty answers, in milliseconds.
+# The longest of twenty response times, in milliseconds.
 longest_answer_ms() {
         for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
                 curl -sS --max-time 20 -o /dev/null -w '%{time_total}\n' "$url/healthz" || echo 20
@@ -16,7 +17,7 @@ longest_answer_ms() {
 }
 descriptors() { find "/proc/$server_pid/fd" -mindepth 1 | wc -l; }
 
-# hold IDLE HEADERS BODIES READERS: keeps that many connections open until they are let go.
+# hold IDLE HEADERS BODIES READERS: keeps this many connections open until let_go.
 hold() {
         mkfifo "$tmp/hold"
         python3 tests/e2e/slow-clients.py "$port" "$@" <"$tmp/hold" >"$tmp/held" &
@@ -37,7 +38,7 @@ start_server --max-connections 400
 before=$(descriptors)
 hold 700 700 500 100
 took=$(longest_answer_ms)
-like "$took" '^[0-9]{1,4}$' 'others are answered within ten seconds at the worst'
+like "$took" '^[0-9]{1,4}$' 'others are answered within ten seconds'
 diag "the slowest of 20 answers took $took ms"
 ok 'descriptors are bounded' test "$(descriptors)" -le $((before + 400 + 120))
 wait_metric 'cairn_http_connections_ended_total{reason="room"}' 500
@@ -46,15 +47,15 @@ answers 200 '^ok$' 'a new client of their own address is served too' --interface
 let_go
 wait_for 'all to be closed' metric_equals cairn_http_connections 1
 pass 'and when they leave nothing stays of them'
-closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # a moment after they are not counted any more
+closed() { [ "$(descriptors)" -le $((before + 1)) ]; } # shortly after they are no longer counted
 wait_for 'their descriptors to be closed' closed
 pass 'no descriptor either'
 stop_server
 
-# An address has half, which leaves the other half to others.
+# One address may have half of the connections, which leaves the other half to others.
 start_server --max-connections 100
 hold 0 0 60 0
-ok 'others are served beside an address that took all that it may have' \
+ok 'others are served despite an address that uses all its connections' \
         curl -sS -f --max-time 20 -o /dev/null "$url/healthz"
 turned_away() {
         echo $(($(metric 'cairn_http_connections_refused_total{reason="address"}') + $(metric 'cairn_http_connections_ended_total{reason="room"}')))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# --slow-query: what a slow query was and took is one line of the log, whatever came of it.
+# --slow-query logs one line for each slow query, whatever its result.
 . tests/e2e/lib.sh
 command -v jq >/dev/null || skip_all "jq is not installed"
 
@@ -12,26 +12,26 @@ export CAIRN_CONFIG="$tmp/cairn.yaml"
 start_server --flush-interval 1
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
 wait_metric cairn_flushes_total 1
-is "$(metric cairn_slow_queries_total)" 0 "a batch is no query"
+is "$(metric cairn_slow_queries_total)" 0 "a batch is not a query"
 
 ask top-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name!="\"x\"\\ "}'
 is "$code" 200 "a query"
-is "$(line top-1 .kind) $(line top-1 .level) $(line top-1 .outcome)" "top warn answered" "  is told of when it takes longer"
+is "$(line top-1 .kind) $(line top-1 .level) $(line top-1 .outcome)" "top warn answered" "  is logged if it takes longer"
 is "$(line top-1 .selector)" '{service_name!="\"x\"\\ "}' "  with its selector"
 is "$(line top-1 '((.to | fromdate) - (.from | fromdate))')" 3600 "  its range"
 becomes 2 "  of two rows" metric 'cairn_table_rows{table="samples"}'
-is "$(line top-1 '.rows % 2')" 0 "  the rows that it read, in each pass"
-ok "  which are some" test "$(line top-1 .rows)" -ge 2
+is "$(line top-1 '.rows % 2')" 0 "  the rows read, in each pass"
+ok "  which are not zero" test "$(line top-1 .rows)" -ge 2
 ok "  their bytes" test "$(line top-1 .bytes)" -gt 0
-ok "  the memory that it held" test "$(line top-1 .memory_bytes)" -gt 0
+ok "  its memory" test "$(line top-1 .memory_bytes)" -gt 0
 is "$(line top-1 .tenant)" anonymous "  its tenant"
-like "$(line top-1 .msg)" '^top /api/v1/query/top took [0-9]+\.[0-9]{3} s, answered: .* rows, [0-9]+ bytes read' "  and all that in words"
+like "$(line top-1 .msg)" '^top /api/v1/query/top took [0-9]+\.[0-9]{3} s, answered: .* rows, [0-9]+ bytes read' "  and all of these in the message"
 is "$(metric cairn_slow_queries_total)" 1 "it is counted"
 
 ask none-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name="nothing"}'
 is "$(line none-1 .rows)" 0 "a query that selects nothing reads no rows"
 ask bad-1 "$url/api/v1/query/top?from=never"
-is "$code $(line bad-1 .outcome)" "400 failed" "a query that fails is told of"
+is "$code $(line bad-1 .outcome)" "400 failed" "a failed query is logged"
 ask grafana-1 -H 'Content-Type: application/json' --data '{"start": 1, "end": 2000, "labelSelector": "{a=\"b\"}", "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds"}' \
         "$url/querier.v1.QuerierService/SelectMergeStacktraces"
 is "$(line grafana-1 .kind) $(line grafana-1 .target) $(line grafana-1 .selector)" \

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Symbols that come from elsewhere than DWARF: Go's pclntab, PLT stubs, minidebuginfo beside .dynsym.
+# Symbol sources other than DWARF: Go's pclntab, PLT stubs, minidebuginfo with .dynsym.
 . tests/e2e/programs.sh
 needs gcc llvm-symbolizer objdump objcopy python3 xz nm
 
-run() { # NAME COMMAND...: its output as a remark
+run() { # NAME COMMAND...: its output as a diagnostic
         name=$1
         shift
         "$@" > out 2>&1
@@ -12,7 +12,7 @@ run() { # NAME COMMAND...: its output as a remark
         ok $status "$name"
 }
 
-# Go: the same code, stripped and with DWARF. Debian's compiler first, for its layout; any other will do.
+# Go: the same code, stripped and with DWARF. Preferably Debian's compiler, for its layout.
 go=
 for candidate in /usr/lib/go-1.19/bin/go go; do
         command -v "$candidate" > /dev/null && { go=$candidate; break; }
@@ -76,7 +76,7 @@ else
         # Without its name the section is found by its content.
         objcopy --rename-section .gopclntab=.other stripped renamed 2> /dev/null &&
                 compare_go "and one whose pclntab has no section name" renamed full
-        # Without any section headers, too: the segments tell.
+        # Also without section headers, through the segments.
         python3 - << 'END'
 data = bytearray(open("stripped", "rb").read())
 data[40:48], data[58:64] = bytes(8), bytes(6)
@@ -87,7 +87,7 @@ END
         ok $? "with DWARF the quality is that of DWARF"
 fi
 
-# PLT: as objdump names them.
+# PLT: names agree with objdump.
 cat > calls.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ strip -o bare lazy
 grep -q '"quality":"dynsym"' got && grep -q '"function":"puts@plt"' got
 ok $? "stubs of a stripped file are named, and its quality is dynsym"
 
-# Minidebuginfo as distributions make it: only the functions that .dynsym lacks.
+# Minidebuginfo as in distributions: only the functions that .dynsym lacks.
 cat > library.c <<'END'
 static __attribute__((noinline)) int hidden(int x) { return x * 7 ^ 3; }
 int shown(int x) { return hidden(x) + hidden(x + 1); }

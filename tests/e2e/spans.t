@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The spans and traces that cost most: by the command and the API, from the head and from the tables, against sums made here.
+# The most expensive spans and traces: by the command and the API, from the head and from the tables, compared with sums
+# computed here.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 start_server --flush-interval 3600
 now=$(date +%s)
 count=3000
 python3 tests/browser/make_spans.py $((now - 60)) $count >"$tmp/spans.json"
-ok "a profile with linked spans is taken" test "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' \
+ok "a profile with linked spans is accepted" test "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' \
         --data-binary "@$tmp/spans.json" "$url/v1development/profiles")" = 200
 printf 'main;old 5000000\n' >"$tmp/old.folded"
 ok "  and one with ids as labels" "$cairn" import --server "$url" --time $((now - 60)) --type process_cpu:cpu:nanoseconds:cpu:nanoseconds \
@@ -43,7 +44,7 @@ span_id=ab00000000000bb8;handle;query 3000000000' "  and stacks of a trace are t
 hold "from the head"
 stop_server
 start_server
-ok "the stop has written them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
+ok "stopping has flushed them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
 hold "from the tables"
 
 answers 400 'focus is not a parameter of spans' "filters of stacks are refused" "$url/api/v1/query/spans?focus=x"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs compiled with -gsplit-dwarf get the answers that they get without it: .dwo files, packages, none of them.
+# Programs compiled with -gsplit-dwarf are symbolized like those without it: with .dwo files, packages, and neither.
 . tests/e2e/programs.sh
 needs g++ clang++ llvm-dwp dwp nm readelf jq objcopy dwz
 
@@ -51,7 +51,7 @@ int other(int x)
         return v;
 }
 END
-# All bytes of the program's own code.
+# All addresses of the program's own code.
 addresses() { # FILE
         nm -S --defined-only "$1" | awk 'NF == 4 && tolower($3) ~ /[tw]/ { print $1, $2 }' | sort -u |
                 while read -r start size; do
@@ -101,7 +101,7 @@ for cc in g++ clang++; do
                 mv main.dwo other.dwo away
                 answers packed > got
                 same "$what: a package of LLVM" want got
-                # The debug file has the skeletons; its package is found beside it too.
+                # The debug file has the skeleton units; its package is found beside it.
                 objcopy --only-keep-debug packed split.debug
                 objcopy --strip-debug --add-gnu-debuglink=split.debug packed stripped
                 mv packed.dwp split.debug.dwp
@@ -115,7 +115,7 @@ for cc in g++ clang++; do
                         same "$what: a package of binutils" want got
                 fi
 
-                # Files of that name that are something else.
+                # Unrelated files with such names.
                 cp away/main.dwo other.dwo
                 head -c 300 away/main.dwo > main.dwo
                 rm -f ./*.dwp

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Splitting loses nothing that names an address: what cairn-upload sends answers as the whole file does, for PLT entries,
-# minidebuginfo, DWARF, symbols, Go's tables with their inlined calls; and it takes no other data along.
+# Splitting loses nothing needed for symbolization: the file sent by cairn-upload gives the same results as the whole
+# file, for PLT entries, minidebuginfo, DWARF, symbols, Go's tables with their inlined calls; and it contains no other
+# data.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 
-# split NAME FILE: what is sent of it, as the service has it, in $tmp/NAME.split.
+# split NAME FILE: the uploaded split of it, as stored by the service, in $tmp/NAME.split.
 split() {
         "$upload" --server "$url" --json "$2" >"$tmp/json" 2>"$tmp/errors" || { fail "$1: upload" "$(cat "$tmp/errors")"; return 1; }
         curl -sS -o "$tmp/$1.split" "$url/buildid/$(jq -r '.files[0].build_id' "$tmp/json")/debuginfo"
 }
-# One answer a line, for every 3rd byte of the sections in the file FILE.list.
+# One result per line, for every 3rd byte of the sections in the file FILE.list.
 answers() { "$cairn" symbolize --no-cache --format=llvm -e "$1" <"$2" 2>/dev/null; }
 # addresses FILE SECTION...: every 3rd address of these sections, at most 6000 of each
 addresses() {
@@ -22,7 +23,7 @@ addresses() {
                         done
         done
 }
-# equal NAME FILE SECTION...: the split answers as the whole.
+# equal NAME FILE SECTION...: the split gives the same results as the whole file.
 equal() {
         equal_name=$1; equal_file=$2; shift 2
         split "$equal_name" "$equal_file" || return
@@ -30,7 +31,7 @@ equal() {
         answers "$equal_file" "$tmp/list" >"$tmp/whole.answers"
         answers "$tmp/$equal_name.split" "$tmp/list" >"$tmp/split.answers"
         like "$(readelf -SW "$tmp/$equal_name.split")" '\.text +NOBITS' "$equal_name: the split has no code"
-        ok "$equal_name: it answers as the whole at $(wc -l <"$tmp/list") addresses" cmp "$tmp/whole.answers" "$tmp/split.answers"
+        ok "$equal_name: it gives the same results as the whole file at $(wc -l <"$tmp/list") addresses" cmp "$tmp/whole.answers" "$tmp/split.answers"
 }
 
 cat >"$tmp/program.c" <<'EOF'
@@ -50,7 +51,7 @@ gcc -O2 -Wl,--build-id=sha1 -Wl,-z,lazy -DSECOND -o "$tmp/symbols" "$tmp/program
 equal symbols "$tmp/symbols" .text .plt .plt.got .plt.sec
 like "$(cat "$tmp/split.answers")" 'printf@plt' "  with the entries of the PLT"
 
-# As distributions make it: the symbols that .dynsym lacks, packed with xz.
+# As in distributions: the symbols that .dynsym lacks, compressed with xz.
 if command -v xz >/dev/null; then
         gcc -O2 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tmp/full" "$tmp/program.c"
         objcopy --only-keep-debug "$tmp/full" "$tmp/mini"
@@ -76,7 +77,7 @@ func middle(n int) int { return tiny(n) + tiny(n+1) }
 func outer(n int) int { return middle(n) * 2 }
 func main()           { println(outer(3), "a secret of the read-only data") }
 EOF
-# The newest, and Debian's: one before and one after Go 1.26 moved the trees of inlined calls.
+# The newest compiler, and Debian's: one before and one after Go 1.26 moved the inline trees.
 for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
         [ -x "$go" ] || continue
         version=$("$go" version | awk '{ print $3 }')
@@ -84,7 +85,7 @@ for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
         objcopy --strip-debug "$tmp/$version" "$tmp/$version-symtab"
         strip -o "$tmp/$version-stripped" "$tmp/$version"
         for what in symtab stripped; do
-                # The same Go build-id, so the one before has to go.
+                # It has the same Go build-id, so the previous one has to be removed.
                 for stored in $(curl -sS "$url/api/v1/debuginfo" | jq -r '.objects[] | select(.name | startswith("go1")) | .build_id'); do
                         "$cairn" debuginfo rm "$stored" --server "$url" >/dev/null
                 done
@@ -93,7 +94,7 @@ for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
                 first=$(cat "$tmp/list"); i=0
                 while [ $i -lt 40 ]; do printf '0x%x\n' $((first + i)); i=$((i + 1)); done >"$tmp/list"
                 answers "$tmp/$version-$what.split" "$tmp/list" >"$tmp/split.answers"
-                like "$(cat "$tmp/split.answers")" '^main\.(tiny|middle)' "  with the calls that were inlined"
+                like "$(cat "$tmp/split.answers")" '^main\.(tiny|middle)' "  with inlined calls"
                 answers "$tmp/$version-$what" "$tmp/list" >"$tmp/whole.answers"
                 ok "  all of them" cmp "$tmp/whole.answers" "$tmp/split.answers"
                 ok "  from a file that has the read-only data" grep -aq 'a secret of the read-only data' "$tmp/$version-$what"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the sql blocks of docs/sql-cookbook.md, in their order: sql-cookbook.py DATA DIR. DIR has what cairn said of the same
-samples: top.json, missing.json and cairn.folded. `.read FILE`, which is DuckDB's shell's, is replaced by the file."""
+"""Runs the sql blocks of docs/sql-cookbook.md, in their order: sql-cookbook.py DATA DIR. DIR has cairn's output for the
+same samples: top.json, missing.json and cairn.folded. `.read FILE`, a command of DuckDB's shell, is replaced by the
+file.
+"""
 import collections
 import json
 import os

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each query of docs/sql-cookbook.md runs in DuckDB over a recorded profile and samples without names, and says what cairn says.
+# Each query of docs/sql-cookbook.md runs in DuckDB over a recorded profile and samples without names, and agrees with cairn.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 

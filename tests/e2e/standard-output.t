@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Whatever a command prints: when standard output cannot be written it says so and fails.
+# If standard output cannot be written, every command reports it and fails.
 . tests/e2e/lib.sh
 for tool in jq xz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ -w /dev/full ] || skip_all "there is no /dev/full"
 
 tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-healed.tar.xz || bail_out "the data directory does not unpack"
-start_server --flush-interval 3600 # which makes the index anew, as it is of an older format
+start_server --flush-interval 3600 # which recreates the index, since it has an older format
 wait_metric cairn_objects_indexed_total 1
 stop_server
 id=$("$cairn" debuginfo list --json --data "$data" | jq -r '.. | .build_id? // empty' | head -1)
@@ -14,7 +14,7 @@ program=$data/program
 "$cairn" debuginfo get "$id" --output "$program" --data "$data" || bail_out "there is no object"
 printf 'main;work 100\n' >"$tmp/folded"
 
-# full PROGRAM ARGUMENT...: its output is lost.
+# full PROGRAM ARGUMENT...: its output cannot be written.
 full() {
         "$@" >/dev/full 2>"$tmp/err"
         full_code=$?
@@ -51,11 +51,11 @@ full "$cairn-upload" --version
 full "$cairn-agent" --help
 full "$cairn-agent" unwind-table "$program"
 
-# A descriptor that is closed is not given to a file of the data directory.
+# A closed standard descriptor is not reused for a file of the data directory.
 "$cairn" store status --data "$data" >&- 2>"$tmp/err"
 is $? 1 "a closed standard output fails too"
 "$cairn" store quarantine remove all --data "$data" >&- 2>"$tmp/err"
 is $? 1 "  of a command that writes"
 like "$(cat "$tmp/err")" 'cannot write standard output: Bad file descriptor' "  and says why"
-ok "  the store is whole" "$cairn" store verify --data "$data"
+ok "  the store is undamaged" "$cairn" store verify --data "$data"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /api/v1/status: what came in and from whom, what was refused and why, queue, storage, conditions; for one tenant and for all.
+# /api/v1/status: ingest and senders, rejected requests and reasons, queue, storage, conditions; for one tenant and for all.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,24 +9,24 @@ status() { curl -sS --max-time 20 "$url/api/v1/status$1" | jq -c "$2"; }
 otlp() { python3 tests/e2e/profiles.py otlp "$@"; }
 send() { send_agent=$1 send_file=$2; shift 2; request -A "$send_agent" -H 'Content-Type: application/x-protobuf' --data-binary "@$send_file" "$@" "$url/v1development/profiles"; }
 
-# A condition that lasts: a batch in the quarantine.
+# A persistent condition: a batch in the quarantine.
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
 begun=$(date +%s)
 start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-samples '{env=~"dev|te\"st"},age=3d' --retain label=ci,age=7d
 
-# ---- before anything came ----
+# ---- before any batch ----
 
 is "$(status '' '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders, .queue.batches, .storage.bytes]')" \
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
-is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' "the condition that holds is listed"
-like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' "  with what happened and what to do"
+is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' "the active condition is listed"
+like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' "  with its cause and a remedy"
 becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
 is "$(status '' '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
         '[60,0,3540]' "an hour in minutes"
-is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' "and nobody has sent anything"
+is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' "and there are no senders"
 
 # ---- batches ----
 
@@ -51,7 +51,7 @@ is "$(status /senders '[.senders[] | [.host, .agent]]')" '[["","cairn-agent/1.1.
 is "$(status '/senders?limit=1' '[.kept, (.senders | length)]')" '[3,1]' "a limit"
 answers 400 'not a number' "  that is none" "$url/api/v1/status/senders?limit=x"
 
-# One batch of several hosts, as a Collector sends it; hosts by the names that other senders have for them.
+# One batch with several hosts, as from a Collector; with host names that other senders use, too.
 python3 - "$tmp/many.pprof" <<'END'
 import gzip, sys
 sys.path.insert(0, "tests/e2e")
@@ -67,11 +67,11 @@ is "$code" 200 "a batch of several hosts"
 is "$(status /senders '[.senders[] | select(.agent == "alloy/2.0") | [.host, .samples]] | sort')" '[["db-1",1],["db-2",2],["pod-9",1]]' \
         "each host is a sender, by the label that names it best"
 
-# ---- what is refused ----
+# ---- rejected batches ----
 
 printf 'not protobuf' >"$tmp/bad"
 send 'broken/0.1' "$tmp/bad"
-is "$code" 400 "a batch that is none"
+is "$code" 400 "a malformed batch"
 request -A 'broken/0.2' -H 'Content-Type: text/plain' --data-binary x "$url/v1development/profiles"
 is "$code" 415 "one of an unknown type"
 otlp "$tmp/one.otlp" names=leaf host=web-2 values=1,2 at_ns=4102444800000000000
@@ -79,7 +79,7 @@ send cairn-agent/1.1.0 "$tmp/one.otlp"
 is "$(status '' '[.ingest.problems[] | [.reason, .of, .count, .agent, .address]]')" \
         '[["bad_data","batches",1,"broken/0.1","127.0.0.1"],["unsupported","batches",1,"broken/0.2","127.0.0.1"],["too_far_ahead","samples",2,"cairn-agent/1.1.0","127.0.0.1"]]' \
         "what was refused is told by reason, and who sent it last"
-is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' "  with the text, when, and what to do"
+is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' "  with the text, time, and a remedy"
 is "$(status /senders '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
         '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
 is "$(status '' '[([.ingest.minutes[].batches] | add), ([.ingest.minutes[].refused] | add)]')" \
@@ -97,7 +97,7 @@ open(sys.argv[1] + "/one.otlp", "wb").write(otlp(names=("leaf",), host=host))
 END
 send "$(printf 'evil<b>/%04000d' 1)" "$tmp/one.otlp"
 is "$code" 200 "a host and an agent of 3000 letters"
-is "$(status /senders '.senders[0] | [(.host | utf8bytelength), (.agent | utf8bytelength)]')" '[127,95]' "are cut"
+is "$(status /senders '.senders[0] | [(.host | utf8bytelength), (.agent | utf8bytelength)]')" '[127,95]' "are truncated"
 unlike "$(curl -sS "$url/api/v1/status/senders")" "$(printf '\033')" "and their controls are escaped"
 python3 - "$url" <<'END'
 import http.client, sys, urllib.parse
@@ -128,9 +128,9 @@ printf 'all-token read,ingest\nteam-token read,ingest tenant=team\n' >"$tmp/toke
 echo team >"$tmp/tenants"
 start_server --flush-interval 3600 --token-file "$tmp/tokens" --tenants "$tmp/tenants" --retain label=ci,age=7d
 as() { as_token=$1; shift; curl -sS -H "Authorization: Bearer $as_token" "$url/api/v1/status$1" | jq -c "$2"; }
-is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' "a token of no tenant is told that it may see the service"
-is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' "a bound one that it may not, and nothing of other tenants' conditions"
-is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' "the whole service names whose condition it is"
+is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' "a token without a tenant may see the whole service"
+is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' "a bound one may not, and sees no conditions of other tenants"
+is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' "conditions of the whole service have the tenant"
 becomes '[true,true,[{"label":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
         as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]'
 becomes '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics" \

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn status: what a running service says of itself, on one screen and as JSON.
+# cairn status: the state of a running service, on one screen and as JSON.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# figure JQ: of the last `cairn status --json`.
+# figure JQ: a value of the last `cairn status --json`.
 figure() { jq -r "$1" "$tmp/status"; }
 status() {
         "$cairn" status --json --server "$url" "$@" >"$tmp/status" 2>"$tmp/err"
         code=$?
 }
-# sample N: a batch of its own with seven samples.
+# sample N: another batch with seven samples.
 sample() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=well \
                 values=7 mapping_file=a.so addresses=1000
@@ -23,13 +23,13 @@ python3 tests/e2e/upstream.py "$tmp/up" &
 background_pids=$!
 wait_for "the upstream" test -s "$tmp/up/port"
 up=http://127.0.0.1:$(cat "$tmp/up/port")
-start_server --flush-interval 1 --upstream "$up" --listen "127.0.0.1:$(free_port)" # which it has again later
+start_server --flush-interval 1 --upstream "$up" --listen "127.0.0.1:$(free_port)" # which it uses again later
 
 status
-is "$code" 0 "a service that is ready is 0"
+is "$code" 0 "a service that is ready gives 0"
 is "$(figure .ready)" true "  and says so"
 is "$(figure '.conditions | length')" 0 "  without conditions"
-is "$(figure '.ingest.batches')" 0 "nothing was taken in"
+is "$(figure '.ingest.batches')" 0 "nothing was ingested"
 sample 1
 sample 2
 wait_metric cairn_flushes_total 1
@@ -43,11 +43,11 @@ is "$(figure '.upstreams[0].url')" "$up" "upstreams are listed"
 is "$(figure '.upstreams[0].breaker')" closed "  with their state"
 wait_for "the upstream's answer" sh -c "curl -sS '$url/api/v1/debuginfo/upstreams' | jq -e '.upstreams[0].missing >= 1'"
 status
-is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" "  and their answers"
+is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" "  and their responses"
 is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests] | map(type) | unique | join(" ")')" object \
         "each section is there"
 
-# A rate is of the interval: batches are sent while it runs.
+# The rate is that of the interval: batches are sent during it.
 (i=10; while [ ! -e "$tmp/enough" ]; do i=$((i + 1)); sample "$i"; done) &
 background_pids="$background_pids $!"
 status --interval 2
@@ -55,18 +55,18 @@ status --interval 2
 ok "batches of the interval are a rate" test "$(figure '.ingest.batches_per_s > 0')" = true
 ok "  over at least that time" test "$(figure '.interval_s >= 2')" = true
 
-# What is refused, from /api/v1/status.
+# Rejected requests, from /api/v1/status.
 is "$(figure '.refused | length')" 0 "nothing was refused"
 unlike "$("$cairn" status --server "$url")" '^refused' "  which is not shown"
 answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
 status
 is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
         "is listed with its reason and sender"
-is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and what to do"
+is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and a remedy"
 out=$("$cairn" status --server "$url")
 like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "  on the screen too"
-like "$out" '^ +the data violates its format' "  with what to do"
-# An older service has no such route.
+like "$out" '^ +the data violates its format' "  with a remedy"
+# An older service does not have this route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
 import http.server, os, sys, urllib.error, urllib.request
 class Older(http.server.BaseHTTPRequestHandler):
@@ -92,7 +92,7 @@ background_pids="$background_pids $!"
 wait_for "the older service" test -s "$tmp/older"
 "$cairn" status --json --server "http://127.0.0.1:$(cat "$tmp/older")" >"$tmp/status"
 is $? 0 "a service without /api/v1/status is shown from its metrics"
-is "$(figure '[.refused, .ingest.failed_batches] | tojson')" '[[],1]' "  without the reasons of what was refused"
+is "$(figure '[.refused, .ingest.failed_batches] | tojson')" '[[],1]' "  without the reasons of rejected requests"
 
 out=$("$cairn" status --server "$url")
 is $? 0 "on a screen it is 0 too"
@@ -109,7 +109,7 @@ is_shown() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge "$1" ]; }
 wait_for "two screens" is_shown 2
 pass "--watch shows it again and again"
 stop_server
-says_so() { grep -q '^cairn status: .*is the service running.*; retrying in 1 s$' "$tmp/watched.err"; } # it may first be told of the stop
+says_so() { grep -q '^cairn status: .*is the service running.*; retrying in 1 s$' "$tmp/watched.err"; } # the stop may be reported first
 wait_for "a failure to be said" says_so
 pass "  says that the service is away"
 shown=$(grep -c ' is ready$' "$tmp/watched")
@@ -117,7 +117,7 @@ start_server --flush-interval 1 --upstream "$up" --listen "127.0.0.1:$port"
 wait_for "the service to be shown again" is_shown $((shown + 1))
 pass "  and goes on when it is back"
 kill "$watch_pid"
-# A terminal is cleared before each screen; JSON is not for the eye.
+# A terminal is cleared before each screen, but not for JSON.
 python3 - "$cairn" "$url" >"$tmp/terminal" <<'PYTHON'
 import os, pty, re, sys
 def watch(want, *options):
@@ -135,7 +135,7 @@ print("text:", watch(b" is ready"), "json:", watch(b'"ready":true', "--json"))
 PYTHON
 like "$(cat "$tmp/terminal")" '^text: [4-9] json: 0$' "a terminal is cleared for text, and gets no escape sequences with JSON"
 
-# ---- conditions, tokens, nobody there ----
+# ---- conditions, tokens, no service ----
 
 stop_server
 aside=$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch
@@ -146,9 +146,9 @@ printf 'secret-of-all\n' >"$tmp/token"
 printf 'secret-of-ci\n' >"$tmp/upload-token"
 start_server --token-file "$tmp/tokens"
 status --token-file "$tmp/token"
-is "$code" 0 "a warning leaves it 0"
+is "$code" 0 "a warning still gives 0"
 is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "  and is listed"
-like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' "  with what to do"
+like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' "  with a remedy"
 like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' "  on the screen too"
 status --token-file "$tmp/upload-token"
 is "$code" 64 "a token without the scope read is refused"
@@ -158,12 +158,12 @@ status
 is "$code" 64 "as is none"
 stop_server
 status
-is "$code" 1 "a service that is away is 1"
+is "$code" 1 "an unreachable service gives 1"
 like "$(cat "$tmp/err")" 'cairn status: .*is the service running' "  and says why"
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
 start_server
@@ -171,7 +171,7 @@ unset FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
 : >"$tmp/full"
 is_not_ready() { status; [ "$code" = 1 ]; }
 wait_for "the full disk" is_not_ready
-is "$(figure .ready)" false "a service that is not ready is 1"
+is "$(figure .ready)" false "a service that is not ready gives 1"
 like "$(figure '.conditions[] | select(.severity == "error") | .name')" disk_full "  and says why"
 like "$("$cairn" status --server "$url")" "^$url is not ready\$" "  on the screen too"
 rm "$tmp/full"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Few files instead of many, with the same answers: cairn store compact at a service and in a directory, and a service by itself.
+# Few files instead of many, with the same query results: cairn store compact with a service and on a directory, and a service's
+# own compaction.
 . tests/e2e/lib.sh
 for tool in jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -20,12 +21,12 @@ is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[6,3,
 out=$("$cairn" store compact --server "$url" --json)
 is "$(printf '%s' "$out" | jq -c '[.merges, .files_before, .files_after, .skipped_files]')" '[1,3,1,0]' "the service merges the files of a day"
 is "$(status '[.sample_rows, .sample_files]')" '[6,1]' "which are one file then"
-is "$(top)" "$before" "and the answers are the same"
+is "$(top)" "$before" "and query results are the same"
 is "$(metric cairn_compactions_total) $(metric cairn_compaction_merged_files_total)" "1 3" "metrics count it"
 is "$(metric cairn_compaction_failures_total) $(metric cairn_compaction_skipped_files_total)" "0 0" "and no failure"
 like "$("$cairn" store compact --server "$url")" '^0 merges: 0 files became 0, ' "there is nothing left to merge"
 request -X POST -H 'Content-Type: text/plain' -d '{}' "$url/api/v1/store/compact"
-is "$code" 415 "a page of another origin cannot ask for it"
+is "$code" 415 "a page of another origin cannot request it"
 "$cairn" store verify --data "$data" >"$tmp/verify" 2>&1 && pass "the files are what the log says" || fail "the files are what the log says" "$(cat "$tmp/verify")"
 
 ingest 4
@@ -34,7 +35,7 @@ is "$ok_code" 1 "not in a directory that a service writes"
 stop_server
 like "$("$cairn" store compact --data "$data")" '^1 merges: 2 files became 1, ' "in a directory without a service"
 start_server
-is "$(top | jq '[.[].flat] | add')" "$((1 + 2 + 3 + 4 + 4 * 7))" "nothing is lost or doubled"
+is "$(top | jq '[.[].flat] | add')" "$((1 + 2 + 3 + 4 + 4 * 7))" "nothing is lost or duplicated"
 stop_server
 
 # ---- without a request: ten flushes of a day are merged at the next check, a second later ----
@@ -46,7 +47,7 @@ ingest 10
 began_ms=$(($(date +%s%N) / 1000000))
 wait_metric cairn_compactions_total 1
 took_ms=$(($(date +%s%N) / 1000000 - began_ms))
-# The interval of 1 s and the merge, more by the load of the machine: up to fourfold, as time limits of tests.
+# The interval of 1 s and the merge, scaled with the load of the machine up to fourfold, like time limits of tests.
 limit_ms=$(awk -v cpus="$(nproc)" '{ f = $1 / cpus; f = f < 1 ? 1 : f > 4 ? 4 : f; print int(2000 * f) }' /proc/loadavg)
 ok "a service merges ten within $limit_ms ms (it took $took_ms ms)" test "$took_ms" -lt "$limit_ms"
 is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[20,1,0]' "  into one file of the day"

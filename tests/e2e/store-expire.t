@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Retention of samples: a dry run says what the real one removes, in a directory and at a service; the service's own rules.
+# Retention of samples: a dry run reports what the real run removes, on a directory and with a service; the service's own
+# rules.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# A file with one sample of DAYS ago.
+# A file with one sample from DAYS ago.
 make_days_ago() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program addresses=401000 \
                 at_ns="$(($(date +%s) - $1 * 86400))000000000"
 }
-# One batch of a service, with a sample of DAYS ago.
+# One batch of a service, with a sample from DAYS ago.
 send_days_ago() {
         make_days_ago "$1"
         request -H 'Content-Type: application/x-protobuf' ${2:+-H "$2"} --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-        is "$code" 200 "samples of $1 days ago are taken"
+        is "$code" 200 "samples of $1 days ago are accepted"
 }
 expire() { "$cairn" store expire "$@"; }
 days() { jq -c '[.removed[] | [.table, .reason, .files, .rows]]'; }
@@ -29,13 +30,13 @@ answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type:
 expire --server "$url" --dry-run --retain-samples age=5d --json >"$tmp/dry"
 is "$(days <"$tmp/dry")" '[["samples","age",1,1],["stacks","age",1,1],["samples","age",1,1],["stacks","age",1,1]]' \
         "a dry run at the service names tables and days"
-is "$(jq .dry_run <"$tmp/dry")" true "  and says that it is one"
+is "$(jq .dry_run <"$tmp/dry")" true "  and is marked as a dry run"
 expire --data "$data" --dry-run --retain-samples age=5d --json >"$tmp/dry-directory"
-ok "a dry run in the directory says the same" cmp "$tmp/dry" "$tmp/dry-directory"
+ok "a dry run on the directory reports the same" cmp "$tmp/dry" "$tmp/dry-directory"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 3 "nothing was removed"
 expire --data "$data" --retain-samples age=5d >"$tmp/out" 2>&1
 is $? 1 "a directory with a running service is not changed"
-like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' "the oldest day goes"
+like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' "the oldest day is removed"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
 is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
 like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u -d '20 days ago' +%F): 1 files" \
@@ -82,7 +83,8 @@ stop_server
 is $? 64 "a size of samples with certain labels is refused"
 like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},size=3G' is not" "  and the rule is named"
 
-# Rules with labels. Batches of a restarted service are flushed together: the file of 12 days ago has two services.
+# Rules with labels. Batches of a restarted service are flushed together: the file of 12 days ago has samples of two
+# services.
 data=$tmp/labels
 start_server --flush-interval 3600 --max-age any
 send_days_ago 0
@@ -105,16 +107,16 @@ answers 400 "is not [{]LABELS[}],age=TIME" "a service refuses the same rules" -H
 like "$(expire --server "$url" --retain-samples "$rule")" 'removed 2 files, 3 rows, [0-9]* bytes, rewrote 1 files' \
         "a service removes the same samples"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  and no others"
-is "$(metric cairn_store_rewritten_files_total)" 1 "  and counts the file that it wrote again"
+is "$(metric cairn_store_rewritten_files_total)" 1 "  and counts the rewritten file"
 stop_server
 start_server --flush-interval 1 --max-age any --retain-samples '{service.name=~"days1.*"},age=5d'
-ok "a service applies its own rules by itself" wait_metric cairn_store_expired_rows_total 1
+ok "a service applies its own rules automatically" wait_metric cairn_store_expired_rows_total 1
 send_days_ago 13
-ok "  also to samples that come late" wait_metric cairn_store_expired_rows_total 2
+ok "  also to late samples" wait_metric cairn_store_expired_rows_total 2
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 1 "  and to no others"
 stop_server
 
-# Locations that only removed stacks had.
+# Locations that only removed stacks referred to.
 data=$tmp/locations
 start_server --flush-interval 1 --max-age any
 send_days_ago 0
@@ -126,13 +128,13 @@ is "$(metric 'cairn_table_rows{table="locations"}')" 3 "two days have three loca
 expire --server "$url" --retain-samples age=5d >"$tmp/out"
 like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' "what is removed includes the locations of no other day"
 wait_metric 'cairn_table_rows{table="locations"}' 1
-wait_metric cairn_location_sweep_removed_rows_total 2 # a moment after they are gone
+wait_metric cairn_location_sweep_removed_rows_total 2 # shortly after they are removed
 is "$(metric cairn_location_sweep_removed_rows_total)" 2 "  which are counted"
-ok "  and every sample left has its locations" "$cairn" store verify --data "$data"
+ok "  and every remaining sample has its locations" "$cairn" store verify --data "$data"
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=new values=7 mapping_file=program addresses=402000 \
         at_ns="$(date +%s)000000000"
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 wait_metric 'cairn_table_rows{table="locations"}' 2
-ok "  also one that comes again" "$cairn" store verify --data "$data"
+ok "  also one that is sent again" "$cairn" store verify --data "$data"
 stop_server
 done_testing

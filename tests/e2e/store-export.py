@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exported Parquet file in DuckDB and pyarrow, and its CSV: store-export.py FILE.parquet FILE.csv"""
+"""Reads an exported Parquet file with DuckDB and pyarrow, and its CSV: store-export.py FILE.parquet FILE.csv"""
 import os
 import sys
 

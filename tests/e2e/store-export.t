@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn store export: one flat file of a selection with resolved stacks, from tables and queue.
+# cairn store export: one flat file of selected samples with resolved stacks, from tables and queue.
 . tests/e2e/lib.sh
 for tool in jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn store status and files: the files that the logs name, also as DuckDB reads them.
+# cairn store status and files: the files referred to by the logs, also as read by DuckDB.
 . tests/e2e/lib.sh
 for tool in jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
@@ -42,7 +42,7 @@ like "$(cat "$tmp/out")" "no store in '$tmp/nothing'" "  naming it"
 # ---- DuckDB ----
 store files --sql >"$tmp/files.sql"
 "$PYTHON" tests/e2e/store-files.py "$tables" "$tmp/files.sql" 260 >"$tmp/out" 2>&1
-is "$(sed -n 1p "$tmp/out")" 'files log' "duckdb.sql takes a list of files, or reads the log"
+is "$(sed -n 1p "$tmp/out")" 'files log' "duckdb.sql accepts a list of files, or reads the log"
 is "$(sed -n 2p "$tmp/out")" equal "  with equal sums and files"
-is "$(sed -n 3p "$tmp/out")" bounded "  and the log from its checkpoint on only"
+is "$(sed -n 3p "$tmp/out")" bounded "  and reads the log only from its checkpoint on"
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn store: each verb refuses options that it does not use, has a page of its own, and reads from where it is told.
+# cairn store: each verb refuses options that do not apply to it, has a help page of its own, and reads from the given
+# location.
 . tests/e2e/lib.sh
 for tool in jq xz curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -42,7 +43,7 @@ is "$? $(cat "$tmp/err")" "64 cairn store: 'quarantine retry' needs a batch id, 
 store verify x --data "$data"
 is "$? $(cat "$tmp/err")" "64 cairn store: unexpected argument 'x' of 'verify'" "an argument too many is named"
 store quarantine drop --data "$data"
-is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, remove, export" "so is an unknown verb of quarantine"
+is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, remove, export" "so is an unknown subcommand of quarantine"
 store check
 is "$? $(cat "$tmp/err")" \
         "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, export, compact, expire or quarantine" "or of store"
@@ -61,11 +62,11 @@ is "$("$cairn" store --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' 
 # ---- a service ----
 store quarantine retry all --json --data "$data"
 is "$? $(cat "$tmp/out")" '0 {"batches":0,"action":"retry"}' "a retry as JSON"
-"$cairn" store compact --data "$data" >/dev/null # else the service does so meanwhile
+"$cairn" store compact --data "$data" >/dev/null # otherwise the service does so in the meantime
 start_server --flush-interval 3600
 store status --json --server "$url"
 is "$?" 0 "status of a service"
-# The service re-symbolizes meanwhile: the two are equal when it is done.
+# The service re-symbolizes in the meantime: the two agree once it is done.
 in_seconds='walk(if type == "number" and . > 1e18 then ./1e9 | floor else . end)'
 compare_status() {
         "$cairn" store status --json --data "$data" | jq -S "del(.tables[].log_files, .tables[].log_bytes) | $in_seconds" >"$tmp/directory"
@@ -88,6 +89,6 @@ is "$(head -1 "$tmp/out")" "SET VARIABLE cairn_files = {'samples': [" "  or SQL"
 is "$(grep -c "^        '$url/store/" "$tmp/out")" "$("$cairn" store files --json --data "$data" | jq length)" "  with all of them"
 stop_server
 store status --server "$url"
-is "$?" 1 "a service that is away fails"
-like "$(cat "$tmp/err")" 'is the service running there' "  and is named"
+is "$?" 1 "an unreachable service is a failure"
+like "$(cat "$tmp/err")" 'is the service running there' "  and is reported"
 done_testing

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random honest and hostile batches for a service, and what became of them.
+"""Sends random honest and hostile batches to a service, and checks the result.
 
-    store-property.py send URL SEED FIRST COUNT SENT   append to SENT what each acknowledged honest batch holds
-    store-property.py check DATA SENT FOLDED STATUS    compare with the tables and our own answers; prints TAP
+    store-property.py send URL SEED FIRST COUNT SENT   append the content of each acknowledged honest batch to SENT
+    store-property.py check DATA SENT FOLDED STATUS    compare with the tables and Cairn's query results; prints TAP
 
-Each honest batch has a service name and a leaf function of its own, so that its samples are known in the tables.
+Each honest batch has a service name and a leaf function of its own, so that its samples can be identified in the
+tables.
 """
 import gzip
 import http.client
@@ -22,7 +23,7 @@ OTLP_TYPE = "application/x-protobuf"
 
 
 def around(rng, limit):
-    """Mostly small, sometimes at or just past a limit."""
+    """Mostly small, sometimes at or just over a limit."""
     return rng.choice((limit - 1, limit, limit + 1, rng.randrange(limit) + 1, 1, 2, 3, 5))
 
 
@@ -51,7 +52,7 @@ def text(rng, size):
 
 
 def hostile_pprof(rng):
-    """Each dimension near a limit now and then: labels, frames, lines of a location, days, values."""
+    """Each dimension is occasionally near its limit: labels, frames, lines of a location, days, values."""
     s = Strings()
     out = [blob(1, num(1, s("cpu")) + num(2, s("nanoseconds")))]
     work = [s("work_%d" % i) for i in range(4)]
@@ -83,7 +84,7 @@ def push_of_days(rng):
     out = b""
     for day in range(days):
         raw = pprof(strings=("", "cpu", "nanoseconds", f"hostile_{day}", "x.c"))
-        # The last field of its kind counts, so this time is the profile's.
+        # The last field of a kind wins, so this time is the profile's.
         out += blob(1, name + blob(2, blob(1, raw + num(9, now - day * 86400 * 10**9))))
     return out
 
@@ -173,7 +174,7 @@ def check(data, sent, folded, status):
                         .get_add_actions(flatten=True)["path"].to_pylist()]
         wrong, rows[table] = [], 0
         for path in files[table]:
-            # Both decode every value. pyarrow's read_table() would take a directory's name for a partition.
+            # Both decode every value. pyarrow's read_table() would interpret a directory name as a partition.
             theirs = pq.ParquetFile(path).read().num_rows
             columns = db.execute("describe select * from read_parquet(?, hive_partitioning = false)", [path]).fetchall()
             hashes = ", ".join('bit_xor(hash("%s"))' % c[0].replace('"', '""') for c in columns)
@@ -203,11 +204,11 @@ def check(data, sent, folded, status):
             stack, value = line.rsplit(" ", 1)
             leaf = stack.split(";")[-1]
             sums[leaf] = sums.get(leaf, 0) + int(value)
-    # A pprof batch has one frame, the others are called by main.
+    # A pprof batch has one frame, in the others the frame is called by main.
     expected = {f"batch_{number}": value for number, value in want.items()}
     ok(sums != expected and sorted(set(sums.items()) ^ set(expected.items())), "a query has the same sums")
     print(f"1..{count}", flush=True)
-    os._exit(failures > 0)  # the threads of the Arrow libraries now and then abort while the interpreter takes itself down
+    os._exit(failures > 0)  # threads of the Arrow libraries may abort during interpreter shutdown
 
 
 def main():

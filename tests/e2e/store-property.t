@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Random honest and hostile batches to the service, in rounds: some are flushed, before some it is killed and replays
-# its queue. Each acknowledged honest batch is in the tables, and every file is read by us, DuckDB and pyarrow alike.
-# CAIRN_PROPERTY_SEED and CAIRN_PROPERTY_BATCHES choose what is sent, and how many batches a round.
+# Sends random honest and hostile batches to the service, in rounds: after some it flushes, after others it is killed
+# and replays its queue. Each acknowledged honest batch must be in the tables, and Cairn, DuckDB and pyarrow must read
+# every file with equal results. CAIRN_PROPERTY_SEED sets the random seed, CAIRN_PROPERTY_BATCHES the number of batches
+# per round.
 . tests/e2e/venv.sh
 . tests/e2e/lib.sh
 
@@ -22,7 +23,7 @@ send() {
         fi
 }
 flushed() { wait_for "the queue to be in the tables" metric_equals cairn_queue_batches 0; }
-# Of each profile type, also of those that hostile senders made up.
+# For each profile type, including those made up by hostile senders.
 query() {
         curl -sS --max-time 60 -o "$tmp/answer" -w '%{http_code}' -G "$url/api/v1/query/folded" \
                 --data-urlencode 'selector={service_name=~"honest-.*"}' --data-urlencode "type=$1" \
@@ -33,7 +34,7 @@ start_server --flush-interval 1
 send 1
 flushed
 stop_server
-start_server --flush-interval 3600 # what is sent waits in the queue
+start_server --flush-interval 3600 # batches stay in the queue
 send 2
 kill_server
 start_server --flush-interval 1

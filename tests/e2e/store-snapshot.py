@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches 1, 2, ... of one sample of value 1 each: store-snapshot.py URL FIRST LAST ACKED [STOP]
 
-The number of the last acknowledged batch is kept in the file ACKED; the file STOP ends it.
+Writes the number of the last acknowledged batch to the file ACKED; stops when the file STOP exists.
 """
 import http.client
 import os

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn store snapshot, beside a service that takes samples, flushes and re-symbolizes: a service over the copy has every
-# batch that was acknowledged before, each once, with symbols and objects.
+# cairn store snapshot, concurrently with a service that ingests samples, flushes and re-symbolizes: a service on the
+# copy has every batch acknowledged before, each exactly once, with symbols and objects.
 . tests/e2e/lib.sh
 for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -10,21 +10,21 @@ sum() { "$cairn" top --from 2020-01-01T00:00:00Z --to now+1d --json "$@" | jq 'm
 snapshot() { "$cairn" store snapshot "$@" >"$tmp/out" 2>&1; }
 inode() { stat -c %i "$1"; }
 
-# ---- a queue that is not flushed, an index and objects ----
+# ---- a queue that was not flushed, an index and objects ----
 tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-queue.tar.xz || bail_out "the data directory does not unpack"
 start_server --flush-interval 3600
 printf 'main;work 100\n' >"$tmp/folded"
 request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" "$url/ingest?name=more&format=folded"
-is "$code" 200 "a batch waits in the queue"
+is "$code" 200 "a batch is in the queue"
 chmod 750 "$data"
-ok "a snapshot beside the running service" snapshot "$tmp/copy" --data "$data"
+ok "a snapshot with the service running" snapshot "$tmp/copy" --data "$data"
 like "$(cat "$tmp/out")" "^$tmp/copy: 5 samples in 3 files; [0-9]+ files linked, [0-9]+ copied" "  says what it did"
 part=$(cd "$data" && find profiles/tables/samples -name '*.parquet' | head -1)
 is "$(inode "$tmp/copy/$part")" "$(inode "$data/$part")" "  files of the tables are hard links"
 segment=$(cd "$data" && find profiles/queue -name '*.queue' | sort | tail -1)
 unlike "$(inode "$tmp/copy/$segment")" "^$(inode "$data/$segment")\$" "  the queue is copied"
 is "$(stat -c %a "$tmp/copy")" 750 "  with the permissions of the original"
-ok "  nothing is left beside it" test ! -e "$tmp/copy.incomplete"
+ok "  no other files are left" test ! -e "$tmp/copy.incomplete"
 snapshot "$tmp/copy" --data "$data"
 is $? 1 "a second one of the same name fails"
 like "$(cat "$tmp/out")" "'$tmp/copy' exists" "  saying why"
@@ -45,7 +45,7 @@ ok "the copy's tables have no problem" "$cairn" store verify --data "$data"
 start_server --flush-interval 3600
 is "$(sum --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --server "$url")" "$cpu" "the copy has the same sums"
 is "$(sum --server "$url" --type samples:samples:count:: '{service_name="more"}')" 100 "  queued batches too"
-is "$(sum --server "$url" --type samples:samples:count:: '{service_name="later"}')" 0 "  not what came later"
+is "$(sum --server "$url" --type samples:samples:count:: '{service_name="later"}')" 0 "  no later samples"
 like "$("$cairn" top --server "$url" --from 2020-01-01T00:00:00Z --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" 'inlined_part .*program.c' "  names"
 curl -sS -o "$tmp/program" "$url/buildid/$id/debuginfo"
 is "$(build_id_of "$tmp/program")" $id "  the stored object"
@@ -54,9 +54,9 @@ like "$body" '^other_part' "  the index"
 request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" "$url/ingest?name=more&format=folded"
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 "  and batch ids"
 stop_server
-is "$("$cairn" store status --json --data "$original" | jq -c '[.sample_rows, .queued_batches]')" '[9,0]' "the original is as it was"
+is "$("$cairn" store status --json --data "$original" | jq -c '[.sample_rows, .queued_batches]')" '[9,0]' "the original is unchanged"
 
-# ---- while batches are taken and flushed ----
+# ---- while batches are ingested and flushed ----
 data=$tmp/busy
 start_server --flush-interval 1
 python3 tests/e2e/store-snapshot.py "$url" 1 1000000 "$tmp/acked" "$tmp/stop" 2>"$tmp/sender.err" &

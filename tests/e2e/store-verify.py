@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damage tables for store-verify.t: store-verify.py KIND TABLES. Prints the file that the check must name."""
+"""Damages tables for store-verify.t: store-verify.py KIND TABLES. Prints the file that the check must report."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ def newest(table):
 
 
 def edit_log(table, change):
-    """change(action) on the last add of the table; the checkpoint is removed, so that the commits are read."""
+    """Applies change(action) to the last add of the table; the checkpoint is removed, so that the commits are read."""
     for checkpoint in glob.glob(f"{tables}/{table}/_delta_log/*checkpoint*"):
         os.unlink(checkpoint)
     for path in sorted(glob.glob(f"{tables}/{table}/_delta_log/*.json"), reverse=True):
@@ -58,7 +58,7 @@ def truncate(path):
 
 
 def drop_add(table, name_of_reference):
-    """The last commit with an add becomes one without: its rows are referenced, and no file has them."""
+    """Removes the add from the last commit that has one: its rows are referenced, but no file has them."""
     for path in sorted(glob.glob(f"{tables}/{table}/_delta_log/*.json"), reverse=True):
         with open(path, encoding="utf-8") as f:
             lines = [line for line in f if '"add"' not in line]
@@ -72,7 +72,7 @@ def drop_add(table, name_of_reference):
 
 
 def add_twice(table):
-    """A copy of a file under another name, in a commit of its own: each of its rows is there twice."""
+    """Adds a copy of a file under another name, in a separate commit: each of its rows is stored twice."""
     logs = sorted(glob.glob(f"{tables}/{table}/_delta_log/*.json"))
     with open(logs[-1], encoding="utf-8") as f:
         add = next(a for a in map(json.loads, f) if "add" in a)

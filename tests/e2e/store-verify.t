@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn store verify: whole tables pass, and each kind of damage is found, with the file's name.
+# cairn store verify: undamaged tables pass, and each kind of damage is found, with the file's name.
 . tests/e2e/lib.sh
 for tool in jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -19,7 +19,7 @@ is "$(jq -c . "$tmp/out")" '{"problems":[],"problem_count":0,"files":109,"rows":
 "$cairn" store verify --data "$tmp/nothing" >"$tmp/out" 2>&1
 is $? 1 "a directory without tables fails"
 
-# damaged KIND PATTERN: the check fails, names the file, and says what is wrong.
+# damaged KIND PATTERN: the check fails, and reports the file and the problem.
 damaged() {
         unpack 42ab7d3-queue
         file=$(python3 tests/e2e/store-verify.py "$1" "$data/profiles/tables") || bail_out "no damage: $1"

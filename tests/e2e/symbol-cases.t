@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One program for each of the things that linkers and compilers do to addresses and names.
+# One program for each effect of linkers and compilers on addresses and names.
 . tests/e2e/programs.sh
 needs gcc g++ clang clang++ ld.gold ld.lld llvm-symbolizer python3 objcopy nm xz jq
 
@@ -8,7 +8,7 @@ addresses() { # FILE FUNCTIONS: every address of those whose name matches
                 seq $((0x$start)) $((0x$start + 0x$size - 1))
         done | awk '{ printf "0x%x\n", $1 }'
 }
-# What llvm-symbolizer says of every address, columns apart; a name it takes from the symbols keeps its ".cold" there.
+# llvm-symbolizer's result for every address, without columns; names that it takes from symbols keep their ".cold".
 agrees() { # NAME FILE FUNCTIONS
         addresses "$2" "$3" > list
         llvm-symbolizer --inlines --demangle --obj="$2" < list | sed -E 's/:[0-9]+$/:0/; s/\.cold$//' > want
@@ -50,7 +50,7 @@ for cc in gcc clang; do
         $cc -O2 -g -no-pie -o exec-$cc code.c || cannot "compile"
         $cc -O2 -g -fPIE -pie -o pie-$cc code.c || cannot "compile"
         readelf -h exec-$cc pie-$cc | awk '/Type:/ { print $2 }' | tr '\n' ' ' > types
-        is "$(cat types)" "EXEC DYN " "$cc makes both kinds of programs"
+        is "$(cat types)" "EXEC DYN " "$cc builds both kinds of programs"
         agrees "a program at fixed addresses, by $cc" exec-$cc '^(hot|main|give_up)'
         agrees "a program at any address, by $cc" pie-$cc '^(hot|main|give_up)'
 done
@@ -113,7 +113,7 @@ hidden=$(nm library.so | awk '$3 == "_ZL6hiddeni" { print $1 }')
 is "$("$cairn" symbolize -e moved.so --debug-dir none "$(printf %x $((0x$hidden + 0x10000)))" | head -1)" "hidden(int)" \
         "a minidebuginfo inside of it was not moved either"
 
-# ---- functions in two places
+# ---- functions at two addresses ----
 
 gcc -O2 -g -freorder-blocks-and-partition -o cold code.c
 nm cold | grep -q ' hot\.cold$'
@@ -123,7 +123,7 @@ is "$(at cold hot.cold | cut -d' ' -f1)" hot "the cold part has the function's o
 "$cairn" symbolize -e cold --format=json "$(nm cold | awk '$3 == "hot.cold" { print $1 }')" | grep -q 'code.c","line":1[0-9]'
 ok $? "and a line of it"
 
-# ---- functions in one place
+# ---- several functions at one address ----
 
 cat > folded.cc << 'END'
 static inline __attribute__((always_inline)) int inner(int x) { return x * 7; }
@@ -146,14 +146,14 @@ for cxx in g++ clang++; do
                 is "$(nm $file | awk '/_Z3onei|two/ { print $1 }' | uniq | wc -l)" 1 "$ld folds two functions of $cxx into one"
                 addresses $file 'one' | "$cairn" symbolize -e $file --format=json |
                         jq -r '[.results[].frames[-1] | "\(.function) \(.line)"] | unique[]' | sort -u > got
-                # Either name will do, but with its own lines, and the same at every address.
+                # Either name is correct, but with its own lines, and consistently at every address.
                 awk '$1 == "one(int)" && $2 >= 2 && $2 <= 4 || $1 == "other::Some::two(int)" && $2 >= 8 && $2 <= 11 { next } { bad = 1 }
                         END { exit bad || NR == 0 }' got && [ "$(cut -d' ' -f1 got | uniq | wc -l)" -eq 1 ]
                 ok $? "and name and lines at $file are of one of them"
         done
 done
 
-# ---- functions that are gone
+# ---- dropped functions ----
 
 cat > gone.c << 'END'
 void unused(void) { __asm__ volatile(".fill 0x3000, 1, 0x90"); }
@@ -174,16 +174,16 @@ for cc in gcc clang; do
                 done
         done
 done
-# Code at 0 and dropped code at 0: what doesn't fit into the section was dropped.
+# Code at 0 and dropped code at 0: addresses outside of the section are those of dropped code.
 printf '%s\n' 'void unused(void) { __asm__ volatile(".fill 0x3000, 1, 0x90"); }' 'int main(void) { return 7; }' > zero.c
 for ld in bfd lld; do
         clang -O1 -g -static -nostdlib -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections,-Ttext=0,-e,main -o zero-$ld zero.c ||
                 cannot "link at 0"
         agrees "a function at 0 is itself, by $ld" zero-$ld '^main$'
-        is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "and behind it is nothing"
+        is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "and there is nothing after it"
 done
 
-# ---- units over one another
+# ---- overlapping units ----
 
 cat > first.c << 'END'
 int two(int);
@@ -201,7 +201,7 @@ for cc in gcc clang; do
         agrees "code that $cc moved between units has the frames of both" lto-$cc '^(one|two|main)$'
 done
 
-# Copies of one function of the same size: the first is in the program, and ld.bfd and gold say that all are there.
+# Copies of a function with the same size: the first is in the program, and with ld.bfd and gold all claim its address.
 cat > copies.cc << 'END'
 #ifdef SECOND
 
@@ -244,7 +244,7 @@ for cxx in g++ clang++; do
         done
 done
 
-# ---- symbols that say little
+# ---- symbols with little information ----
 
 cat > labels.s << 'END'
         .text
@@ -286,6 +286,6 @@ echo 'extern int with(int); int without(int x) { return x * 5; } int main(int c,
 gcc -O1 -g -c with.c
 gcc -O1 -c without.c
 gcc -o mixed with.o without.o || cannot "link"
-is "$(at mixed with)" "with with.c:1" "where DWARF knows a function it answers"
-is "$(at mixed without)" "without ??:?" "where it does not the symbol does"
+is "$(at mixed with)" "with with.c:1" "DWARF is used for functions that it describes"
+is "$(at mixed without)" "without ??:?" "and symbols for others"
 done_testing

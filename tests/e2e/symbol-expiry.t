@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Symbols of objects that are neither stored nor sampled leave the index; those of sampled or stored ones stay.
+# Symbols of objects that are neither stored nor sampled are removed from the index; those of sampled or stored ones are
+# kept.
 . tests/e2e/lib.sh
 for tool in gcc jq curl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,7 +10,7 @@ for b in 01 02 03; do
         gcc -g -O0 -no-pie -Wl,--build-id="0x$(id $b)" -o "$tmp/program-$b" "$tmp/program.c"
 done
 address=$(nm "$tmp/program-01" | awk '$3 == "work" { print $1 }')
-# Whether the index answers an address of the object with its function.
+# Whether the index resolves an address of the object to its function.
 has_symbols() {
         "$cairn" symbolize --server "$url" --build-id "$(id "$1")" "0x$address" 2>/dev/null | grep -q '^work$'
 }
@@ -35,7 +36,7 @@ stop_server
 is $? 64 "an age that is none is refused"
 like "$(cat "$tmp/out")" "keep-symbols 'soon'" "  and named"
 
-# What was indexed a second ago or earlier: wait for the clock to pass it.
+# Only symbols indexed at least a second ago are removed: wait for the clock.
 indexed_before() { [ "$(date +%s)" -gt "$indexed" ]; }
 indexed=$(($(date +%s) + 1))
 wait_for "a second to pass" indexed_before
@@ -47,7 +48,7 @@ if has_symbols 02; then fail "symbols of the other one are removed"; else pass "
 like "$(cat "$server_log")" 'info index: removed the symbols of 1 objects without a stored file and without samples' "which is logged"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_objects_indexed_total 1
-ok "they are back when it is uploaded again" has_symbols 02
+ok "they return when it is uploaded again" has_symbols 02
 stop_server
-is "$("$cairn" index verify --data "$data" >"$tmp/out" 2>&1; echo $?)" 0 "the index is whole"
+is "$("$cairn" index verify --data "$data" >"$tmp/out" 2>&1; echo $?)" 0 "the index is undamaged"
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Part of symbolize-http.t: what is checked in detail.
+# Part of symbolize-http.t: the detailed checks.
 import json
 import random
 import socket
@@ -33,7 +33,7 @@ def as_proto(objects):
 
 
 def merge(answer, objects):
-    """A protobuf answer in the shape of the JSON one."""
+    """Converts a protobuf response to the structure of the JSON one."""
     out = {}
     for o in answer.objects:
         merged = out.setdefault(o.index, {"build_id": o.build_id.hex(), "state": o.state, "quality": o.quality,
@@ -63,7 +63,7 @@ def python_addresses(count):
 
 
 def check_offsets():
-    """Offsets into the file get the answers of their addresses, in JSON and in protobuf."""
+    """Offsets into the file must give the same results as their addresses, in JSON and in protobuf."""
     text = subprocess.run(["readelf", "-SW", "/usr/bin/python3.11"], capture_output=True, text=True).stdout
     line = next(l for l in text.splitlines() if " .text " in l).split("PROGBITS")[1].split()
     shift = int(line[0], 16) - int(line[1], 16)
@@ -183,7 +183,9 @@ def check_symbolicate():
 
 
 def check_profiler():
-    """A request as the Firefox Profiler sends it, and the answer read as it reads it: a job a library, one stack each."""
+    """A request like that of the Firefox Profiler, with the response read in the same way: a job per library, with one
+    stack each.
+    """
     addresses = python_addresses(300)
     libs = [("python3.11", debug_id(python_id), [a - 0x400000 for a in addresses] + [2**32 - 1]),
             ("[kernel.kallsyms]", "", [4096]), ("linux-vdso.so.1", "0" * 33, [16]), ("", debug_id(python_id), [])]

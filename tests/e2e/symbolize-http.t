@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# POST /api/v1/symbolize in JSON and protobuf, POST /symbolicate/v5: that they agree, stream, and bear slow readers.
+# POST /api/v1/symbolize in JSON and protobuf, POST /symbolicate/v5: they agree, stream their responses, and tolerate
+# slow readers.
 . tests/e2e/lib.sh
 
 python=/usr/bin/python3 # has Debian's python3-protobuf
@@ -33,15 +34,15 @@ answers 200 '^{"objects":\[\]}$' "a packed body" -H 'Content-Encoding: zstd' --d
 $python -c 'print("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[" + "\"0\"," * 4000000 + "\"0\"]}]}")' | zstd -q >"$tmp/many.zst"
 answers 413 'more than 4000000 addresses' "too many addresses" -H 'Content-Encoding: zstd' --data-binary @"$tmp/many.zst" "$url/api/v1/symbolize"
 request -i -X OPTIONS -H 'Origin: https://other.example' "$url/symbolicate/v5"
-like "$body" '^Access-Control-Allow-Origin: https://other.example' "an origin that is allowed may ask"
-like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  and say who asks, as the Firefox Profiler does"
+like "$body" '^Access-Control-Allow-Origin: https://other.example' "a permitted origin may send requests"
+like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  with the Firefox Profiler's headers"
 request -i -X OPTIONS -H 'Origin: https://evil.example' "$url/symbolicate/v5"
 unlike "$body" 'Access-Control-Allow-Origin' "another may not"
 request -i -H 'Origin: https://profiler.example' -d '{"jobs":[]}' "$url/symbolicate/v5"
 like "$body" '^Access-Control-Allow-Origin: https://profiler.example' "  and reads the answer"
 stop_server
 
-# Memory is that of the program as it is installed: sanitizers keep what is freed.
+# Memory is measured without sanitizers, since these keep freed memory.
 cairn=$CAIRN_BUILD/cairn
 start_server
 ok "large answers" $python tests/e2e/symbolize-http.py large "$url" "$tmp" "$id" "$server_pid"

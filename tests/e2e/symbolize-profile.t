@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn symbolize on profiles: pprof, perf script and folded stacks get the frames that its own answers for addresses have.
+# cairn symbolize on profiles: pprof, perf script and folded stacks get the same frames as plain addresses.
 . tests/e2e/lib.sh
 for tool in g++ objcopy readelf go python3; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 top=$PWD
-go=$(PATH=/usr/bin:$PATH command -v go) # what Debian has: newer ones build their pprof first
+go=$(PATH=/usr/bin:$PATH command -v go) # Debian's version: newer ones build their pprof first
 go_pprof() { timeout 60 env GOTOOLCHAIN=local "$go" tool pprof -symbolize=none "$@"; }
 pprof() { python3 "$top/tests/e2e/pprof.py" "$@"; }
 
@@ -27,7 +27,7 @@ mkdir "$tmp/bin" "$tmp/none"
 (cd "$tmp" && g++ -O2 -g -pie -fPIE -Wl,--build-id -o bin/prog prog.cc) || bail_out "no compiler"
 prog=$tmp/bin/prog
 id=$(readelf -n "$prog" | awk '/Build ID:/ { print $3 }')
-# The segment of code as the kernel maps it: whole pages.
+# The code segment as mapped by the kernel: whole pages.
 # shellcheck disable=SC2046  # three words
 set -- $(readelf -lW "$prog" | awk '$1 == "LOAD" && / R E / { print $2, $3, $6 }')
 offset=$(($1 / 4096 * 4096)) address=$(($2 / 4096 * 4096)) size=$((($3 + $2 % 4096 + 4095) / 4096 * 4096))
@@ -36,7 +36,7 @@ first=$((0x$(nm "$prog" | awk '/CartE?5total|5total/ { print $1; exit }')))
 objects=$(for i in 0 1 5 9 14 20 27 33; do printf '0x%x\n' $((first + i)); done)
 addresses=$(for a in $objects; do printf '0x%x\n' $((start + a - address)); done)
 
-# What each location must say, by the answers for plain addresses.
+# The expected frames of each location, from lookups of plain addresses.
 # shellcheck disable=SC2086  # a list of addresses
 { "$cairn" symbolize -e "$prog" --format=json $objects | python3 -c '
 import json, sys
@@ -45,7 +45,7 @@ for i, r in enumerate(json.load(sys.stdin)["results"]):
     for f in r["frames"]:
         print(f["function"], f["linkage_name"] or f["function"], "%s:%d" % (f["file"], f["line"]))'
 echo location 7; echo by_the_sender by_the_sender sender.c:77; } >"$tmp/want"
-ok "the addresses are worth the test: inlined frames" test "$(grep -c '^inner inner' "$tmp/want")" -ge 3
+ok "the addresses include inlined frames" test "$(grep -c '^inner inner' "$tmp/want")" -ge 3
 
 # ---- pprof ----
 # shellcheck disable=SC2086
@@ -58,7 +58,7 @@ named() { # NAME OPTION...: the profile is symbolized, and has the frames it sho
         is "$(cat "$tmp/got")" "$(cat "$tmp/want")" "$what"
 }
 named "pprof: the file of the mapping's path gives functions, files, lines and inlined frames" --debug-dir "$tmp/none"
-is "$(cat "$tmp/err")" "" "  without a word"
+is "$(cat "$tmp/err")" "" "  without messages"
 is "$(pprof flags "$tmp/out.pb.gz" | tr '\n' ' ')" '[1, 1, 1, 1] [1, 0, 0, 0] ' "  the mapping says that it has them, the other one is as it was"
 pprof rest "$tmp/in.pb.gz" >"$tmp/rest.in"
 pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
@@ -72,7 +72,7 @@ cp "$tmp/out.pb.gz" "$tmp/twice.pb.gz"
 "$cairn" symbolize --pprof "$tmp/twice.pb.gz" -o "$tmp/twice.pb.gz" --debug-dir "$tmp/none"
 ok "a second time changes nothing, in place" cmp "$tmp/out.pb.gz" "$tmp/twice.pb.gz"
 
-# Names of before stay; with --force they go, where there are better ones.
+# Existing names are kept; with --force they are replaced, if there are better ones.
 g++ -O2 -g -pie -fPIE -Wl,--build-id -fdebug-prefix-map="$tmp"=/moved -o "$tmp/bin/moved" "$tmp/prog.cc"
 python3 - "$tmp/out.pb.gz" "$tmp/renamed.pb.gz" <<'EOF'
 import gzip, sys
@@ -82,9 +82,9 @@ EOF
 "$cairn" symbolize --pprof "$tmp/renamed.pb.gz" -o "$tmp/kept.pb.gz" --debug-dir "$tmp/none"
 is "$(pprof frames "$tmp/kept.pb.gz" | grep -c '^INNER')" "$(grep -c '^inner' "$tmp/want")" "names that the profile has are kept"
 "$cairn" symbolize --pprof "$tmp/renamed.pb.gz" -o "$tmp/forced.pb.gz" --debug-dir "$tmp/none" --force 2>/dev/null
-is "$(pprof frames "$tmp/forced.pb.gz")" "$(cat "$tmp/want")" "and replaced with --force, but where nothing is known"
+is "$(pprof frames "$tmp/forced.pb.gz")" "$(cat "$tmp/want")" "and replaced with --force, except where nothing is known"
 
-# Where symbols may be.
+# Possible locations of symbols.
 mkdir -p "$tmp/debug/.build-id/$(echo "$id" | cut -c1-2)" "$tmp/flat/deep" "$tmp/away"
 objcopy --only-keep-debug "$prog" "$tmp/flat/deep/some.debug"
 cp "$tmp/flat/deep/some.debug" "$tmp/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
@@ -101,7 +101,7 @@ cp "$tmp/bin/moved" "$prog"
 grep -v -e '^inner' -e '^shop' -e '^main' "$tmp/want" >"$tmp/want.nothing"
 cp "$tmp/want" "$tmp/want.all" && cp "$tmp/want.nothing" "$tmp/want"
 named "another build at the path is not taken" --debug-dir "$tmp/none"
-is "$(wc -l <"$tmp/err")" 1 "  which is told once"
+is "$(wc -l <"$tmp/err")" 1 "  which is reported once"
 like "$(cat "$tmp/err")" "bin/prog \\(build-id $id\\): not found: 8 addresses; .*--debug-dir" "  with the build-id and what would help"
 pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
 ok "  and the profile is otherwise as it was" cmp "$tmp/rest.in" "$tmp/rest.out"
@@ -122,11 +122,11 @@ ok "perf script" "$cairn" symbolize --perf-script "$tmp/perf.txt" -e "$tmp/away/
 grep -v -e '^location' -e sender "$tmp/want" | sed 's/ [^ ]* [^ ]*$//' >"$tmp/want.names"
 grep -v -e MMAP2 -e cpu-clock -e sleeps -e '^$' "$tmp/perf.out" | sed -E 's/^\t *[0-9a-f]+ //; s/ \([^ ]*\)$//' >"$tmp/got"
 is "$(cat "$tmp/got")" "$(cat "$tmp/want.names")" "  its frames are named, inlined ones included"
-like "$(cat "$tmp/perf.out")" '^	 +[0-9a-f]+ inner \(inlined\)$' "  those as perf writes them"
-is "$(grep -c 'sleeps+0x14 (/lib/libother.so)' "$tmp/perf.out")" 8 "  and names that were there stay"
+like "$(cat "$tmp/perf.out")" '^	 +[0-9a-f]+ inner \(inlined\)$' "  in perf's format"
+is "$(grep -c 'sleeps+0x14 (/lib/libother.so)' "$tmp/perf.out")" 8 "  and existing names are kept"
 ok "  cairn reads the result" "$cairn" import --dry-run "$tmp/perf.out"
 "$cairn" symbolize --perf-script - --debug-dir "$tmp/none" <"$tmp/perf.txt" >"$tmp/perf.same" 2>"$tmp/err"
-ok "with nothing found the text is as it was, from pipe to pipe" cmp "$tmp/perf.txt" "$tmp/perf.same"
+ok "without symbols the text is unchanged, from pipe to pipe" cmp "$tmp/perf.txt" "$tmp/perf.same"
 "$cairn" symbolize --perf-script "$tmp/perf.txt" -e "$tmp/away/prog" --format=folded >"$tmp/folded" 2>"$tmp/err"
 like "$(cat "$tmp/folded")" '^prog;sleeps;shop::Cart::total\(int\) const;inner [0-9]+$' "folded on request"
 is "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" $((8 * 250000)) "  with all that was counted"
@@ -168,15 +168,15 @@ named "a service gives the symbols of what is not here" --server "$url" --debug-
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" $start $offset $size /gone/prog "$id" $addresses
 named "  also the offsets that a mapping gives, without the program" --server "$url" --debug-dir "$tmp/none"
-is "$(cat "$tmp/err")" "" "  without a word"
+is "$(cat "$tmp/err")" "" "  without messages"
 cp "$tmp/bin/moved" "$prog"
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" $start $offset $size "$prog" "$id" $addresses
 named "  and with another build at the path" --server "$url" --debug-dir "$tmp/none"
 rm "$prog"
 ok "perf script from a service" "$cairn" symbolize --perf-script "$tmp/perf.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/perf.served"
-ok "  is as from the program" cmp "$tmp/perf.served" "$tmp/perf.out"
-# A program that is not relocated: perf prints its addresses as they are, behind the end of the file.
+ok "  is the same as from the program" cmp "$tmp/perf.served" "$tmp/perf.out"
+# A program that is not relocated: perf prints its addresses unchanged, past the end of the file.
 g++ -O2 -g -no-pie -Wl,--build-id -o "$tmp/away/fixed" "$tmp/prog.cc"
 fixed_id=$(readelf -n "$tmp/away/fixed" | awk '/Build ID:/ { print $3 }')
 {
@@ -190,8 +190,8 @@ wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_
 "$cairn" symbolize --perf-script "$tmp/fixed.txt" -e "$tmp/away/fixed" -o "$tmp/fixed.want"
 ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/fixed.served"
 like "$(cat "$tmp/fixed.served")" 'shop::Cart::total' "  has names"
-ok "  as from the program" cmp "$tmp/fixed.served" "$tmp/fixed.want"
-# The debug file alone has lost the offsets.
+ok "  the same as from the program" cmp "$tmp/fixed.served" "$tmp/fixed.want"
+# The debug file alone lacks the file offsets.
 objcopy --only-keep-debug "$tmp/bin/moved" "$tmp/moved.debug"
 moved_id=$(readelf -n "$tmp/bin/moved" | awk '/Build ID:/ { print $3 }')
 put_object debuginfo "$tmp/moved.debug"
@@ -203,9 +203,9 @@ like "$(cat "$tmp/err")" 'file offsets, and no program to translate them: 8 addr
 pprof make "$tmp/in.pb.gz" 0 0 0 /gone/prog "$id" $objects
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --server http://127.0.0.1:1 -o "$tmp/never" --debug-dir "$tmp/none" 2>"$tmp/err"
 is $? 1 "a service that is away ends in 1"
-ok "  and leaves no file" test ! -e "$tmp/never"
+ok "  and leaves no files" test ! -e "$tmp/never"
 
-# ---- wrong usage, damaged input ----
+# ---- usage errors, damaged input ----
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --folded "$tmp/in.folded" 2>"$tmp/err"
 is $? 64 "two profiles end in 64"
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --format=json -o "$tmp/never" 2>"$tmp/err"
@@ -217,5 +217,5 @@ for form in perf-script folded; do
 done
 echo 'main;work' | "$cairn" symbolize --folded - 2>"$tmp/err"
 is $? 2 "so do folded stacks without a count"
-like "$(cat "$tmp/err")" 'standard input: line 1 of folded stacks: no count' "  which are told by line"
+like "$(cat "$tmp/err")" 'standard input: line 1 of folded stacks: no count' "  which are reported with their line"
 done_testing

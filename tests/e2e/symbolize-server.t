@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn symbolize --server: what it asks and how it prints the answer, against a stand-in that speaks
+# cairn symbolize --server: its requests, and its output for responses of a test server that implements
 # docs/formats/symbolize.md.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

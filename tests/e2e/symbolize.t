@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn symbolize on programs compiled here: shapes, split and dwz'ed debuginfo, every DWARF version, bad input.
+# cairn symbolize on programs compiled here: output formats, split debuginfo and dwz, every DWARF version, bad input.
 . tests/e2e/programs.sh
 needs g++ llvm-symbolizer addr2line python3 objcopy
 export XDG_CACHE_HOME="$dir/cache"
@@ -39,13 +39,14 @@ addresses() { # of the code of total() and main(), all
                 done
         done
 }
-# In the shape of addr2line, but by LLVM: binutils 2.40 gives some addresses of inlined code to the function around it.
+# In the format of addr2line, but printed by LLVM: binutils 2.40 attributes some addresses of inlined code to the
+# enclosing function.
 expected() { # FILE
         addresses "$1" | sed 's/^/0x/' | llvm-symbolizer --output-style=GNU --functions --inlines --demangle --obj="$1" |
                 sed -E 's/ \(discriminator [0-9]+\)$//; s/:0$/:?/'
 }
 
-# Every version and compiler: what addr2line prints.
+# Every version and compiler: the same output as addr2line.
 for cc in g++ clang++; do
         command -v $cc >/dev/null || continue
         for version in 2 3 4 5; do
@@ -72,7 +73,7 @@ sed 's/^/0x/' list | llvm-symbolizer --inlines --demangle --obj=prog | sed -E 's
 "$cairn" symbolize -e prog --format=llvm < list > got
 same "--format=llvm is what llvm-symbolizer prints, columns apart" want.llvm got
 
-# One function without inlined calls, where the tools cannot differ: byte for byte what addr2line prints.
+# A function without inlined calls, for which the tools must agree: byte for byte the output of addr2line.
 cat > plain.c << 'END'
 int twice(int x)
 {
@@ -90,7 +91,7 @@ addr2line -f -i -C -e plain < plain.list > want.plain
 "$cairn" symbolize -e plain < plain.list > got
 same "the default shape is byte for byte that of addr2line -f -i -C" want.plain got
 
-# Both shapes on many addresses of a large library, whose debug file is another one.
+# Both formats on many addresses of a large library with a separate debug file.
 libc=$(gcc -print-file-name=libc.so.6)
 libc_id=$(readelf -n "$libc" | awk '/Build ID:/ { print $3 }')
 if [ -e "/usr/lib/debug/.build-id/$(echo "$libc_id" | cut -c1-2)/$(echo "$libc_id" | cut -c3-).debug" ]; then
@@ -119,7 +120,7 @@ assert any(f["linkage_name"] == "_ZNK4shop4Cart5totalEi" for r in answer["result
 END
 ok $? "--format=json has the same frames, the linkage name and the build-id"
 
-# Interactive: an answer comes before the next question.
+# Interactive: each result is printed before the next input.
 python3 - "$cairn" "$(head -1 list)" <<'END'
 import subprocess, sys
 p = subprocess.Popen([sys.argv[1], "symbolize", "-e", "prog"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -132,7 +133,7 @@ assert p.wait() == 0
 END
 ok $? "an address written to the pipe is answered before the next one is written"
 
-# Split debuginfo, as gdb finds it.
+# Split debuginfo, found like by gdb.
 objcopy --only-keep-debug --compress-debug-sections=zlib prog prog.debug
 cp prog stripped && strip stripped
 id=$(readelf -n prog | awk '/Build ID:/ { print $3 }')
@@ -166,7 +167,7 @@ if command -v xz > /dev/null; then
         ok $? "minidebuginfo gives functions of a stripped file"
 fi
 
-# Relocatable files: what a linker makes of the same sections at the same addresses must give the same answers.
+# Relocatable files: must give the same results as a program linked from the same sections at the same addresses.
 relocatable() { # NAME FILE
         {
                 echo 'SECTIONS {'
@@ -207,7 +208,7 @@ else
         ok 0 "DWARF that dwz moved to a supplementary file is read # SKIP no dwz"
 fi
 
-# What is unknown, and what is wrong.
+# Unknown addresses, and errors.
 "$cairn" symbolize -e prog --verbose ffffffffff > got 2> err
 printf '??\n??:0\n' > want.unknown
 same "an unknown address is ?? and ??:0" want.unknown got

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn-upload --symbols-only: a service that has an object's symbols answers as one that has its debuginfo, frame by frame;
-# they are a small part of it, are verified, are nobody's debuginfo, and give way to what is better.
+# cairn-upload --symbols-only: a service with an object's symbols gives the same frames as one with its debuginfo; symbols
+# are much smaller, are verified, are not served as debuginfo, and are replaced by better debuginfo.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 for tool in g++ dwz jq python3 readelf; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -23,7 +23,7 @@ put() { # KIND FILE BUILD-ID [QUERY]
 
 mkdir "$tmp/bin" "$tmp/list" "$tmp/want"
 : >"$tmp/inputs"
-# input NAME FILE LEAST: packed, its debuginfo is at least so many times its symbols.
+# input NAME FILE LEAST: the minimum ratio of its compressed debuginfo to its symbols.
 input() {
         python3 tests/tools/code_addresses.py "$2" 20000 >"$tmp/list/$1"
         echo "$1 $2 $3" >>"$tmp/inputs"
@@ -56,7 +56,7 @@ libc_id=$(build_id_of "$libc")
 libc_debug=/usr/lib/debug/.build-id/$(printf '%.2s' "$libc_id")/$(printf '%s' "$libc_id" | cut -c3-).debug
 [ ! -e "$libc_debug" ] || input libc "$libc_debug" 10
 
-# ---- the same answers ----
+# ---- equal results ----
 
 data=$tmp/whole
 start_server
@@ -89,7 +89,7 @@ while read -r name file least; do
         ok "  in $bytes bytes of $whole, 1 to $((whole / bytes))" test "$whole" -ge $((bytes * least))
 done <"$tmp/inputs"
 
-# ---- whose they are, and whose not ----
+# ---- kinds under which they are served ----
 
 id=$(build_id_of "$tmp/bin/inlines")
 main=$(nm "$tmp/bin/inlines" | awk '$3 == "main" { print $1 }')
@@ -98,7 +98,7 @@ for kind in debuginfo executable section/.text; do
         is "$code" 404 "they are not served as $kind"
 done
 request "$url/metadata?key=buildid&value=$id"
-is "$(printf '%s' "$body" | jq -c .results)" '[]' "nor told as any"
+is "$(printf '%s' "$body" | jq -c .results)" '[]' "nor listed as any"
 ok "cairn debuginfo get gives them back" "$cairn" debuginfo get "$id" --server "$url" --kind symbols -o "$tmp/file"
 is "$(why "$id" "$main" '[.results[0].state, .results[0].source, (.results[0].frames[-1].function), .files[0].role, .files[0].quality]')" \
         '["resolved","symbols","main","symbols","dwarf"]' "cairn why says where the answer is from"
@@ -110,7 +110,7 @@ is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "a second run sends 
 up --symbols-only --force "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and sends the same when it is forced to"
 
-# ---- what is no symbol file ----
+# ---- invalid symbol files ----
 
 head -c 300 "$tmp/file" >"$tmp/cut"
 cp "$tmp/file" "$tmp/flipped"
@@ -124,21 +124,21 @@ is "$code $reason" '409 build_id_mismatch' "another build-id is refused"
 put symbols "$tmp/file" "$id" '&quality=lines'
 is "$code $reason" '400 quality_mismatch' "another quality is refused"
 put debuginfo "$tmp/file" "$id"
-is "$code $reason" '400 wrong_kind' "a symbol file is no debuginfo"
+is "$code $reason" '400 wrong_kind' "a symbol file is not accepted as debuginfo"
 put symbols "$tmp/file" "$id" '&quality=dwarf'
-is "$code $reason" '200 same' "and as itself it is there"
-is "$(listed "$id")" '[["symbols","dwarf"]]' "nothing of these was kept"
+is "$code $reason" '200 same' "and as symbols it is already stored"
+is "$(listed "$id")" '[["symbols","dwarf"]]' "none of these was stored"
 
 # ---- better and worse ----
 
 strip -g -o "$tmp/bin/symtab-of-it" "$tmp/bin/inlines"
 answers "$id" "$tmp/list/inlines" >"$tmp/before"
 up "$tmp/bin/symtab-of-it"
-is "$code $(sent '[.files[].state]')" '0 ["sent"]' "debuginfo of symbols only is taken beside them"
+is "$code $(sent '[.files[].state]')" '0 ["sent"]' "debuginfo with only symbols is stored beside them"
 wait_for "the index to be quiet" quiet
 answers "$id" "$tmp/list/inlines" >"$tmp/after"
-ok "  and changes no answer" cmp "$tmp/before" "$tmp/after"
-is "$(why "$id" "$main" '.results[0].source')" '"symbols"' "  nor who gives it"
+ok "  and changes no results" cmp "$tmp/before" "$tmp/after"
+is "$(why "$id" "$main" '.results[0].source')" '"symbols"' "  nor their source"
 stop_server
 rm -rf "$data/index"
 start_server --flush-interval 3600
@@ -149,17 +149,17 @@ ok "a new index has the better of the two" cmp "$tmp/before" "$tmp/after"
 up "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["sent"]' "debuginfo that is as good is wanted"
 wait_for "the index to be quiet" quiet
-is "$(why "$id" "$main" '.results[0].source')" '"dwarf"' "  and answers from then on"
+is "$(why "$id" "$main" '.results[0].source')" '"dwarf"' "  and is used from then on"
 answers "$id" "$tmp/list/inlines" >"$tmp/after"
 ok "  the same" cmp "$tmp/before" "$tmp/after"
-is "$(listed "$id")" '[["debuginfo","dwarf"]]' "  and nobody needs the symbols any more"
+is "$(listed "$id")" '[["debuginfo","dwarf"]]' "  and the symbols are removed"
 is "$(metric 'cairn_debuginfo_removed_total{reason="superseded"}')" 1 "  which is counted"
 up --symbols-only "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and are not wanted any more"
 put symbols "$tmp/file" "$id"
-is "$code $reason" '409 not_better' "  nor taken"
+is "$code $reason" '409 not_better' "  nor accepted"
 
-# ---- the past heals, names by hash and out of archives ----
+# ---- re-symbolization, names by hash and from archives ----
 
 folded() {
         curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="late"}' --data-urlencode from=now-1h \
@@ -171,7 +171,7 @@ late=$(nm "$tmp/bin/late" | awk '$3 == "main" { print $1 }')
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000bb service=late values=7 \
         "addresses=$late" mapping_file=late
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
-is "$code" 200 "samples of a program come first"
+is "$code" 200 "samples of a program arrive first"
 unlike "$(folded)" main "  without names"
 tar -C "$tmp" -cf - bin/late bin/no-id bin/inlines.debug | "$upload" --server "$url" --symbols-only --json - >"$tmp/up.json" 2>"$tmp/up.err"
 is "$(sent '[.files[] | [(.path | sub(".*/"; "")), .kind, .state]] | sort')" \
@@ -187,7 +187,7 @@ is "$("$cairn" symbolize --server "$url" --build-id "$hash" --format=llvm "$main
 # ---- the command line ----
 
 up --symbols-only --dry-run "$tmp/bin/late" "$tmp/dwz/common.debug" "$tmp/dwz/prog2"
-is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","would_send"],1]' "a dry run asks; a dwz file goes with others"
+is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","would_send"],1]' "a dry run queries; a dwz file is sent with others"
 for option in --strip --executables "--sources=$tmp"; do
         up --symbols-only "$option" "$tmp/bin/late"
         is "$code" 64 "--symbols-only and ${option%=*} exclude each other"
@@ -199,7 +199,7 @@ is "$code $(sent '[.files[].state]')" '0 ["sent"]' "what there is without the .d
 like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "  and what is missing is told"
 like "$(sent '.files[0].partial')" dwo "  as JSON too"
 
-# ---- looking after them ----
+# ---- maintenance ----
 
 wait_for "the index to be quiet" quiet
 is "$("$cairn" debuginfo gc --server "$url" --retain kind=symbols,size=1 --dry-run --json | jq -c '[.removed[].kind] | unique')" '["symbols"]' \

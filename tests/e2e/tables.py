@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the tables that test_store_tables left in DIR with what deltalake and DuckDB read; prints TAP."""
+"""Compares the tables written by test_store_tables to DIR with the results of deltalake and DuckDB; prints TAP."""
 import collections
 import datetime
 import os
@@ -92,7 +92,7 @@ def main():
        'healing commits nothing to the samples')
     compacted, _ = check(os.path.join(top, 'compacted'), 'after compaction', 0)
     log = table(os.path.join(top, 'compacted'), 'samples').history()
-    # Label columns without a value in a day's files are left out of them, and read as null.
+    # Label columns without a value in a day's files are omitted from these, and read as null.
     key = lambda row: sorted((k, repr(v)) for k, v in row.items() if v is not None and v != [])
     ok(sorted(map(key, compacted.to_pylist())) == sorted(map(key, after.to_pylist())),
        'compaction leaves every row as it is')
@@ -102,7 +102,7 @@ def main():
     ok(row == ('/src/work.c', 41), 'healed frames have their file and line', row)
     print(f'1..{count}')
     sys.stdout.flush()
-    os._exit(failures > 0)  # the threads of the Arrow libraries now and then abort while the interpreter takes itself down
+    os._exit(failures > 0)  # threads of the Arrow libraries may abort during interpreter shutdown
 
 
 main()

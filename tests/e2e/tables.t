@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The three tables in deltalake and DuckDB: same rows and same numbers as our own scan, before and after healing.
+# The three tables read by deltalake and DuckDB: the same rows and sums as Cairn's own scan, before and after
+# re-symbolization.
 set -eu
 . tests/e2e/venv.sh
 : "${CAIRN_SAN:=$PWD/build/san}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries every route that names objects: one tenant has debuginfo of its own, the others share theirs.
+"""Tests every route that refers to objects: one tenant has its own debuginfo space, the others share one.
 
     tenant-spaces.py URL GRPC-PORT PLACES    TAP
 
@@ -9,8 +9,8 @@ the same build-id and another content on the other side), the address of a funct
 or marker_of_shared in its name. alpha-token is bound to alpha; beta-token to beta, operator-token to no tenant: these two
 share. All have sent the same samples of all objects.
 
-Routes are found in the sources, as in tenants.py: a new one of TENANCY_SPACE or TENANCY_UPKEEP fails this test until it has
-requests here.
+Routes are found in the sources, as in tenants.py: a new route of TENANCY_SPACE or TENANCY_UPKEEP fails this test until
+requests are added here.
 """
 import gzip
 import json
@@ -45,7 +45,7 @@ def as_json(content):
 
 
 def space_requests(build_id, place, marker):
-    """For each route: its requests, and what an answer of a tenant that has the object says. None: nothing."""
+    """For each route: its requests, and the marker in the response to a tenant that has the object. None: no marker."""
     found = is_found(marker)
     address, source = place["address"], urllib.parse.quote(place["source"])
     symbolize = json.dumps({"objects": [{"build_id": build_id, "addresses": [address]}]}).encode()
@@ -85,7 +85,7 @@ def space_requests(build_id, place, marker):
         ("POST", "/api/v1/symbolize"): ([("POST", "/api/v1/symbolize", JSON, symbolize)], found),
         ("POST", "/symbolicate/v5"): ([("POST", "/symbolicate/v5", JSON, jobs)], found),
         ("GET", "/api/v1/why"): ([get(f"/api/v1/why?build_id={build_id}&address={address}")], found),
-        # They answer that pprof needs no further names.
+        # Their response for pprof is that no further names are needed.
         **{("POST", path): ([("POST", path.replace("{id}", build_id), None, address.encode())], None) for path in
            ("/api/v1/query/symbolz", "/symbolz", "/share/{id}/symbolz")},
         ("POST", CONNECT + "ShouldInitiateUpload"): ([("POST", CONNECT + "ShouldInitiateUpload", JSON, file)],
@@ -101,12 +101,12 @@ def space_requests(build_id, place, marker):
 
 
 def marked_patterns():
-    """Regular expressions that select by name; some answers repeat them."""
+    """Regular expressions that select by name; some responses repeat them."""
     return ".*marker_of_alpha.*", ".*marker_of_shared.*"
 
 
 def sample_requests(places):
-    """Queries that show names, lines, sources and instructions."""
+    """Queries whose responses contain names, lines, sources and instructions."""
     yield from query_requests()
     yield from querier_requests()
     yield from parca_requests()
@@ -207,7 +207,7 @@ def try_parca(port, places, report):
         with open(places["parca"]["file"], "rb") as f:
             content = f.read()
         build_id = places["parca"]["only"]
-        # The answer: {1: {1: build_id, 2: upload_id, ...}}
+        # The response: {1: {1: build_id, 2: upload_id, ...}}
         code, answer = call("InitiateUpload", blob(1, build_id) + num(5, 1) + num(2, len(content)) + blob(3, "00"), "alpha-token", None)
         at = 2 + 2 + len(build_id)
         info = blob(1, build_id) + blob(2, answer[at + 2:at + 2 + answer[at + 1]])

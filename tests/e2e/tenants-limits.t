@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tenants: retention and limits of each; debuginfo names the samples of all; commands with --tenant; a snapshot has all;
-# a tenant whose tables cannot be written, and whose queue is full, does not keep others from theirs.
+# Tenants: separate retention and limits; debuginfo symbolizes the samples of all; commands with --tenant; a snapshot
+# has all tenants; a tenant whose tables cannot be written and whose queue is full does not affect others.
 . tests/e2e/lib.sh
 for tool in gcc curl python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -27,7 +27,7 @@ tenant_metric() {
 tenant_metric_is() { [ "$(tenant_metric "$1" "$2")" = "$3" ]; }
 tenant_metric_reached() { [ "$(tenant_metric "$1" "$2")" -ge "$3" ]; }
 
-# ---- debuginfo is shared ----
+# ---- shared debuginfo ----
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
 gcc -g -o "$tmp/program" "$tmp/program.c"
 main_at=$(nm "$tmp/program" | awk '$3 == "main" { print $1 }' | sed 's/^0*//')
@@ -85,17 +85,17 @@ while [ "$code" = 200 ] && [ "$n" -lt 20 ]; do
         otlp "$tmp/more.otlp" "names=more-$n" values=1
         send beta "$tmp/more.otlp"
 done
-is "$code" 429 "beta is refused past its bytes a day"
-like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  and told when to come again"
+is "$code" 429 "beta is refused over its daily bytes"
+like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  with Retry-After"
 is "$(tenant_metric beta limited_total)" 1 "  which is counted"
 send alpha "$tmp/more.otlp"
 is "$code" 200 "alpha is not"
 stop_server
 
-# ---- bodies that do not say their size ----
+# ---- bodies without a Content-Length ----
 printf 'alpha\nbeta\n' >"$tmp/tenants"
 start_server --memory 256M --tenants "$tmp/tenants" --token-file "$tmp/tokens"
-# Two bodies of alpha that arrive and do not end; then one of beta, and the end of alpha's second.
+# Two bodies of alpha that arrive without end; then one of beta, and the end of alpha's second.
 python3 - "$port" >"$tmp/bodies" 2>"$tmp/bodies.err" <<'END'
 import socket
 import sys
@@ -151,7 +151,7 @@ second.sendall(b"0\r\n\r\n")
 print(second.recv(100).split()[1].decode())
 END
 is "$(head -1 "$tmp/bodies")" 400 "a large body of beta is read while those of alpha arrive"
-is "$(sed -n 2p "$tmp/bodies") $(cat "$tmp/bodies.err")" '429 ' "  as alpha's have at most half of the memory, also when they do not say their size"
+is "$(sed -n 2p "$tmp/bodies") $(cat "$tmp/bodies.err")" '429 ' "  as alpha's have at most half of the memory, also without Content-Length"
 stop_server
 
 # ---- commands ----
@@ -160,7 +160,7 @@ run() { "$cairn" "$@" 2>"$tmp/err"; }
 like "$(run flame --data "$data" --tenant beta --from 0 --to now)" '^old 11$' "flame --data --tenant"
 unlike "$(run flame --data "$data" --tenant alpha --from 0 --to now)" '^old 11$' "  of another tenant"
 run flame --data "$data" --tenant ../beta --from 0 >/dev/null
-is "$?" 64 "  takes names only"
+is "$?" 64 "  accepts only names"
 ok "store verify --tenant" run store verify --data "$data" --tenant beta
 ok "store compact --tenant" run store compact --data "$data" --tenant beta
 ok "resymbolize --tenant" run resymbolize --data "$data" --tenant beta
@@ -180,7 +180,7 @@ stop_server
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
 sanitized=$cairn
-cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
 rm -rf "$data"
 FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
 export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
@@ -196,16 +196,16 @@ while [ "$code" = 200 ] && [ "$n" -lt 200 ]; do
         request -H 'Authorization: Bearer alpha-token' --data-binary "@$tmp/large.folded" "$url/ingest?name=flood&format=folded"
 done
 is "$code" 429 "alpha is refused once its queue is full"
-like "$body" 'queue is full' "  which it is told"
+like "$body" 'queue is full' "  with the reason"
 otlp "$tmp/beta.otlp" names=through values=19
 send beta "$tmp/beta.otlp"
-is "$code" 200 "beta's batch is taken"
+is "$code" 200 "beta's batch is accepted"
 wait_for "beta's flush" tenant_metric_reached beta sample_rows 1
 pass "  and flushed"
 request "$url/readyz"
 like "$body" '^warning queue_full: tenant alpha: ' "/readyz warns of the queue of one tenant"
 like "$body" '^warning flush_failing: tenant alpha: cannot flush: ' "  and names the one whose tables cannot be written"
-is "$code" 200 "  which keeps the service from no other tenant"
+is "$code" 200 "  which does not affect other tenants"
 unlike "$body" 'tenant (beta|anonymous)' "  and no other"
 rm "$tmp/full"
 alpha_is_well() { curl -sS "$url/readyz" | grep -q '^ready' && ! curl -sS "$url/readyz" | grep -q alpha; }

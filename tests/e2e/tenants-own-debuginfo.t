@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tenants with debuginfo of their own: every route that names objects is tried from both sides; late symbols; restart;
-# snapshots; commands with --tenant; upstreams; retention; reload.
+# Tenants with their own debuginfo space: every route that refers to objects is tested from both sides; late symbols;
+# restart; snapshots; commands with --tenant; upstreams; retention; reload.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 . tests/e2e/tenants.sh
@@ -9,13 +9,13 @@ for tool in gcc curl python3 zstd jq objcopy; do command -v $tool >/dev/null || 
 
 token_metric() { curl -sS --max-time 20 -H 'Authorization: Bearer any-token' "$url/metrics" | awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 token_metric_is() { [ "$(token_metric "$1")" = "$2" ]; }
-# named TOKEN PATTERN: the sum of the samples with such a name, of 7 for each object.
+# named TOKEN PATTERN: the sum of the samples with such a name; each object has 7.
 named() { folded "$1" | awk -v pattern="$2" '$0 ~ pattern { n += $NF } END { print n + 0 }'; }
 has_named() { [ "$(named "$1" "$2")" = "$3" ]; }
 # upload TOKEN ARGUMENT...
 upload() { printf '%s\n' "$1" >"$tmp/token"; shift; "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/token" "$@"; }
 
-# ---- objects: of each side one that only it has, and one with the same build-id on both ----
+# ---- objects: one that only this side has, and one with the same build-id on both sides ----
 
 both=b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0
 only_alpha=a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1
@@ -70,16 +70,16 @@ done
 flushed() { for tenant in alpha beta anonymous; do token_metric_is "cairn_tenant_sample_rows{tenant=\"$tenant\"}" 3 || return 1; done; }
 wait_for "the samples to be in the tables" flushed
 unnamed() { echo "$(named alpha-token marker) $(named beta-token marker) $(named operator-token marker)"; }
-is "$(unnamed)" "0 0 0" "nobody has names yet"
-ok "alpha uploads what it has" upload alpha-token --executables --sources "$tmp/src" "$tmp/alpha"
+is "$(unnamed)" "0 0 0" "no tenant has names yet"
+ok "alpha uploads its objects" upload alpha-token --executables --sources "$tmp/src" "$tmp/alpha"
 wait_for "alpha's samples to have names" has_named alpha-token marker_of_alpha 14
 is "$(unnamed)" "14 0 0" "its stored samples get names, those of the others do not"
 ok "beta uploads, with the same build-id too" upload beta-token --executables --sources "$tmp/src" "$tmp/shared"
 for token in beta-token operator-token; do
         wait_for "shared names of $token" has_named $token marker_of_shared 14
-        is "$(named $token marker_of_alpha)" 0 "$token has names of what is shared, and none of alpha's"
+        is "$(named $token marker_of_alpha)" 0 "$token has names of shared objects, and none of alpha's"
 done
-is "$(named alpha-token marker_of_shared) $(named alpha-token marker_of_alpha)" "0 14" "alpha's keep their names"
+is "$(named alpha-token marker_of_shared) $(named alpha-token marker_of_alpha)" "0 14" "alpha's samples keep their names"
 is "$(folded any-token -H 'X-Scope-OrgID: alpha' | grep -c marker_of_alpha)" 1 "a token that chooses the tenant has its names"
 
 # ---- every route ----
@@ -112,9 +112,9 @@ start
 is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared) $(named alpha-token marker_of_shared)" "14 14 0" "after kill -9 each has its names"
 objects_of() { curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].build_id] | unique'; }
 is "$(objects_of alpha-token)" "[\"$only_alpha\",\"$both\",\"$parca_id\"]" "  and its objects"
-is "$(objects_of operator-token)" "[\"$only_shared\",\"$both\"]" "  as have those that share"
+is "$(objects_of operator-token)" "[\"$only_shared\",\"$both\"]" "  as have those that share a space"
 
-# ---- commands: at the service ----
+# ---- commands with the service ----
 
 printf 'any-token\n' >"$tmp/any"
 at() { at_command=$1; shift; "$cairn" "$at_command" --server "$url" --token-file "$tmp/any" "$@"; }
@@ -127,7 +127,7 @@ like "$(at debuginfo pin --tenant alpha $only_alpha)" "$only_alpha .*pinned" "ca
 like "$(at debuginfo rm $only_alpha 2>&1)" "$only_alpha" "cairn debuginfo rm without it finds nothing"
 as alpha-token -A marker-agent --data-binary "@$tmp/tokens" -H 'Content-Type: application/x-protobuf' "$url/v1development/profiles"
 is "$code" 400 "alpha sends a batch that is refused"
-like "$(at status --tenant alpha)" marker-agent "cairn status --tenant says so"
+like "$(at status --tenant alpha)" marker-agent "cairn status --tenant reports it"
 unlike "$(at status)" marker-agent "  and without it does not"
 ok "cairn-upload --tenant" "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/any" --tenant alpha --executables "$tmp/shared/only_marker_of_shared"
 wait_for "alpha's copy to give names" has_named alpha-token marker_of_shared 7
@@ -136,12 +136,12 @@ is "$code" 200 "a tenant's token may remove what is its own"
 as beta-token -X DELETE "$url/api/v1/debuginfo/$only_shared/source"
 is "$code" 403 "  and nothing that is shared"
 
-# ---- in the directory, and in a snapshot ----
+# ---- on the directory, and on a snapshot ----
 
 ok "a snapshot beside the service" "$cairn" store snapshot --data "$data" "$tmp/copy"
 stop_server
 for dir in "$data" "$tmp/copy"; do
-        like "$("$cairn" debuginfo verify --data "$dir" --tenant alpha)" "^[1-9][0-9]* objects are whole, 0 damaged" "alpha's objects are whole"
+        like "$("$cairn" debuginfo verify --data "$dir" --tenant alpha)" "^[1-9][0-9]* objects are whole, 0 damaged" "alpha's objects are undamaged"
         like "$("$cairn" index stat --data "$dir" --tenant alpha $only_alpha)" "indexed" "cairn index stat --tenant"
         is "$("$cairn" index stat --data "$dir" $only_alpha 2>/dev/null)" "" "  and without it"
         like "$("$cairn" why --data "$dir" --tenant alpha $both "$address")" marker_of_alpha "cairn why --data --tenant"
@@ -151,10 +151,10 @@ for dir in "$data" "$tmp/copy"; do
         is "$("$cairn" resymbolize --data "$dir" --tenant beta --json --dry-run | jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
                 "  as it does for a tenant that shares"
 done
-like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" "tenant 'beta' has no debuginfo of its own" "a tenant without it is told"
+like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" "tenant 'beta' has no debuginfo of its own" "a tenant without it gets an error"
 like "$("$cairn" index --data "$data" --tenant beta "$tmp/program" 2>&1)" "tenant 'beta' has no debuginfo of its own" "  also when something is to be added"
 
-# ---- upstreams: what is fetched for a tenant is its own ----
+# ---- upstreams: objects fetched for a tenant belong to it ----
 
 only_upstream=efefefefefefefefefefefefefefefefefefefef
 program upstream $only_upstream "$tmp/upstream-program"
@@ -176,11 +176,11 @@ is "$(at debuginfo upstreams --tenant alpha --json | jq '[.upstreams[].found > 0
 like "$(token_metric "cairn_upstream_requests_total{upstream=\"$upstream\",tenant=\"alpha\",outcome=\"found\"}")" '^[1-9]' "  in the metrics too"
 is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" "the snapshot has all names"
 wait_for "its index to be complete" token_metric_is cairn_index_queue 0
-is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:alpha-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" 200 "debuginfod clients name the tenant by its token"
+is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:alpha-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" 200 "debuginfod clients select the tenant by its token"
 is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:beta-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" 404 "  and others have nothing of it"
-like "$(curl -sSI "http://x:alpha-token@127.0.0.1:$port/buildid/$both/debuginfo")" "^Cache-Control: private" "a cache may not give it to others"
+like "$(curl -sSI "http://x:alpha-token@127.0.0.1:$port/buildid/$both/debuginfo")" "^Cache-Control: private" "shared caches may not store it"
 
-# ---- the setting changes with a restart only ----
+# ---- the setting changes only with a restart ----
 
 mv "$tmp/tenants" "$tmp/tenants.first"
 printf 'alpha\nbeta\nbeta debuginfo own\n' >"$tmp/tenants"
@@ -190,20 +190,20 @@ is "$(named alpha-token marker_of_alpha)" 14 "a reload changes nothing of it"
 is "$(objects_of beta-token)" "[\"$only_shared\",\"$both\"]" "  for beta neither"
 stop_server
 start
-like "$(cat "$server_log")" "debuginfo of tenant alpha, whose setting is not 'debuginfo own': it is kept, not used" "what is not used any more is named"
-is "$(objects_of alpha-token) $(objects_of beta-token)" "[\"$only_shared\",\"$both\"] []" "alpha shares now, and beta begins with nothing"
-is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" "names that samples have stay"
+like "$(cat "$server_log")" "debuginfo of tenant alpha, whose setting is not 'debuginfo own': it is kept, not used" "an unused space is reported"
+is "$(objects_of alpha-token) $(objects_of beta-token)" "[\"$only_shared\",\"$both\"] []" "alpha shares now, and beta starts with an empty space"
+is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" "names of stored samples are kept"
 stop_server
 
-# ---- retention, of each store on its own ----
+# ---- retention, separately for each store ----
 
 mv "$tmp/tenants.first" "$tmp/tenants"
 start --retain size=1
-# The two of each side that were pinned through the API stay.
+# The two objects of each side that were pinned through the API are kept.
 only_pinned() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].pinned]')" = '[true,true]' ]; }
 wait_for "alpha's objects to go" only_pinned alpha-token
 wait_for "those that are shared to go" only_pinned operator-token
 like "$(cat "$server_log")" "info debuginfo: tenant alpha: removed [1-9]" "retention removes from each store, and says whose it is"
-like "$(cat "$server_log")" "info debuginfo: removed [1-9]" "  as from that which is shared"
+like "$(cat "$server_log")" "info debuginfo: removed [1-9]" "  also from the shared one"
 stop_server
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries every route of a service with tenants as one tenant, and looks for what another one has sent.
+"""Calls every route of a service with tenants as one tenant, and searches the responses for data of another tenant.
 
     tenants.py routes URL BUILD-ID ALPHAS BETAS    TAP; two OTLP requests
     tenants.py grpc PORT FILE         TAP: every gRPC method; FILE is an OTLP request
@@ -7,8 +7,8 @@
 The tokens alpha-token, beta-token (bound to their tenants), operator-token (without one) and any-token (any tenant) have
 the scope admin. Each tenant's samples have names with the tenant's own in them: service, function, label and value.
 
-Routes are found in the sources. Each that needs a scope has said whose data it touches (.tenancy); for each TENANCY_OWN
-there must be requests in OWN below, so that a new route fails this test until somebody has thought about it.
+Routes are read from the sources. Each that needs a scope declares whose data it accesses (.tenancy); for each
+TENANCY_OWN there must be requests in OWN below, so that a new route fails this test until requests are added.
 """
 import glob
 import hashlib
@@ -31,7 +31,7 @@ PARCA = "/parca.query.v1alpha1.QueryService/"
 
 
 def find_routes():
-    """(method, path, scope, tenancy) of the HTTP routes, and how many there are by another count."""
+    """(method, path, scope, tenancy) of the HTTP routes, and their number by an independent count."""
     routes, paths = set(), 0
     for path in glob.glob("server/**/*.c", recursive=True):
         with open(path, encoding="utf-8") as f:
@@ -117,7 +117,7 @@ def parca_requests():
 
 
 def table_files(service, token):
-    """The files that the tenant of a token has: their paths below /store/."""
+    """The files of a token's tenant: their paths below /store/."""
     files = []
     for table in json.loads(service.call("GET", "/store/", token)[2])["tables"]:
         files += [f["path"][len("/store/"):] for f in table["files"]]
@@ -134,7 +134,9 @@ def file_requests(prefix, foreign):
 
 
 def own_requests(foreign, share, otlp):
-    """The requests for each route that reads or writes samples, and whether its own tenant finds its marker so."""
+    """The requests for each route that reads or writes samples, and whether its own tenant finds its marker in the
+    response.
+    """
     return {
         ("GET", "/api/v1/query/{operation}"): (list(query_requests()), True),
         ("GET", "/api/v1/query/label/{name}/values"): (
@@ -194,7 +196,7 @@ class Report:
 
 
 def totals(service):
-    """What beta has: the sum of its samples, and its files."""
+    """The state of beta: the sum of its samples, and its files."""
     folded = service.call("GET", "/api/v1/query/folded?from=0&to=now", "beta-token")[2].decode()
     return sorted(folded.splitlines()), table_files(service, "beta-token")
 
@@ -208,7 +210,7 @@ def try_routes(url, build_id, otlp_path, foreign_path):
         answer = service.call("POST", "/api/v1/share", "beta-token", None, "application/x-protobuf", f.read())
     share = json.loads(answer[2])["url"]
     foreign = table_files(service, "beta-token")
-    # What two tenants have in common says nothing: the first commits of tables without data are equal.
+    # Data that two tenants have in common is ignored: the first commits of empty tables are equal.
     digests = {hashlib.sha256(service.call("GET", "/store/" + name, "beta-token")[2]).digest() for name in foreign
                if name.endswith(".parquet")}
     digests.add(hashlib.sha256(service.call("GET", share + "/profile", "beta-token")[2]).digest())
@@ -269,7 +271,7 @@ def try_routes(url, build_id, otlp_path, foreign_path):
 
 
 def find_methods():
-    """(path, scope, whether it streams) of the gRPC methods, and how many there are by another count."""
+    """(path, scope, whether it streams) of the gRPC methods, and their number by an independent count."""
     with open("server/routes/grpc_methods.c", encoding="utf-8") as f:
         text = re.sub(r"\s*\\\n\s*", " ", f.read())
     names = dict(re.findall(r'#define (\w+) (.+)', text))
@@ -309,7 +311,7 @@ def try_methods(port, path):
                                           ("any-token", ("alpha", "beta"), "INVALID_ARGUMENT"),
                                           ("alpha-token", "alpha", "OK"), ("alpha-token", None, "OK")):
                 code, _ = call_method(method, is_stream, message, token, tenant)
-                # Of its own tenant whatever comes of a message that is of another method.
+                # A message of another method may have any result for its own tenant.
                 if code != wanted and (wanted != "OK" or code == "PERMISSION_DENIED" or method.endswith("/Export")):
                     crossed.append((method, token, tenant, code))
         for method, content in parca_messages():

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tenants: each has samples of its own. Every route is tried as another tenant; restart and kill -9; retention; limits.
+# Tenants have separate samples. Every route is called as another tenant; restart and kill -9; retention; limits.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 . tests/e2e/tenants.sh
@@ -14,7 +14,7 @@ printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
 gcc -g -Wl,--build-id=0x00112233445566778899aabbccddeeff00112233 -o "$tmp/program" "$tmp/program.c"
 id=$(build_id_of "$tmp/program")
 
-# ---- what the files may say ----
+# ---- contents of the files ----
 tokens() {
         cat <<'EOF'
 alpha-token    admin tenant=alpha

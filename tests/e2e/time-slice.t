@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Threads that answer short requests have short time slices, so that one that wakes preempts a query at once.
+# Threads for short requests have short time slices, so that they preempt queries when they wake up.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 [ "$(python3 tests/e2e/time-slice.py $$ | awk '{ print $3 }')" -gt 0 ] || skip_all "this kernel tells no time slices (Linux 6.12 does)"
 
-# slices_of NAME: "NICE SLICE" of its threads, each once.
+# slices_of NAME: "NICE SLICE" of these threads, without duplicates.
 slices_of() { python3 tests/e2e/time-slice.py "$server_pid" | awk -v name="$1" '$1 == name { print $2, $3 }' | sort -u; }
 
 start_server --listen-otlp-grpc 127.0.0.1:0
 answers 200 '^ok$' 'a request makes a thread of libmicrohttpd known' "$url/healthz"
 nice=$(nice)
-# A thread sets its slice when it starts to run.
+# A thread sets its slice when it starts.
 becomes "$nice 100000" 'ingest has short slices' slices_of ingest
 becomes "$nice 100000" 'health checks have short slices' slices_of status
 becomes "$nice 100000" 'gRPC has short slices' slices_of grpc

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The service over https, with a certificate authority of its own, and all clients that speak to it.
+# The service over https, with a certificate authority of its own, and all clients.
 . tests/e2e/lib.sh
 
 upload=$CAIRN_SAN/cairn-upload
@@ -8,13 +8,13 @@ token=secret-of-the-admin
 printf '%s admin name=root\n' "$token" >"$tmp/tokens"
 printf '%s\n' "$token" >"$tmp/token"
 
-# authority NAME: makes NAME.pem and NAME.key, who sign others.
+# authority NAME: creates NAME.pem and NAME.key, which sign others.
 authority() {
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
                 -keyout "$tmp/$1.key" -out "$tmp/$1.pem" 2>/dev/null
 }
 
-# certificate NAME AUTHORITY ALTERNATIVE-NAME: makes NAME.pem and NAME.key.
+# certificate NAME AUTHORITY ALTERNATIVE-NAME: creates NAME.pem and NAME.key.
 certificate() {
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/CN=$1" \
                 -keyout "$tmp/$1.key" -out "$tmp/$1.csr" 2>/dev/null
@@ -35,9 +35,9 @@ certificate elsewhere ours DNS:cairn.example
 cp "$tmp/first.pem" "$tmp/cert.pem"
 cp "$tmp/first.key" "$tmp/key.pem"
 
-# ---- a pair that is not right ----
+# ---- an invalid pair ----
 
-# refuses PATTERN NAME OPTION...: the service does not start, and says why.
+# refuses PATTERN NAME OPTION...: the service refuses to start, with this message.
 refuses() {
         refuses_pattern=$1; refuses_name=$2; shift 2
         refusal=$("$cairn" serve --data "$tmp/none" --listen 127.0.0.1:0 "$@" 2>&1)
@@ -76,7 +76,7 @@ head -c 3000000 /dev/urandom >"$tmp/big"
 request -H "Authorization: Bearer wrong-token" --data-binary "@$tmp/big" "$url/v1development/profiles"
 is "$code" 401 'a refused body is answered'
 
-# ---- our clients ----
+# ---- Cairn's clients ----
 
 ca="--ca $tmp/ours.pem"
 auth="--token-file $tmp/token"
@@ -89,11 +89,11 @@ id=$(build_id_of "$tmp/prog")
 {
         ok 'cairn-upload sends over https' "$upload" --server "$url" $ca $auth --executables "$tmp/prog"
         "$upload" --server "$url" $auth "$tmp/prog" >"$tmp/out" 2>&1
-        like "$? $(cat "$tmp/out")" '^64 .*certificate.*--ca FILE' 'without the authority it refuses, and says what to give'
+        like "$? $(cat "$tmp/out")" '^64 .*certificate.*--ca FILE' 'without the authority it fails, with a remedy'
         "$upload" --server "$url" --ca "$tmp/text" $auth "$tmp/prog" >"$tmp/out" 2>&1
-        like "$? $(cat "$tmp/out")" '^64 .*--ca takes certificates' 'a file without certificates is no authority'
+        like "$? $(cat "$tmp/out")" '^64 .*--ca takes certificates' 'a file without certificates is not accepted as authority'
         "$upload" --server "$url" --ca "$tmp/absent" $auth "$tmp/prog" >"$tmp/out" 2>&1
-        like "$? $(cat "$tmp/out")" "^1 .*cannot read the certificates in '$tmp/absent'" 'nor is one that is not there'
+        like "$? $(cat "$tmp/out")" "^1 .*cannot read the certificates in '$tmp/absent'" 'nor is a missing one'
         ok 'cairn debuginfo list' "$cairn" debuginfo list --server "$url" $ca $auth
         address=0x$(nm "$tmp/prog" | awk '$3 == "answer" { print $1 }')
         indexed() { "$cairn" symbolize --server "$url" $ca $auth --build-id "$id" "$address" | grep -q 'prog.c:1'; }
@@ -111,7 +111,7 @@ id=$(build_id_of "$tmp/prog")
                 background_pids="${background_pids:-} $yes"
                 ok 'cairn-agent' "$agent" --server "$url" $ca $auth --no-upload --duration 2 --interval 1 --pid $yes
                 "$agent" --server "$url" $auth --no-upload --duration 2 --interval 1 --pid $yes >"$tmp/out" 2>&1
-                like "$(cat "$tmp/out")" 'certificate.*--ca FILE' 'which sends nothing to whom it cannot verify'
+                like "$(cat "$tmp/out")" 'certificate.*--ca FILE' 'which sends nothing to an unverified server'
         else
                 diag "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1)"
         fi
@@ -119,7 +119,7 @@ id=$(build_id_of "$tmp/prog")
         ok 'what it got is what was sent' cmp "$tmp/got" "$tmp/prog"
 }
 
-# Debian's debuginfod client knows the system's authorities only, so it gets a system that knows ours.
+# Debian's debuginfod client accepts only the system's authorities, so it runs in a mount namespace that includes ours.
 # shellcheck disable=SC2016
 trusting='mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && shift && exec "$@"'
 in_trusting_system() { unshare --user --map-root-user --mount sh -c "$trusting" sh "$tmp/ours.pem" "$@"; }
@@ -136,7 +136,7 @@ export DEBUGINFOD_URLS="https://anybody:$token@127.0.0.1:$port"
 ok 'a token may stand in the URL' in_trusting_system debuginfod-find executable "$id"
 unset DEBUGINFOD_URLS
 
-# ---- a service that has this one as its upstream ----
+# ---- a service with this one as its upstream ----
 
 # downstream NAME OPTION...: starts it; sets $downstream_url.
 downstream() {
@@ -149,13 +149,13 @@ downstream() {
 }
 downstream trusting --upstream-ca "$tmp/ours.pem"
 answers 200 '' 'an upstream over https, with its authority and a token' "$downstream_url/buildid/$id/executable"
-ok 'gives what was sent' cmp "$tmp/body" "$tmp/prog"
+ok 'returns the uploaded object' cmp "$tmp/body" "$tmp/prog"
 downstream doubting --upstream-ca "$tmp/theirs.pem"
 answers 000 '' 'one whose certificate somebody else signed gives nothing' "$downstream_url/buildid/$id/executable"
 like "$(cat "$tmp/doubting.log")" 'certificate' 'and the log says why'
 unlike "$(cat "$tmp/trusting.log" "$tmp/doubting.log")" "$token" 'the token of the URL is in no log'
 
-# ---- another certificate while it runs ----
+# ---- another certificate at run time ----
 
 cp "$tmp/second.pem" "$tmp/cert.pem"
 kill -HUP "$server_pid"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions of classes that are in type units of their own have the names that they have without type units.
+# Functions of classes in type units have the same names as without type units.
 . tests/e2e/programs.sh
 needs g++ clang++ llvm-dwp nm readelf
 
@@ -62,7 +62,7 @@ answers() { # PROGRAM: in the order of the symbols
         addresses "$1" | cut -d' ' -f1 | "$cairn" symbolize -e "$1" 2> notes
 }
 
-for cc in g++ clang++ "clang++ -gsce"; do # the last one leaves the linkage names of declarations out
+for cc in g++ clang++ "clang++ -gsce"; do # the last one omits the linkage names of declarations
         for version in 4 5; do
                 for level in 0 2; do
                         what="$cc, DWARF $version, -O$level"
@@ -89,7 +89,7 @@ for cc in g++ clang++ "clang++ -gsce"; do # the last one leaves the linkage name
                 ok $? "$cc, DWARF $version: they are where that version has them"
         done
 done
-# What has no linkage name has its scopes, also where these are functions.
+# Without a linkage name, names are qualified with their scopes, also if these are functions.
 grep -qx 'shop::Box<int>::get' got && grep -qx 'shop::Base::Inner::deep' got && grep -qx 'shop::(anonymous namespace)::Hidden::Nested::n' got
 ok $? "and names are not missing altogether"
 g++ -g -O0 shop.cc -o local || { echo "Bail out! cannot compile"; exit 1; }
@@ -102,7 +102,7 @@ done
 "$cairn" why local "$(nm local | awk '/Local4once/ { print $1 }')" > got
 grep -q 'frame .*shop::run(int)::Local::once ' got && ! grep -q 'other frames' got
 ok $? "and why knows its DIE by it"
-# An inlined call has the name that the function itself has.
+# An inlined call has the same name as the function itself.
 g++ -g -O2 shop.cc -o inlined || { echo "Bail out! cannot compile"; exit 1; }
 start=$((0x$(nm inlined | awk '$3 == "_ZN4shop3runEi" { print $1 }')))
 seq $start $((start + 200)) | awk '{ printf "0x%x\n", $1 }' | "$cairn" symbolize -e inlined --format=llvm > got

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the units leave open, as systemd counts it: 0 is nothing, 100 is all; and what they ask of the programs.
+# The exposure level of the systemd units, computed by systemd (0: none, 100: full), and their requirements on the
+# programs.
 . tests/e2e/lib.sh
 command -v systemd-analyze >/dev/null || skip_all "systemd-analyze is not installed"
 [ -x /bin/kill ] || skip_all "/bin/kill of procps, which reloads the service, is not installed"
 
-# check_unit NAME PROGRAM EXPOSURE: the most that it may leave open.
+# check_unit NAME PROGRAM EXPOSURE: the maximum exposure.
 check_unit() {
         sed "s|^ExecStart=/usr/bin/[a-z-]*|ExecStart=$2|; /^Documentation=/d" "deploy/systemd/$1.service" >"$tmp/$1.service"
-        ok "$1 leaves little open" systemd-analyze security --offline=true --threshold="$3" "$tmp/$1.service"
+        ok "$1 has a low exposure" systemd-analyze security --offline=true --threshold="$3" "$tmp/$1.service"
         is "$(systemd-analyze verify "$tmp/$1.service" 2>&1)" '' "  and systemd understands all of it"
         for setting in Type=notify WatchdogSec= ExecReload= TimeoutStartSec= NoNewPrivileges=yes SystemCallFilter= \
                 MemoryDenyWriteExecute=yes; do
@@ -19,7 +20,7 @@ checked=0
 for unit in deploy/systemd/*.service; do
         case ${unit##*/} in
         cairn.service) check_unit cairn "$cairn" 15 ;;
-        # The rest of root: reading all processes, /proc/kallsyms, /proc/kcore and BPF are its work.
+        # The remaining privileges of root: reading all processes, /proc/kallsyms, /proc/kcore and BPF are its purpose.
         cairn-agent.service) check_unit cairn-agent "$CAIRN_SAN/cairn-agent" 41 ;;
         *) fail "${unit##*/} has a limit here" ;;
         esac
@@ -27,7 +28,7 @@ for unit in deploy/systemd/*.service; do
 done
 is "$checked" 2 "all units are checked"
 
-# What the agent calls is in the list of its unit.
+# The system calls of the agent are in the list of its unit.
 agent=$CAIRN_BUILD/cairn-agent
 if command -v strace >/dev/null && command -v python3 >/dev/null && "$agent" --doctor >/dev/null; then
         timeout -s TERM 12 strace -f -qq -o "$tmp/calls" "$agent" --config= --server http://127.0.0.1:9 --spool "$tmp/spool" \
@@ -55,11 +56,11 @@ used = set(re.findall(r"^\d+ +([a-z0-9_]+)\(", open(sys.argv[2]).read(), re.M))
 print(len(used), "used")
 print(*sorted(used - allowed))
 PYTHON
-        like "$(sed -n 1p "$tmp/refused")" '^[5-9][0-9] used|^1[0-9][0-9] used' "the agent's calls are seen"
+        like "$(sed -n 1p "$tmp/refused")" '^[5-9][0-9] used|^1[0-9][0-9] used' "the agent's calls are recorded"
         is "$(sed -n 2p "$tmp/refused")" '' "  and its unit allows all of them"
 fi
 
-# ---- credentials, as LoadCredential= gives them ----
+# ---- credentials, as provided by LoadCredential= ----
 
 mkdir "$tmp/credentials"
 printf 'a-secret-of-all admin\n' >"$tmp/credentials/cairn.token-file"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unwind tables of this system's files say what libdw's CFI says. CAIRN_UNWIND_ALL=1 takes every program and library,
-# CAIRN_UNWIND_FILES a list of files (one per line) in their place.
+# Compares the unwind tables of this system's files with libdw's CFI. CAIRN_UNWIND_ALL=1 uses every program and library,
+# CAIRN_UNWIND_FILES a list of files (one per line) instead.
 set -eu
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 compare=${CAIRN_SAN:-$PWD/build/san}/tests/unit/test_unwind_libdw
@@ -19,7 +19,7 @@ check() { # NAME COMMAND...
         if "$@"; then ok 0 "$name"; else ok 1 "$name"; fi
 }
 
-# Only what begins as an ELF file does; each file once, whatever its links.
+# Only ELF files, each once, however many links it has.
 elf_files() {
         for f in "$@"; do
                 [ -f "$f" ] && [ ! -L "$f" ] && [ "$(head -c 4 "$f" | tr -d '\0' | tail -c 3)" = ELF ] && echo "$f"
@@ -37,7 +37,7 @@ else
                 /usr/lib/*-linux-gnu/libcrypto.so.* /usr/lib/*-linux-gnu/libstdc++.so.* /usr/lib/*-linux-gnu/lib[a-e]*.so.* \
                 /usr/*-linux-gnu/lib/libc.so.6 | head -n 150 > "$dir/list"
 fi
-# A Go program has .debug_frame only, and a Rust one may be at hand too.
+# A Go program has only .debug_frame; a Rust program is used if there is one.
 if command -v go > /dev/null; then
         printf 'package main\n\nfunc main() { println("here") }\n' > "$dir/here.go"
         for arch in amd64 arm64; do
@@ -74,7 +74,7 @@ assert sorted(r["address"] for r in t["rows"]) == [r["address"] for r in t["rows
 ' "$dir/rows.json"
 fi
 "$agent" unwind-table "$dir/list" 2> "$dir/err" && status=0 || status=$?
-check "what is no ELF file is bad data" [ "$status" -eq 2 ]
+check "a file that is not ELF is bad data" [ "$status" -eq 2 ]
 check "and the message names it" grep -q "list': not an ELF file" "$dir/err"
 "$agent" unwind-table 2> /dev/null && status=0 || status=$?
 check "no file is a usage error" [ "$status" -eq 64 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn-upload takes packages and archives apart, whatever they are packed with, and stays inside its own folder.
+# cairn-upload unpacks packages and archives of every compression, and stays inside its temporary folder.
 . tests/e2e/lib.sh
 for tool in gcc jq bsdtar dpkg-deb python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,7 +9,7 @@ id() { printf '%038d%s' 0 "$1"; }
 export TMPDIR="$tmp/scratch"
 mkdir "$TMPDIR"
 upload() { "$CAIRN_SAN/cairn-upload" --server "$url" --json "$@"; }
-# sent ARGUMENT...: build-ids that were sent, and the paths they are said to have.
+# sent ARGUMENT...: build-ids that were sent, with their reported paths.
 sent() { upload "$@" 2>"$tmp/err" | jq -c '[.files[] | select(.state == "sent") | [.build_id[-2:], .path]]'; }
 
 start_server
@@ -52,7 +52,7 @@ is "$(bsdtar -c --gzip -f - -C "$tmp" tree | sent -)" '[["32","stdin-2/tree/prog
 build 33 "$tmp/tree/program"
 is "$(sent - <"$tmp/tree/program")" '[["33","stdin"]]' "a file on standard input"
 
-# ---- archives that mean no good ----
+# ---- malicious archives ----
 build 41 "$tmp/e41"; build 42 "$tmp/e42"; build 43 "$tmp/e43"; build 44 "$tmp/e44"
 python3 - "$tmp" <<'EOF'
 import io, sys, tarfile
@@ -71,8 +71,8 @@ with tarfile.open(tmp + "/evil.tar", "w") as tar:
     add(tar, "door", type=tarfile.SYMTYPE, linkname=tmp)
     add(tar, "door/escaped", "e44")
 EOF
-is "$(sent "$tmp/evil.tar" | jq -c 'map(.[0])')" '["41","42","43","44"]' "files with paths that lead elsewhere are read"
-is "$(find "$tmp" -name 'escaped*')" '' "and stay where they belong"
+is "$(sent "$tmp/evil.tar" | jq -c 'map(.[0])')" '["41","42","43","44"]' "files with paths that lead outside are read"
+is "$(find "$tmp" -name 'escaped*')" '' "and stay inside the temporary folder"
 
 build 51 "$tmp/tree/program"
 bsdtar -c -f "$tmp/cut.tar" -C "$tmp" tree
@@ -84,6 +84,6 @@ upload "$tmp/cut2.tar" "$tmp/good" >/dev/null 2>&1
 is $? 2 "the exit code tells"
 printf 'text\n' >"$tmp/text.tar"
 upload "$tmp/text.tar" >/dev/null 2>"$tmp/err"
-like "$(cat "$tmp/err")" "neither an ELF file nor an archive" "a file that is no archive"
+like "$(cat "$tmp/err")" "neither an ELF file nor an archive" "a file that is not an archive"
 is "$(ls "$TMPDIR")" '' "nothing stays in the temporary folder"
 done_testing

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn-upload against the service: what it sends, what it does not send, and what it says.
+# cairn-upload with the service: what it sends, what it does not send, and its messages.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 
-# up ARGUMENT...: runs it against the service; sets $code, $out and $errors.
+# up ARGUMENT...: uploads to the service; sets $code, $out and $errors.
 up() {
         "$upload" --server "$url" "$@" >"$tmp/out" 2>"$tmp/errors"
         code=$?
@@ -45,7 +45,7 @@ is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 withou
 is "$errors" "" "  on one line"
 
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo"
-is "$(build_id_of "$tmp/fetched")" "$id" "what the service gives has the build-id"
+is "$(build_id_of "$tmp/fetched")" "$id" "the downloaded file has the build-id"
 like "$(readelf -SW "$tmp/fetched")" '\.text +NOBITS' "  without code"
 addresses=$(nm --defined-only "$tmp/build/program" | awk '$2 ~ /[Tt]/ { print "0x" $1 }')
 # shellcheck disable=SC2086
@@ -55,7 +55,7 @@ code=$(curl -sS -o "$tmp/fetched" -w '%{http_code}' "$url/buildid/$lib_id/debugi
 is "$code" 200 "a file whose name needs escaping is there"
 
 code=$(curl -sS -o /dev/null -w '%{http_code}' "$url/buildid/$id/executable")
-is "$code" 404 "the executable is not sent unasked"
+is "$code" 404 "the executable is not sent by default"
 up --executables --json "$tmp/build/program"
 is "$(echo "$out" | jq -c '[.sent, .already_there, .failed]')" "[1,1,0]" "--executables sends it, --json counts it"
 is "$(echo "$out" | jq -r '.files[] | select(.kind == "executable") | .state')" sent "  and names it"
@@ -66,27 +66,27 @@ ok "  byte for byte" cmp "$tmp/fetched" "$tmp/build/program"
 gcc -g -O1 -Wl,--build-id=sha1 -o "$tmp/more/full" "$tmp/program.c"
 strip -g -o "$tmp/symbols" "$tmp/more/full"
 up "$tmp/symbols"
-like "$errors" '^sent symbols \(debuginfo, symtab' "a program with a symbol table only is sent as that"
+like "$errors" '^sent symbols \(debuginfo, symtab' "a program with only a symbol table is sent"
 up "$tmp/more"
 like "$out" '^1 sent' "its DWARF is wanted later"
 up "$tmp/symbols"
 like "$out" '^nothing to send: 0 sent, 1 already there' "and the symbol table is not wanted any more"
 up --force "$tmp/more"
-is "$code" 0 "--force sends what is there"
+is "$code" 0 "--force sends stored files again"
 
 # ---- bad input ----
 size=$(stat -c %s "$tmp/build/program")
 head -c $((size / 2)) "$tmp/build/program" >"$tmp/cut"
 gcc -g -O0 -Wl,--build-id=sha1 -o "$tmp/good" "$tmp/program.c"
 up "$tmp/cut" "$tmp/good"
-is "$code" 2 "a cut-off file is bad input"
-like "$errors" "'$tmp/cut': cut off: .* past the file's" "  named with the place"
+is "$code" 2 "a truncated file is bad input"
+like "$errors" "'$tmp/cut': cut off: .* past the file's" "  reported with the offset"
 like "$out" '^1 sent' "  and the good one beside it is sent"
 up "$tmp/build/text"
 is "$code" 2 "a named file that is not ELF is bad input"
 like "$errors" "'$tmp/build/text' is neither an ELF file nor an archive" "  and named"
 up "$tmp/absent"
-is "$code" 1 "a path that is not there fails"
+is "$code" 1 "a missing path is an error"
 mkdir "$tmp/empty"
 up "$tmp/empty"
 is "$code" 1 "a directory without ELF files fails"
@@ -96,7 +96,7 @@ is "$?" 64 "no path is a usage error"
 "$upload" --server "ftp://x" "$tmp/good" >"$tmp/out" 2>&1
 is "$?" 64 "a wrong address is a usage error"
 
-# ---- real debug files, where they are installed ----
+# ---- real debug files, if installed ----
 python=$(ls /usr/bin/python3.11 2>/dev/null || :)
 debug=
 [ -z "$python" ] || debug=$(build_id_of "$python" | sed 's|^\(..\)\(.*\)$|/usr/lib/debug/.build-id/\1/\2.debug|')
@@ -110,7 +110,7 @@ stop_server
 
 "$upload" --server "$url" "$tmp/good" >"$tmp/out" 2>"$tmp/errors"
 is "$?" 1 "without a service it fails"
-like "$(cat "$tmp/errors")" 'is the service running there\?' "  and asks the right question"
+like "$(cat "$tmp/errors")" 'is the service running there\?' "  with a hint"
 
 # ---- tokens ----
 data=$tmp/data2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Begins uploads and holds them half-way, until standard input ends.
+"""Starts uploads and leaves them incomplete until the end of standard input.
 
 usage: upload-limits.py PORT ADDRESS TOKEN COUNT
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Uploads in progress are limited, in all and of one client; what an upload unpacks to counts against the bytes of its token.
+# Uploads in progress are limited in total and per client; the decompressed size of an upload is charged to the daily bytes
+# of its token.
 . tests/e2e/lib.sh
 for tool in gcc curl python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -49,7 +50,7 @@ hold 4 127.0.0.4 ci 64
 exec 8>"$tmp/hold4"
 wait_for "256 uploads" receives 256
 put nightly
-is "$code" 429 "of all together the 257th is refused"
+is "$code" 429 "the 257th in total is refused"
 like "$body" '256 uploads are in progress' "  and says why"
 ok "the service is healthy" healthy
 exec 5>&- 6>&- 7>&- 8>&-
@@ -57,7 +58,7 @@ wait_for "their end" receives 0
 put nightly
 like "$code" '^(200|409)$' "once they have ended uploads are taken again"
 
-# ---- bytes of a day count unpacked ----
+# ---- daily bytes count decompressed ----
 
 head -c 1000000 /dev/zero | zstd -q >"$tmp/zeros.zst"
 request -X PUT -T "$tmp/zeros.zst" -H "$(as small)" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 1000000' \
@@ -65,6 +66,6 @@ request -X PUT -T "$tmp/zeros.zst" -H "$(as small)" -H 'Content-Encoding: zstd' 
 unlike "$code" '^20' "100 bytes that unpack to a million are no object"
 limit_holds() { put small; [ "$code" = 429 ]; }
 wait_for "the bytes to be counted" limit_holds
-like "$body" 'token small has sent the 262144 bytes' "and are a million of the token's bytes of a day"
+like "$body" 'token small has sent the 262144 bytes' "and counts a million of the token's daily bytes"
 stop_server
 done_testing

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cost of an upload: the worker processes that are started and the stored objects that are decompressed until the
-# uploaded file is indexed.
+# The cost of an upload: the number of worker processes started and of stored objects decompressed until the uploaded
+# file is indexed.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 for tool in gcc dwz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -59,7 +59,7 @@ remember
 send "$tmp/plain" "$(id 01)" executable
 wait_for "an empty index queue" quiet
 is "$(workers_since)" 2 "an executable starts two workers as well"
-is "$(unpacked_since)" 1 "and only the debuginfo of before is decompressed"
+is "$(unpacked_since)" 1 "and only the earlier debuginfo is decompressed"
 
 # ---- a dwz supplementary file ----
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# An upload whose connections are cut goes on where it was, also when the service was killed; in the end the object is whole.
+# An upload whose connections break is resumed, also after the service was killed; the resulting object is complete.
 . tests/e2e/lib.sh
 for tool in python3 jq curl zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -24,11 +24,11 @@ passed_whole() { grep -q whole "$tmp/passed"; }
 wait_for "the last connection to end" passed_whole
 sent=$(awk '{ n += $2 } END { print n }' "$tmp/passed")
 size=$("$cairn" debuginfo show "$id" --server "$url" --json | jq '.objects[0].stored_bytes')
-ok "what was sent before a cut was not sent again ($sent bytes for $size)" test "$sent" -lt $((size * 14 / 10))
-like "$(stored)" '^1 objects are whole, 0 damaged' "the object is whole"
-is "$(ls "$data/debuginfo/partial")" '' "nothing is left of the parts"
+ok "data sent before a cut was not sent again ($sent bytes for $size)" test "$sent" -lt $((size * 14 / 10))
+like "$(stored)" '^1 objects are whole, 0 damaged' "the object is complete"
+is "$(ls "$data/debuginfo/partial")" '' "no partial files remain"
 
-# By hand: half of it, then a crash of the service, then the rest.
+# With curl: half of it, then a crash of the service, then the rest.
 sha=$(sha256sum "$big" | cut -d' ' -f1)
 size=$(stat -c %s "$big")
 half=$((size / 2))
@@ -38,31 +38,31 @@ part() { # part OFFSET COUNT
                 -H "X-Cairn-Offset: $1" "$url/api/v1/debuginfo/$id/executable?name=cairn"
 }
 part 0 "$half"
-is "$code $(printf '%s' "$body" | jq -c .)" "202 {\"state\":\"partial\",\"offset\":$half}" "a part is taken and waits for the rest"
+is "$code $(printf '%s' "$body" | jq -c .)" "202 {\"state\":\"partial\",\"offset\":$half}" "a part is accepted and stored"
 kill_server
 start_server
-is "$(offset)" "$half" "it is there after a crash of the service"
+is "$(offset)" "$half" "it persists across a crash of the service"
 part 0 1000
-is "$code $(printf '%s' "$body" | jq -r .reason)" "409 offset" "a part that is there already is refused"
+is "$code $(printf '%s' "$body" | jq -r .reason)" "409 offset" "a part that is already stored is refused"
 part "$half" 0
 is "$code" 202 "an empty part changes nothing"
 part "$half" $((size - half))
-is "$code" 201 "the rest makes it whole"
+is "$code" 201 "the rest completes it"
 is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "byte for byte"
 part 0 "$half"
 part "$half" $((size - half))
-is "$code $(printf '%s' "$body" | jq -r .state)" "200 same" "the same once more is no other object"
+is "$code $(printf '%s' "$body" | jq -r .state)" "200 same" "uploading it again creates no other object"
 
-# What a power cut may do to a part that was never synced.
+# The possible effect of a power cut on a part that was never synced.
 printf 'X' >"$tmp/wrong"
 "$cairn" debuginfo rm --kind executable "$id" --server "$url" >/dev/null
 part 0 "$half"
 dd if="$tmp/wrong" of="$(ls "$data"/debuginfo/partial/*)" bs=1 seek=4000 conv=notrunc 2>/dev/null
 part "$half" $((size - half))
 is "$code $(printf '%s' "$body" | jq -r .reason)" "400 hash_mismatch" "damage of a part is found"
-is "$(offset)" 0 "and the part is forgotten"
+is "$(offset)" 0 "and the part is deleted"
 
-# The service is killed while an upload runs; the uploader goes on with the next one.
+# The service is killed during an upload; the uploader resumes with the next one.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null
 kill "$proxy_pid"
 proxy 1 1500000
@@ -73,9 +73,9 @@ kill_server
 start_server
 wait "$uploader"
 is $? 0 "an upload outlives a crash of the service"
-like "$(stored)" '^2 objects|^1 objects' "and is whole"
+like "$(stored)" '^2 objects|^1 objects' "and it is complete"
 
-# A connection that went without a word is not waited for.
+# A connection that was lost without being closed is not waited for.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1
 "$cairn" debuginfo rm --kind executable "$id" --server "$url" >/dev/null 2>&1
 python3 - "$port" "$id" "$size" "$sha" "$big" "$tmp/silent" <<'EOF' &
@@ -92,14 +92,14 @@ silent=$!
 wait_for "the silent client" test -s "$tmp/silent"
 arrived() { [ "$(offset)" -gt 0 ]; }
 wait_for "its bytes" arrived
-# More of its bytes may come in until its place is taken.
+# More bytes of it may arrive until it is replaced.
 taken_over() { here=$(offset); part "$here" $((size - here)); [ "$code" = 201 ]; }
 wait_for "its place" taken_over
-ok "when it has said nothing for a while, a new connection takes its place" kill -0 "$silent"
-is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "  and the whole is right"
+ok "after it was idle for a while, a new connection replaces it" kill -0 "$silent"
+is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "  and the object is correct"
 kill "$silent"
 
-# Two uploaders at once, of every file that they both have.
+# Two concurrent uploaders with the same files.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1
 "$cairn" debuginfo rm --kind executable "$id" --server "$url" >/dev/null
 "$CAIRN_SAN/cairn-upload" --server "$url" --executables "$big" >"$tmp/first" 2>&1 &
@@ -110,5 +110,5 @@ status=$?
 is $status 0 "one of two uploaders of the same files is done"
 wait "$first"
 is $? 0 "  and so is the other"
-like "$(stored)" '^2 objects are whole, 0 damaged' "  and each object is there once, whole"
+like "$(stored)" '^2 objects are whole, 0 damaged' "  and each object is stored once, complete"
 done_testing

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn-upload --strip: stripped programs stay behind, which run and are debugged with what the service has; never one whose
-# debuginfo was not taken.
+# cairn-upload --strip: strips programs after upload; they still run and can be debugged with the service's debuginfo. A
+# program whose debuginfo was not accepted is never stripped.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 up() { "$upload" --server "$url" "$@" >"$tmp/out" 2>"$tmp/errors"; code=$?; out=$(cat "$tmp/out"); }
@@ -25,25 +25,25 @@ python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.note", b"kept")' "$tm
 cp -a "$tmp/build" "$tmp/before"
 id=$(build_id_of "$tmp/build/program")
 
-# ---- not taken, not stripped ----
+# ---- not accepted, not stripped ----
 
 url=http://127.0.0.1:9
 up --strip "$tmp/build/program"
 is "$code" 1 "without a service nothing is done"
-ok "  and the program is as it was" cmp "$tmp/build/program" "$tmp/before/program"
+ok "  and the program is unchanged" cmp "$tmp/build/program" "$tmp/before/program"
 printf 'read-secret read\n' >"$tmp/tokens"
 start_server --token-file "$tmp/tokens"
 CAIRN_TOKEN=read-secret up --strip "$tmp/build/program"
-ok "where the service refuses it too" cmp "$tmp/build/program" "$tmp/before/program"
+ok "also if the service refuses it" cmp "$tmp/build/program" "$tmp/before/program"
 stop_server
 start_server
 up --strip --dry-run "$tmp/build/program"
 is "$code" 64 "a dry run strips nothing"
 
-# ---- taken ----
+# ---- accepted ----
 
 up --strip "$tmp/build"
-is "$code" 0 "all is sent"
+is "$code" 0 "all files are sent"
 like "$out" ', 5 stripped$' "  and stripped, copies too"
 for program in program fixed relocs copy link; do
         is "$("$tmp/build/$program")" "$("$tmp/before/$program")" "$program runs as before"
@@ -60,13 +60,13 @@ is "$(stat -c '%a %U %G' "$tmp/build/program")" "$(stat -c '%a %U %G' "$tmp/befo
 [ -z "${has_xattr:-}" ] || is "$(python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note"))' "$tmp/build/program")" "b'kept'" \
         "extended attributes too"
 ok "a symbolic link stays one" test -L "$tmp/build/link"
-is "$(find "$tmp/build" | wc -l)" "$(find "$tmp/before" | wc -l)" "nothing else is left behind"
+is "$(find "$tmp/build" | wc -l)" "$(find "$tmp/before" | wc -l)" "no other files are left"
 
 "$cairn" debuginfo get "$id" --server "$url" --output "$tmp/build/program.debug" 2>/dev/null
 crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$tmp/build/program.debug")
 objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc "$tmp/build/program" "$tmp/link"
 is "$(head -c 13 "$tmp/link")" program.debug ".gnu_debuglink names the debug file"
-is "$(tail -c 4 "$tmp/link" | od -An -tx4 | tr -d ' ')" "$crc" "  with the checksum of what the service has"
+is "$(tail -c 4 "$tmp/link" | od -An -tx4 | tr -d ' ')" "$crc" "  with the checksum of the service's file"
 if command -v gdb >/dev/null; then
         like "$(gdb -nx -q -batch -ex 'info line outer' "$tmp/build/program" 2>&1)" '^Line 3 of' "gdb loads it"
 fi

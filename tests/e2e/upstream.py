@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An upstream debuginfod server with bad days.
+"""An unreliable upstream debuginfod server.
 
     upstream.py DIR
 
-Serves DIR/files/BUILD-ID/PART, PART with its slashes; writes its port to DIR/port and a line for each question to
-DIR/asked. What it does instead is in DIR/mode, read for each question:
+Serves DIR/files/BUILD-ID/PART, where PART may contain slashes; writes its port to DIR/port and a line for each request
+to DIR/asked. DIR/mode, read for each request, changes its behavior:
 
     status CODE [RETRY-AFTER]   answer so
     redirect URL                send to URL and the path
@@ -96,7 +96,7 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request, client_address):
-        """Whoever asked has left."""
+        """The client has disconnected."""
 
 
 def main():

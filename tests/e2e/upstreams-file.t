@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Upstreams of a file, and what opens them: they get it, nobody else does, and it is nowhere to be seen.
+# Upstreams from a file, with their credentials: these are only sent to their upstream, and never displayed.
 . tests/e2e/lib.sh
 for tool in gcc jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -9,7 +9,7 @@ printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
 id() { printf '%038d%s' 0 "$1"; }
 gcc -g -Wl,--build-id="0x$(id 11)" -o "$tmp/program" "$tmp/a.c"
 
-# ---- another service that asks for a token ----
+# ---- another service that requires a token ----
 
 echo "$secret read,upload" >"$tmp/far.tokens"
 mkdir "$tmp/far"
@@ -20,7 +20,7 @@ far=http://127.0.0.1:$(cat "$tmp/far/port")
 CAIRN_TOKEN=$secret "$CAIRN_BUILD/cairn-upload" --server "$far" "$tmp/program" >/dev/null 2>&1
 is $? 0 "another service has a program, and asks for a token"
 
-# ---- one that writes down what it is sent, and one that others are sent to ----
+# ---- a server that records requests, and one that redirects ----
 
 cat >"$tmp/server.py" <<'END'
 import http.server, os, sys
@@ -52,7 +52,7 @@ noting=http://127.0.0.1:$(cat "$tmp/noting/port")
 
 printf '# upstreams\n%s token=%s\n%s header=X-Key: %s two\n' "$far" "$secret" "$noting" "$secret" >"$tmp/upstreams"
 start_server --upstreams "$tmp/upstreams"
-is "$(curl -sS "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.results[].buildid]')" "[\"$(id 11)\"]" "metadata is asked for with it too"
+is "$(curl -sS "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.results[].buildid]')" "[\"$(id 11)\"]" "metadata is requested with it, too"
 rm "$tmp/noting/asked"
 answers 200 . "what it has comes by its token" "$url/buildid/$(id 11)/debuginfo"
 answers 404 . "what nobody has" "$url/buildid/$(id 12)/debuginfo"
@@ -65,7 +65,7 @@ request "$url/buildid/$(id 14)/debuginfo"
 is "$(grep -m 1 "^/moved/buildid" "$tmp/noting/asked")" "/moved/buildid/$(id 14)/debuginfo $secret two None" "one to the same port has the header"
 unlike "$(cat "$server_log"; curl -sS "$url/api/v1/debuginfo/upstreams"; curl -sS "$url/metrics"; tr '\0' ' ' <"/proc/$server_pid/cmdline")" \
         "$secret" "no log, no status, no metric and no argument shows it"
-like "$(cat "$server_log")" "secret header for upstream $noting is sent unencrypted" "that it goes over http is said"
+like "$(cat "$server_log")" "secret header for upstream $noting is sent unencrypted" "sending it over http is reported"
 stop_server
 
 printf '%s token=%s-not\n' "$far" "$secret" >"$tmp/upstreams"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# Source this from a test that needs other programs' Python packages:
+# To be sourced by tests that need Python packages:
 #       . tests/e2e/venv.sh
 # sets PYTHON to an interpreter that has tests/requirements.txt. The packages
 # are installed once, into $CAIRN_BUILD/venv, and again when the list changes.
@@ -27,6 +27,6 @@ if ! cmp -s tests/requirements.txt "$venv/requirements.txt"; then
         fi
 fi
 exec 8>&-
-# Used by whoever sources this.
+# Used by the script that sources this.
 # shellcheck disable=SC2034
 PYTHON=$venv/bin/python

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// web-scripts.js SHARED_SCRIPT: what the pages' scripts compute, without a browser. Lines "ok - NAME" and "not ok - NAME".
+// web-scripts.js SHARED_SCRIPT: computations of the pages' scripts, without a browser. Prints lines "ok - NAME" and "not ok -
+// NAME".
 'use strict';
 const { readFileSync } = require('fs');
 const { performance } = require('perf_hooks');
 
-// What the scripts ask of a browser when they are loaded.
+// Browser interfaces that the scripts use when they are loaded.
 const media = { matches: false, addEventListener() {} };
 const names = ['CairnUnits', 'CairnNames', 'CairnSearch', 'CairnLayout', 'CairnChange', 'CairnPalette', 'CairnFlameSearch', 'CairnFlameKeys', 'CairnFilters',
   'CairnTable', 'CairnDiffView', 'CairnSandwich', 'CairnOfflineApi'];
@@ -21,7 +22,7 @@ const equal = (got, want, name) => check(JSON.stringify(got) === JSON.stringify(
 
 // ---- trees ------------------------------------------------------------------------------------------
 
-// Of { 'a;b;c': value, or [before, after] }, as the service would send it. A frame "k:name" has kind k.
+// From { 'a;b;c': value, or [before, after] }, in the service's format. A frame "k:name" has kind k.
 function treeOf(stacks) {
   const diff = Object.values(stacks).some(Array.isArray), frames = [], numbers = new Map(), nodes = [[-1, -1, 0, 0, 0, 0, 0]], children = [new Map()];
   for (const [stack, value] of Object.entries(stacks)) {
@@ -53,7 +54,7 @@ function treeOf(stacks) {
     sides: diff ? [side(3), side(6)] : [side(3)],
     nodes: order.map(i => [i ? position.get(nodes[i][0]) : -1, ...nodes[i].slice(1, diff ? 7 : 5)]) });
 }
-// Back to stacks; the root's own self is ''.
+// Back to stacks; the root's self value has the key ''.
 function stacksOf(d) {
   const all = {};
   for (let i = 0; i < d.count; i++) {
@@ -65,7 +66,7 @@ function stacksOf(d) {
   }
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => a < b ? -1 : 1));
 }
-// Parents first, totals are the sums, subtrees are runs, rows from left to right without overlap.
+// Parents come first, totals are the sums, subtrees are contiguous, rows are from left to right without overlap.
 function isSound(d) {
   const sum = Float64Array.from(d.self);
   for (let i = d.count - 1; i > 0; i--) {
@@ -108,7 +109,7 @@ equal(stacksOf(CairnChange.takeCallees(deep, truth(deep, 'f'), 'f')), { f: 1, 'f
 const big = treeOf({ 'a;b': 2 ** 52, 'a;c': 1, a: 1 });
 equal(CairnChange.takeCallers(big, null, null).total[0], 2 ** 52 + 2, 'sums are exact');
 
-// Against stacks drawn at random: each change keeps the total that it should.
+// On random stacks: each operation must keep the total.
 let seed = 12345;
 const random = n => (seed = Math.imul(seed, 1103515245) + 12345 >>> 0) % n;
 const drawn = {};
@@ -159,7 +160,7 @@ check(worst >= 4.5, 'names have a contrast of 4.5 or more on every fill, also wh
 const hue = (d, name) => { const f = CairnPalette.makeFills(d, 'object', false); return f.fill[f.of[d.frames.findIndex(x => x[0] === name)]]; };
 equal(hue(treeOf({ alpha: 1, beta: 9 }), 'alpha'), hue(treeOf({ gamma: 20, alpha: 7, beta: 1 }), 'alpha'), 'an object has one colour in all graphs of a page');
 
-// Told apart by people with each kind of colour blindness (Machado, Oliveira, Fernandes 2009, severity 1): less and more.
+// Distinguishable with each kind of colour blindness (Machado, Oliveira, Fernandes 2009, severity 1): less and more.
 const BLIND = {
   protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
   deuteranopia: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
@@ -227,7 +228,7 @@ check(display('\u202e'.repeat(20000)).length < 10000, '  however it is made');
     [[[5, 17]], 17, [['main', 15], ['idle', 2]]], '  with callers and callees');
   equal((await api.query('top', { hide: 'leaf' })).rows[0].function, 'work', '  and a table');
 
-  // A million nodes: made, laid out and searched within seconds (the limit is ten times what it takes).
+  // A million nodes: built, laid out and searched within seconds (the limit is ten times the usual time).
   const n = 1e6, nodes = [[-1, -1, 0, 0, 0]], frames = Array.from({ length: 20000 }, (_, i) => [`ns${i % 50}::f${i}`, 'a.c', '/bin/x', 0, '']);
   const last = new Int32Array(501);
   for (let i = 1, depth = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the pages' scripts compute: call trees, comparison, colours and their contrast, search, filters, hostile names; times,
-# selections and selectors.
+# Computations of the pages' scripts: call trees, comparison, colours and their contrast, search, filters, malicious names;
+# times, selections and selectors.
 . tests/e2e/lib.sh
 command -v node >/dev/null || {
         [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "node is not installed: scripts/deps.sh all"
@@ -18,7 +18,7 @@ run_script() {
                 *) diag "$line" ;;
                 esac
         done <"$tmp/out"
-        is "$status" 0 "$1 ends with 0"
+        is "$status" 0 "$1 exits with 0"
         [ ! -s "$tmp/err" ] || sed 's/^/# /' "$tmp/err"
 }
 run_script tests/e2e/web-scripts.js "$CAIRN_BUILD/gen/web/shared.js" web/script/offline_api.js

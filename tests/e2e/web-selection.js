@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// web-selection.js SCRIPT...: times, selections and selectors as the page computes them, without a browser. Lines "ok - NAME"
-// and "not ok - NAME".
+// web-selection.js SCRIPT...: times, selections and selectors computed by the page's scripts, without a browser. Prints lines
+// "ok - NAME" and "not ok - NAME".
 'use strict';
 const { readFileSync } = require('fs');
 
@@ -85,7 +85,7 @@ equal(['https://t.example/{trace_id}?q={span_id}', 'https://t.example/{other}', 
   .map(t => V.fillLink(t, { trace_id: 'a"/<b>', span_id: 'c d' }).slice(0, 60)),
 ['https://t.example/a%22%2F%3Cb%3E?q=c%20d', '', '', '', '', 'https://t.example/' + 'x'.repeat(42)], 'links to a tracing UI are of the web, and encoded');
 
-// ---- what is kept in the browser ------------------------------------------------------------------------
+// ---- data stored in the browser ----
 
 for (let i = 0; i < 20; i++) CairnRecent.add({ selector: `a="${i}"`, view: 'top', from: 'now-1h' });
 CairnRecent.add({ selector: 'a="15"' });

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cairn why: sources, units, DIEs, rows, symbols and reasons; of files, of a data directory, of a service.
+# cairn why: sources, units, DIEs, rows, symbols and reasons; of files, a data directory and a service.
 . tests/e2e/lib.sh
 for tool in gcc nm readelf objcopy strip jq curl zstd python3 llvm-dwarfdump; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
@@ -41,11 +41,11 @@ why --second-opinion "$tmp/whole" "$outer"
 is $why_code 0 "a resolved address is exit code 0"
 is "$(said '.results[0] | [.state, .source, .frames[-1].function, .unit.version, .unit.split, .scopes[-1].tag]')" \
         '["resolved","dwarf","outer",5,false,"subprogram"]' "DWARF answered, by that unit and subprogram"
-is "$(said '[.results[0].scopes[-1].names[] | select(.gave) | .gave]')" '["name"]' "the DIE that gave the name is told"
-is "$(said '[.results[0].sources[].source]')" '["dwarf","symtab","dynsym"]' "and what the others would have said"
+is "$(said '[.results[0].scopes[-1].names[] | select(.gave) | .gave]')" '["name"]' "the DIE of the name is reported"
+is "$(said '[.results[0].sources[].source]')" '["dwarf","symtab","dynsym"]' "and the results of the other sources"
 is "$(said '.results[0].second_opinion.agrees')" true "libdw agrees"
 out=$("$cairn" why "$tmp/whole" "$outer")
-like "$out" "^0x$(printf %x "0x$outer"): resolved by dwarf" "the text says who answered"
+like "$out" "^0x$(printf %x "0x$outer"): resolved by dwarf" "the text has the source"
 like "$out" 'scope +subprogram at 0x[0-9a-f]+: outer' "and the DIE"
 like "$out" 'table at 0x[0-9a-f]+ of .debug_line' "and the line table"
 like "$out" 'symtab would give outer' "and the next source"
@@ -64,7 +64,7 @@ like "$(said '.results[0] | [.source, .frames[0].function]')" '"plt","(printf|pu
 why "$tmp/whole" ffffffffff "$data_address"
 is $why_code 1 "unresolved addresses are exit code 1"
 is "$(said '[.results[].state]')" '["not_in_object","uncovered"]' "outside of the object, and data of it"
-is "$(said '[.results[1].place.section_is_code, (.results[1].next_step | length > 0)]')" '[false,true]' "data is told, and what to do"
+is "$(said '[.results[1].place.section_is_code, (.results[1].next_step | length > 0)]')" '[false,true]' "data addresses are reported, with a remedy"
 
 why "$tmp/bare.o" "$outer"
 is "$(said '[.quality, .results[0].source, .results[0].symbol.table, .results[0].symbol.type]')" \
@@ -75,10 +75,10 @@ strip "$tmp/hidden"
 why "$tmp/hidden" "$inside"
 is "$(said '.results[0].state')" '"uncovered"' "a stripped program covers little"
 why --second-opinion "$tmp/hidden" "$inside"
-like "$(said .second_opinion_error)" 'libdw cannot read' "without DWARF libdw has no opinion, which is no failure"
+like "$(said .second_opinion_error)" 'libdw cannot read' "without DWARF libdw has no result, which is not an error"
 objcopy --only-keep-debug "$tmp/whole" "$tmp/only.debug"
 why "$tmp/only.debug" 10
-is "$(said '.results[0].state')" '"outside"' "with a debug file alone nobody knows what is in the object"
+is "$(said '.results[0].state')" '"outside"' "with only a debug file the contents of the object are unknown"
 
 (cd "$tmp" && gcc -g -O2 -gsplit-dwarf -o split a.c)
 why "$tmp/split" "$(address_of "$tmp/split" outer)"
@@ -105,7 +105,7 @@ END
 "$cairn" why "$tmp/hostile" "$outer" >"$tmp/out"
 like "$(cat "$tmp/out")" 'o\\x07\\x1b' "control characters are escaped"
 "$cairn" why --json "$tmp/hostile" "$outer" >>"$tmp/out"
-is "$(tr -d '\n' <"$tmp/out" | LC_ALL=C grep -c '[[:cntrl:]]')" 0 "and never get out"
+is "$(tr -d '\n' <"$tmp/out" | LC_ALL=C grep -c '[[:cntrl:]]')" 0 "and never printed"
 
 # ---- real files ----
 
@@ -142,15 +142,15 @@ is "$(said '.results[0].index | [.state, .block.row < .block.rows, .block.bytes 
 is "$(said '[.files[] | [.role, .name, .found]]')" '[["debuginfo","whole","upload"],["executable","exe","upload"]]' "and the files"
 is "$(said '.results[0].second_opinion.agrees')" true "libdw reads the stored file"
 "$cairn" why --json --data "$data" "$id" "$outer" ffffffffff >"$tmp/data.json"
-is "$(jq -c 'del(.results[].second_opinion)' "$tmp/why.json")" "$(jq -c . "$tmp/data.json")" "the directory says the same while the service runs"
+is "$(jq -c 'del(.results[].second_opinion)' "$tmp/why.json")" "$(jq -c . "$tmp/data.json")" "the data directory gives the same while the service runs"
 like "$("$cairn" why --data "$data" "$id" "$outer")" 'row [0-9]+ of [0-9]+' "and the text has the row"
 "$cairn" why --json --server "$url" 00ff 10 >"$tmp/why.json"
-is "$? $(said '[.index.state, .results[0].state]')" '1 ["absent","no_debuginfo"]' "a build-id that nobody knows"
+is "$? $(said '[.index.state, .results[0].state]')" '1 ["absent","no_debuginfo"]' "an unknown build-id"
 answers 400 'address' "a request without an address" "$url/api/v1/why?build_id=$id"
 answers 400 'build-id' "and without a build-id" "$url/api/v1/why?address=10"
 answers 400 'hexadecimal' "and with a bad address" "$url/api/v1/why?build_id=$id&address=10,,20"
 
-# ---- the reasons are those of the page, in the metric too ----
+# ---- the reasons are those documented, also in the metric ----
 
 curl -sS "$url/metrics" | sed -n 's/^cairn_unresolved_frames_total{reason="\([a-z_]*\)"}.*/\1/p' | sort >"$tmp/labels"
 sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' docs/reasons.md | sort >"$tmp/page"

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Workers that crash, hang, or are ended for want of memory: the service goes on, and says why an object has no symbols.
+# Workers that crash, hang, or are killed for lack of memory: the service continues, and reports why an object has no
+# symbols.
 . tests/e2e/lib.sh
 for tool in python3 gcc; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-# Large enough that its worker can be caught, and others to be indexed meanwhile.
+# Large enough that its worker can be stopped, and that others are indexed in the meantime.
 awk 'BEGIN { for (i = 0; i < 20000; i++) printf "int f%d(int a) { return a + %d; }\n", i, i; print "int main(void) { return f0(1); }" }' \
         >"$tmp/large.c"
 printf 'int answer(int n) { return n * 2; }\nint main(void) { return answer(0); }\n' >"$tmp/small.c"
@@ -32,8 +33,8 @@ PY
 is_caught() { [ "$(wc -l <"$tmp/caught")" -ge 2 ]; }
 is_caught_or_gone() { is_caught || is_marked "$id" indexed; }
 
-# catch: uploads the large object again under a new build-id, with its worker stopped; sets $worker and $id.
-# On a busy host a worker may come and go between two looks; then there is another.
+# catch: uploads the large object again under a new build-id, and stops its worker; sets $worker and $id. On a busy host
+# a worker may start and end between two checks; then another is tried.
 catch() {
         for attempt in 1 2 3 4 5 6 7 8; do
                 n=$((n + 1))
@@ -75,22 +76,23 @@ wait_for 'another object to be indexed beside a worker that hangs' \
         sh -c "'$cairn' symbolize --server '$url' --build-id '$(build_id_of "$tmp/small")' 0x$(nm "$tmp/small" | awk '$3 == "answer" { print $1 }') | grep -q answer"
 pass 'a worker that hangs stands in nobody else'\''s way'
 ok 'the service answers' healthy
-kill -XCPU "$worker" # as the kernel does at the limit
+kill -XCPU "$worker" # like the kernel at the limit
 kill -CONT "$worker"
 wait_for 'the limit to be noticed' is_marked "$id" 'of processor time'
 pass 'a worker that took too long is the reason that the object shows'
 
 catch
-kill -KILL "$worker" # as the kernel does when memory is out
+kill -KILL "$worker" # like the kernel when memory is exhausted
 wait_for 'the end to be noticed' is_marked "$id" 'killed by signal 9'
 pass 'so is one that was killed'
 ok 'the service answers' healthy
 
 stop_server
 start_server
-ok 'the reasons are there after a start' is_marked "$id" 'killed by signal 9'
+ok 'the reasons persist across a restart' is_marked "$id" 'killed by signal 9'
 
-# Another content of an object comes while the first is read, and the service is killed when that is done and this one is not.
+# Another content of an object is uploaded while the first is being read, and the service is killed when only the first is
+# done.
 catch
 first=$worker
 printf 'more' >>"$tmp/large-$n"
@@ -111,6 +113,6 @@ ok 'it is read at the next start' is_marked "$id" indexed
 stop_server
 left=$(grep -c 'are not indexed yet' "$server_log")
 start_server
-is "$(grep -c 'are not indexed yet' "$server_log")" "$left" 'and then no more, nor is what failed'
+is "$(grep -c 'are not indexed yet' "$server_log")" "$left" 'and not again, and neither are failed ones'
 stop_server
 done_testing
