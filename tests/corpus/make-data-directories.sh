@@ -1,24 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the data directories of tests/corpus/data_directory/ with the programs of a commit or a release, which is their name:
+# Creates the data directories of tests/corpus/data_directory/ with the programs of a commit or release, after which they are
+# named:
 #
 #     git worktree add OLD 42ab7d3 && make -C OLD build/cairn
 #     tests/corpus/make-data-directories.sh OLD/build/cairn tests/corpus/data_directory 42ab7d3
 #
-# COMMIT-queue.tar.xz   two days of profiles in the tables, stored and indexed debuginfo, and a queue of
-#                       acknowledged batches that no flush has seen: the service was killed
-# COMMIT-healed.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored
-#                       after half of them: the locations were rewritten, and replaced files are still there
+# COMMIT-queue.tar.xz   two days of profiles in the tables, stored and indexed debuginfo, and a queue of acknowledged batches
+#                       that were not flushed: the service was killed
+# COMMIT-healed.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored after half of
+#                       them: the locations were rewritten, and replaced files are still there
 #
-# tests/e2e/old-data.t knows the sums and names.
+# tests/e2e/old-data.t has the expected sums and names.
 set -eu
 cairn=$1 out=$2 commit=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 data=$tmp/data
 t0=1790000000 # 2026-09-21T13:33:20Z
-# Where old samples would be refused.
+# For versions that would reject old samples.
 any_age=
 ! "$cairn" serve --help | grep -q -- --max-age || any_age='--max-age any'
 
@@ -51,7 +52,7 @@ metric() { curl -sS "$url/metrics" | awk -v n="$1" '$1 == n { v = $2 } END { pri
 wait_metric() { until [ "$(metric "$1")" -ge "$2" ]; do sleep 0.05; done; }
 start() {
         rm -f "$tmp/port"
-        # shellcheck disable=SC2086  # two words
+        # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" $any_age "$@" 2>>"$tmp/log" &
         pid=$!
         until [ -s "$tmp/port" ]; do

@@ -15,7 +15,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def literal(name, value):
-    """A header without indexing (RFC 7541, 6.2.2); texts shorter than 127 bytes."""
+    """A literal header without indexing (RFC 7541, 6.2.2); strings shorter than 127 bytes."""
     return b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/corpus/parquet/bad, one file a defect, from the format's parts by hand.
+"""Writes tests/corpus/parquet/bad, one file for each defect, with a manual encoder of the format.
 
 Usage: make-parquet.py DIRECTORY
 """

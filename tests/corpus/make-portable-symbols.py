@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the corpus of tests/fuzz/fuzz_portable_symbols.c (docs/formats/symbol-file.md). Sizes and checksums are zero: the target makes them right."""
+"""Write the corpus of tests/fuzz/fuzz_portable_symbols.c (docs/formats/symbol-file.md). Sizes and checksums are zero:
+the target corrects them.
+"""
 import os
 import struct
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the OTLP, pprof and folded corpora anew: make-profiles.py tests/corpus. Needs the opentelemetry-proto
-# package (1.45 or later), whose messages are an independent writer of what we read. The go-*.pb.gz files come from
-# Go's runtime/pprof, perf_script/good/busy from perf script --show-mmap-events.
+# Regenerates the OTLP, pprof and folded corpora: make-profiles.py tests/corpus. Requires the opentelemetry-proto
+# package (1.45 or later), an independent encoder. The go-*.pb.gz files come from Go's runtime/pprof,
+# perf_script/good/busy from perf script --show-mmap-events.
 import base64, gzip, json, os, struct, sys
 from google.protobuf import json_format
 from opentelemetry.proto.profiles.v1development import profiles_pb2 as p
@@ -64,7 +64,7 @@ put("otlp/good", "official-message", q.SerializeToString())
 body = q.SerializeToString(); dic = svc.ExportProfilesServiceRequest(); dic.dictionary.CopyFrom(q.dictionary); rest = svc.ExportProfilesServiceRequest(); rest.resource_profiles.extend(q.resource_profiles)
 put("otlp/good", "dictionary-first", dic.SerializeToString() + rest.SerializeToString())
 put("otlp/good", "empty", b"")
-# OTLP's JSON is protobuf's but for ids, which are hexadecimal, and enumerations, which are numbers.
+# OTLP's JSON is protobuf's JSON except for ids, which are hexadecimal, and enumerations, which are numbers.
 def as_json(q):
     text = json_format.MessageToDict(q, use_integers_for_enums=True)
     for link in text["dictionary"]["linkTable"]:

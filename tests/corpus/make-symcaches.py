@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the corpus of tests/fuzz/fuzz_symcache.c (docs/formats/symcache.md). Checksums are zero: the target makes them right."""
+"""Write the corpus of tests/fuzz/fuzz_symcache.c (docs/formats/symcache.md). Checksums are zero: the target corrects
+them.
+"""
 import os
 import struct
 

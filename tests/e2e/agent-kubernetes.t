@@ -10,7 +10,7 @@ for tool in python3 cc openssl curl; do command -v $tool >/dev/null || skip_all 
 # ---- usage ----
 env -u KUBERNETES_SERVICE_HOST "$agent" --kubernetes api --duration 1 --no-upload 2>"$tmp/err"
 is $? 64 "outside of a pod the API server's URL is needed"
-like "$(cat "$tmp/err")" 'needs .--kubernetes-url. outside of a pod' "which is said"
+like "$(cat "$tmp/err")" 'needs .--kubernetes-url. outside of a pod' "which is reported"
 "$agent" --kubernetes both 2>"$tmp/err"
 is $? 64 "there are two sources"
 "$agent" --kubernetes-node n1 2>"$tmp/err"

@@ -117,7 +117,7 @@ is "$("$cairn" store quarantine list --json --data "$data" | jq -c 'map([.batch_
 quarantine_export() { "$cairn" store quarantine export "$1" --output "$2" --data "$data" >"$tmp/out" 2>&1; }
 quarantine_export all "$tmp/exported"
 is $? 64 "a file does not take both"
-like "$(cat "$tmp/out")" "2 batches need an existing directory: '$tmp/exported' is not one" "  which is said"
+like "$(cat "$tmp/out")" "2 batches need an existing directory: '$tmp/exported' is not one" "  which is reported"
 ok "  and nothing is written" test ! -e "$tmp/exported"
 ok "one goes into a file" quarantine_export 00000000000000000000000000000002 "$tmp/second.otlp"
 mkdir "$tmp/exported"
@@ -146,7 +146,7 @@ like "$(cat "$tmp/out")" "a token with the scopes ingest and history" "  which t
 ok "with the scope they are accepted" send_old import --history
 like "$(cat "$tmp/out")" '; sent$' "  and sent"
 ok "sent once more they are accepted" send_old import --history
-like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' "  but not added, which is said"
+like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' "  but not added, which is reported"
 is "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' -H 'Content-Type: application/json' \
         -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '{}' "nothing is said of an empty batch"
 request -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-History: yes' -d 'main 1' "$url/ingest?name=x"

@@ -60,7 +60,7 @@ check_queue() {
 # A checkpoint, and locations that were rewritten.
 check_healed() {
         unpack "$1-healed"
-        ok "$1, healed: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
+        ok "$1, re-symbolized: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
         cpu='inlined_part program.c 156 other_part program.c 104'
         is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
         is "$(top --data "$data")" "$cpu" "  sums and names"

@@ -49,7 +49,7 @@ answers 200 . "what is stored is served" "$url/buildid/$(id aa)/debuginfo"
 is "$(sum)" 7 "and queries are answered"
 "$cairn" debuginfo rm --server "$url" "$(id aa)" --kind debuginfo >"$tmp/out" 2>&1
 is $? 1 "what is stored cannot be removed"
-like "$(cat "$tmp/out")" 'Read-only file system' "  and that is said"
+like "$(cat "$tmp/out")" 'Read-only file system' "  and the reason is reported"
 "$cairn" debuginfo gc --server "$url" --retain size=1 >"$tmp/out" 2>&1
 is $? 1 "nor collected"
 answers 200 . "what could not be removed is served still" "$url/buildid/$(id aa)/debuginfo"

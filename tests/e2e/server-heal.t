@@ -143,7 +143,7 @@ becomes "2 0" "  and so does the next one" unresolved
 request -X POST -H 'Content-Type: application/json' -d '{"since":"yesterday-ish"}' "$url/api/v1/resymbolize"
 is "$code" 400 "a malformed time is refused"
 for where in "--server $url" "--data $data"; do
-        # shellcheck disable=SC2086  # two words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" resymbolize $where --since yesterday-ish 2>"$tmp/err"
         is "$? $(cat "$tmp/err")" "64 cairn resymbolize: 'yesterday-ish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
                 "  by the command too, with ${where%% *}"

@@ -41,7 +41,7 @@ is "$? $(cat "$tmp/out")" "64 " "a type that no sample has is wrong usage"
 like "$(cat "$tmp/err")" "^cairn store: type 'memory' matches none of those in the store; there are: $cpu, samples:samples:count::\$" "  and the types are listed"
 export_it --format csv --from now-1h --to now-2h
 is "$? $(cat "$tmp/out")" "64 " "so is an empty time range"
-like "$(cat "$tmp/err")" '--from is not before --to' "  which is said"
+like "$(cat "$tmp/err")" '--from is not before --to' "  which is reported"
 export_it --format csv '{service_name="nobody"}'
 is "$? $(wc -l <"$tmp/out")" "0 1" "a selection of nothing has no rows"
 

@@ -34,7 +34,7 @@ is "$(jq '[.[] | select(.table == "samples")] | [(map(.oldest_unix_us) | min), (
 like "$(store files --table stacks | head -1)" '^stacks +[0-9]+ rows +[0-9]+ bytes .*  date=2026-09-2[12]/part-.*\.parquet$' "  as text"
 store files --table stack >"$tmp/out" 2>&1
 is $? 64 "a table that does not exist is wrong usage"
-like "$(cat "$tmp/out")" "'stack' is not one of samples, stacks, locations" "  which is said"
+like "$(cat "$tmp/out")" "'stack' is not one of samples, stacks, locations" "  which is reported"
 "$cairn" store files --data "$tmp/nothing" >"$tmp/out" 2>&1
 is $? 1 "a directory that does not exist fails"
 like "$(cat "$tmp/out")" "no store in '$tmp/nothing'" "  naming it"

@@ -198,7 +198,7 @@ put_object debuginfo "$tmp/moved.debug"
 wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $moved_id $1 | grep -q Cart"
 sed "s/$id/$moved_id/" "$tmp/perf.txt" >"$tmp/moved.txt"
 "$cairn" symbolize --perf-script "$tmp/moved.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/moved.out" 2>"$tmp/err"
-like "$(cat "$tmp/err")" 'file offsets, and no program to translate them: 8 addresses; upload it' "a service with the debug file alone is told"
+like "$(cat "$tmp/err")" 'file offsets, and no program to translate them: 8 addresses; upload it' "a service with only the debug file is reported"
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" 0 0 0 /gone/prog "$id" $objects
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --server http://127.0.0.1:1 -o "$tmp/never" --debug-dir "$tmp/none" 2>"$tmp/err"

@@ -191,12 +191,12 @@ is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","wou
 for option in --strip --executables "--sources=$tmp"; do
         up --symbols-only "$option" "$tmp/bin/late"
         is "$code" 64 "--symbols-only and ${option%=*} exclude each other"
-        like "$(cat "$tmp/up.err")" "leave ${option%=*} out" "  which is said"
+        like "$(cat "$tmp/up.err")" "leave ${option%=*} out" "  which is reported"
 done
 rm "$tmp/dwo/"*.dwo
 up --symbols-only --force "$tmp/dwo/prog"
 is "$code $(sent '[.files[].state]')" '0 ["sent"]' "what there is without the .dwo file is sent"
-like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "  and what is missing is told"
+like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "  and missing parts are reported"
 like "$(sent '.files[0].partial')" dwo "  as JSON too"
 
 # ---- maintenance ----

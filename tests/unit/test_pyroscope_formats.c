@@ -76,7 +76,7 @@ START_TEST(trie_depth_and_text_are_limited)
         ck_assert_int_eq(decode_deep_trie(LIMIT_TRIE_DEPTH - 1), ST_OK);
         ck_assert_int_eq(decode_deep_trie(LIMIT_TRIE_DEPTH), ST_TOO_BIG);
 
-        buf_init(&b, MiB(8)); /* a text of 1,000,000 bytes, and 400 stacks that contain it */
+        buf_init(&b, MiB(8)); /* a frame of 1,000,000 bytes, and 400 stacks that contain it */
         buf_append_uleb128(&b, 1000000);
         memset(buf_reserve(&b, 1000000), 'a', 1000000);
         buf_commit(&b, 1000000);

@@ -263,8 +263,10 @@ static void expect_security_headers(struct http_server *s, const struct http_rou
                       "%s %s: %d may%s be kept by caches", r->method, r->path, code, is_cacheable ? "" : " not");
 }
 
-/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. Assets have
- * nothing but what the program's package has. */
+/*
+ * Files by build-id or of the tables: large, and readable with the token. Assets contain only what the package
+ * contains.
+ */
 static bool serves_files(const struct http_route *r)
 {
         return strcmp(r->method, "GET") == 0 &&

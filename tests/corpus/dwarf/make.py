@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the good files of this corpus: debug sections of small programs, as tests/fuzz/fuzz_dwarf.c takes them.
+"""Generates the good files of this corpus: debug sections of small programs, in the input format of
+tests/fuzz/fuzz_dwarf.c.
 
     make.py     writes good/*.bin beside itself; needs gcc, g++, clang, dwz, dwp, llvm-dwp and objcopy
 
@@ -50,7 +51,7 @@ def pack_split(here, compiler, source, version, common):
     subprocess.run([compiler, *common, "s.o", "-o", name], check=True)
     if version == "4":
         subprocess.run(["dwp", "s.dwo", "-o", "s.dwp"], check=True)
-    elif source == "t.cc":  # llvm-dwp 14 does not come to an end on the other one, and dwp 2.40 makes empty packages
+    elif source == "t.cc":  # llvm-dwp 14 does not terminate on the other one, and dwp 2.40 writes empty packages
         subprocess.run(["llvm-dwp", "s.dwo", "-o", "s.dwp"], check=True)
     for suffix in ("dwo", "dwp") if version == "4" or source == "t.cc" else ("dwo",):
         content = b"\0" + pack(name) + b"\0\0" * (len(SECTIONS) + 2) + open("s." + suffix, "rb").read()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the corpus: one small program's pclntab in every layout, as a data segment at 0x20000, and broken ones.
+"""Writes the corpus: one small program's pclntab in every layout, as a data segment at 0x20000, and malformed ones.
 
     make.py DIRECTORY
 
@@ -32,7 +32,7 @@ def varint(v):
 
 
 def steps(quantum, *pairs):
-    """(value, length) pairs as a table of values by pc."""
+    """A pc-value table of (value, length) pairs."""
     out, last = b"", -1
     for value, length in pairs:
         d = value - last
@@ -56,7 +56,7 @@ class Blob:
 
 
 def tables(blob, q, files):
-    """Offsets of: file, line, call of main.main; file, line of Area; a table that has nothing to do with calls."""
+    """Offsets of: file, line, call of main.main; file, line of Area; a table unrelated to calls."""
     m, a, s = files
     return [blob.add(x) for x in (
         steps(q, (m, 16), (a, 16), (m, 24)), steps(q, (10, 12), (11, 4), (25, 8), (30, 8), (12, 24)),
@@ -72,7 +72,7 @@ def tree(blob, names, version):
 
 
 def record(b, version, ptr, entry, name, file, line, pcdata, funcdata, at):
-    """A function's record, which begins at offset `at`."""
+    """A function's record, which starts at offset `at`."""
     w = b.word
     out = w(entry, 4 if version in ("1.18", "1.20") else ptr)
     out += w(name, 4) + w(0, 4) + w(0, 4) + w(0, 4) + w(file, 4) + w(line, 4) + w(len(pcdata), 4)
@@ -183,7 +183,7 @@ def main():
         "huge-count": new[:8] + b"\xff" * 8 + new[16:], "huge-offsets": new[:32] + b"\xff" * 40 + new[72:],
         "old-huge-count": old[:8] + b"\xff" * 7 + b"\x7f" + old[16:], "old-cut": old[:60],
         "no-module": good["go1.26"][:0x400], "all-ones": new[:8] + b"\xff" * 1024,
-        # A call that was inlined into itself: its parent's pc is in itself.
+        # A call inlined into itself: its parent's pc is inside it.
         "cycle": new[:0x820 + 8] + (20).to_bytes(4, "little") + new[0x820 + 12:],
     }
     out = pathlib.Path(sys.argv[1])

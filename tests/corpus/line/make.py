@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make this corpus: the line tables of tests/corpus/dwarf, and crafted ones, as tests/fuzz/fuzz_line.c takes them.
+"""Generates this corpus: the line tables of tests/corpus/dwarf, and crafted ones, in the input format of
+tests/fuzz/fuzz_line.c.
 
     make.py     writes good/*.bin and bad/*.bin beside itself
 

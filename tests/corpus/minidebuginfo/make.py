@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make this corpus, as tests/fuzz/fuzz_minidebuginfo.c takes it; needs gcc and binutils.
+"""Generates this corpus, in the input format of tests/fuzz/fuzz_minidebuginfo.c; requires gcc and binutils.
 
     make.py     writes good/*.bin and bad/*.bin beside itself
 
-A byte of flags, then .gnu_debugdata (1) or the file that is to be packed into it (0).
+A byte of flags, then .gnu_debugdata (1) or the file to be compressed into it (0).
 """
 import lzma
 import os

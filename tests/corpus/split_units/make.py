@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the files beside this one with gcc, clang, dwp and llvm-dwp: pairs of a linked file and another half (fuzz_split_units.c)."""
+"""Generates the files beside this one with gcc, clang, dwp and llvm-dwp: pairs of a linked file and its split units
+(fuzz_split_units.c).
+"""
 import os
 import struct
 import subprocess
