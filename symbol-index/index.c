@@ -313,5 +313,6 @@ void symbol_index_close(struct symbol_index *index)
         anchor_filter_destroy(index->anchors);
         pthread_mutex_destroy(&index->write_lock);
         free(index->dir);
+        free(atomic_load(&index->spare_rows));
         free(index);
 }

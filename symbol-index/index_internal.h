@@ -8,6 +8,7 @@
  */
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct symbol_index {
         size_t block_bytes;         /* BLOCK_BYTES, except in measurements */
         size_t write_bytes;         /* INDEX_WRITE_BYTES, except in tests */
         char *dir;
+        struct block_rows *_Atomic spare_rows; /* of an ended view, for the next one; NULL: none */
 };
 
 /** Convert an LMDB result; rc 0 is ST_OK. The message begins with `what`. */

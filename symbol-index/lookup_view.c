@@ -62,7 +62,8 @@ void symbol_view_end(struct symbol_view *view)
         if (view->txn)
                 mdb_txn_abort(view->txn);
         lookup_cache_deinit(&view->known);
-        free(view->rows);
+        if (view->rows)
+                free(atomic_exchange(&view->index->spare_rows, view->rows));
         free(view->tiles);
         free(view->verified);
         text_unpacker_destroy(view->unpacker);

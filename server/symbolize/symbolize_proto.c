@@ -14,6 +14,8 @@
 #include "profile-formats/proto_message.h"
 #include "server/symbolize/symbolize_stream.h"
 
+#define RESULTS_RESERVED 64 /* results for which columns make room at once */
+
 typedef Cairn__Symbolize__V1__SymbolizeAnswer proto_answer;
 typedef Cairn__Symbolize__V1__SymbolizeAnswer__Object proto_object;
 typedef Cairn__Symbolize__V1__SymbolizeAnswer__Function proto_function;
@@ -130,15 +132,23 @@ static uint32_t send_state_text(struct proto_writer *w, enum symbol_state state,
         return w->states[state];
 }
 
+/* Make room for `count` results. */
+static bool reserve_columns(struct proto_writer *w, const struct symbol_result *results, size_t count)
+{
+        size_t frames = 0;
+
+        for (size_t i = 0; i < count; i++)
+                frames += results[i].frame_count;
+        return buf_reserve(&w->state_column, count * sizeof(uint32_t)) &&
+               buf_reserve(&w->count_column, count * sizeof(uint32_t)) &&
+               buf_reserve(&w->function_column, frames * sizeof(uint32_t)) &&
+               buf_reserve(&w->file_column, frames * sizeof(uint32_t)) &&
+               buf_reserve(&w->line_column, frames * sizeof(uint32_t));
+}
+
 static enum status write_proto_result(struct proto_writer *w, struct text_reader *texts, const struct symbol_result *r,
                                       const struct symbol_frame *frames, struct buf *to, struct error *err)
 {
-        size_t room = (size_t)r->frame_count * sizeof(uint32_t);
-
-        if (!buf_reserve(&w->state_column, sizeof(uint32_t)) || !buf_reserve(&w->count_column, sizeof(uint32_t)) ||
-            !buf_reserve(&w->function_column, room) || !buf_reserve(&w->file_column, room) ||
-            !buf_reserve(&w->line_column, room))
-                return error_no_memory(err);
         add_to_column(w, &w->state_column, send_state_text(w, r->state, to));
         add_to_column(w, &w->count_column, r->frame_count);
         for (uint32_t i = 0; i < r->frame_count; i++) {
@@ -192,8 +202,12 @@ static enum status proto_results(struct symbolize_writer *base, struct text_read
         size_t i = 0;
 
         do {
-                const struct symbol_result *r = &run->results[i++];
+                const struct symbol_result *r = &run->results[i];
+                size_t left = run->count - i;
 
+                if (i++ % RESULTS_RESERVED == 0 &&
+                    !reserve_columns(w, r, left < RESULTS_RESERVED ? left : RESULTS_RESERVED))
+                        return error_no_memory(err);
                 st = write_proto_result(w, texts, r, run->frames + r->first_frame, to, err);
         } while (!st && !to->failed && i < run->count && to->size + w->packed_bytes < SYMBOLIZE_PIECE_BYTES);
         *done_ret = i;
