@@ -248,11 +248,15 @@ static enum status number_locations(struct key_map *m, const uint64_t *ids, uint
         return st;
 }
 
+/* Room for this many, of which stacks have several uses on average, saves most growth of the map. */
+#define RESERVED_LOCATIONS 50000
+#define LOCATION_USES_EXPECTED 4
+
 static enum status number_stack_locations(struct resolving *r, struct scan_stacks *s, struct error *err)
 {
         struct arena *a = &r->scan->arena;
-        size_t total = 0;
-        enum status st = ST_OK;
+        size_t total = 0, expected;
+        enum status st;
 
         for (size_t i = 0; i < r->stack_count; i++)
                 total += r->stacks[i].count;
@@ -260,6 +264,8 @@ static enum status number_stack_locations(struct resolving *r, struct scan_stack
         if (!(s->first = arena_alloc_array(a, s->count + 1, sizeof *s->first)) ||
             !(s->indexes = arena_alloc_array(a, total + 1, sizeof *s->indexes)))
                 return set_scan_too_big(err);
+        expected = total / LOCATION_USES_EXPECTED;
+        st = key_map_reserve(&r->location_numbers, expected < RESERVED_LOCATIONS ? expected : RESERVED_LOCATIONS, err);
         total = 0;
         for (size_t i = 0; !st && i < r->stack_count; i++) {
                 const struct stack_ids *stack = &r->stacks[i];
