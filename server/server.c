@@ -75,6 +75,11 @@ static void log_clock_steps(struct clock_watch *w)
 #define BACKGROUND_NICENESS 10 /* of thread pools other than ingest and status */
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
+/* With this much memory, 3% of it may stay with the allocator: else short queries map and clear the same blocks again.
+ */
+#define MALLOC_LARGE_LIMIT_BYTES GiB(2)
+#define MALLOC_LARGE_MMAP_BYTES (4 << 20)
+#define MALLOC_LARGE_TRIM_BYTES (8 << 20)
 #define MALLOC_ARENAS 8
 
 /* ---- callbacks between the parts ---- */
@@ -479,12 +484,14 @@ static void raise_descriptors(void)
  */
 static enum status limit_memory(const struct server_options *options, struct error *err)
 {
+        size_t limit = options->memory_bytes ? options->memory_bytes : memory_budget_default();
+        bool is_large = limit >= MALLOC_LARGE_LIMIT_BYTES;
         enum status st;
 
-        mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
-        mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_BYTES);
+        mallopt(M_MMAP_THRESHOLD, is_large ? MALLOC_LARGE_MMAP_BYTES : MALLOC_MMAP_BYTES);
+        mallopt(M_TRIM_THRESHOLD, is_large ? MALLOC_LARGE_TRIM_BYTES : MALLOC_TRIM_BYTES);
         mallopt(M_ARENA_MAX, MALLOC_ARENAS);
-        st = memory_budget_set_limit(options->memory_bytes ? options->memory_bytes : memory_budget_default(), err);
+        st = memory_budget_set_limit(limit, err);
         return st ? st : memory_set_query_limits(options->query_memory_bytes, options->all_query_memory_bytes, err);
 }
 
