@@ -46,6 +46,10 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 
 /** Maximum number of keys of one batch lookup. */
 #define KEY_MAP_BATCH 32
+static inline uint32_t key_map_batch_size(size_t left)
+{
+        return left < KEY_MAP_BATCH ? (uint32_t)left : KEY_MAP_BATCH;
+}
 
 /**
  * Look up several keys at once: in a map larger than the CPU caches several times faster than one by one.

@@ -311,11 +311,6 @@ static void find_selected_ids(const struct key_map *selected, const uint64_t *id
                 ret[i] = selected ? found[i] : &no_number;
 }
 
-static size_t count_next_ids(size_t left)
-{
-        return left < KEY_MAP_BATCH ? left : KEY_MAP_BATCH;
-}
-
 static enum status append_location(struct location_columns *c, size_t row, uint64_t number, struct location_rows *rows,
                                    struct error *err)
 {
@@ -339,7 +334,7 @@ enum status part_read_locations(const struct part_file *f, uint32_t group, const
         for (size_t at = 0, n; !st && at < c.id.row_count; at += n) {
                 const uint64_t *numbers[KEY_MAP_BATCH];
 
-                n = count_next_ids(c.id.row_count - at);
+                n = key_map_batch_size(c.id.row_count - at);
                 find_selected_ids(selected, (const uint64_t *)c.id.ints + at, n, numbers);
                 for (size_t i = 0; !st && i < n; i++) {
                         if (!numbers[i])
@@ -363,7 +358,7 @@ enum status location_rows_select(const struct location_rows *from, const struct 
                 const uint64_t *numbers[KEY_MAP_BATCH];
                 uint64_t ids[KEY_MAP_BATCH];
 
-                n = count_next_ids(from->count - at);
+                n = key_map_batch_size(from->count - at);
                 for (size_t i = 0; i < n; i++)
                         ids[i] = from->items[at + i].shown.location_id;
                 find_selected_ids(selected, ids, n, numbers);

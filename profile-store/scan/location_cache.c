@@ -45,21 +45,37 @@ void location_cache_register_metrics(void)
         metric_register(&cached_bytes);
 }
 
+static size_t get_cache_limit(void)
+{
+        size_t share = memory_use_ceiling(MEMORY_CACHES) / 4;
+
+        return share < LIMIT_LOCATION_CACHE_BYTES ? share : LIMIT_LOCATION_CACHE_BYTES;
+}
+
 static size_t get_cache_room(void)
 {
-        size_t share = memory_use_ceiling(MEMORY_CACHES) / 4, used = atomic_load(&used_bytes);
-        size_t limit = share < LIMIT_LOCATION_CACHE_BYTES ? share : LIMIT_LOCATION_CACHE_BYTES;
+        size_t limit = get_cache_limit(), used = atomic_load(&used_bytes);
 
         return used < limit ? limit - used : 0;
 }
 
-static void count_group_bytes(const struct location_group *g, bool is_added)
+/* Count a group, unless other threads have used the room that it was decoded for. */
+static bool add_group_bytes(const struct location_group *g)
 {
-        if (is_added)
-                atomic_fetch_add(&used_bytes, g->bytes);
-        else
-                atomic_fetch_sub(&used_bytes, g->bytes);
-        metric_set(&cached_bytes, (int64_t)atomic_load(&used_bytes));
+        size_t limit = get_cache_limit(), used = atomic_load(&used_bytes);
+
+        do {
+                if (used > limit || g->bytes > limit - used)
+                        return false;
+        } while (!atomic_compare_exchange_weak(&used_bytes, &used, used + g->bytes));
+        metric_add(&cached_bytes, (int64_t)g->bytes);
+        return true;
+}
+
+static void remove_group_bytes(const struct location_group *g)
+{
+        atomic_fetch_sub(&used_bytes, g->bytes);
+        metric_add(&cached_bytes, -(int64_t)g->bytes);
 }
 
 static void free_location_group(struct location_group *g)
@@ -77,7 +93,7 @@ void location_cache_drop(struct part_locations *cached)
                 struct location_group *g = atomic_load(&cached->groups[i].rows);
 
                 if (g)
-                        count_group_bytes(g, false);
+                        remove_group_bytes(g);
                 free_location_group(g);
         }
         free(cached);
@@ -117,7 +133,7 @@ const struct location_rows *location_cache_find(const struct table_part *part, u
         return g ? &g->rows : NULL;
 }
 
-/* Decode a row group. *ret is NULL when it does not fit. */
+/* Decode and count a row group. *ret is NULL when it does not fit. */
 static enum status decode_location_group(const struct part_file *f, uint32_t group, struct location_group **ret,
                                          struct error *err)
 {
@@ -135,7 +151,7 @@ static enum status decode_location_group(const struct part_file *f, uint32_t gro
         g->rows.memory.use = MEMORY_CACHES;
         st = part_read_locations(f, group, NULL, &g->arena, &g->rows, err);
         g->bytes = sizeof *g + g->arena.memory.bytes + g->rows.memory.bytes;
-        if (!st && g->bytes <= room) {
+        if (!st && add_group_bytes(g)) {
                 *ret = g;
                 return ST_OK;
         }
@@ -156,10 +172,10 @@ static enum status load_cached_group(struct cached_group *c, const struct part_f
                 atomic_store(&c->is_refused, true);
                 return ST_OK;
         }
-        if (atomic_compare_exchange_strong(&c->rows, &before, g))
-                count_group_bytes(g, true);
-        else
+        if (!atomic_compare_exchange_strong(&c->rows, &before, g)) {
+                remove_group_bytes(g);
                 free_location_group(g);
+        }
         return ST_OK;
 }
 

@@ -220,11 +220,6 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
 
 /* ---- numbers of locations --------------------------------------------------------------------------- */
 
-static uint32_t get_batch_size(size_t left)
-{
-        return left < KEY_MAP_BATCH ? (uint32_t)left : KEY_MAP_BATCH;
-}
-
 /* The numbers of some locations; those that are new get the next ones. */
 static enum status number_locations(struct key_map *m, const uint64_t *ids, uint32_t count, uint32_t *ret,
                                     struct error *err)
@@ -272,7 +267,7 @@ static enum status number_stack_locations(struct resolving *r, struct scan_stack
 
                 s->first[i] = total;
                 for (uint32_t at = 0, n; !st && at < stack->count; at += n) {
-                        n = get_batch_size(stack->count - at);
+                        n = key_map_batch_size(stack->count - at);
                         st = work_meter_add(r->scan->meter, 8 * n, err);
                         if (!st)
                                 st = number_locations(&r->location_numbers, stack->ids + at, n, s->indexes + total + at,
