@@ -27,7 +27,7 @@ const char *path_base(const char *path)
         return slash ? slash + 1 : path;
 }
 
-void path_normalise(char *path)
+void path_normalize(char *path)
 {
         char *to = path;
 

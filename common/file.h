@@ -83,7 +83,7 @@ char *path_join(const char *dir, const char *name);
 const char *path_base(const char *path);
 
 /** "/a/./b/../c//d" to "/a/c/d", in place. ".." at the root is ignored. */
-void path_normalise(char *path);
+void path_normalize(char *path);
 
 /** Whether ".." components lead above the path's root. */
 bool is_path_outside_root(const char *path);

@@ -27,7 +27,7 @@ static enum status find_bundled_file(const struct source_bundle *bundle, const c
         normal = strdup(path);
         if (!normal)
                 return error_no_memory(err);
-        path_normalise(normal);
+        path_normalize(normal);
         return source_bundle_find(bundle, normal, &ret->offset, &ret->size_bytes) ? ST_OK : ST_NOT_FOUND;
 }
 

@@ -56,7 +56,7 @@ void scan_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken);
 enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err) MUST_CHECK;
 void scan_contents_deinit(struct scan_contents *c);
 
-/** The key of source files in the index: a hash of the normalised path. */
+/** The key of source files in the index: a hash of the normalized path. */
 uint64_t scan_path_hash(const char *path);
 
 #endif

@@ -150,7 +150,7 @@ static enum status inspect_member(void *context, struct archive_member *m, struc
         if (st)
                 return st == ST_NOT_FOUND ? ST_OK : st;
         if (n < SELFMAG || offset != 0 || memcmp(data, ELFMAG, SELFMAG) != 0) {
-                path_normalise(path);
+                path_normalize(path);
                 scan_contents_put_source(&in->contents, scan_path_hash(path), m->ordinal);
                 return ST_OK;
         }
@@ -258,7 +258,7 @@ static bool add_name_hash(void *context, const char *path)
 
         if (!normal || !array_reserve(&h->items, &h->capacity, h->count))
                 return false;
-        path_normalise(normal);
+        path_normalize(normal);
         h->items[h->count++] = scan_path_hash(normal);
         return true;
 }

@@ -332,7 +332,7 @@ static bool is_better_source_place(const struct scan_place *a, size_t a_shared, 
 /* A request for a source file. */
 struct source_request {
         struct scan *scan;
-        const char *path; /* normalised */
+        const char *path; /* normalized */
         uint64_t hash;    /* scan_path_hash() */
         const struct scan_debuginfo *other;
         const atomic_bool *cancel;
@@ -433,7 +433,7 @@ enum status scan_open_source(struct scan *s, const struct build_id *id, const ch
 
         if (st && st != ST_NOT_FOUND)
                 return st;
-        path_normalise(normal);
+        path_normalize(normal);
         r.hash = scan_path_hash(normal);
         st = open_source_of_places(&r, places, count, ret, err);
         scan_places_free(places, count);

@@ -103,7 +103,7 @@ struct scan_debuginfo {
 
 /**
  * Open a source file in an archive or a tree. Debuginfo of the build-id, from a tree or `other`, must name it.
- * @param path absolute; normalised first.
+ * @param path absolute; normalized first.
  * @param other may be NULL.
  */
 enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,

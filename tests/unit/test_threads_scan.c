@@ -154,7 +154,7 @@ START_TEST(ids_with_common_prefix_are_distinct)
 }
 END_TEST
 
-START_TEST(a_path_is_normalised)
+START_TEST(a_path_is_normalized)
 {
         static const char *const pairs[][2] = { { "/a/./b/../c//d", "/a/c/d" }, { "/../../x", "/x" }, { "//", "" } };
 
@@ -162,7 +162,7 @@ START_TEST(a_path_is_normalised)
                 char path[32];
 
                 snprintf(path, sizeof path, "%s", pairs[i][0]);
-                path_normalise(path);
+                path_normalize(path);
                 ck_assert_str_eq(path, pairs[i][1]);
         }
 }
@@ -291,7 +291,7 @@ int main(void)
                                        sections_belong_to_one_version_of_a_member,
                                        damaged_section_list_is_not_overread,
                                        ids_with_common_prefix_are_distinct,
-                                       a_path_is_normalised,
+                                       a_path_is_normalized,
                                        opening_debuginfo_does_not_block_unpacking,
                                        files_outside_the_tree_are_not_opened };
 
