@@ -14,8 +14,8 @@ const struct compaction_rules compaction_default_rules = {
         .job_memory = MiB(256),
 };
 
-/* Ratios in eighths. */
-enum { RATIO_BUSY = 80, RATIO_IDLE = 16, RATIO_CLOSED = 9, RATIO_ANY = 8 };
+/* Ratios of output to largest input, in eighths. */
+enum { RATIO_NONE = 0, RATIO_ANY = 8, RATIO_CLOSED = 9, RATIO_CROWDED = 10, RATIO_IDLE = 16 };
 
 struct planned_file {
         uint64_t rows, bytes;
@@ -54,32 +54,33 @@ static unsigned choose_ratio(enum compaction_mode mode, int64_t quiet_s)
                 return RATIO_ANY;
         if (mode == COMPACTION_CLOSED && quiet_s >= COMPACTION_QUIET_S)
                 return RATIO_CLOSED;
-        return quiet_s >= COMPACTION_IDLE_S ? RATIO_IDLE : RATIO_BUSY;
+        return quiet_s >= COMPACTION_IDLE_S ? RATIO_IDLE : RATIO_NONE;
 }
 
-/*
- * Length of the longest prefix of the files, sorted by rows, that is worth a merge; 0 if none is. When memory ends the
- * prefix too early, the files that fit are merged unless one of them has most of the rows. Two files are always
- * planned: the memory reservation decides.
- */
+/* Length of the prefix of the files, sorted by rows, that is worth a merge; 0 if none is. */
 static size_t choose_prefix(const struct compaction_file *files, const struct planned_file *small, size_t count,
                             unsigned ratio, const struct compaction_rules *rules)
 {
         uint64_t bytes = 0, rows = 0, memory = 0;
-        size_t best = 0;
+        size_t longest = 0, best = 0;
+        double most = RATIO_CROWDED / 8.0;
 
         for (size_t i = 0; i < count && i < rules->job_files; i++) {
                 memory += files[small[i].index].memory;
-                if (i >= 2 && memory > rules->job_memory)
-                        return best || rows * 2 < small[i - 1].rows * (i > 3 ? i : 3) ? best : i;
                 bytes += small[i].bytes;
                 rows += small[i].rows;
-                if (bytes > rules->job_bytes)
+                if (bytes > rules->job_bytes || (i >= 2 && memory > rules->job_memory))
                         break;
-                if (i > 0 && (rows * 8 >= small[i].rows * ratio || bytes >= 2 * rules->small_bytes))
+                if (i == 0)
+                        continue;
+                if ((ratio && rows * 8 >= small[i].rows * ratio) || bytes >= 2 * rules->small_bytes)
+                        longest = i + 1;
+                if ((double)rows >= most * (double)small[i].rows) {
+                        most = (double)rows / (double)small[i].rows;
                         best = i + 1;
+                }
         }
-        return best;
+        return longest || count <= COMPACTION_SMALL_FILES ? longest : best;
 }
 
 /* The smallest final file that a single small file can be merged into; SIZE_MAX without one. */

@@ -4,23 +4,30 @@
 
 /**
  * @file
- * Size-tiered compaction: which files of one partition are merged next.
+ * Which files of one partition are merged next.
  *
  * A file of at least small_bytes is final, except that a last small file (R = 1, not an open day) is merged into the
- * smallest final one. Of the other files those with the fewest rows are merged, as many as possible, once together they
- * have at least R times the rows of the largest of them. Each merge thus moves a row into a file at least R times as
- * large, so a row is rewritten at most log_R(rows of a final file / rows of a flush) times. R is
+ * smallest final one. Of the other files a merge takes some with the fewest rows.
  *
- *     10    while the partition receives files
+ * While the partition receives files, a merge is due when there are more than COMPACTION_SMALL_FILES of them. Of all
+ * prefixes of the files, sorted by rows, the one is merged whose output has the most rows relative to its largest
+ * input. Flushes of equal size are thus merged nine at a time, then eight, then seven, and so on, and the outputs of
+ * these merges in the same way. A row is rewritten w times, where C(8 + w, w) is the number of flushes in a final file:
+ * 4 times for 500 flushes, 6 times for 3,000. That is the minimum for flushes of equal size and at most 8 files.
+ *
+ * Otherwise as many files as possible are merged, once together they have at least R times the rows of the largest of
+ * them. R is
+ *
  *     2     after COMPACTION_IDLE_S without new files
  *     9/8   for a closed day, after COMPACTION_QUIET_S without new files: one merge of all small files
  *     1     for a closed day after COMPACTION_SETTLED_S, or for a full compaction: any two files
  *
  * A file dated in the future (the clock was wrong) is ignored when the time of the last new file is determined.
  *
- * Files that together become final (twice small_bytes) are merged whatever R is: their rows are not merged again.
+ * Files that together become final (twice small_bytes) are merged at once: their rows are not merged again.
  *
  * Threads: pure.
+ * Source: Mathieu et al., "Bigtable Merge Compaction", 2014 (binomial compaction, and that it is optimal).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +35,7 @@
 
 #include "common/error.h"
 
+#define COMPACTION_SMALL_FILES 8 /* of a partition that receives files */
 #define COMPACTION_IDLE_S 300
 #define COMPACTION_QUIET_S 600
 #define COMPACTION_SETTLED_S 21600

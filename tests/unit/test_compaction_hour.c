@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An hour of flushes of 10 s into a store whose compaction thread runs: the tables have few files after each of them.
- * test_compaction_plan.c simulates more hours. Syncs are not passed to the kernel (fault_fs.h), which would take most
- * of the time.
+ * An hour of flushes of 10 s into a store whose compaction thread runs: after each of them no table has more files than
+ * a plan allows. test_compaction_plan.c simulates more hours. Syncs are not passed to the kernel (fault_fs.h), which
+ * would take most of the time.
  */
 #include <sched.h>
 
+#include "profile-store/compaction/compaction_plan.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -13,7 +14,6 @@
 
 #define FLUSHES 360
 #define FLUSH_NS INT64_C(10000000000)
-#define HOUR_FILES_MAX 30 /* of a table, when no merge is due */
 
 static struct store_fixture fixture;
 
@@ -54,9 +54,9 @@ START_TEST(an_hour_of_flushes_stays_in_few_files)
 
                 append_flush(i);
                 stat = wait_for_merges();
-                ck_assert_uint_le(stat.sample_files, HOUR_FILES_MAX);
-                ck_assert_uint_le(stat.stack_files, HOUR_FILES_MAX);
-                ck_assert_uint_le(stat.location_files, HOUR_FILES_MAX);
+                ck_assert_uint_le(stat.sample_files, COMPACTION_SMALL_FILES);
+                ck_assert_uint_le(stat.stack_files, COMPACTION_SMALL_FILES);
+                ck_assert_uint_le(stat.location_files, COMPACTION_SMALL_FILES);
         }
         ck_assert_int_eq(store_fixture_sum(&fixture), 3 * FLUSHES);
         fault_fs_off();
