@@ -27,7 +27,7 @@ static enum status fail_profile_memory(const struct profile *p, const char *what
         return error_set(err, ST_TOO_BIG, "profile needs more than %zu bytes of memory for its %s", p->arena.max, what);
 }
 
-/* Make room for n more entries. The old array stays in the arena, which at most doubles the memory of a table. */
+/* Make room for n more entries. */
 static enum status reserve_profile_rows(struct profile *p, void **items, uint32_t count, uint32_t *capacity, uint32_t n,
                                         size_t size, uint32_t limit, const char *what, struct error *err)
 {
@@ -47,6 +47,7 @@ static enum status reserve_profile_rows(struct profile *p, void **items, uint32_
                 return fail_profile_memory(p, what, err);
         if (count)
                 memcpy(bigger, *items, count * size);
+        arena_discard(&p->arena, *items, *capacity * size);
         *items = bigger;
         *capacity = (uint32_t)want;
         return ST_OK;

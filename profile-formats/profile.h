@@ -6,14 +6,13 @@
  * @file
  * In-memory form of a batch of samples, common to all formats.
  *
- * Tables refer to each other by index. Index 0 of `strings` is the empty
- * string; every other table starts with a real entry, and PROFILE_NONE means
- * "no entry". A decoder guarantees that every index is inside its table, that
- * strings are valid UTF-8 without NUL, that stacks are leaf first, that
- * lines of a location are innermost first, and that return addresses have been adjusted to the call.
+ * Tables refer to each other by index. Index 0 of `strings` is the empty string; every other table starts with a real
+ * entry, and PROFILE_NONE means "no entry". A decoder guarantees that every index is inside its table, that strings are
+ * valid UTF-8 without NUL, that stacks are leaf first, that lines of a location are innermost first, and that return
+ * addresses have been adjusted to the call.
  *
- * Memory: everything lives in the profile's arena until profile_deinit(). Threads: one writer, or any number of
- * readers.
+ * Memory: everything lives in the profile's arena until profile_deinit(). Adding to a table may move its items, but not
+ * the texts of strings. Threads: one writer, or any number of readers.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -156,7 +156,9 @@ enum status hash_table_reserve(struct hash_table *t, struct error *err)
         for (uint32_t i = 0; i < t->slot_count; i++)
                 if (t->slots[i].entry)
                         put_slot(slots, slot_count - 1, t->slots[i]);
-        if (!t->arena)
+        if (t->arena)
+                arena_discard(t->arena, t->slots, t->slot_count * sizeof *slots);
+        else
                 free(t->slots);
         t->slots = slots;
         t->slot_count = slot_count;

@@ -25,8 +25,7 @@
  * for 8, 24 and 120 bytes against 4.9, 5.2 and 9.0 ns of XXH3 with a secret; interning a string in a profile takes
  * about 280 ns either way.
  *
- * With `arena` set, slots are allocated there; outgrown slot arrays stay in the arena, in the worst case as many bytes
- * as the current slots.
+ * With `arena` set, slots are allocated there.
  *
  * A zeroed table is empty and usable. At most half of the slots are in use, and there are at most HASH_TABLE_MAX
  * entries; callers bound them further for their kind of entry (common/limits.h).

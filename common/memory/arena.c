@@ -7,12 +7,19 @@
 
 #include "common/memory/huge_pages.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
 /*
  * The chunk size grows with the bytes in use, because many arenas hold only a few names, while a few hold gigabytes,
  * where huge pages save most page faults. Beyond CHUNK_BYTES at most a sixteenth is allocated but unused.
  */
 #define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
+#define LARGE_ARRAY_BYTES (CHUNK_BYTES / 4) /* larger allocations have chunks of their own */
 #define LARGE_CHUNK_BYTES MiB(16)
 
 struct arena_chunk {
@@ -59,16 +66,21 @@ static size_t arena_chunk_bytes(size_t used, size_t n)
 {
         size_t size = used > 4 * n ? used : 4 * n;
 
-        if (n > CHUNK_BYTES / 4)
+        if (n > LARGE_ARRAY_BYTES)
                 return n;
         if (used / 16 > CHUNK_BYTES)
                 return used / 16 < LARGE_CHUNK_BYTES ? used / 16 : LARGE_CHUNK_BYTES;
         return size < FIRST_CHUNK_BYTES ? FIRST_CHUNK_BYTES : size > CHUNK_BYTES ? CHUNK_BYTES : size;
 }
 
+static size_t round_arena_bytes(size_t n)
+{
+        return (n + 15) & ~(size_t)15;
+}
+
 bool arena_fits(const struct arena *a, size_t n)
 {
-        return n <= SIZE_MAX - 64 && ((n + 15) & ~(size_t)15) <= a->max - a->used;
+        return n <= SIZE_MAX - 64 && round_arena_bytes(n) <= a->max - a->used;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -80,7 +92,7 @@ void *arena_alloc(struct arena *a, size_t n)
                 a->failed = ST_TOO_BIG;
                 return NULL;
         }
-        n = (n + 15) & ~(size_t)15;
+        n = round_arena_bytes(n);
         if (!c || n > c->size - c->used) {
                 size_t size = arena_chunk_bytes(a->used, n);
 
@@ -119,6 +131,28 @@ void *arena_alloc_array(struct arena *a, size_t count, size_t size)
         if (__builtin_mul_overflow(count, size, &n))
                 return NULL;
         return arena_alloc(a, n);
+}
+
+void arena_discard(struct arena *a, void *array, size_t n)
+{
+        const size_t size = round_arena_bytes(n);
+
+        if (!array)
+                return;
+        assert(size <= a->used);
+        for (struct arena_chunk **at = &a->chunks; size > LARGE_ARRAY_BYTES && *at; at = &(*at)->next) {
+                struct arena_chunk *c = *at;
+
+                if (c->data != array || c->used != size)
+                        continue;
+                *at = c->next;
+                a->used -= size;
+                if (a->memory.use != MEMORY_BASE)
+                        memory_shrink(&a->memory, a->memory.bytes - sizeof *c - c->size);
+                free(c);
+                return;
+        }
+        ASAN_POISON_MEMORY_REGION(array, n);
 }
 
 bool arena_absorb(struct arena *into, struct arena *from)

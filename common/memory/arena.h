@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Arena allocator with a maximum size; all memory is freed at once.
+ * Arena allocator with a maximum size; all memory is freed at once, except that of large arrays that were outgrown.
  *
  * Threads: one arena belongs to one thread.
  */
@@ -40,6 +40,12 @@ void *arena_alloc(struct arena *a, size_t n);
 
 /** count * size zeroed bytes, with overflow check. */
 void *arena_alloc_array(struct arena *a, size_t count, size_t size);
+
+/**
+ * End the use of an array of n bytes, which a larger copy replaced. The memory of a large array is freed; that of a
+ * small one stays in the arena. NULL is ignored.
+ */
+void arena_discard(struct arena *a, void *array, size_t n);
 
 /**
  * Move all allocations of `from` into `into`; both have the same memory use. `from` is empty afterwards and stays

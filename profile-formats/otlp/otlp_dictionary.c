@@ -37,8 +37,8 @@ static struct reader open_otlp_entry(const struct otlp_dictionary *d, unsigned t
         const struct otlp_entry *e = &d->tables[table][i];
         struct reader r;
 
-        reader_init(&r, e->data, e->size);
-        r.base = (uint64_t)(e->data - d->start);
+        reader_init(&r, d->start + e->offset, e->size);
+        r.base = e->offset;
         return r;
 }
 
@@ -54,7 +54,6 @@ enum status otlp_dictionary_check_index(const struct otlp_dictionary *d, unsigne
 enum status otlp_dictionary_string(struct otlp_dictionary *d, uint64_t index, const struct reader *at, uint32_t *ret,
                                    struct error *err)
 {
-        const struct otlp_entry *e;
         enum status st = otlp_dictionary_check_index(d, DICTIONARY_STRINGS, index, at, err);
 
         if (st)
@@ -64,11 +63,11 @@ enum status otlp_dictionary_string(struct otlp_dictionary *d, uint64_t index, co
                 return ST_OK;
         }
         if (!d->strings[index]) {
+                const struct reader text = open_otlp_entry(d, DICTIONARY_STRINGS, (uint32_t)index);
                 uint32_t number;
 
-                e = &d->tables[DICTIONARY_STRINGS][index];
-                st = profile_add_string(d->p, (const char *)e->data, utf8_truncate(e->data, e->size, LIMIT_NAME_BYTES),
-                                        &number, err);
+                st = profile_add_string(d->p, (const char *)text.data,
+                                        utf8_truncate(text.data, text.size, LIMIT_NAME_BYTES), &number, err);
                 if (st)
                         return st;
                 d->strings[index] = number + 1;
@@ -108,6 +107,7 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
         enum status st;
 
         while (wire_next(&r, &f)) {
+                struct reader indexed;
                 double v;
 
                 if (f.number == ANY_STRING && f.type == WIRE_BYTES) {
@@ -127,8 +127,11 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
                         st = otlp_dictionary_check_index(d, DICTIONARY_STRINGS, f.value, &r, err);
                         if (st)
                                 return st;
-                        text = f.value ? d->tables[DICTIONARY_STRINGS][f.value].data : (const uint8_t *)"";
-                        n = f.value ? d->tables[DICTIONARY_STRINGS][f.value].size : 0;
+                        reader_init(&indexed, "", 0);
+                        if (f.value)
+                                indexed = open_otlp_entry(d, DICTIONARY_STRINGS, (uint32_t)f.value);
+                        text = indexed.data;
+                        n = indexed.size;
                 } else if (f.number >= ANY_ARRAY && f.number <= ANY_BYTES) {
                         text = NULL;
                 } else {
@@ -481,7 +484,8 @@ static enum status collect_otlp_entries(struct otlp_dictionary *d, const void *d
                                 continue;
                         if (store)
                                 d->tables[entry.number][d->counts[entry.number]] =
-                                        (struct otlp_entry){ entry.bytes.data, (uint32_t)entry.bytes.size };
+                                        (struct otlp_entry){ (uint32_t)(entry.bytes.data - d->start),
+                                                             (uint32_t)entry.bytes.size };
                         if (++d->counts[entry.number] > tables[entry.number].limit)
                                 return error_set(err, ST_TOO_BIG, "OTLP %s table has more than %u entries",
                                                  tables[entry.number].name, tables[entry.number].limit);
@@ -499,6 +503,8 @@ enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, c
 
         *d = (struct otlp_dictionary){ .p = p, .start = data, .truncated_key = PROFILE_NONE };
         arena_init_budget(&d->scratch, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
+        if (n > UINT32_MAX)
+                return error_set(err, ST_TOO_BIG, "OTLP request has %zu bytes, more than %u", n, UINT32_MAX);
         st = collect_otlp_entries(d, data, n, false, err);
         for (unsigned t = 1; !st && t < DICTIONARY_TABLES; t++) {
                 d->tables[t] = alloc_otlp_table(d, d->counts[t], sizeof *d->tables[t], err);

@@ -13,8 +13,7 @@
 #include "profile-formats/wire.h"
 
 struct otlp_entry {
-        const uint8_t *data; /* into the request */
-        uint32_t size;
+        uint32_t offset, size; /* in the request */
 };
 
 struct otlp_attribute {
@@ -35,7 +34,7 @@ struct otlp_function {
 struct otlp_dictionary {
         struct profile *p;
         struct arena scratch;
-        const uint8_t *start; /* of the request, for offsets in messages */
+        const uint8_t *start; /* of the request */
         struct otlp_entry *tables[DICTIONARY_TABLES];
         uint32_t counts[DICTIONARY_TABLES];
         uint32_t *strings; /* of the profile, plus one; 0: not yet added */
@@ -48,7 +47,7 @@ struct otlp_dictionary {
         uint32_t truncated_key;    /* the string ATTRIBUTE_STACK_TRUNCATED, PROFILE_NONE when unused */
 };
 
-/** Read and check the tables of a request. Call otlp_dictionary_deinit() also after a failure. */
+/** Read and check the tables of a request of less than 4 GiB. Call otlp_dictionary_deinit() also after a failure. */
 enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, const void *data, size_t n,
                                  struct error *err) MUST_CHECK;
 void otlp_dictionary_deinit(struct otlp_dictionary *d);

@@ -119,6 +119,36 @@ START_TEST(arena_takes_over_blocks_of_another)
 }
 END_TEST
 
+/* An array that doubles needs no more memory than its last two sizes. */
+START_TEST(arena_frees_outgrown_large_arrays)
+{
+        _cleanup_arena_ struct arena a;
+        size_t n = KiB(1), most = 0;
+        void *array;
+
+        arena_init_budget(&a, MiB(3) + KiB(100), MEMORY_QUERIES);
+        array = arena_alloc(&a, n);
+        for (; n < MiB(2); n *= 2) {
+                void *bigger = arena_alloc(&a, 2 * n);
+
+                ck_assert_ptr_nonnull(bigger);
+                memset(bigger, 1, 2 * n);
+                arena_discard(&a, array, n);
+                array = bigger;
+        }
+        most = a.memory.bytes;
+        ck_assert_uint_lt(most, MiB(2) + KiB(100));
+        ck_assert_uint_lt(a.used, MiB(2) + KiB(100));
+        ck_assert_uint_eq(most, memory_use_held(MEMORY_QUERIES));
+        arena_discard(&a, NULL, 0);
+        arena_discard(&a, array, n);
+        ck_assert_uint_lt(a.memory.bytes, KiB(100));
+        ck_assert_ptr_nonnull(arena_alloc(&a, KiB(1)));
+        arena_deinit(&a);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+}
+END_TEST
+
 START_TEST(arena_refuses_past_its_maximum)
 {
         _cleanup_arena_ struct arena a;
@@ -558,9 +588,9 @@ TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of
            loads_use_the_given_byte_order, hex_digits_of_either_case_are_decoded, base64_round_trips,
            prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
-           arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another, build_id_hex_round_trips_and_folds_case,
-           json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
-           options_are_removed_from_arguments, unknown_option_is_usage_error,
-           verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
-           histogram_counts_are_cumulative, visitor_gets_single_values,
+           arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another,
+           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
+           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_removed_from_arguments,
+           unknown_option_is_usage_error, verbs_are_found_and_refuse_options_of_others,
+           metrics_of_one_family_share_a_header, histogram_counts_are_cumulative, visitor_gets_single_values,
            removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)
