@@ -5,18 +5,16 @@
 . tests/e2e/lib.sh
 for tool in gcc curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_clock.so" tests/faults/fault_clock.c || bail_out "the preload library does not build"
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
 gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000aa -o "$tmp/program" "$tmp/program.c"
 id=00000000000000000000000000000000000000aa
-cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded first
+cairn=$CAIRN_BUILD/cairn
 day=86400
 
 start_it() {
-        FAULT_CLOCK=$tmp/clock LD_PRELOAD=$tmp/fault_clock.so
-        export FAULT_CLOCK LD_PRELOAD
-        start_server --flush-interval 1 --max-age 12h --retain-samples age=12h
-        unset FAULT_CLOCK LD_PRELOAD
+        export FAULT_CLOCK="$tmp/clock"
+        with_clock start_server --flush-interval 1 --max-age 12h --retain-samples age=12h
+        unset FAULT_CLOCK
 }
 # step SECONDS: sets the service's clock ahead or back, and waits until the service has noticed.
 step() {

@@ -134,6 +134,18 @@ start_server() {
         url=http://127.0.0.1:$port
 }
 
+# with_clock COMMAND...: runs it with the clock of tests/faults/fault_clock.c. $cairn must be built without sanitizers, whose
+# runtime would have to be loaded first.
+with_clock() {
+        [ -e "$tmp/fault_clock.so" ] ||
+                gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_clock.so" tests/faults/fault_clock.c ||
+                bail_out "the preload library does not build"
+        LD_PRELOAD=$tmp/fault_clock.so
+        export LD_PRELOAD
+        "$@"
+        unset LD_PRELOAD
+}
+
 # free_port: prints a port for listening, for tests that must know it in advance. It is below the ephemeral port range,
 # so that no other process gets it by chance before, or between uses.
 free_port() {

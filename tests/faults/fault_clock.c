@@ -2,11 +2,16 @@
 /*
  * A wall clock that can be changed for one program (LD_PRELOAD): time(), gettimeofday() and
  * clock_gettime(CLOCK_REALTIME*) are ahead of the kernel's clock by the number of seconds (decimal) in the file
- * FAULT_CLOCK. The file is read at each call; without it the difference is 0. Monotonic clocks and timestamps of files
- * are unchanged.
+ * FAULT_CLOCK. The file is read at each call; without it the difference is 0. Timestamps of files are unchanged.
+ *
+ * FAULT_MONOTONIC, such as "query 25", makes the monotonic clock of each thread with that name 25 s later at each
+ * reading: work of such a thread that checks a time limit exceeds it, however fast the machine is.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -30,12 +35,28 @@ static time_t read_offset_s(void)
         return (time_t)strtoll(text, NULL, 10);
 }
 
+static time_t advance_monotonic_s(void)
+{
+        static _Thread_local long long ahead;
+        const char *setting = getenv("FAULT_MONOTONIC");
+        char thread[17] = "", name[17] = "";
+        long long seconds;
+
+        if (!setting || sscanf(setting, "%16s %lld", name, &seconds) != 2 || prctl(PR_GET_NAME, thread) ||
+            strcmp(thread, name) != 0)
+                return 0;
+        ahead += seconds;
+        return (time_t)(ahead - seconds);
+}
+
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
 {
         int rc = (int)syscall(SYS_clock_gettime, id, ret);
 
         if (rc == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
                 ret->tv_sec += read_offset_s();
+        if (rc == 0 && id == CLOCK_MONOTONIC)
+                ret->tv_sec += advance_monotonic_s();
         return rc;
 }
 
