@@ -24,7 +24,7 @@ is "$code" 400 'an upload with a window of 128 MiB is refused'
 like "$body" 'more than 8 MiB.*--long=23' 'and says how to compress it'
 answers 200 '' 'a wide profile is taken' -H 'Content-Type: text/plain' --data-binary "@$tmp/wide.folded" "$url/ingest?name=wide&format=folded"
 
-python3 tests/e2e/memory-budget.py "$port" "${MEMORY_BUDGET_SECONDS:-15}" "$tmp" "$tmp/brackets.gz" "$tmp/bomb.zst" "$tmp/wide.zst" \
+python3 tests/e2e/memory-budget.py "$port" "${MEMORY_BUDGET_ROUNDS:-200}" "$tmp" "$tmp/brackets.gz" "$tmp/bomb.zst" "$tmp/wide.zst" \
         "$tmp/wide.folded" >"$tmp/result" 2>"$tmp/client.err"
 is "$?" 0 'the clients ended'
 diag "$(cat "$tmp/client.err")"
@@ -33,15 +33,9 @@ peak=$(peak_memory_kb)
 diag "peak $((peak >> 10)) MiB of $limit_mib; $(cat "$tmp/result")"
 ok 'the service is running' healthy
 ok "its peak is within --memory" test "$peak" -le $((limit_mib << 10))
-# Requests were sent alternately to the service and to a trivial server (memory-budget.py): the limits are for the time
-# added by the service. Single requests may take longer while all CPUs are overloaded: a thread that allocates memory
-# for a body waits for the lock of the address space, which may be held by a thread of lower priority that gets no CPU.
-below() { test "$(value "$1")" -lt $(($2 + $3 * $(value "control_$1"))); }
-ok 'of 20 health checks 19 took less than 100 ms' below health_p95_ms 100 1
-ok 'none took half a second' below health_max_ms 500 5
-ok 'of 20 honest batches 19 were acknowledged within a second' below ingest_p95_ms 1000 1
-ok 'none took three' below ingest_max_ms 3000 10
-ok 'there are enough measurements' test "$(value health_count)" -ge 60
+is "$(value health_answered)" "${MEMORY_BUDGET_ROUNDS:-200}" 'every health check was answered'
+is "$(value ingest_answered)" "$((${MEMORY_BUDGET_ROUNDS:-200} / 3 + 1))" 'every honest batch was acknowledged'
+ok 'memory was refused meanwhile' test "$(curl -sS "$url/metrics" | awk '/^cairn_memory_refused_total/ { n += $2 } END { print n + 0 }')" -gt 0
 is "$(value retry_after_missing)" 0 'refused requests have Retry-After'
 limit=$(metric cairn_memory_limit_bytes)
 is "$limit" $((limit_mib << 20)) 'the limit is a metric'

@@ -49,12 +49,9 @@ put_object debuginfo "$tmp/program-01"
 is "$code" 201 "its debuginfo is uploaded"
 wait_metric cairn_heal_rounds_total 1
 took_s=$((($(date +%s%N) - began_ns) / 1000000000))
-# 5 s, scaled with the load of the machine up to fourfold, like time limits of tests.
-limit_s=$(awk -v cpus="$(nproc)" '{ f = $1 / cpus; f = f < 1 ? 1 : f > 4 ? 4 : f; print int(5 * f) }' /proc/loadavg)
-ok "  within $limit_s s of the upload (it took $took_s s)" test "$took_s" -lt "$limit_s"
 like "$(folded one)" "$resolved" "and the past samples have names"
 is "$(metric cairn_heal_delays_total)" 1 "the time since the upload is counted"
-ok "  as more than 5 s only if it was" test "$(metric cairn_heal_long_delays_total)" -le $((took_s >= 5))
+ok "  as more than 5 s only if it was ($took_s s)" test "$(metric cairn_heal_long_delays_total)" -le $((took_s >= 5))
 is "$(missing 01)" '[]' "nothing is missing any more"
 
 # ---- in parts ----
