@@ -82,12 +82,44 @@ static uint32_t code_of_reordering(const char *s, size_t size)
         return reorders ? code : 0;
 }
 
+#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* The high bit of some byte is set if a byte is less than c; exact for words of ASCII. */
+static inline uint64_t find_bytes_below(uint64_t word, uint8_t c)
+{
+        return (word - EACH_BYTE(c)) & ~word;
+}
+
+/* Whether all 8 bytes are plain. A borrow between bytes only comes from a byte that is not. */
+static inline bool is_plain_word(uint64_t word)
+{
+        uint64_t other = word | find_bytes_below(word, 0x20) | find_bytes_below(word ^ EACH_BYTE(0x7f), 1) |
+                         find_bytes_below(word ^ EACH_BYTE('"'), 1) | find_bytes_below(word ^ EACH_BYTE('\\'), 1);
+
+        return (other & EACH_BYTE(0x80)) == 0;
+}
+
+size_t utf8_count_plain(const char *s, size_t n)
+{
+        size_t i = 0;
+        uint64_t word;
+
+        for (; n - i >= sizeof word; i += sizeof word) {
+                memcpy(&word, s + i, sizeof word);
+                if (!is_plain_word(word))
+                        break;
+        }
+        while (i < n && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
+                i++;
+        return i;
+}
+
 /* Number of leading bytes that need no escape. */
 static size_t plain_prefix(const char *text, size_t left)
 {
         size_t at = 0;
 
-        while (at < left) {
+        while ((at += utf8_count_plain(text + at, left - at)) < left) {
                 unsigned char c = (unsigned char)text[at];
                 size_t n = c < 0x80 ? 1 : utf8_sequence_length(text + at, left - at);
 
@@ -152,11 +184,6 @@ void utf8_mask_controls(char *text)
                 for (n = n ? n : 1; n; n--, left--)
                         *text++ = '?';
         }
-}
-
-bool utf8_needs_escape(const char *text, size_t n)
-{
-        return plain_prefix(text, n) < n;
 }
 
 void utf8_append_escaped_n(struct buf *ret, const char *text, size_t left)

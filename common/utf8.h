@@ -27,8 +27,12 @@ bool utf8_is_c1(const char *s, size_t n);
  */
 void utf8_append_escaped(struct buf *ret, const char *text);
 void utf8_append_escaped_n(struct buf *ret, const char *text, size_t n);
-/** Whether utf8_append_escaped_n() would change the text. */
-bool utf8_needs_escape(const char *text, size_t n);
+
+/**
+ * Number of leading bytes that are plain: printable ASCII except '"' and '\\'. Neither utf8_append_escaped() nor JSON
+ * escapes a plain text.
+ */
+size_t utf8_count_plain(const char *s, size_t n);
 
 /** The same escapes in a buffer of the caller, truncated if it is full. Returns out. */
 const char *utf8_printable(const char *text, char *out, size_t size);

@@ -35,7 +35,7 @@ static char *copy_text_to(char *at, const struct answer_text *t)
         return t->size ? copy_bytes_to(at, t->data, t->size) : copy_bytes_to(at, "??", 2);
 }
 
-/* As begin_printed_frame(), with both texts escaped: for names with control characters. */
+/* As begin_printed_frame(), for texts that may need escapes. */
 static char *append_escaped_texts(struct buf *out, const struct answer_frame *f, char **start_ret)
 {
         const struct answer_text *const texts[] = { &f->function, &f->file };
@@ -63,7 +63,7 @@ static bool begin_printed_frame(struct buf *out, const struct answer_frame *f, c
 {
         char *at;
 
-        if (utf8_needs_escape(f->function.data, f->function.size) || utf8_needs_escape(f->file.data, f->file.size))
+        if (!f->function.is_plain || !f->file.is_plain)
                 return (*at_ret = append_escaped_texts(out, f, start_ret)) != NULL;
         at = buf_reserve(out, f->function.size + f->file.size + 8 + NUMBER_BYTES);
 
@@ -115,6 +115,14 @@ static void answer_print_llvm(struct buf *out, const struct answer *a)
         buf_append_u8(out, '\n');
 }
 
+static void print_json_text(struct json_out *j, const char *key, const struct answer_text *t)
+{
+        if (t->is_plain)
+                json_out_plain(j, key, t->data, t->size);
+        else
+                json_out_strn(j, key, t->data, t->size);
+}
+
 static void answer_print_json(struct json_out *j, const struct answer *a)
 {
         char address[32];
@@ -128,9 +136,9 @@ static void answer_print_json(struct json_out *j, const struct answer *a)
                 const struct answer_frame *f = &a->frames[i];
 
                 json_out_object(j, NULL);
-                json_out_strn(j, "function", f->function.data, f->function.size);
-                json_out_strn(j, "linkage_name", f->linkage_name.data, f->linkage_name.size);
-                json_out_strn(j, "file", f->file.data, f->file.size);
+                print_json_text(j, "function", &f->function);
+                print_json_text(j, "linkage_name", &f->linkage_name);
+                print_json_text(j, "file", &f->file);
                 json_out_uint(j, "line", f->line);
                 json_out_bool(j, "inlined", f->inlined);
                 json_out_object_end(j);

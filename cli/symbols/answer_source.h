@@ -21,6 +21,7 @@ struct debug_file_search;
 struct answer_text {
         const char *data; /* NUL-terminated */
         size_t size;      /* without the NUL */
+        bool is_plain;    /* can be output as it is: utf8_count_plain() is its size */
 };
 
 struct answer_frame { /* texts are borrowed until the next batch; "" unknown */

@@ -111,7 +111,7 @@ static enum status ensure_symcache(struct file_source *s, const uint64_t *addres
 
 static struct answer_text answer_text_of(const struct symcache_text *t)
 {
-        return (struct answer_text){ t->data, t->size };
+        return (struct answer_text){ t->data, t->size, t->is_plain };
 }
 
 static enum status fill_answer_frame(struct file_source *s, const struct symcache_frame *f, struct answer_frame *ret,

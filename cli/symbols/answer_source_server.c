@@ -66,11 +66,40 @@ static enum status set_malformed_answer(struct error *err)
 
 static struct answer_text make_answer_text(const char *text)
 {
-        return (struct answer_text){ text, strlen(text) };
+        size_t size = strlen(text);
+
+        return (struct answer_text){ text, size, utf8_count_plain(text, size) == size };
 }
 
-/* Position i of the frame columns. Numbers of texts start at 1; 0 is unknown. */
-static bool read_proto_frame(const proto_answer *answer, const proto_object *o, size_t i, struct answer_frame *ret)
+/* The texts of an answer by their numbers, which start at 1; 0 is unknown, "". In the arena of the answer. */
+struct server_texts {
+        struct answer_text *names, *linkage_names, *files;
+        size_t function_count, file_count;
+};
+
+static enum status make_server_texts(const proto_answer *answer, struct arena *memory, struct server_texts *ret,
+                                     struct error *err)
+{
+        struct server_texts t = { .function_count = answer->n_functions, .file_count = answer->n_files };
+
+        t.names = arena_alloc(memory, (t.function_count + 1) * sizeof *t.names);
+        t.linkage_names = arena_alloc(memory, (t.function_count + 1) * sizeof *t.linkage_names);
+        t.files = arena_alloc(memory, (t.file_count + 1) * sizeof *t.files);
+        if (!t.names || !t.linkage_names || !t.files)
+                return error_no_memory(err);
+        t.names[0] = t.linkage_names[0] = t.files[0] = make_answer_text("");
+        for (size_t i = 0; i < t.function_count; i++) {
+                t.names[i + 1] = make_answer_text(answer->functions[i]->name);
+                t.linkage_names[i + 1] = make_answer_text(answer->functions[i]->linkage_name);
+        }
+        for (size_t i = 0; i < t.file_count; i++)
+                t.files[i + 1] = make_answer_text(answer->files[i]);
+        *ret = t;
+        return ST_OK;
+}
+
+/* Position i of the frame columns. */
+static bool read_proto_frame(const struct server_texts *t, const proto_object *o, size_t i, struct answer_frame *ret)
 {
         uint32_t function, file;
 
@@ -78,19 +107,17 @@ static bool read_proto_frame(const proto_answer *answer, const proto_object *o, 
                 return false;
         function = o->functions[i];
         file = o->files[i];
-        if (function > answer->n_functions || file > answer->n_files)
+        if (function > t->function_count || file > t->file_count)
                 return false;
-        *ret = (struct answer_frame){
-                .function = make_answer_text(function ? answer->functions[function - 1]->name : ""),
-                .linkage_name = make_answer_text(function ? answer->functions[function - 1]->linkage_name : ""),
-                .file = make_answer_text(file ? answer->files[file - 1] : ""),
-                .line = o->lines[i]
-        };
+        *ret = (struct answer_frame){ .function = t->names[function],
+                                      .linkage_name = t->linkage_names[function],
+                                      .file = t->files[file],
+                                      .line = o->lines[i] };
         return true;
 }
 
-static enum status give_server_results(struct server_query *q, const proto_answer *answer, const proto_object *o,
-                                       struct error *err)
+static enum status give_server_results(struct server_query *q, const proto_answer *answer,
+                                       const struct server_texts *texts, const proto_object *o, struct error *err)
 {
         static struct answer_frame frames[LIMIT_INLINE_DEPTH];
         size_t next_frame = 0;
@@ -108,7 +135,7 @@ static enum status give_server_results(struct server_query *q, const proto_answe
                                 a.state = answer->states[o->states[i] - 1];
                 }
                 for (uint32_t k = 0; k < count; k++) {
-                        if (!read_proto_frame(answer, o, next_frame++, &frames[k]))
+                        if (!read_proto_frame(texts, o, next_frame++, &frames[k]))
                                 return set_malformed_answer(err);
                         frames[k].inlined = k + 1 < count;
                 }
@@ -148,6 +175,7 @@ static enum status read_symbolize_answer(struct server_query *q, const struct bu
 {
         _cleanup_arena_ struct arena memory;
         const proto_answer *answer;
+        struct server_texts texts = { 0 };
         const void *message;
         enum status st;
 
@@ -157,12 +185,13 @@ static enum status read_symbolize_answer(struct server_query *q, const struct bu
         if (st)
                 return st == ST_BAD_DATA ? set_malformed_answer(err) : st;
         answer = message;
+        st = make_server_texts(answer, &memory, &texts, err);
         for (size_t i = 0; !st && i < answer->n_objects; i++) {
                 if ((answer->objects[i]->file_offsets != 0) != q->file_offsets)
                         return error_set(err, ST_UNSUPPORTED,
                                          "the service does not support file offsets: it is older than this program");
                 keep_description(q->source, answer->objects[i]);
-                st = give_server_results(q, answer, answer->objects[i], err);
+                st = give_server_results(q, answer, &texts, answer->objects[i], err);
         }
         return !st && q->given < q->count ? error_set(err, ST_BAD_DATA, "the service did not answer every address")
                                           : st;

@@ -8,21 +8,11 @@
 
 #include "common/utf8.h"
 
-/* Characters that need neither an escape nor a check of their UTF-8 sequence: nearly all output. */
-static size_t count_plain_characters(const char *s, size_t n)
-{
-        size_t i = 0;
-
-        while (i < n && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
-                i++;
-        return i;
-}
-
 void json_out_quote(struct buf *buf, const char *s, size_t n)
 {
         buf_append_u8(buf, '"');
         for (size_t i = 0; i < n;) {
-                size_t plain = count_plain_characters(s + i, n - i), len;
+                size_t plain = utf8_count_plain(s + i, n - i), len;
                 unsigned char c;
                 uint32_t reordering;
 
@@ -103,6 +93,20 @@ void json_out_strn(struct json_out *j, const char *key, const char *value, size_
 {
         begin_value(j, key);
         json_out_quote(j->buf, value, n);
+}
+
+void json_out_plain(struct json_out *j, const char *key, const char *value, size_t n)
+{
+        uint8_t *at;
+
+        begin_value(j, key);
+        at = buf_reserve(j->buf, n + 2);
+        if (!at)
+                return;
+        at[0] = '"';
+        memcpy(at + 1, value, n);
+        at[n + 1] = '"';
+        buf_commit(j->buf, n + 2);
 }
 
 void json_out_str(struct json_out *j, const char *key, const char *value)

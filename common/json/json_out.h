@@ -27,6 +27,8 @@ void json_out_array(struct json_out *j, const char *key);
 void json_out_array_end(struct json_out *j);
 void json_out_str(struct json_out *j, const char *key, const char *value); /* NULL writes null */
 void json_out_strn(struct json_out *j, const char *key, const char *value, size_t n);
+/** As json_out_strn(), for a text that was found to be plain: utf8_count_plain(value, n) is n. */
+void json_out_plain(struct json_out *j, const char *key, const char *value, size_t n);
 void json_out_int(struct json_out *j, const char *key, int64_t value);
 void json_out_uint(struct json_out *j, const char *key, uint64_t value);
 void json_out_double(struct json_out *j, const char *key, double value);

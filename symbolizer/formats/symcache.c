@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +21,7 @@
 #include "common/hash/hash.h"
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/symbol_table_builder.h"
@@ -343,6 +345,7 @@ void symcache_close(struct symcache *b)
 {
         file_map_close(&b->map);
         free(b->seen);
+        free(b->plain);
         *b = (struct symcache){ 0 };
 }
 
@@ -383,7 +386,8 @@ static enum status parse_symcache(struct symcache *b, const char *name, struct e
         b->build_id.size = (uint8_t)h.build_id_size;
         memcpy(b->build_id.bytes, h.build_id, sizeof h.build_id);
         b->seen = calloc(symcache_chunk_count(&b->at) + 1, 1);
-        return b->seen ? ST_OK : error_no_memory(err);
+        b->plain = calloc(b->at.text_bytes / SYMCACHE_TEXT_ALIGNMENT / CHAR_BIT + 1, 1);
+        return b->seen && b->plain ? ST_OK : error_no_memory(err);
 }
 
 enum status symcache_open(int fd, const char *name, struct symcache *ret, struct error *err)
@@ -569,7 +573,23 @@ enum status symcache_get_frame(struct symcache *b, uint32_t frame, struct symcac
         return ST_OK;
 }
 
-/* @param linkage_ret may be NULL. */
+static bool is_plain_text(const struct symcache_text *t)
+{
+        return utf8_count_plain(t->data, t->size) == t->size;
+}
+
+/* Texts are examined once, not for every frame in which they appear; the few that are not plain, each time. */
+static bool is_plain_slot(struct symcache *b, uint32_t text, const struct symcache_text *first,
+                          const struct symcache_text *second)
+{
+        uint8_t *byte = &b->plain[text / CHAR_BIT], bit = (uint8_t)(1u << text % CHAR_BIT);
+
+        if (!(*byte & bit) && is_plain_text(first) && is_plain_text(second))
+                *byte |= bit;
+        return *byte & bit;
+}
+
+/* @param linkage_ret "" for a path. */
 static bool read_text_slot(struct symcache *b, uint32_t text, struct symcache_text *ret,
                            struct symcache_text *linkage_ret)
 {
@@ -585,13 +605,14 @@ static bool read_text_slot(struct symcache *b, uint32_t text, struct symcache_te
         size = (uint64_t)head.size + 1 + (is_same ? 0 : head.linkage_size + UINT64_C(1));
         if (size > left || !verify_bytes(b, b->at.texts + at, sizeof head + size))
                 return false;
-        *ret = (struct symcache_text){ (const char *)b->body + b->at.texts + at + sizeof head, head.size };
-        if (ret->data[ret->size])
+        *ret = (struct symcache_text){ .data = (const char *)b->body + b->at.texts + at + sizeof head,
+                                       .size = head.size };
+        *linkage_ret =
+                is_same ? *ret : (struct symcache_text){ .data = ret->data + ret->size + 1, .size = head.linkage_size };
+        if (ret->data[ret->size] || linkage_ret->data[linkage_ret->size])
                 return false;
-        if (!linkage_ret)
-                return true;
-        *linkage_ret = is_same ? *ret : (struct symcache_text){ ret->data + ret->size + 1, head.linkage_size };
-        return linkage_ret->data[linkage_ret->size] == 0;
+        ret->is_plain = linkage_ret->is_plain = is_plain_slot(b, text, ret, linkage_ret);
+        return true;
 }
 
 enum status symcache_get_names(struct symcache *b, uint32_t function, struct symcache_text *readable_ret,
@@ -602,7 +623,9 @@ enum status symcache_get_names(struct symcache *b, uint32_t function, struct sym
 
 enum status symcache_get_path(struct symcache *b, uint32_t file, struct symcache_text *ret, struct error *err)
 {
-        return read_text_slot(b, file, ret, NULL) ? ST_OK : set_damaged_error(err);
+        struct symcache_text none;
+
+        return read_text_slot(b, file, ret, &none) ? ST_OK : set_damaged_error(err);
 }
 
 enum symbol_state symcache_gap_state(const struct symcache *b, uint64_t address)

@@ -48,7 +48,8 @@ struct symcache {
         const uint8_t *checksums; /* of chunks, unaligned */
         const uint8_t *segments;  /* unaligned */
         uint32_t segment_count;
-        uint8_t *seen; /* owned; by chunk: its checksum was right */
+        uint8_t *seen;  /* owned; by chunk: its checksum was right */
+        uint8_t *plain; /* owned; one bit by text: it was found to be plain */
         struct build_id build_id;
         enum symbol_quality quality;
         bool is_complete;    /* as in struct symbol_table */
@@ -71,6 +72,7 @@ enum symbol_state symcache_gap_state(const struct symcache *b, uint64_t address)
 struct symcache_text {    /* borrowed until the symcache is closed */
         const char *data; /* NUL-terminated */
         uint32_t size;    /* without the NUL */
+        bool is_plain;    /* utf8_count_plain() is its size */
 };
 
 struct symcache_frame {

@@ -198,6 +198,24 @@ START_TEST(json_text_is_escaped_and_always_utf8)
 }
 END_TEST
 
+START_TEST(plain_text_ends_at_first_byte_that_an_output_escapes)
+{
+        for (unsigned c = 0; c < 256; c++) {
+                bool is_plain = c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+
+                for (size_t at = 0; at < 20; at++) { /* in each place of a word, and after the last whole word */
+                        char text[20];
+
+                        memset(text, '~', sizeof text);
+                        memset(text, ' ', at);
+                        text[at] = (char)c;
+                        ck_assert_uint_eq(utf8_count_plain(text, sizeof text), is_plain ? sizeof text : at);
+                        ck_assert_uint_eq(utf8_count_plain(text, at), at);
+                }
+        }
+}
+END_TEST
+
 START_TEST(utf8_refuses_overlong_forms_and_surrogates)
 {
         ck_assert(utf8_valid("h\xc3\xa9 \xe2\x82\xac \xf0\x9f\xaa\xa8", 12));
@@ -589,7 +607,8 @@ TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
            arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another,
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
-           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_removed_from_arguments,
-           unknown_option_is_usage_error, verbs_are_found_and_refuse_options_of_others,
-           metrics_of_one_family_share_a_header, histogram_counts_are_cumulative, visitor_gets_single_values,
+           plain_text_ends_at_first_byte_that_an_output_escapes, utf8_refuses_overlong_forms_and_surrogates,
+           file_limit_is_exact, options_are_removed_from_arguments, unknown_option_is_usage_error,
+           verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
+           histogram_counts_are_cumulative, visitor_gets_single_values,
            removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)

@@ -176,6 +176,51 @@ START_TEST(names_are_stored_demangled)
 }
 END_TEST
 
+/* A function's two names share the mark; it is the same at each access. */
+START_TEST(texts_are_marked_as_plain)
+{
+        static const struct {
+                const char *linkage_name, *name;
+                bool is_plain;
+        } cases[] = { { "_Z1fv", "", true },        { "", "plain name", true },
+                      { "", "a\x1b[2J", false },    { "_Z1gv\xe2\x80\xae", "", false },
+                      { "", "caf\xc3\xa9", false }, { "", "operator\"\"", false } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct symbol_table t = make_sample_table();
+                struct symbol_function one[] = { { 1, 0, 0, 0 }, { 0, 41, 0, 0 } };
+                char texts[64] = { 0 };
+                struct symcache b;
+                int fd;
+
+                snprintf(texts + 1, 40, "%s", cases[i].linkage_name);
+                snprintf(texts + 41, 23, "%s", cases[i].name);
+                t.partial = 0;
+                t.strings = texts;
+                t.string_bytes = sizeof texts;
+                t.functions = one;
+                frames[1].function = *cases[i].linkage_name ? 0 : 1;
+                fd = write_symcache(&t);
+                b = open_symcache(fd);
+                for (int again = 0; again < 2; again++) {
+                        const uint64_t address = 0x1000;
+                        struct symcache_text readable, linkage;
+                        struct symcache_frame f;
+                        uint32_t found;
+
+                        ck_assert_int_eq(symcache_find(&b, &address, 1, &found, NULL), ST_OK);
+                        ck_assert_int_eq(symcache_get_frame(&b, found, &f, NULL), ST_OK);
+                        ck_assert_int_eq(symcache_get_names(&b, f.function, &readable, &linkage, NULL), ST_OK);
+                        ck_assert_int_eq(readable.is_plain, cases[i].is_plain);
+                        ck_assert_int_eq(linkage.is_plain, cases[i].is_plain);
+                }
+                symcache_close(&b);
+                close(fd);
+        }
+        frames[1].function = 0;
+}
+END_TEST
+
 START_TEST(object_information_round_trips)
 {
         struct symbol_table t = make_sample_table();
@@ -331,7 +376,8 @@ START_TEST(good_corpus_files_are_read)
 END_TEST
 
 TEST_SUITE("symcache", lookups_agree_with_table, lookups_over_many_chunks_agree_with_table,
-           ranges_may_start_and_end_at_extreme_addresses, names_are_stored_demangled, object_information_round_trips,
-           table_without_ranges_gives_empty_symcache, invalid_frames_and_texts_are_refused,
-           every_shorter_and_longer_file_is_refused, every_flipped_byte_is_detected,
-           forged_byte_does_not_cause_overread, damaged_chunk_fails_only_its_content, good_corpus_files_are_read)
+           ranges_may_start_and_end_at_extreme_addresses, names_are_stored_demangled, texts_are_marked_as_plain,
+           object_information_round_trips, table_without_ranges_gives_empty_symcache,
+           invalid_frames_and_texts_are_refused, every_shorter_and_longer_file_is_refused,
+           every_flipped_byte_is_detected, forged_byte_does_not_cause_overread, damaged_chunk_fails_only_its_content,
+           good_corpus_files_are_read)
