@@ -22,6 +22,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "common/output_file.h"
 #include "common/service_notify.h"
 #include "profile-formats/otlp/otlp.h"
 
@@ -53,8 +54,7 @@ static enum status open_destination(struct agent *r, struct error *err)
 
         if (!r->o->output)
                 return sender_create(&o, &r->sender, err);
-        r->output = open(r->o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        return r->output < 0 ? error_os(err, errno, "cannot write '%s'", r->o->output) : ST_OK;
+        return output_file_open_in_place(r->o->output, &r->output, err); /* once unprivileged it could not be renamed */
 }
 
 static enum status open_uploads(struct agent *r, struct error *err)

@@ -8,10 +8,10 @@
 #include "agent/processes/mount_probe.h"
 #include "agent/sampling/sample_end.h"
 #include "common/clock.h"
-#include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "common/output_file.h"
 #include "http/listen.h"
 #include "http/server.h"
 
@@ -240,7 +240,7 @@ enum status agent_metrics_write(const char *path, struct error *err)
         buf_init(&text, MiB(1));
         metrics_write(&text);
         st = buf_status(&text, err, "metrics");
-        return st ? st : file_write_durable(path, text.data, text.size, err);
+        return st ? st : output_file_write(path, OUTPUT_OF_SERVICE, text.data, text.size, err);
 }
 
 void agent_metrics_log(bool with_sender)

@@ -21,6 +21,7 @@
 #include "common/log.h"
 #include "common/memory/memory_budget.h"
 #include "common/metrics.h"
+#include "common/output_file.h"
 #include "common/service_notify.h"
 #include "common/stable_clock.h"
 #include "debuginfo-store/fetch.h"
@@ -359,7 +360,7 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         if (!s->options->port_file)
                 return ST_OK;
         snprintf(port, sizeof port, "%u\n", number);
-        return file_write_durable(s->options->port_file, port, strlen(port), err);
+        return output_file_write(s->options->port_file, OUTPUT_OF_SERVICE, port, strlen(port), err);
 }
 
 /* A failure is logged: the service runs without its profile. */

@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/output_file.h"
 #include "common/utf8.h"
 #include "debuginfo-store/store.h"
 #include "http/client.h"
@@ -108,7 +109,7 @@ enum status debuginfo_get(const struct debuginfo_options *o, const struct build_
         char name[BUILD_ID_HEX_MAX + 16], hex[BUILD_ID_HEX_MAX];
         const char *path = o->output ? o->output : name;
         struct sink sink = { .fd = STDOUT_FILENO, .name = "standard output" };
-        _cleanup_free_ char *tmp = NULL;
+        struct output_file file;
         enum status st;
 
         (void)count;
@@ -116,16 +117,16 @@ enum status debuginfo_get(const struct debuginfo_options *o, const struct build_
                 return get_object(o, &ids[0], &sink, err);
         snprintf(name, sizeof name, "%s.%s", build_id_hex(&ids[0], hex), object_kind_name(o->kind));
         sink.name = path;
-        st = file_create_temporary(path, &tmp, &sink.fd, err);
+        st = output_file_open(path, OUTPUT_OF_COMMAND, &file, err);
         if (st)
                 return st;
+        sink.fd = file.fd;
         st = get_object(o, &ids[0], &sink, err);
         if (st) {
-                close(sink.fd);
-                unlink(tmp);
+                output_file_discard(&file);
                 return st;
         }
-        st = file_publish(sink.fd, tmp, path, err);
+        st = output_file_publish(&file, err);
         if (!st)
                 fprintf(stderr, "%s: %" PRIu64 " bytes\n", path, sink.bytes);
         return st;

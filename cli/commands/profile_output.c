@@ -2,16 +2,15 @@
 #include "cli/commands/profile_output.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands/run_query.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/output_file.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/pprof/pprof.h"
@@ -95,46 +94,16 @@ static bool is_standard_output(const char *path)
         return !path || strcmp(path, "-") == 0;
 }
 
-/* A device or pipe is written in place; renaming a temporary file would replace it. */
-static bool is_special_file(const char *path)
-{
-        struct stat s;
-
-        return stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
-}
-
 enum status profile_output_check(const char *path, struct error *err)
 {
-        _cleanup_free_ char *tmp = NULL;
-        struct stat s;
-        enum status st;
-        int fd;
-
-        if (is_standard_output(path))
-                return ST_OK;
-        if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
-                return error_set(err, ST_OS, "cannot write '%s': it is a directory", path);
-        if (is_special_file(path))
-                return access(path, W_OK) < 0 ? error_os(err, errno, "cannot write '%s'", path) : ST_OK;
-        st = file_create_temporary(path, &tmp, &fd, err);
-        if (st)
-                return error_prefix(err, st, "cannot write '%s'", path);
-        close(fd);
-        unlink(tmp);
-        return ST_OK;
+        return is_standard_output(path) ? ST_OK : output_file_check(path, err);
 }
 
 enum status profile_output_write(const char *path, const struct buf *b, struct error *err)
 {
-        _cleanup_close_ int fd = -1;
-
         if (is_standard_output(path))
                 return file_write_all(STDOUT_FILENO, b->data, b->size, "standard output", err);
-        if (!is_special_file(path))
-                return file_write_durable(path, b->data, b->size, err);
-        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        return fd < 0 ? error_os(err, errno, "cannot write '%s'", path)
-                      : file_write_all(fd, b->data, b->size, path, err);
+        return output_file_write(path, OUTPUT_OF_COMMAND, b->data, b->size, err);
 }
 
 /* ---- root frames ---- */

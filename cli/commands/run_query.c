@@ -12,6 +12,7 @@
 #include "cli/commands/record_report.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/output_file.h"
 #include "common/utf8.h"
 #include "debuginfo-store/stored_source.h"
 #include "http/client.h"
@@ -219,7 +220,7 @@ enum status write_query_answer(const struct buf *answer, const char *output, str
         enum status st;
 
         if (output && strcmp(output, "-") != 0)
-                return file_write_durable(output, answer->data, answer->size, err);
+                return output_file_write(output, OUTPUT_OF_COMMAND, answer->data, answer->size, err);
         st = file_write_all(STDOUT_FILENO, answer->data, answer->size, "standard output", err);
         if (!st && answer->size && answer->data[answer->size - 1] != '\n' && isatty(STDOUT_FILENO))
                 putchar('\n');

@@ -12,6 +12,7 @@
 #include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/output_file.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
@@ -188,7 +189,7 @@ static enum status symbolize_folded(const struct symbolize_profile *o, struct ob
 static enum status write_symbolized_profile(const char *path, const struct buf *b, struct error *err)
 {
         if (!path_is_standard(path))
-                return file_write_durable(path, b->data, b->size, err);
+                return output_file_write(path, OUTPUT_OF_COMMAND, b->data, b->size, err);
         return file_write_all(STDOUT_FILENO, b->data, b->size, "standard output", err);
 }
 

@@ -7,7 +7,7 @@
 #include "cli/commands/run_query.h"
 #include "cli/commands/store/store.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/output_file.h"
 #include "query/formats/export.h"
 #include "query/unit_text.h"
 #include "symbol-index/lookup.h"
@@ -45,21 +45,20 @@ static enum status parse_export_options(const struct store_command *c, const cha
         return o->csv ? ST_OK : error_set(err, ST_USAGE, "--format '%.40s' is not one of parquet, csv", c->format);
 }
 
-/* Writes a temporary file beside the output and renames it when it is complete. */
 static enum status export_to_file(struct profile_store *store, struct export_options *o, const char *path,
                                   struct export_result *ret, struct error *err)
 {
-        _cleanup_free_ char *tmp = NULL;
-        enum status st = file_create_temporary(path, &tmp, &o->fd, err);
+        struct output_file file;
+        enum status st = output_file_open(path, OUTPUT_OF_COMMAND, &file, err);
 
         if (st)
                 return st;
+        o->fd = file.fd;
         o->name = path;
         st = export_stacks(store, o, ret, err);
         if (!st)
-                return file_publish(o->fd, tmp, path, err);
-        close(o->fd);
-        unlink(tmp);
+                return output_file_publish(&file, err);
+        output_file_discard(&file);
         return st;
 }
 

@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/output_file.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "profile-formats/otlp/otlp.h"
@@ -107,7 +108,7 @@ static enum status export_quarantined_item(const struct store_command *c, const 
                 return st;
         st = otlp_encode(&p, &plain, err);
         profile_deinit(&p);
-        return st ? st : file_write_durable(path, plain.data, plain.size, err);
+        return st ? st : output_file_write(path, OUTPUT_OF_COMMAND, plain.data, plain.size, err);
 }
 
 static bool is_quarantine_match(const struct quarantine_item *item, const char *id)
