@@ -7,6 +7,7 @@
 #include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/search.h"
+#include "query/top.h"
 
 #define SHOWN_TEXTS 4 /* whole files in an answer, by falling cost */
 
@@ -205,13 +206,11 @@ static enum status add_entry_lines(struct line_table *t, unsigned side, size_t e
 /* By falling cost, in a diff by falling change. */
 static int compare_side_costs(const struct line_table *t, const int64_t x[2], const int64_t y[2])
 {
-        uint64_t a, b;
+        const int64_t totals[2] = { t->l->sides[0].total, t->l->sides[1].total };
 
         if (t->l->side_count == 1)
                 return x[0] > y[0] ? -1 : x[0] < y[0];
-        a = get_absolute_change(x);
-        b = get_absolute_change(y);
-        return a > b ? -1 : a < b;
+        return compare_changes(x, y, t->q->r.by_value ? NULL : totals);
 }
 
 static int compare_line_costs(const void *x, const void *y, void *t)

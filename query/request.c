@@ -97,6 +97,22 @@ enum status query_param_get_flag(const struct query_param_source *params, const 
         return ST_OK;
 }
 
+static enum status parse_row_order(const char *text, enum row_order *ret, struct error *err)
+{
+        if (text && strcmp(text, "flat") != 0 && strcmp(text, "cumulative") != 0)
+                return error_set(err, ST_USAGE, "sort '%.40s' is not one of flat, cumulative", text);
+        *ret = text && *text == 'c' ? ORDER_CUMULATIVE : ORDER_FLAT;
+        return ST_OK;
+}
+
+static enum status parse_comparison(const char *text, bool *by_value_ret, struct error *err)
+{
+        if (text && strcmp(text, "shares") != 0 && strcmp(text, "values") != 0)
+                return error_set(err, ST_USAGE, "compare '%.40s' is not one of shares, values", text);
+        *by_value_ret = text && *text == 'v';
+        return ST_OK;
+}
+
 static enum status parse_names_form(const char *text, enum query_names *ret, struct error *err)
 {
         if (!text)
@@ -130,7 +146,9 @@ enum status query_request_parse(const struct query_param_source *params, int64_t
         if (!st)
                 st = parse_number_param(params, "groups", LIMIT_SHOWN_GROUPS, &r.groups, err);
         if (!st)
-                st = query_param_get_flag(params, "relative", &r.relative, err);
+                st = parse_row_order(query_param_get(params, "", "sort"), &r.order, err);
+        if (!st)
+                st = parse_comparison(query_param_get(params, "", "compare"), &r.by_value, err);
         if (!st)
                 st = label_list_parse(query_param_get(params, "", "by"), &r.by, err);
         r.max_nodes = max_nodes ? (uint32_t)max_nodes : LIMIT_MAX_NODES;

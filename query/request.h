@@ -13,6 +13,9 @@
 #define LIMIT_MAX_NODES 1048576
 #define LIMIT_SERIES_POINTS 11000
 
+/* Cost by which rows of a table of functions are sorted. */
+enum row_order { ORDER_FLAT, ORDER_CUMULATIVE };
+
 enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML, FORMAT_CSV };
 const char *query_format_name(enum query_format format);
 
@@ -34,7 +37,8 @@ struct query_request {
         uint64_t limit; /* rows or names; 0: all */
         struct label_list by;
         uint64_t groups; /* maximum of shown groups; 0: LIMIT_SHOWN_GROUPS */
-        bool relative;   /* scale the base of a diff to the total of the other side */
+        enum row_order order;
+        bool by_value; /* a diff compares values, else their shares of the totals of the sides */
         uint32_t max_nodes;
         int64_t step_ns;
         bool average; /* of series: count profiles instead of samples, for averages */

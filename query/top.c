@@ -2,11 +2,13 @@
 #include "query/top.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory/huge_pages.h"
 #include "common/threads/work_threads.h"
+#include "query/unit_text.h"
 
 #define PREFETCH_DISTANCE 8       /* locations; processing that many takes about as long as one memory access */
 #define UNCOUNTED_NAMES 1024      /* up to this many, memory is not charged to the budget */
@@ -132,26 +134,51 @@ static int compare_row_names(const struct top_row *x, const struct top_row *y, c
         return order ? order : strcmp(a->file, b->file);
 }
 
-static int compare_top_rows(const void *x, const void *y, void *frames)
+int compare_changes(const int64_t a[2], const int64_t b[2], const int64_t *totals)
 {
-        const struct top_row *a = x, *b = y;
+        double x, y;
 
-        if (a->flat[0] != b->flat[0])
-                return a->flat[0] > b->flat[0] ? -1 : 1;
-        if (a->cumulative[0] != b->cumulative[0])
-                return a->cumulative[0] > b->cumulative[0] ? -1 : 1;
-        return compare_row_names(a, b, frames);
+        if (!totals) {
+                uint64_t of_a = get_absolute_change(a), of_b = get_absolute_change(b);
+
+                return of_a > of_b ? -1 : of_a < of_b;
+        }
+        x = fabs(compute_share_change(a, totals));
+        y = fabs(compute_share_change(b, totals));
+        return x > y ? -1 : x < y;
 }
 
-static int compare_row_changes(const void *x, const void *y, void *frames)
+struct row_sorting {
+        const struct query_frame *frames;
+        const struct top_order *order;
+};
+
+static int compare_row_costs(const struct row_sorting *s, const void *x, const void *y,
+                             int (*compare)(const int64_t a[2], const int64_t b[2], const int64_t *totals))
 {
         const struct top_row *a = x, *b = y;
+        int flat = compare(a->flat, b->flat, s->order->totals),
+            cumulative = compare(a->cumulative, b->cumulative, s->order->totals),
+            first = s->order->by == ORDER_FLAT ? flat : cumulative,
+            second = s->order->by == ORDER_FLAT ? cumulative : flat;
 
-        if (get_absolute_change(a->flat) != get_absolute_change(b->flat))
-                return get_absolute_change(a->flat) > get_absolute_change(b->flat) ? -1 : 1;
-        if (get_absolute_change(a->cumulative) != get_absolute_change(b->cumulative))
-                return get_absolute_change(a->cumulative) > get_absolute_change(b->cumulative) ? -1 : 1;
-        return compare_row_names(a, b, frames);
+        return first ? first : second ? second : compare_row_names(a, b, s->frames);
+}
+
+static int compare_costs(const int64_t a[2], const int64_t b[2], const int64_t *totals)
+{
+        (void)totals;
+        return a[0] > b[0] ? -1 : a[0] < b[0];
+}
+
+static int compare_top_rows(const void *x, const void *y, void *sorting)
+{
+        return compare_row_costs(sorting, x, y, compare_costs);
+}
+
+static int compare_row_changes(const void *x, const void *y, void *sorting)
+{
+        return compare_row_costs(sorting, x, y, compare_changes);
 }
 
 /* ---- the table ---- */
@@ -241,9 +268,10 @@ static enum status add_sides(struct top_row *rows, const struct frame_table *fra
         return st;
 }
 
-enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
-                      struct error *err)
+enum status top_build(const struct frame_table *frames, const struct top_side sides[2], const struct top_order *order,
+                      struct top *ret, struct error *err)
 {
+        struct row_sorting sorting = { frames->items, order };
         size_t count = frames->name_count, kept = 0;
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_free_ struct top_row *rows = NULL;
@@ -265,7 +293,7 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
                         rows[kept++] = rows[i];
         if (!st)
                 st = work_meter_sort(frames->meter, rows, kept, sizeof *rows,
-                                     sides[1].m ? compare_row_changes : compare_top_rows, frames->items, err);
+                                     sides[1].m ? compare_row_changes : compare_top_rows, &sorting, err);
         if (st)
                 return st;
         memory_shrink(&memory, count * sizeof *rows);

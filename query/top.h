@@ -20,7 +20,7 @@ struct top_row {
 };
 
 struct top {
-        struct top_row *rows; /* owned; by falling flat, falling cumulative, function and file */
+        struct top_row *rows; /* owned; in the order of top_build() */
         size_t count;
         struct memory_reservation memory; /* of rows */
 };
@@ -35,15 +35,25 @@ static inline struct top_side top_side_of_all(const struct merged_profile *m)
         return (struct top_side){ m, 0, m->count };
 }
 
-/** @param sides  the second has m NULL except in a diff. A diff is sorted by the absolute change of flat. */
-enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
-                      struct error *err) MUST_CHECK;
+/** Order of the rows. */
+struct top_order {
+        enum row_order by;     /* ties are resolved by the other cost, then by name */
+        const int64_t *totals; /* of the sides of a diff, which is sorted by the change of shares; NULL: of values */
+};
+
+/** By falling absolute change of a cost between two sides, for sorting. @param totals  as in struct top_order. */
+int compare_changes(const int64_t a[2], const int64_t b[2], const int64_t *totals);
+
+/** @param sides  the second has m NULL except in a diff, which is sorted by the absolute change of the cost. */
+enum status top_build(const struct frame_table *frames, const struct top_side sides[2], const struct top_order *order,
+                      struct top *ret, struct error *err) MUST_CHECK;
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
 struct top_form {
         uint64_t limit; /* of rows; 0: all */
         bool diff;
+        bool by_value; /* text of a diff: values, else shares of the totals of the sides */
         bool is_short; /* short names */
 };
 

@@ -235,6 +235,32 @@ double compute_percent(int64_t value, int64_t total)
         return total ? 100.0 * (double)value / (double)total : 0;
 }
 
+double compute_share_change(const int64_t values[2], const int64_t totals[2])
+{
+        return compute_percent(values[1], totals[1]) - compute_percent(values[0], totals[0]);
+}
+
+const char *format_change(const int64_t values[2], const char *unit, char *out, size_t size)
+{
+        *out = '+';
+        format_value((int64_t)((uint64_t)values[1] - (uint64_t)values[0]), unit, out + (values[1] > values[0]),
+                     size - 1);
+        return out;
+}
+
+const char *format_share_change(const int64_t values[2], const int64_t totals[2], char *out, size_t size)
+{
+        double points = compute_share_change(values, totals);
+
+        if (!totals[0] || !totals[1])
+                snprintf(out, size, "-");
+        else if (fabs(points) < 0.005)
+                snprintf(out, size, "0");
+        else
+                snprintf(out, size, "%+.2f pp", points);
+        return out;
+}
+
 const char *format_time_utc(int64_t unix_ns, char *out, size_t size)
 {
         time_t s = (time_t)(unix_ns / 1000000000);

@@ -27,6 +27,16 @@ const char *format_value(int64_t value, const char *unit, char *out, size_t size
 /** 0 if the total is 0. */
 double compute_percent(int64_t value, int64_t total);
 
+/** The change of the share of the total between two sides, in percentage points. */
+double compute_share_change(const int64_t values[2], const int64_t totals[2]);
+
+/** Format the difference of the values of two sides with its sign and unit: "+1.23 s", "0". Returns out. */
+const char *format_change(const int64_t values[2], const char *unit, char *out, size_t size);
+
+/** Format the change of the share of the total between two sides: "+17.10 pp", "0"; "-" if a side has none.
+ * Returns out. */
+const char *format_share_change(const int64_t values[2], const int64_t totals[2], char *out, size_t size);
+
 /** Format a time as "2026-01-31 12:00:00" in UTC. Returns out. */
 const char *format_time_utc(int64_t unix_ns, char *out, size_t size);
 

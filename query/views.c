@@ -11,32 +11,13 @@
 
 /* ---- loading ---- */
 
-static int64_t scale_value(int64_t value, int64_t numerator, int64_t denominator)
+/* A table with an empty side compares nothing. */
+static void note_empty_side(const struct loaded_sides *l, struct buf *note)
 {
-        __int128 v = (__int128)value * numerator / denominator;
-
-        return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
-}
-
-/* Scale the base to the total of the other side, so that the diff compares shares. */
-static void scale_base(struct loaded_sides *l)
-{
-        struct merged_profile *base = &l->sides[0];
-        int64_t from = base->total, to = l->sides[1].total;
-
-        if (!from || !to)
+        if (l->sides[0].count && l->sides[1].count)
                 return;
-        l->base_scale = (double)to / (double)from;
-        base->total = 0;
-        for (size_t i = 0; i < base->count; i++) {
-                struct merged_entry *e = &base->entries[i];
-                int64_t scaled = scale_value(e->value, to, from);
-
-                label_groups_add_value(&l->groups, e->group, 0, (int64_t)((uint64_t)scaled - (uint64_t)e->value), 0);
-                e->value = scaled;
-                add_wrapping(&base->total, scaled);
-        }
-        base->selected_total = scale_value(base->selected_total, to, from);
+        buf_printf(note, "%sthe side %s has no samples, so nothing is compared", note->size ? "; " : "",
+                   l->sides[0].count ? "after" : "before");
 }
 
 static enum status load_sides(struct query_call *q, const struct query_selection *base, struct loaded_sides *l)
@@ -56,12 +37,12 @@ static enum status load_sides(struct query_call *q, const struct query_selection
                 request.side = i;
                 st = merged_profile_load(q->scan, selections[i], &request, &l->sides[i], q->err);
         }
-        if (!st && base && q->r.relative)
-                scale_base(l);
         if (!st)
                 st = label_groups_rank(&l->groups, q->r.groups, q->err);
         if (!st)
                 type_plan_put_note(&l->plan, &q->note);
+        if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
+                note_empty_side(l, &q->note);
         return st;
 }
 
@@ -107,8 +88,6 @@ void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j)
                 if (b->total != b->selected_total)
                         json_out_int(j, "selected_total_after", b->selected_total);
         }
-        if (l->base_scale != 0)
-                json_out_double(j, "base_scale", l->base_scale);
         type_plan_put_json(&l->plan, j);
 }
 
@@ -212,6 +191,7 @@ static enum status top_tables_init(struct top_tables *t, struct query_call *q, s
         *t = (struct top_tables){ .q = q, .l = l };
         t->form = (struct top_form){ .limit = q->r.format == FORMAT_TEXT ? query_call_text_limit(q) : q->r.limit,
                                      .diff = l->side_count > 1,
+                                     .by_value = q->r.by_value,
                                      .is_short = q->r.names == NAMES_SHORT };
         if (pattern) {
                 st = function_targets_find(q, &l->frames, pattern, false, NULL, &t->targets);
@@ -226,13 +206,14 @@ static enum status top_tables_init(struct top_tables *t, struct query_call *q, s
 static enum status build_group_top(struct top_tables *t, uint32_t group, struct top *ret)
 {
         struct top_side sides[2] = { 0 };
+        const struct top_order order = { t->q->r.order, t->q->r.by_value ? NULL : t->l->groups.shown[group].total };
         enum status st;
 
         for (unsigned i = 0; i < t->l->side_count; i++) {
                 assert(t->first[i]);
                 sides[i] = (struct top_side){ &t->l->sides[i], t->first[i][group], t->first[i][group + 1] };
         }
-        st = top_build(&t->l->frames, sides, ret, t->q->err);
+        st = top_build(&t->l->frames, sides, &order, ret, t->q->err);
         return st ? st : filter_top(t->q, &t->targets, ret);
 }
 
@@ -444,7 +425,6 @@ static struct flame make_flame(const struct query_call *q, const struct loaded_s
                                .sides = { &l->sides[0], l->side_count > 1 ? &l->sides[1] : NULL },
                                .plan = &l->plan,
                                .groups = &l->groups,
-                               .base_scale = l->base_scale,
                                .max_nodes = q->r.max_nodes,
                                .focus = focus,
                                .names = q->r.names };
@@ -589,6 +569,8 @@ static enum status answer_sandwich(struct query_call *q, const char *function, c
         struct tree_focus callers = { TREE_CALLERS, function, NULL }, callees = { TREE_CALLEES, function, NULL };
         struct top_side sides[2] = { 0 };
         const struct top_form form = { .limit = q->r.limit, .diff = base, .is_short = q->r.names == NAMES_SHORT };
+        int64_t totals[2];
+        const struct top_order order = { q->r.order, q->r.by_value ? NULL : totals };
         struct json_out j;
         enum status st = loaded_sides_load(q, base, &l);
 
@@ -597,9 +579,11 @@ static enum status answer_sandwich(struct query_call *q, const char *function, c
         if (st)
                 return st;
         callers.is_target = callees.is_target = targets.is_target;
+        for (unsigned i = 0; i < 2; i++)
+                totals[i] = l.sides[i].total;
         for (unsigned i = 0; i < l.side_count; i++)
                 sides[i] = top_side_of_all(&l.sides[i]);
-        st = top_build(&l.frames, sides, &top, q->err);
+        st = top_build(&l.frames, sides, &order, &top, q->err);
         if (!st)
                 st = filter_top(q, &targets, &top);
         if (st)

@@ -14,7 +14,6 @@ struct loaded_sides {
         struct type_plan plan;
         struct merged_profile sides[2]; /* in a diff: before and after */
         unsigned side_count;
-        double base_scale; /* factor applied to the values of the base; 0: none */
 };
 
 /**

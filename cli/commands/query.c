@@ -180,7 +180,7 @@ int command_top(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { 0 };
         struct query_view view = { 0 };
-        const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL;
+        const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL, *sort = NULL;
         bool json = false, csv = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
@@ -192,6 +192,7 @@ int command_top(int argc, char **argv)
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "only functions whose full, short or linkage name matches as a whole"),
                 OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
+                OPTION_STRING("sort", 0, "S", &sort, "by flat (default) or cumulative cost"),
                 OPTION_FLAG("json", 0, &json, "print a JSON array of {function, file, line, flat, cumulative, ...}"),
                 OPTION_FLAG("csv", 0, &csv, "print CSV with a line of column names"),
                 OPTION_END,
@@ -210,6 +211,7 @@ int command_top(int argc, char **argv)
                 query_param_add(&params, "limit", limit);
                 query_param_add(&params, "function", function);
                 query_param_add(&params, "names", names);
+                query_param_add(&params, "sort", sort);
                 query_view_add(&params, &view);
                 query_param_add(&params, "format", json ? "rows" : csv ? "csv" : "text");
                 st = run_and_write_query(&o, "top", &params, output, &err);
@@ -384,14 +386,14 @@ static enum status check_diff_options(const struct option_spec *specs, const boo
                                       bool lines, bool files, struct error *err)
 {
         static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
-        const char *view = "by groups names limit function";
+        const char *view = "by groups names sort limit function";
         char subject[60], used[400];
 
         if (lines)
                 view = "lines function file limit";
         else if (strcmp(format, "html") == 0 || strcmp(format, "json") == 0)
                 view = "by groups names " PART_OPTIONS;
-        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type relative format json csv %s", ranges[files], view);
+        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type compare format json csv %s", ranges[files], view);
         if (lines || files)
                 snprintf(subject, sizeof subject, "cairn diff%s%s", lines ? " --lines" : "",
                          files ? " BEFORE AFTER" : "");
@@ -417,10 +419,10 @@ int command_diff(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { 0 };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
-                   *function = NULL, *file = NULL, *selector = NULL;
+                   *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL;
         struct query_view view = { 0 };
         struct query_part part = { 0 };
-        bool json = false, csv = false, relative = false, lines = false;
+        bool json = false, csv = false, lines = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
@@ -432,7 +434,9 @@ int command_diff(int argc, char **argv)
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_FLAG("lines", 0, &lines, "compare each source line of --function or --file"),
-                OPTION_FLAG("relative", 0, &relative, "scale the base to the total of after"),
+                OPTION_STRING("compare", 0, "C", &compare,
+                              "shares of the total of each side (default), or values as they are"),
+                OPTION_STRING("sort", 0, "S", &sort, "in tables: by the change of flat (default) or cumulative"),
                 OPTION_STRING("format", 0, "F", &format,
                               "text, rows (JSON of the table), csv, json (flame graph, or lines) or html (default: by "
                               "the suffix of FILE, else text)"),
@@ -476,7 +480,8 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "names", names);
                 query_part_add(&params, &part);
                 query_view_add(&params, &view);
-                query_param_add(&params, "relative", relative ? "1" : NULL);
+                query_param_add(&params, "compare", compare);
+                query_param_add(&params, "sort", sort);
                 query_param_add(&params, "format", format);
                 st = files ? compare_files(lines ? "lines" : "diff", argv, &o, &params, output, &err)
                            : run_and_write_query(&o, lines ? "lines" : "diff", &params, output, &err);

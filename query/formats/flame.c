@@ -138,8 +138,6 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
         for (int side = 0; side < 2 && f->sides[side]; side++)
                 put_selection_summary(&j, f->sides[side]);
         json_out_array_end(&j);
-        if (f->base_scale != 0)
-                json_out_double(&j, "base_scale", f->base_scale);
         type_plan_put_json(f->plan, &j);
         if (f->groups->labels->count) {
                 json_out_array(&j, "by");

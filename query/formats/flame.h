@@ -13,7 +13,6 @@ struct flame {
         const struct merged_profile *sides[2]; /* the second is NULL except in a diff */
         const struct type_plan *plan;
         const struct label_groups *groups;
-        double base_scale; /* factor applied to the values of the base; 0: none */
         uint32_t max_nodes;
         const struct tree_focus *focus;
         enum query_names names; /* default: short in JSON and pages, full in text and folded stacks */

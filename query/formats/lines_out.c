@@ -148,12 +148,12 @@ static void put_change_text(const struct line_table *t, const int64_t values[2],
 {
         const struct merged_profile *sides = t->l->sides;
         const char *unit = *sides[0].unit ? sides[0].unit : sides[1].unit;
-        int64_t change = (int64_t)((uint64_t)values[1] - (uint64_t)values[0]);
-        char v[3][40];
+        const int64_t totals[2] = { sides[0].total, sides[1].total };
+        char v[4][40];
 
-        buf_printf(ret, "%11s %11s %11s %+7.2f%%", format_value(values[0], unit, v[0], 40),
-                   format_value(values[1], unit, v[1], 40), format_value(change, unit, v[2], 40),
-                   compute_percent(values[1], sides[1].total) - compute_percent(values[0], sides[0].total));
+        buf_printf(ret, "%11s %11s %11s %10s", format_value(values[0], unit, v[0], 40),
+                   format_value(values[1], unit, v[1], 40), format_change(values, unit, v[2], 40),
+                   format_share_change(values, totals, v[3], 40));
 }
 
 static void put_costs_text(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
@@ -177,7 +177,7 @@ static void put_file_heading(const struct line_table *t, const struct line_file 
         buf_append_str(ret, "\n");
         utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
         if (t->l->side_count > 1)
-                buf_printf(ret, "\n%44s %44s\n%11s %11s %11s %8s %11s %11s %11s %8s  %6s\n", "flat", "cumulative",
+                buf_printf(ret, "\n%46s %46s\n%11s %11s %11s %10s %11s %11s %11s %10s  %6s\n", "flat", "cumulative",
                            "before", "after", "change", "of share", "before", "after", "change", "of share", "line");
         else
                 buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");

@@ -150,19 +150,58 @@ void top_put_text_header(const struct merged_profile *a, const struct merged_pro
         }
 }
 
+static void put_side_values(const int64_t values[2], const char *unit, struct buf *ret)
+{
+        char v[3][40];
+
+        buf_printf(ret, "%12s %12s %12s", format_value(values[0], unit, v[0], 40), format_value(values[1], unit, v[1], 40),
+                   format_change(values, unit, v[2], 40));
+}
+
+static void put_side_shares(const int64_t values[2], const int64_t totals[2], struct buf *ret)
+{
+        char change[40];
+
+        buf_printf(ret, "%7.2f%% %7.2f%% %10s", compute_percent(values[0], totals[0]),
+                   compute_percent(values[1], totals[1]), format_share_change(values, totals, change, sizeof change));
+}
+
 static void put_diff_text(const struct top *t, const struct frame_table *frames, const char *unit,
                           const int64_t totals[2], const struct top_form *form, struct buf *ret)
 {
-        buf_printf(ret, "\n%12s %7s %12s %7s %12s %8s\n", "flat before", "", "flat after", "", "change", "of share");
+        if (form->by_value)
+                buf_printf(ret, "\n%38s %38s\n%12s %12s %12s %12s %12s %12s\n", "flat", "cumulative", "before", "after",
+                           "change", "before", "after", "change");
+        else
+                buf_printf(ret, "\n%28s %28s\n%8s %8s %10s %8s %8s %10s\n", "flat", "cumulative", "before", "after",
+                           "change", "before", "after", "change");
         for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
-                double before = compute_percent(r->flat[0], totals[0]), after = compute_percent(r->flat[1], totals[1]);
-                int64_t delta = (int64_t)((uint64_t)r->flat[1] - (uint64_t)r->flat[0]);
-                char v[3][40];
 
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", format_value(r->flat[0], unit, v[0], 40),
-                           before, format_value(r->flat[1], unit, v[1], 40), after, format_value(delta, unit, v[2], 40),
-                           after - before);
+                if (form->by_value) {
+                        put_side_values(r->flat, unit, ret);
+                        buf_append_u8(ret, ' ');
+                        put_side_values(r->cumulative, unit, ret);
+                } else {
+                        put_side_shares(r->flat, totals, ret);
+                        buf_append_u8(ret, ' ');
+                        put_side_shares(r->cumulative, totals, ret);
+                }
+                put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
+        }
+}
+
+static void put_cost_text(const struct top *t, const struct frame_table *frames, const char *unit, int64_t total,
+                          const struct top_form *form, struct buf *ret)
+{
+        buf_printf(ret, "\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
+        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
+                const struct top_row *r = &t->rows[i];
+                char v[2][40];
+
+                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", format_value(r->flat[0], unit, v[0], 40),
+                           compute_percent(r->flat[0], total), format_value(r->cumulative[0], unit, v[1], 40),
+                           compute_percent(r->cumulative[0], total));
                 put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
         }
 }
@@ -170,22 +209,12 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
 void top_put_text(const struct top *t, const struct frame_table *frames, const char *unit, const int64_t totals[2],
                   const struct top_form *form, struct buf *ret)
 {
-        if (form->diff) {
-                put_diff_text(t, frames, unit, totals, form, ret);
-                return;
-        }
         if (t->count == 0)
                 return;
-        buf_printf(ret, "\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
-        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
-                const struct top_row *r = &t->rows[i];
-                char v[2][40];
-
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", format_value(r->flat[0], unit, v[0], 40),
-                           compute_percent(r->flat[0], totals[0]), format_value(r->cumulative[0], unit, v[1], 40),
-                           compute_percent(r->cumulative[0], totals[0]));
-                put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
-        }
+        if (form->diff)
+                put_diff_text(t, frames, unit, totals, form, ret);
+        else
+                put_cost_text(t, frames, unit, totals[0], form, ret);
         if (count_shown_rows(t, form->limit) < t->count)
                 buf_printf(ret, "... %zu more\n", t->count - count_shown_rows(t, form->limit));
 }

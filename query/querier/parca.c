@@ -478,13 +478,14 @@ static enum status make_parca_top(struct querier_call *c, struct stack_view *v, 
 {
         ParcaQuery__Top *top = querier_alloc(c, 1, sizeof *top);
         struct top_side sides[2] = { { 0 } };
+        const struct top_order by_value = { ORDER_FLAT, NULL };
         _cleanup_top_ struct top rows = { 0 };
         enum status st = top ? stack_view_load(c, v) : querier_get_failure(c);
 
         for (unsigned i = 0; !st && i < v->l.side_count; i++)
                 sides[i] = top_side_of_all(&v->l.sides[i]);
         if (!st)
-                st = top_build(&v->l.frames, sides, &rows, c->q.err);
+                st = top_build(&v->l.frames, sides, &by_value, &rows, c->q.err);
         if (st)
                 return st;
         parca_query__top__init(top);

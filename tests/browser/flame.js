@@ -278,12 +278,14 @@ async function compare(page) {
   await button(page, 'Largest changes').click();
   await page.waitForSelector(`${panel} .table-box:not([hidden]) tbody button`);
   await ready(page);
-  const changes = (await rows(page)).map(r => [r[0], r[2], r[7]]);
-  equal(changes[0], ['▲ +800.0 ms', '+800.0%', 'write_log'], '  and as a table of the largest changes');
-  equal(changes.find(c => c[2] === 'gone').slice(0, 2), ['▼ -100.0 ms', '-100.0%'], '  with what vanished');
+  const changes = (await rows(page)).map(r => [r[0], r[2], r[3], r[6]]);
+  equal(changes[0], ['▲ +800.0 ms, ×9.00', '100.0 ms', '900.0 ms', 'write_log'], '  and as a table of the largest changes');
+  equal(changes.find(c => c[3] === 'gone').slice(0, 3), ['▼ -100.0 ms, ×0.00', '100.0 ms', '0'], '  with what vanished');
   await page.selectOption(`${panel} [aria-label="Scale"]`, 'shares');
-  await page.waitForFunction(p => /590\.0 ms/.test(document.querySelector(p + ' tbody').textContent), panel);
-  check(true, '  of equal totals, if one wants');
+  await page.waitForFunction(p => /35\.00 pp/.test(document.querySelector(p + ' tbody').textContent), panel);
+  equal((await rows(page))[0].slice(0, 7), ['▲ +35.00 pp, ×4.50', '▲ +35.00 pp, ×4.50', '10.00%', '45.00%', '10.00%', '45.00%', 'write_log'], '  or of shares, never of scaled times');
+  await page.click(`${panel} th button:text-is("Change of total")`);
+  check((await rows(page)).every((r, i, all) => !i || Math.abs(parseFloat(r[1].slice(2)) || 0) <= Math.abs(parseFloat(all[i - 1][1].slice(2)) || 0)), '  or by the change of total');
   match(await page.textContent(`${panel} .bar [role=status]`), /before 1\.00 s \(5 samples\), after 2\.00 s \(4 samples\)/, '  but the totals are said as they are');
   const [content, room] = await page.$eval(`${panel} .table-box:not([hidden]) .table-scroll`, e => [e.scrollWidth, e.clientWidth]);
   check(content <= room, '  and all its columns are in sight', `${content} px in ${room}`);
@@ -303,7 +305,7 @@ async function compare(page) {
   await page.waitForFunction(() => document.querySelector('[aria-label="Value after"]').options.length >= 2);
   await page.selectOption('[aria-label="Value before"]', '1');
   await page.selectOption('[aria-label="Value after"]', '2');
-  await page.click(`${panel} button[type=submit]:text-is("Compare")`);
+  await page.click(`${panel} button[type=submit]:text-is("Apply")`);
   await page.waitForFunction(() => /before=1/.test(location.hash));
   await ready(page);
   match(await status(page), /100\.00% → 100\.00%/, 'builds are chosen from their values');
@@ -318,7 +320,7 @@ async function compareOffline(browser) {
   await axe(page, '  axe has no complaint');
   await button(page, 'Largest changes').click();
   await page.waitForSelector(`${panel} .table-box:not([hidden]) tbody button`);
-  equal((await rows(page))[0][7], 'write_log', '  with a table of the largest changes');
+  equal((await rows(page))[0][6], 'write_log', '  with a table of the largest changes');
   await page.click('#tab-top');
   await ready(page);
   equal((await rows(page))[0][4], 'write_log', '  and the table of the side after');

@@ -212,7 +212,7 @@ def record_queries():
             record("GET", q + "series", "?" + more)
             record("GET", q + "spans", everything + more)
         record("GET", q + "diff", everything + "base_from=0&" + more)
-        record("GET", q + "diff", everything + "base_from=0&view=top&relative=1&" + more)
+        record("GET", q + "diff", everything + "base_from=0&view=top&compare=values&sort=cumulative&" + more)
     for name in ("top", "flame", "series", "diff", "types", "labels", "missing", "uploads"):
         record("GET", q + name, "?from=yesterdayish", 400)
         record("GET", q + name, "?format=text")
@@ -228,7 +228,7 @@ def record_queries():
         record("GET", q + "sandwich", everything + "function=" + name)
         for source in ("line", "file", "none"):
             record("GET", q + "lines", everything + f"source={source}&function=" + name)
-        record("GET", q + "lines", everything + "base_from=0&relative=1&function=" + name)
+        record("GET", q + "lines", everything + "base_from=0&compare=values&function=" + name)
     record("GET", q + "sandwich", everything, 400)
     of_program = everything + "selector=" + urllib.parse.quote('{service_name="shop"}')
     record("GET", q + "lines", of_program + "&function=main")

@@ -105,14 +105,11 @@ is "$(sed 's/^square,[^,]*,//' "$tmp/both")" 'function,file,line,object,flat,cum
 4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
 is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' | tr -d '\r')" \
         "$(cat "$tmp/both")" "  the same in a data directory"
-is "$(compare --csv --relative | tr -d '\r' | cut -d, -f3,5-8)" 'line,flat,cumulative,flat_after,cumulative_after
-2,6,6,0,0
-3,18,18,4,4
-4,0,0,20,20' "  relative to the total after, twice the one before"
+is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" "  with the same values, whatever is compared"
 is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
 compare >"$tmp/both"
 like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "  as text, with the totals of both sides"
-like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33% +9.00 ns +4.00 ns +-5.00 ns +-58.33% +3          int y = x;$' \
+like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
         "  and the change of each line, absolute and of the share"
 compare --format html >"$tmp/both" 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' "  not as a page"

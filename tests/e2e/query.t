@@ -132,8 +132,12 @@ is "$(json "$tmp/by-data" '[(g["labels"], g["total"]) for g in d["groups"]]')" \
 ok "a sandwich view" both query --sandwich work --json "$api"
 is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0][3], d["callees"]["nodes"][0][3])')" \
         "(15000000000, 15000000000, 15000000000)" "  has callers and callees"
-ok "a relative diff" both diff --base '{version="1"}' --relative --format csv '{version="2"}'
-like "$(cat "$tmp/by-data")" '^leaf,,0,,native,6923076923,6923076923,9000000000,9000000000' "  scales the base"
+ok "a diff as CSV" both diff --base '{version="1"}' --format csv '{version="2"}'
+like "$(cat "$tmp/by-data")" '^leaf,,0,,native,5000000000,5000000000,9000000000,9000000000' "  has the values as they are"
+ok "a diff as text" both diff --base '{version="1"}' --sort cumulative '{version="2"}'
+like "$(cat "$tmp/by-data")" '^  76.92%  100.00%  \+23.08 pp   76.92%  100.00%  \+23.08 pp  leaf$' "  compares shares"
+ok "a diff of values" both diff --base '{version="1"}' --compare values '{version="2"}'
+like "$(cat "$tmp/by-data")" '^ +5.00 s +9.00 s +\+4.00 s +5.00 s +9.00 s +\+4.00 s  leaf$' "  compares these"
 ok "a diff of callees" both diff --base '{version="1"}' --callees-of work --format json '{version="2"}'
 is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frames"]][0])')" "('work', 2, 'work')" "  begins at the function"
 "$cairn" diff --data "$data" --base '{version="1"}' --callees-of work '{version="2"}' >"$tmp/out" 2>&1

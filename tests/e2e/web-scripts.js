@@ -12,7 +12,7 @@ const names = ['CairnUnits', 'CairnNames', 'CairnSearch', 'CairnLayout', 'CairnC
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
 const cairn = new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
   { documentElement: { dataset: {} } }, () => media, { getItem: () => null }, () => {});
-const { CairnNames, CairnSearch, CairnLayout, CairnChange, CairnPalette, CairnFlameSearch, CairnFilters, CairnTable, CairnDiffView, CairnSandwich, CairnOfflineApi } = cairn;
+const { CairnUnits, CairnNames, CairnSearch, CairnLayout, CairnChange, CairnPalette, CairnFlameSearch, CairnFilters, CairnTable, CairnDiffView, CairnSandwich, CairnOfflineApi } = cairn;
 
 function check(good, name, detail) {
   console.log(`${good ? 'ok' : 'not ok'} - ${name}`);
@@ -136,7 +136,17 @@ const summed = treeOf({ base: [700e6, 800e6], log: [100e6, 900e6], tick: [10e6, 
 summed.sides.forEach(side => { side.samples = 3; });
 check(CairnPalette.diffStep(summed, nodeOf(summed, 'log'), 'ratio') > 0, 'stacks that were sent summed up are not taken for so few samples');
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
-check([...oneSided.w].every(Number.isFinite) && Number.isFinite(CairnPalette.diffStep(oneSided, 1, 'ratio')), 'an empty side divides by nothing');
+check([...oneSided.w].every(Number.isFinite), 'an empty side divides by nothing');
+equal([1, 2].map(i => CairnPalette.diffStep(oneSided, i, 'ratio')), [0, 0], '  and colours nothing');
+const { changeText, pointsText } = CairnUnits;
+equal([changeText(5e9, 4e9, 'nanoseconds'), changeText(1, 3, 'count'), changeText(0, 2048, 'bytes'), changeText(7, 7, 'count')],
+  ['-1.00 s, ×0.80', '+2, ×3.00', '+2.00 KiB, new', '0'], 'a change has the sign and the unit of its values');
+equal([pointsText(0.4655, 0.6324), pointsText(0.5, 0.25), pointsText(0.1, 0.1), pointsText(0, 0.1)],
+  ['+16.69 pp, ×1.36', '-25.00 pp, ×0.50', '0', '+10.00 pp, new'], '  that of a share is in percentage points');
+const ideas = CairnDiffView.suggest({ from: '2026-01-02T00:00:00Z', to: '2026-01-02T01:00:00Z' }, { label: 'version', values: ['1', '2', '3'] }, 0);
+equal(ideas.map(c => [c.text, c.change.base_from, c.change.base_to, c.change.before, c.change.after]),
+  [['A day earlier', '2026-01-01T00:00:00Z', '2026-01-01T01:00:00Z', null, null], ['A week earlier', '2025-12-26T00:00:00Z', '2025-12-26T01:00:00Z', null, null],
+    ['version 2 → 3', null, null, '2', '3']], 'without a baseline, other ones are offered');
 const add = selector => CairnDiffView.addMatcher(selector, 'v', '1"2');
 equal([add('{a=~"b|c"}'), add(''), add('{}'), add('a="b"'), add('cpu:x{a="b",v="3"}')],
   ['{a=~"b|c", v="1\\"2"}', '{v="1\\"2"}', '{v="1\\"2"}', '{a="b", v="1\\"2"}', 'cpu:x{a="b", v="1\\"2"}'], 'a matcher is added to a selector, or takes the place of one');

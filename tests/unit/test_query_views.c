@@ -645,8 +645,8 @@ static void check_compared_lines(void)
 {
         ASK(csv, "lines", VERSIONS, "format=csv");
         ASK(json, "lines", VERSIONS, "source=file");
-        ASK(relative, "lines", VERSIONS, "format=csv", "source=none", "relative=1");
-        ASK(most, "lines", VERSIONS, "format=csv", "limit=1");
+        ASK(most_of_share, "lines", VERSIONS, "format=csv", "limit=1");
+        ASK(most, "lines", VERSIONS, "format=csv", "limit=1", "compare=values");
         ASK(new, "lines", "function=parse", "from=now-30s", "base_to=now-190s", "base_from=now-200s", "format=csv");
         ASK(text, "lines", VERSIONS, "format=text");
 
@@ -660,10 +660,7 @@ static void check_compared_lines(void)
                      "\"cumulative_after\":0,\"source\":\"old 1\"}");
         EXPECT(json, "\"build_id\":\"0100000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
                      "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\"}");
-        ck_assert_str_eq(relative, "function,file,line,object,flat,cumulative,flat_after,cumulative_after,source\r\n"
-                                   "parse,json.c,1,/bin/app,13,13,0,0,\r\n"
-                                   "parse,json.c,2,/bin/app,26,26,35,35,\r\n"
-                                   "parse,json.c,3,/bin/app,0,0,5,5,\r\n");
+        EXPECT(most_of_share, "cumulative_after,source\r\nparse,json.c,1,/bin/app,10,10,0,0,old 1\r\n");
         EXPECT(most, "cumulative_after,source\r\nparse,json.c,2,/bin/app,20,20,35,35,new 2\r\n");
         EXPECT_NOT(most, "parse,json.c,1");
         EXPECT(new, "cumulative_after,source\r\nparse,json.c,2,/bin/app,0,0,35,35,new 2\r\n");
@@ -671,10 +668,10 @@ static void check_compared_lines(void)
         EXPECT(text, "\nafter:  40.0 ns in 2 samples, ");
         EXPECT(text, "\n" CPU "\n\njson.c\n");
         EXPECT(text,
-               "\n     before       after      change of share      before       after      change of share    line\n"
-               "    10.0 ns           0    -10.0 ns  -33.33%     10.0 ns           0    -10.0 ns  -33.33%       1  "
+               "\n     before       after      change   of share      before       after      change   of share    line\n"
+               "    10.0 ns           0    -10.0 ns  -33.33 pp     10.0 ns           0    -10.0 ns  -33.33 pp       1  "
                "old 1\n"
-               "    20.0 ns     35.0 ns     15.0 ns  +20.83%     20.0 ns     35.0 ns     15.0 ns  +20.83%       2  "
+               "    20.0 ns     35.0 ns    +15.0 ns  +20.83 pp     20.0 ns     35.0 ns    +15.0 ns  +20.83 pp       2  "
                "new 2\n");
 }
 
@@ -818,41 +815,54 @@ END_TEST
 
 /* ---- diff ---- */
 
-START_TEST(a_relative_diff_scales_the_base)
+START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
 {
         make_store();
         APPEND({ .type = CPU, .value = 10, .stack = "a;main", .labels = "v=1" },
                { .type = CPU, .value = 30, .stack = "b;main", .labels = "v=1" },
                { .type = CPU, .value = 40, .stack = "a;main", .labels = "v=2" },
-               { .type = CPU, .value = 40, .stack = "b;main", .labels = "v=2" });
+               { .type = CPU, .value = 35, .stack = "b;main", .labels = "v=2" });
         {
 #define SIDES "base_selector={v=\"1\"}", "selector={v=\"2\"}"
-                ASK(absolute, "diff", SIDES, "view=top");
-                ASK(relative, "diff", SIDES, "view=top", "relative=1");
-                ASK(flame, "diff", SIDES, "relative=1", "focus=b");
+                ASK(shares, "diff", SIDES, "format=csv");
+                ASK(values, "diff", SIDES, "format=csv", "compare=values");
+                ASK(whole, "diff", SIDES, "format=csv", "sort=cumulative", "limit=1", "compare=values");
+                ASK(whole_share, "diff", SIDES, "format=csv", "sort=cumulative", "limit=1");
+                ASK(share_text, "diff", SIDES, "format=text", "sort=cumulative");
+                ASK(value_text, "diff", SIDES, "format=text", "compare=values");
+                ASK(flame, "diff", SIDES, "focus=b");
                 ASK(by, "diff", SIDES, "format=csv", "by=v", "hide=main");
-                ASK(sandwich, "sandwich", SIDES, "function=b", "relative=1");
+                ASK(sandwich, "sandwich", SIDES, "function=b");
                 ASK(callers, "diff", SIDES, "callers_matching=^b$");
-                REFUSED(bad, "diff", SIDES, "relative=yes");
+                ASK(empty, "diff", "base_selector={v=\"0\"}", "selector={v=\"2\"}", "format=text");
+                REFUSED(bad, "diff", SIDES, "compare=yes");
+                REFUSED(bad_sort, "top", "sort=name");
                 REFUSED(table, "diff", SIDES, "view=top", "callees_matching=main");
                 REFUSED(one_side, "series", "base_from=0");
 
-                EXPECT_NOT(absolute, "base_scale");
-                EXPECT(absolute, "\"flat\":10,\"cumulative\":10,\"flat_after\":40,");
-                EXPECT(relative, "\"total\":80,");
-                EXPECT(relative, "\"base_scale\":2");
-                EXPECT(relative, "\"flat\":20,\"cumulative\":20,\"flat_after\":40,");
-                EXPECT(relative, "\"flat\":60,\"cumulative\":60,\"flat_after\":40,");
-                EXPECT(flame, "\"total\":40,\"samples\":1,\"selected_total\":53}");
+                EXPECT(shares, "flat_after,cumulative_after\r\na,,0,,native,10,10,40,40\r\n"
+                               "b,,0,,native,30,30,35,35\r\nmain,,0,,native,0,40,0,75\r\n");
+                EXPECT(values, "flat_after,cumulative_after\r\na,,0,,native,10,10,40,40\r\n"
+                               "b,,0,,native,30,30,35,35\r\nmain,,0,,native,0,40,0,75\r\n");
+                EXPECT(whole, "flat_after,cumulative_after\r\nmain,,0,,native,0,40,0,75\r\n");
+                EXPECT(whole_share, "flat_after,cumulative_after\r\na,,0,,native,10,10,40,40\r\n");
+                EXPECT(share_text, "  75.00%   46.67%  -28.33 pp   75.00%   46.67%  -28.33 pp  b\n");
+                EXPECT(share_text, "  25.00%   53.33%  +28.33 pp   25.00%   53.33%  +28.33 pp  a\n");
+                EXPECT(share_text, "   0.00%    0.00%          0  100.00%  100.00%          0  main\n");
+                EXPECT(value_text, " 10.0 ns      40.0 ns     +30.0 ns      10.0 ns      40.0 ns     +30.0 ns  a\n");
+                EXPECT(value_text, " 0            0            0      40.0 ns      75.0 ns     +35.0 ns  main\n");
+                EXPECT(empty, "before: 0 in 0 ");
+                EXPECT(empty, "   0.00%    0.00%          -    0.00%  100.00%          -  main\n");
+                EXPECT(flame, "\"total\":35,\"samples\":1,\"selected_total\":75}");
                 EXPECT(by, "v,function,file,line,object,kind,flat,cumulative,flat_after,cumulative_after\r\n");
                 EXPECT(by, "2,a,,0,,native,0,0,40,40\r\n");
                 EXPECT(by, "1,b,,0,,native,30,30,0,0\r\n");
-                EXPECT(sandwich, "\"base_scale\":2");
-                EXPECT(sandwich, "\"flat\":60,\"cumulative\":60,\"flat_after\":40,\"cumulative_after\":40");
+                EXPECT(sandwich, "\"flat\":30,\"cumulative\":30,\"flat_after\":35,\"cumulative_after\":35");
                 EXPECT(sandwich, "\"callers\":{");
-                EXPECT(sandwich, "\"total\":80,\"samples\":2,\"total_after\":80");
+                EXPECT(sandwich, "\"total\":40,\"samples\":2,\"total_after\":75");
                 EXPECT(callers, "\"inverted\":true");
-                EXPECT(bad, "neither 0 nor 1");
+                EXPECT(bad, "compare 'yes' is not one of shares, values");
+                EXPECT(bad_sort, "sort 'name' is not one of flat, cumulative");
                 EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
                 EXPECT(one_side, "base_from is a parameter of diff, sandwich and lines, not of series");
         }
@@ -1016,6 +1026,6 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
            lines_compare_two_selections_by_number, inlined_recursion_counts_once,
-           spans_and_lines_are_part_of_the_memory_of_a_query, a_relative_diff_scales_the_base,
+           spans_and_lines_are_part_of_the_memory_of_a_query, a_diff_is_sorted_by_shares_and_has_values_as_they_are,
            samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)

@@ -6,13 +6,13 @@
 //   base_from, base_to, base_selector   the side before; by default the range just before the selected one
 //   label, before, after   with compare=label: the label and its value on each side
 //   shown          merged (default), sides or table
-//   scale          shares (default): scaled to equal totals; values: unscaled
+//   scale          shares (default) of the total of each side, or values
 'use strict';
 const CairnDiffView = (() => {
-  const { make } = CairnDom, { formatValue, percent } = CairnUnits;
+  const { make } = CairnDom, { formatValue, percent, changeText, pointsText } = CairnUnits;
   const DAY_MS = 86400e3;
   const SHOWN = { merged: 'Merged', sides: 'Side by side', table: 'Largest changes' };
-  const SCALES = { shares: 'Shares of the total', values: 'Values as they are' };
+  const SCALES = { shares: 'Shares of the total', values: 'Values' };
   const SPANS = { previous: ['the range before', null], day: ['a day earlier', DAY_MS], week: ['a week earlier', 7 * DAY_MS], own: ['another range', null] };
 
   // A selector with one more matcher, which replaces an equality matcher of the same label.
@@ -43,7 +43,7 @@ const CairnDiffView = (() => {
     const from = field(20, 'from', 'Before, from'), to = field(20, 'to', 'Before, to'), selector = field(30, '{version="1"}', 'Before, selector');
     const name = make('select', { 'aria-label': 'Label' }), before = make('select', { 'aria-label': 'Value before' }), after = make('select', { 'aria-label': 'Value after' });
     const times = make('span', { className: 'bar' }, span, from, to), labels = make('span', { className: 'bar' }, name, ' before ', before, ' after ', after);
-    const bar = make('form', { className: 'bar' }, make('label', {}, 'Compare by ', compare), times, labels, selector, make('button', { type: 'submit', textContent: 'Compare' }));
+    const bar = make('form', { className: 'bar' }, make('label', {}, 'Compare by ', compare), times, labels, selector, make('button', { type: 'submit', textContent: 'Apply' }));
     const fill = (select, values, chosen) => {
       select.replaceChildren(...values.map(v => make('option', { value: v, textContent: CairnNames.label(v) || '(none)' })));
       if (values.includes(chosen)) select.value = chosen;
@@ -57,7 +57,7 @@ const CairnDiffView = (() => {
     }
     async function loadLabels(signal) {
       const { from, to } = now(), all = await context.api.query('labels', { from, to }, signal);
-      const likely = ['version', 'service_version', 'service.version', 'build', 'service_name', 'service.name', 'host', 'comm'].filter(l => all.includes(l));
+      const likely = LIKELY.filter(l => all.includes(l));
       fill(name, all, now().label || likely[0]);
       await loadValues(signal);
     }
@@ -97,27 +97,34 @@ const CairnDiffView = (() => {
     };
   }
 
-  // Rows of the table of changes, computed from a diff's tree for the page without a service.
-  function changeRows(d) {
-    const scale = d.absolute || !d.total[0] ? 1 : d.total2[0] / d.total[0];
-    return CairnTable.topRows(d).map(r => ({ ...r, flat: r.flat * scale, cumulative: r.cumulative * scale }));
+  // The labels whose values are probably builds, or parts of the system, most likely first.
+  const LIKELY = ['version', 'service_version', 'build', 'service_name', 'host', 'comm'];
+
+  // What can be compared instead, if a side has no samples. builds: { label, values } of the time range.
+  function suggest(selection, builds, now) {
+    const { from, to } = CairnTimes.resolveRange(selection, now), own = { compare: null, base_selector: null, label: null, before: null, after: null };
+    const back = ms => ({ ...own, base_from: CairnTimes.toIso(from - ms), base_to: CairnTimes.toIso(to - ms) });
+    const [before, after] = builds.values.slice(-2), byLabel = { ...own, base_from: null, base_to: null, compare: 'label', label: builds.label, before, after };
+    return [{ text: 'A day earlier', change: back(DAY_MS) }, { text: 'A week earlier', change: back(7 * DAY_MS) },
+      ...(after ? [{ text: CairnNames.label(`${builds.label} ${before} → ${after}`), change: byLabel }] : [])];
   }
 
   function create(root, context) {
-    let current = {}, graphs = [], kind = '', about = { unit: '', total: 1 };
+    let current = {}, graphs = [], kind = '', about = { unit: '', totals: [1, 1], absolute: false };
     const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const chooser = context.offline ? null : makeChooser(context, () => current);
     const views = Object.entries(SHOWN).map(([value, textContent]) => make('button', { type: 'button', textContent, onclick: () => context.go({ shown: value }) }));
     const scale = choice('Scale', SCALES), note = make('span', { className: 'soft', role: 'status' });
     const alone = ['before', 'after'].map((side, i) => make('button', { type: 'button', textContent: `Only ${side}`, onclick: () => showAlone(i) }));
-    const graph = make('div', { className: 'flame' }), sides = make('div', { className: 'sides', hidden: true }), box = make('div', { className: 'table-box', hidden: true });
+    const empty = make('div', { className: 'empty', hidden: true, role: 'status' });
+    const graph = make('div', { className: 'flame' }), halvesBox = make('div', { className: 'sides', hidden: true }), box = make('div', { className: 'table-box', hidden: true });
     const halves = ['Before', 'After'].map(textContent => {
       const inner = make('div', { className: 'flame' });
-      sides.append(make('section', { className: 'part' }, make('h2', { textContent }), inner));
+      halvesBox.append(make('section', { className: 'part' }, make('h2', { textContent }), inner));
       return inner;
     });
     root.append(...[chooser && chooser.bar, make('div', { className: 'bar' }, make('div', { className: 'bar', role: 'group', 'aria-label': 'How to compare' }, ...views), scale,
-      ...(context.offline ? [] : alone), note), graph, sides, box].filter(Boolean));
+      ...(context.offline ? [] : alone), note), empty, graph, halvesBox, box].filter(Boolean));
     scale.onchange = () => context.go({ scale: scale.value === 'shares' ? null : scale.value });
 
     function showAlone(side) {
@@ -126,22 +133,36 @@ const CairnDiffView = (() => {
       context.go({ view: 'flame', selector, from, to });
     }
 
-    const value = key => r => formatValue(r[key], about.unit);
+    // Each cost as it is, or as a share of the total of its side; changes are sorted by their size.
+    const cost = (key, side) => r => about.absolute ? formatValue(r[key], about.unit) : percent(r[key], about.totals[side]);
+    const change = key => r => {
+      const [a, b] = [r[key], r[key + '_after']], [x, y] = [a / (about.totals[0] || 1), b / (about.totals[1] || 1)];
+      const text = about.absolute ? changeText(a, b, about.unit) : pointsText(x, y), rises = about.absolute ? b > a : y > x;
+      return text === '0' ? text : (rises ? '▲ ' : '▼ ') + text;
+    };
+    const column = (title, key, width, text, more) => ({ title, key, number: true, width, text, ...more });
     const table = CairnTable.create(box, [
-      { title: 'Change', key: 'change', number: true, width: 9, text: r => (r.change > 0 ? '▲ +' : r.change < 0 ? '▼ ' : '') + formatValue(r.change, about.unit), explain: 'Of self' },
-      { title: 'Size %', key: 'size', number: true, wide: true, width: 5.9, text: r => percent(r.size, about.total), explain: 'Of the change, as a part of the total after' },
-      { title: 'Relative', key: 'relative', number: true, width: 7, text: r => Number.isFinite(r.relative) ? (r.relative > 0 ? '+' : '') + (100 * r.relative).toFixed(1) + '%' : 'new' },
-      { title: 'Self before', key: 'flat', number: true, wide: true, width: 8.4, text: value('flat') }, { title: 'Self after', key: 'flat_after', number: true, wide: true, width: 7.6, text: value('flat_after') },
-      { title: 'Total before', key: 'cumulative', number: true, wide: true, width: 8.8, text: value('cumulative') }, { title: 'Total after', key: 'cumulative_after', number: true, wide: true, width: 8, text: value('cumulative_after') },
+      column('Change of self', 'self_size', 12, change('flat')), column('Change of total', 'total_size', 12, change('cumulative')),
+      column('Self before', 'flat', 7.6, cost('flat', 0), { wide: true }), column('Self after', 'flat_after', 7.2, cost('flat_after', 1), { wide: true }),
+      column('Total before', 'cumulative', 8, cost('cumulative', 0), { wide: true }), column('Total after', 'cumulative_after', 7.6, cost('cumulative_after', 1), { wide: true }),
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)),
-    ], { caption: 'Largest changes', sort: 'size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions, links) });
+    ], { caption: 'Largest changes', sort: 'self_size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions, links) });
 
-    function putTable(rows, unit, total) {
-      about = { unit, total };
-      table.show(rows.map(r => {
-        const change = r.flat_after - r.flat;
-        return { ...r, change, size: Math.abs(change), relative: r.flat ? change / r.flat : change ? Infinity : 0 };
-      }));
+    function putTable(rows) {
+      const size = (r, key) => Math.abs(about.absolute ? r[key + '_after'] - r[key] : r[key + '_after'] / (about.totals[1] || 1) - r[key] / (about.totals[0] || 1));
+      table.show(rows.map(r => ({ ...r, self_size: size(r, 'flat'), total_size: size(r, 'cumulative') })));
+    }
+    async function findBuilds({ from, to, selector }, signal) {
+      const all = await context.api.query('labels', { from, to }, signal), label = LIKELY.slice(0, 3).find(l => all.includes(l));
+      return { label, values: label ? await context.api.query('label/' + encodeURIComponent(label) + '/values', { selector, from, to, limit: 1000 }, signal) : [] };
+    }
+    // In place of a comparison with nothing: what else to compare with.
+    async function putEmpty(selection, [before, after], signal) {
+      empty.hidden = !before && !after;
+      if (empty.hidden) return;
+      const text = before && after ? 'Neither side has samples.' : before ? 'The baseline has no samples, so there is nothing to compare with.' : 'The side after has no samples.';
+      const choices = context.offline ? [] : suggest(selection, await findBuilds(selection, signal), Date.now());
+      empty.replaceChildren(make('p', { textContent: text }), ...choices.map(c => make('button', { type: 'button', textContent: c.text, onclick: () => context.go(c.change) })));
     }
     function putGraphs(data, wanted) {
       const datas = wanted === 'sides' ? [0, 1].map(side => CairnChange.takeSide(data, side)) : [data];
@@ -162,35 +183,38 @@ const CairnDiffView = (() => {
         views.forEach((b, i) => b.setAttribute('aria-pressed', Object.keys(SHOWN)[i] === wanted));
         scale.value = absolute ? 'values' : 'shares';
         const chosen = chooser ? chooser.show(selection, signal) : null;
-        let sidesOf;
+        let sides, rows = null;
         if (wanted === 'table' && !context.offline) {
-          const json = await context.api.query('diff', { ...params, view: 'top', relative: absolute ? 0 : 1, limit: CairnTable.ROWS_MAX }, signal);
-          putTable(json.rows, json.unit, json.total_after);
-          sidesOf = [[json.total / (json.base_scale || 1), json.samples], [json.total_after, json.samples_after], json];
-          about.total = json.total_after || 1;
+          const json = await context.api.query('diff', { ...params, view: 'top', compare: absolute ? 'values' : 'shares', limit: CairnTable.ROWS_MAX }, signal);
+          sides = [{ total: json.total, samples: json.samples }, { total: json.total_after, samples: json.samples_after }];
+          about = { unit: json.unit, totals: sides.map(s => s.total), absolute };
+          rows = json.rows;
           context.about('');
         } else {
           const data = CairnLayout.parse(await context.api.query('diff', params, signal));
           data.absolute = absolute;
           CairnLayout.place(data);
-          if (wanted === 'table') putTable(changeRows(data), data.unit, data.total2[0] || 1);
-          sidesOf = [[data.sides[0].total, data.sides[0].samples], [data.sides[1].total, data.sides[1].samples], data];
+          sides = data.sides;
+          about = { unit: data.unit, totals: [data.total[0], data.total2[0]], absolute };
           context.about(CairnLayout.about(data));
           graph.hidden = wanted !== 'merged';
-          sides.hidden = wanted !== 'sides';
-          if (wanted !== 'table') putGraphs(data, wanted);
+          halvesBox.hidden = wanted !== 'sides';
+          if (wanted === 'table') rows = CairnTable.topRows(data);
+          else putGraphs(data, wanted);
         }
-        graph.hidden = wanted !== 'merged';
-        sides.hidden = wanted !== 'sides';
-        box.hidden = wanted !== 'table';
-        const [[a, m], [b, n], { unit }] = sidesOf, text = (v, samples) => `${formatValue(v, unit)} (${samples.toLocaleString('en')} samples)`;
-        note.textContent = !m && !n ? 'Neither side has samples.' : !m ? 'The side before has no samples.' : !n ? 'The side after has no samples.' :
-          `before ${text(a, m)}, after ${text(b, n)}`;
+        const isEmpty = sides.map(s => !s.samples);
+        if (rows) putTable(rows);
+        graph.hidden = wanted !== 'merged' || (isEmpty[0] && isEmpty[1]);
+        halvesBox.hidden = wanted !== 'sides';
+        box.hidden = wanted !== 'table' || isEmpty[0] || isEmpty[1];
+        await putEmpty(selection, isEmpty, signal);
+        note.textContent = isEmpty[0] || isEmpty[1] ? '' :
+          sides.map((s, i) => `${['before', 'after'][i]} ${formatValue(s.total, about.unit)} (${s.samples.toLocaleString('en')} samples)`).join(', ');
         if (chosen) await chosen;
       },
       destroy() { for (const g of graphs) g.destroy(); },
     };
   }
 
-  return { create, addMatcher, makeParams };
+  return { create, addMatcher, makeParams, suggest };
 })();

@@ -4,7 +4,7 @@
 // the keys.
 'use strict';
 const CairnFlame = (() => {
-  const { formatValue, percent } = CairnUnits, { display } = CairnNames, { make } = CairnDom;
+  const { formatValue, percent, changeText, pointsText } = CairnUnits, { display } = CairnNames, { make } = CairnDom;
   const { nameOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout, { ROW } = CairnFlameCanvas;
   const SAY_MS = 150, SEARCH_MS = 120, MIN_SPAN = 1e-7;
   const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // shared by all graphs of the page
@@ -111,9 +111,10 @@ const CairnFlame = (() => {
     // ---- text -----------------------------------------------------------------------------------
 
     const share = (i, side) => percent((side ? d.total2 : d.total)[i], (side ? d.total2 : d.total)[0]);
+    const isOneSided = () => d.diff && !(d.total[0] && d.total2[0]); // nothing is compared
     function describe(i) {
       const at = placeOf(d, i), name = display(nameOf(d, i));
-      if (d.diff) return `${name} — ${share(i, 0)} → ${share(i, 1)}` + (at ? ` — ${at}` : '');
+      if (d.diff) return `${name} — ${share(i, 0)} → ${share(i, 1)}` + (isOneSided() ? '' : ` (${pointsText(d.total[i] / d.total[0], d.total2[i] / d.total2[0])})`) + (at ? ` — ${at}` : '');
       return `${name} — ${formatValue(d.total[i], d.unit)}, ${share(i, 0)}` + (d.self[i] ? `, self ${formatValue(d.self[i], d.unit)}` : '') + (at ? ` — ${at}` : '');
     }
     function place(i) { // the position in words, for screen readers
@@ -170,10 +171,11 @@ const CairnFlame = (() => {
     function tipRows(i) {
       const row = (...texts) => make('tr', {}, ...texts.map(text => make('td', { textContent: text })));
       if (d.diff) {
-        const { before, after } = CairnPalette.changeOf(d, i), relative = before ? `${after >= before ? '+' : ''}${(100 * (after - before) / before).toFixed(1)}%` : after ? 'new' : '';
-        return [row('', 'before', 'after', 'change'), row('total', formatValue(d.total[i], d.unit), formatValue(d.total2[i], d.unit), relative),
-          row('of all', share(i, 0), share(i, 1), percent(d.total2[i] / (d.total2[0] || 1) - d.total[i] / (d.total[0] || 1), 1)),
-          row('self', formatValue(d.self[i], d.unit), formatValue(d.self2[i], d.unit), '')];
+        const all = d.total[0] || 1, all2 = d.total2[0] || 1; // each change refers to the values of its row
+        const values = (text, a, b) => row(text, formatValue(a, d.unit), formatValue(b, d.unit), isOneSided() ? '' : changeText(a, b, d.unit));
+        const shares = (a, b) => row('of all', percent(a, all), percent(b, all2), isOneSided() ? '' : pointsText(a / all, b / all2));
+        return [row('', 'before', 'after', 'change'), values('total', d.total[i], d.total2[i]), shares(d.total[i], d.total2[i]),
+          values('self', d.self[i], d.self2[i]), shares(d.self[i], d.self2[i])];
       }
       const zoomed = view.zoomed, of = v => zoomed ? percent(v, d.total[zoomed]) : '';
       return [row('', '', 'of all', zoomed ? 'of zoomed' : ''), row('total', formatValue(d.total[i], d.unit), share(i, 0), of(d.total[i])),

@@ -160,7 +160,7 @@ const CairnPalette = (() => {
 
   // -DIFF_STEPS to DIFF_STEPS: by the ratio of after to before, or by the difference as a share of the whole.
   function diffStep(d, i, by) {
-    if (i === 0) return 0;
+    if (i === 0 || !d.total[0] || !d.total2[0]) return 0; // an empty side is no baseline
     const { before, after, counts } = changeOf(d, i);
     if (!counts || !(before + after)) return 0;
     const whole = d.absolute ? Math.max(d.total[0], d.total2[0]) || 1 : 1;

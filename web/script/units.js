@@ -19,7 +19,18 @@ const CairnUnits = (() => {
     return v.toLocaleString('en');
   }
   const percent = (v, total) => (total ? 100 * v / total : 0).toFixed(2) + '%';
+  // The difference of two values with its sign and unit, and how many times the first the second is: "+1.23 s, ×1.36".
+  function changeText(before, after, unit) {
+    const change = after - before;
+    return !change ? '0' : (change > 0 ? '+' : '') + formatValue(change, unit) + ratioText(before, after);
+  }
+  // The difference of two shares (0 to 1) in percentage points: "+17.10 pp, ×1.36".
+  function pointsText(before, after) {
+    const points = (100 * (after - before)).toFixed(2);
+    return Number(points) ? (points > 0 ? '+' : '') + points + ' pp' + ratioText(before, after) : '0';
+  }
+  const ratioText = (before, after) => before > 0 ? `, ×${(after / before).toFixed(2)}` : after > 0 ? ', new' : '';
   const timeText = ms => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-  return { formatValue, percent, timeText };
+  return { formatValue, percent, changeText, pointsText, timeText };
 })();
