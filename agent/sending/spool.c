@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "agent/sending/spool_directory.h"
 #include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -67,26 +68,6 @@ void spool_close(struct spool *s)
 }
 
 /* ---- opening ---- */
-
-static enum status make_spool_directory(const char *dir, struct error *err)
-{
-        struct stat st;
-        const char *slash;
-
-        if (stat(dir, &st) == 0)
-                return ST_OK;
-        slash = strrchr(dir, '/');
-        if (slash && slash != dir) {
-                _cleanup_free_ char *parent = strndup(dir, (size_t)(slash - dir));
-                enum status made = parent ? file_make_dirs(parent, err) : error_no_memory(err);
-
-                if (made)
-                        return made;
-        }
-        if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-                return error_os(err, errno, "cannot create the spool '%s'", dir);
-        return file_sync_parent(dir, err);
-}
 
 static enum status lock_spool(struct spool *s, struct error *err)
 {
@@ -204,12 +185,7 @@ enum status spool_open(const char *dir, void (*foreign)(void *, const char *), v
                 return error_no_memory(err);
         s->dir_fd = s->lock_fd = -1;
         s->dir = strdup(dir);
-        st = s->dir ? make_spool_directory(dir, err) : error_no_memory(err);
-        if (!st) {
-                s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (s->dir_fd < 0)
-                        st = error_os(err, errno, "cannot open the spool '%s'", dir);
-        }
+        st = s->dir ? spool_directory_open(dir, &s->dir_fd, err) : error_no_memory(err);
         if (!st)
                 st = lock_spool(s, err);
         if (!st)

@@ -136,6 +136,57 @@ START_TEST(spool_writable_by_others_is_refused)
 }
 END_TEST
 
+/* The spool is a link, or below a link, to a directory outside of dir that has this name. */
+static void link_outside(const char *name, const char *outside, uid_t owner)
+{
+        char link[160];
+
+        snprintf(link, sizeof link, "%s/%s", dir, name);
+        ck_assert_int_eq(symlink(outside, link), 0);
+        if (geteuid() == 0)
+                ck_assert_int_eq(lchown(link, owner, owner), 0);
+}
+
+START_TEST(link_of_another_user_is_not_followed)
+{
+        char outside[80];
+        struct outbox o;
+        struct error err;
+
+        if (geteuid() != 0)
+                return;
+        snprintf(outside, sizeof outside, "%s/outside", dir);
+        ck_assert_int_eq(mkdir(outside, 0700), 0);
+        link_outside("spool", "outside", 12345);
+        ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_USAGE);
+        ck_assert_msg(strstr(err.text, "symbolic link of the user 12345") != NULL, "%s", err.text);
+        link_outside("above", ".", 12345);
+        snprintf(spool, sizeof spool, "%s/above/outside", dir);
+        ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_USAGE);
+        snprintf(spool, sizeof spool, "%s/above/new/spool", dir);
+        ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_USAGE);
+        snprintf(spool, sizeof spool, "%s/new", dir);
+        ck_assert(!exists(spool));
+        ck_assert_int_eq(rmdir(outside), 0); /* nothing was written there */
+}
+END_TEST
+
+START_TEST(own_link_is_followed)
+{
+        char made[160];
+        struct outbox o;
+
+        link_outside("spool", "above/made/of/it/", geteuid()); /* of which only the link exists */
+        link_outside("above", dir, 0);
+        o = open_outbox(MiB(1));
+        put(&o, "kept", 100);
+        outbox_deinit(&o);
+        snprintf(made, sizeof made, "%s/made/of/it/lock", dir);
+        ck_assert(exists(made));
+        ck_assert(exists(file_path(1, "")));
+}
+END_TEST
+
 START_TEST(truncated_batch_is_moved_aside)
 {
         for (off_t size = 0; size < SPOOL_FILE_HEADER_BYTES + 10; size += 3) {
@@ -365,6 +416,8 @@ int main(void)
                 only_acknowledged_batches_are_removed,
                 a_spool_belongs_to_one_agent,
                 spool_writable_by_others_is_refused,
+                link_of_another_user_is_not_followed,
+                own_link_is_followed,
                 truncated_batch_is_moved_aside,
                 every_changed_byte_is_detected,
                 layout_matches_documentation,
