@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * querier.v1.QuerierService, which Grafana's Pyroscope data source and Profiles Drilldown call, and "unimplemented"
- * errors for its sibling services. docs/formats/querier.md
+ * querier.v1.QuerierService, which Grafana's Pyroscope data source and Profiles Drilldown call, over Connect, gRPC and
+ * gRPC-Web, and "unimplemented" errors for its sibling services. docs/formats/querier.md
  */
 #include "common/clock.h"
 #include "common/metrics.h"
+#include "grpc/message_reader.h"
 #include "query/querier/querier.h"
 #include "server/connect/connect_unary.h"
+#include "server/connect/querier_methods.h"
+#include "server/routes/grpc_query.h"
 #include "server/routes/profiles/query_work.h"
 #include "server/server_internal.h"
 
-#define MAX_REQUEST_BYTES KiB(256) /* a selector has at most 8 KiB, a call site 512 names */
-
 static struct metric querier_calls = METRIC_COUNTER("cairn_querier_calls_total", "Calls of querier.v1 answered.", "");
+
+static const struct grpc_query_service service = { .name = "querier.v1.QuerierService",
+                                                   .kind = "querier",
+                                                   .find_method = querier_find_method,
+                                                   .calls = &querier_calls };
+
+void handle_querier_call(struct grpc_call *call, void *context)
+{
+        grpc_query_answer(&service, call, context);
+}
 
 static void answer_querier_call(struct connect_unary *call, const struct querier_method *method)
 {
@@ -45,6 +56,10 @@ static void handle_querier(struct http_request *req, void *context)
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
 
         (void)context;
+        if (grpc_query_is_web(req)) {
+                grpc_query_answer_web(&service, req);
+                return;
+        }
         if (!method) {
                 http_fail_code(req, 501, "unimplemented",
                                "method '%.60s' of querier.v1.QuerierService is not implemented",
@@ -57,8 +72,13 @@ static void handle_querier(struct http_request *req, void *context)
 
 static void refuse_service(struct http_request *req, void *context)
 {
+        static const char text[] = "Cairn does not implement this service";
+
         (void)context;
-        http_fail_code(req, 501, "unimplemented", "Cairn does not implement this service");
+        if (grpc_query_is_web(req))
+                grpc_query_fail_web(req, GRPC_UNIMPLEMENTED, text);
+        else
+                http_fail_code(req, 501, "unimplemented", "%s", text);
 }
 
 static const struct http_route routes[] = {
@@ -66,42 +86,42 @@ static const struct http_route routes[] = {
           .path = "/querier.v1.QuerierService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES + MESSAGE_PREFIX_BYTES,
           .handle = handle_querier,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/vcs.v1.VCSService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/settings.v1.SettingsService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/settings.v1.RecordingRulesService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/adhocprofiles.v1.AdHocProfileService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/capabilities.v1.FeatureFlagsService/{method}",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
-          .max_body = MAX_REQUEST_BYTES,
+          .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
 };

@@ -15,7 +15,6 @@ void handle_parca_write_raw(struct grpc_call *call, void *context);
 void refuse_parca_arrow(struct grpc_call *call, void *context);
 
 /* parca.query.v1alpha1.QueryService: all methods */
-#define PARCA_QUERY_BYTES KiB(256) /* of a request */
 void handle_parca_query(struct grpc_call *call, void *context);
 
 /* parca.debuginfo.v1alpha1.DebuginfoService */

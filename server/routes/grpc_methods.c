@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC methods: OTLP profiles, health checks, and Parca's services. docs/formats/ingest.md, docs/formats/parca.md; OTLP
- * specification 1.11.0, OTLP/gRPC.
+ * gRPC methods: OTLP profiles, health checks, Parca's services, and querier.v1. docs/formats/ingest.md, parca.md,
+ * querier.md; OTLP specification 1.11.0, OTLP/gRPC.
  */
 #include <string.h>
 
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/proto/grpc_health.pb-c.h"
 #include "profile-formats/proto_message.h"
+#include "server/connect/querier_methods.h"
 #include "server/grpc_listener.h"
 #include "server/parca/parca_methods.h"
+#include "server/routes/grpc_query.h"
 #include "server/routes/profiles/ingest.h"
 
 #define SERVICE_BYTES 128           /* name of a service in a health check */
@@ -17,9 +19,12 @@
 #define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 #define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"
 #define PARCA_QUERY "/parca.query.v1alpha1.QueryService"
-#define PARCA_QUERY_METHOD                                                                                             \
-        .scope = SCOPE_READ, .tenancy = TENANCY_OWN, .max_message = PARCA_QUERY_BYTES, .memory = MEMORY_BODIES,        \
-        .pool = POOL_QUERY, .handle = handle_parca_query
+#define QUERIER "/querier.v1.QuerierService"
+#define QUERY_METHOD                                                                                                   \
+        .scope = SCOPE_READ, .tenancy = TENANCY_OWN, .max_message = GRPC_QUERY_BYTES, .memory = MEMORY_BODIES,         \
+        .pool = POOL_QUERY
+#define PARCA_QUERY_METHOD QUERY_METHOD, .handle = handle_parca_query
+#define QUERIER_METHOD QUERY_METHOD, .handle = handle_querier_call
 #define PARCA_DEBUGINFO "/parca.debuginfo.v1alpha1.DebuginfoService"
 
 static void handle_grpc_export(struct grpc_call *call, void *context)
@@ -132,6 +137,17 @@ const struct grpc_method grpc_methods[] = {
         { .path = PARCA_QUERY "/QueryRange", PARCA_QUERY_METHOD },
         { .path = PARCA_QUERY "/Query", PARCA_QUERY_METHOD },
         { .path = PARCA_QUERY "/Series", PARCA_QUERY_METHOD },
+        { .path = QUERIER "/ProfileTypes", QUERIER_METHOD },
+        { .path = QUERIER "/LabelNames", QUERIER_METHOD },
+        { .path = QUERIER "/LabelValues", QUERIER_METHOD },
+        { .path = QUERIER "/Series", QUERIER_METHOD },
+        { .path = QUERIER "/SelectMergeStacktraces", QUERIER_METHOD },
+        { .path = QUERIER "/SelectMergeSpanProfile", QUERIER_METHOD },
+        { .path = QUERIER "/SelectMergeProfile", QUERIER_METHOD },
+        { .path = QUERIER "/SelectSeries", QUERIER_METHOD },
+        { .path = QUERIER "/Diff", QUERIER_METHOD },
+        { .path = QUERIER "/GetProfileStats", QUERIER_METHOD },
+        { .path = QUERIER "/AnalyzeQuery", QUERIER_METHOD },
         { .path = PARCA_DEBUGINFO "/ShouldInitiateUpload",
           .scope = SCOPE_UPLOAD,
           .tenancy = TENANCY_SPACE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /healthz, /readyz, /metrics, and the status for people: docs/formats/status.md */
+/* /healthz, /readyz (and /ready), /metrics, and the status for people: docs/formats/status.md */
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -168,6 +168,8 @@ static void handle_service_status(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .pool = POOL_STATUS, .method = "GET", .path = "/healthz", .at_once = handle_health, .handle = handle_health },
         { .pool = POOL_STATUS, .method = "GET", .path = "/readyz", .at_once = handle_ready, .handle = handle_ready },
+        /* Pyroscope's path of the same */
+        { .pool = POOL_STATUS, .method = "GET", .path = "/ready", .at_once = handle_ready, .handle = handle_ready },
         { .pool = POOL_STATUS,
           .method = "GET",
           .path = "/metrics",

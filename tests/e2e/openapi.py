@@ -310,6 +310,13 @@ def record_connect():
     for method, body in (("ProfileTypes", {}), ("LabelNames", {}), ("LabelValues", {"name": "version"}), ("GetProfileStats", {})):
         record("POST", template, template.replace("{method}", method), 200, body)
     record("POST", template, template.replace("{method}", "Series"), 400, {"start": "x"})
+    cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+    for prefix in ("/pyroscope", ""):
+        record("GET", prefix + "/render", f"?query={cpu}&groupBy=version")
+        record("GET", prefix + "/render", "?query=x", 400)
+        record("GET", prefix + "/render-diff", f"?leftQuery={cpu}&rightQuery={cpu}")
+        record("GET", prefix + "/label-values", "?label=version")
+        record("GET", prefix + "/label-names", "")
     for service in ("vcs.v1.VCSService", "settings.v1.SettingsService", "settings.v1.RecordingRulesService",
                     "adhocprofiles.v1.AdHocProfileService", "capabilities.v1.FeatureFlagsService"):
         record("POST", f"/{service}/{{method}}", f"/{service}/Any", 501, {})
@@ -332,7 +339,7 @@ def record_store():
 
 
 def record_status():
-    for path in ("/healthz", "/readyz", "/metrics", "/"):
+    for path in ("/healthz", "/readyz", "/ready", "/metrics", "/"):
         record("GET", path, "")
     record("GET", "/api/v1/session", "")
     for more in ("", "/senders", "/service"):

@@ -303,4 +303,49 @@ for service, method in (("vcs.v1.VCSService", "GithubApp"), ("settings.v1.Settin
                         ("adhocprofiles.v1.AdHocProfileService", "List"), ("capabilities.v1.FeatureFlagsService", "GetFeatureFlags")):
     check(service + " is not here", call(method, service=service), (501, "unimplemented"))
 check("another content type is refused", call("LabelNames", headers={"Content-Type": "text/plain"}), (415, "unimplemented"))
+
+
+# ---- Pyroscope's HTTP API ----
+
+def get(path, **params):
+    with urllib.request.urlopen(f"{URL}{path}?{urllib.parse.urlencode(params)}", timeout=60) as r:
+        assert r.headers["Content-Type"] == "application/json"
+        return json.load(r)
+
+
+def as_flame(bearer):
+    """The flame graph of querier.v1 with the same numbers."""
+    return {"names": bearer["names"], "levels": [{"values": level} for level in bearer["levels"]]}
+
+
+TIMES = {"from": START, "until": END}
+for prefix in ("/pyroscope", ""):
+    answer = get(prefix + "/render", query=CPU + '{service_name="api"}', groupBy="version", **TIMES)
+    bearer = answer["flamebearer"]
+    check(f"{prefix}/render has the stacks", read_flame(as_flame(bearer)), folded('{service_name="api"}'))
+    check("  their sum", bearer["numTicks"], sum(folded('{service_name="api"}').values()))
+    check("  and greatest self", bearer["maxSelf"], max(level[i + 2] for level in bearer["levels"] for i in range(0, len(level), 4)))
+    check("  the metadata of CPU time", (answer["version"], answer["metadata"]),
+          (1, {"format": "single", "spyName": "", "sampleRate": 1000000000, "units": "samples", "name": "cpu"}))
+    line = answer["timeline"]
+    check("  a timeline with the same sum", sum(line["samples"]), bearer["numTicks"])
+    at = [line["startTime"] + i * line["durationDelta"] for i, value in enumerate(line["samples"]) if value]
+    check("  which begins with the first sample", at[0] <= START // 1000 + 900 < at[0] + line["durationDelta"], True)
+    check("  and one for each version", {k: sum(v["samples"]) for k, v in answer["groups"].items()},
+          {v: sum(folded(f'{{service_name="api",version="{v}"}}').values()) for v in ("1", "2")})
+    check("  fewer nodes on request", "other" in get(prefix + "/render", query=CPU, maxNodes=3, **TIMES)["flamebearer"]["names"], True)
+    check("  another type has its unit", get(prefix + "/render", query=HEAP, **TIMES)["metadata"]["units"], "bytes")
+    empty = get(prefix + "/render", query=CPU + '{service_name="nothing"}', **TIMES)
+    check("  without samples it is empty", (empty["flamebearer"]["numTicks"], sum(empty["timeline"]["samples"])), (0, 0))
+    answer = get(prefix + "/render-diff", leftQuery=CPU + '{service_name="api"}', rightQuery=CPU + '{service_name="worker"}',
+                 leftFrom=START, leftUntil=END, rightFrom=START, rightUntil=END)
+    both = as_flame(answer["flamebearer"])
+    check(f"{prefix}/render-diff has both sides", (read_flame(both, 0, 7), read_flame(both, 1, 7)),
+          (folded('{service_name="api"}'), folded('{service_name="worker"}')))
+    check("  and their sums", (answer["leftTicks"], answer["rightTicks"], answer["metadata"]["format"]),
+          (sum(folded('{service_name="api"}').values()), sum(folded('{service_name="worker"}').values()), "double"))
+    check(f"{prefix}/label-values has those of a label", get(prefix + "/label-values", label="version", **TIMES), ["1", "2"])
+    check("  of a selection", get(prefix + "/label-values", label="version", query='{service_name="worker"}', **TIMES), [])
+    check("  and the types", get(prefix + "/label-values", label="__name__", **TIMES), [t["ID"] for t in types])
+    check(f"{prefix}/label-names has the names", get(prefix + "/label-names", **TIMES), call("LabelNames", **RANGE)["names"])
 sys.exit(failed)

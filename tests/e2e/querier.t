@@ -38,8 +38,11 @@ stop_server
 start_server
 ok "stopping has flushed them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
 hold "from the tables"
+stop_server
 
 # ---- protobuf ----
+
+start_server --listen-otlp-grpc 127.0.0.1:0 --flush-interval 3600
 
 querier() { method=$1; shift; request "$@" "$url/querier.v1.QuerierService/$method"; }
 hex() { od -An -v -tx1 "$tmp/body" | tr -d ' \n'; }
@@ -59,6 +62,54 @@ cp "$tmp/body" "$tmp/plain"
 querier Series -H 'Content-Type: application/json' -H 'Accept-Encoding: gzip' -D "$tmp/headers" -d '{}'
 like "$(cat "$tmp/headers")" '^Content-Encoding: gzip' "an answer of more than 1 KiB is compressed"
 ok "  and is the same" sh -c 'gzip -dc "$1" | cmp - "$2"' sh "$tmp/body" "$tmp/plain"
+
+# ---- gRPC and gRPC-Web: the message of Connect, after a flag and its length ----
+
+grpc_port=$(sed -n 's/.*OTLP over gRPC on 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$server_log" | tail -1)
+# frame FILE: a message without compression.
+frame() { python3 -c 'import struct, sys; m = open(sys.argv[1], "rb").read(); sys.stdout.buffer.write(struct.pack(">BI", 0, len(m)) + m)' "$1"; }
+# answers_equally METHOD MESSAGE: over Connect, gRPC and gRPC-Web.
+answers_equally() {
+        printf "$2" >"$tmp/message" # the message has escapes
+        frame "$tmp/message" >"$tmp/framed"
+        querier "$1" -H 'Content-Type: application/proto' --data-binary "@$tmp/message"
+        cp "$tmp/body" "$tmp/plain"
+        frame "$tmp/plain" >"$tmp/want"
+        is "$code" 200 "$1 over Connect"
+        request --http2-prior-knowledge -D "$tmp/headers" -H 'Content-Type: application/grpc+proto' -H 'TE: trailers' \
+                --data-binary "@$tmp/framed" "http://127.0.0.1:$grpc_port/querier.v1.QuerierService/$1"
+        ok "  over gRPC" cmp "$tmp/body" "$tmp/want"
+        like "$(cat "$tmp/headers")" 'grpc-status: 0' "  with its status"
+        querier "$1" -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
+        printf '\200\000\000\000\020grpc-status: 0\r\n' >>"$tmp/want"
+        ok "  and over gRPC-Web" cmp "$tmp/body" "$tmp/want"
+}
+calls=$(metric cairn_querier_calls_total)
+answers_equally ProfileTypes ''
+answers_equally LabelValues '\012\014service_name'
+answers_equally SelectMergeStacktraces "\\012\\053$cpu\\022\\002{}"
+answers_equally AnalyzeQuery "\\042\\002{}"
+is "$(metric cairn_querier_calls_total)" $((calls + 12)) "each is counted"
+printf '\012\001x\032\000' >"$tmp/message"
+frame "$tmp/message" >"$tmp/framed"
+querier LabelValues -H 'Content-Type: application/grpc-web' --data-binary "@$tmp/framed"
+like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" '^200 .*grpc-status: 3' "a field of another type is refused in a trailer"
+querier Anything -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
+like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" "^200 .*grpc-status: 12.*method 'Anything' of querier.v1.QuerierService is not implemented" \
+        "and so is an unknown method"
+
+# ---- Pyroscope's HTTP API: what is wrong is said ----
+
+answers 400 "'query' does not begin with a profile type, such as" "render needs a type" -G "$url/pyroscope/render" \
+        --data-urlencode 'query={service_name="api"}'
+answers 400 "the parameter 'query' is missing" "and a query" "$url/pyroscope/render"
+answers 400 "the format 'dot' is not supported; use json" "another format is refused" -G "$url/pyroscope/render" \
+        --data-urlencode "query=$cpu{}" --data-urlencode format=dot
+answers 400 "'until'" "an empty range too" -G "$url/pyroscope/render" --data-urlencode "query=$cpu{}" \
+        --data-urlencode from=now --data-urlencode until=now-1h
+answers 400 'leftQuery' "a diff needs both sides" "$url/pyroscope/render-diff"
+answers 400 "'label' is missing" "values need a label" "$url/pyroscope/label-values"
+answers 200 '^ready$' "/ready is Pyroscope's name of /readyz" "$url/ready"
 stop_server
 
 # ---- limits and tokens ----

@@ -95,6 +95,16 @@ def querier_requests():
         yield "POST", "/querier.v1.QuerierService/" + method, JSON, json.dumps({"left": side, "right": side}).encode()
 
 
+def render_requests(path):
+    for kind in KINDS:
+        for selector in ("", "{}", "{service_name=~\".*\"}"):
+            side = urllib.parse.quote(kind + selector)
+            yield "GET", (f"{path}?query={side}&leftQuery={side}&rightQuery={side}&from=0&until=now&leftFrom=0&rightFrom=0"
+                          "&groupBy=service_name"), None, b""
+    for label in ("service_name", "where", "__name__"):
+        yield "GET", f"{path}?label={label}", None, b""
+
+
 def parca_messages():
     """(method, message) of Parca's query API: all labels and values, graphs and reports of each type."""
     times = num(1, 1), num(1, 4102444800)
@@ -109,6 +119,13 @@ def parca_messages():
         yield "QueryRange", selection + blob(6, "service_name")
         for report in range(8):
             yield "Query", num(1, 2) + blob(3, selection) + num(5, report)
+
+
+def querier_messages():
+    """(method, message) of querier.v1."""
+    yield "LabelValues", blob(1, "service_name")
+    for kind in KINDS:
+        yield "SelectMergeStacktraces", blob(1, kind) + blob(2, "{}")
 
 
 def parca_requests():
@@ -146,6 +163,8 @@ def own_requests(foreign, share, otlp):
             [("GET", "/api/v1/debuginfo/missing" + q, None, b"") for q in ("", "?from=0&to=now", "?format=csv")], True),
         ("POST", "/querier.v1.QuerierService/{method}"): (list(querier_requests()), True),
         ("POST", PARCA + "{method}"): (list(parca_requests()), True),
+        **{("GET", prefix + name): (list(render_requests(prefix + name)), name != "/label-names")
+           for prefix in ("/pyroscope", "") for name in ("/render", "/render-diff", "/label-values", "/label-names")},
         ("GET", "/store/"): ([("GET", "/store/", None, b"")], False),
         ("GET", "/store/{table}/"): ([("GET", f"/store/{t}/", None, b"") for t in ("samples", "stacks", "beta")], False),
         ("GET", "/store/{table}/{path...}"): (list(file_requests("/store/", foreign)), True),
@@ -277,7 +296,8 @@ def find_methods():
     names = dict(re.findall(r'#define (\w+) (.+)', text))
     methods = []
     for parts, rest in re.findall(r'\{ \.path = ([^,]*),([^{}]*)\}', text):
-        rest = re.sub(r"\b[A-Z_]+\b", lambda m: names.get(m.group(), m.group()), rest)
+        for _ in range(2):  # a macro may use another one
+            rest = re.sub(r"\b[A-Z_]+\b", lambda m: names.get(m.group(), m.group()), rest)
         path = "".join(names.get(part, part).strip('"') for part in parts.split())
         methods.append((path, re.search(r"SCOPE_(\w+)", rest).group(1), ".stream" in rest))
     return methods, text.count("{ .path =")
@@ -314,14 +334,18 @@ def try_methods(port, path):
                 # A message of another method may have any result for its own tenant.
                 if code != wanted and (wanted != "OK" or code == "PERMISSION_DENIED" or method.endswith("/Export")):
                     crossed.append((method, token, tenant, code))
-        for method, content in parca_messages():
-            if MARKER.encode() in call_method(PARCA + method, False, content, "beta-token", None)[1]:
+        queries = [(PARCA + method, content) for method, content in parca_messages()]
+        queries += [("/querier.v1.QuerierService/" + method, content) for method, content in querier_messages()]
+        for method, content in queries:
+            if MARKER.encode() in call_method(method, False, content, "beta-token", None)[1]:
                 finds.add(method)
             for token, tenant in (("alpha-token", None), ("alpha-token", "beta"), ("operator-token", "beta")):
-                if MARKER.encode() in call_method(PARCA + method, False, content, token, tenant)[1]:
+                if MARKER.encode() in call_method(method, False, content, token, tenant)[1]:
                     found.append((method, token, tenant))
     report.says("gRPC methods keep to the tenant of their token", crossed)
-    report.says("queries of Parca find what beta sent when beta asks", [] if {"Values", "QueryRange", "Query"} <= finds else [finds])
+    wanted = {PARCA + "Values", PARCA + "QueryRange", PARCA + "Query", "/querier.v1.QuerierService/LabelValues",
+              "/querier.v1.QuerierService/SelectMergeStacktraces"}
+    report.says("queries find what beta sent when beta asks", [] if wanted <= finds else [finds])
     report.says("and not when alpha or the operator does", found)
 
 

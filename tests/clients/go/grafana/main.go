@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Grafana calls every method of querier.v1 with the client that Pyroscope generates and Grafana's data source uses: in
-// protobuf and JSON, plain and gzip'd. The responses must be equal, and their sums those of Cairn's commands. It prints
+// protobuf and JSON, plain and gzip'd, and over gRPC and gRPC-Web. The responses must be equal, and their sums those of Cairn's commands. It prints
 // one TAP-like line for each check and exits with 1 if one fails.
 //
-//	grafana URL START-MS END-MS TYPE FOLDED-FILE TOP-JSON SERIES-JSON
+//	grafana URL GRPC-URL START-MS END-MS TYPE FOLDED-FILE TOP-JSON SERIES-JSON
 //
 // The files contain the output of `cairn flame`, `cairn top --json` and `cairn query --series --step 1m --json` for
 // that range and type.
@@ -50,6 +50,13 @@ func (asGrafana) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("User-Agent", "Grafana/12")
 	return http.DefaultTransport.RoundTrip(r)
 }
+
+// withoutTLS speaks HTTP/2 from the first byte, as gRPC clients do.
+var withoutTLS = func() http.RoundTripper {
+	t := &http.Transport{Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}()
 
 type sums map[string]int64
 
@@ -178,23 +185,31 @@ func readSeries(path string) sums {
 }
 
 func main() {
-	url, kind, ctx := os.Args[1], os.Args[4], context.Background()
-	start, _ := strconv.ParseInt(os.Args[2], 10, 64)
-	end, _ := strconv.ParseInt(os.Args[3], 10, 64)
-	folded, top, series := readFolded(os.Args[5]), readTop(os.Args[6]), readSeries(os.Args[7])
+	url, kind, ctx := os.Args[1], os.Args[5], context.Background()
+	start, _ := strconv.ParseInt(os.Args[3], 10, 64)
+	end, _ := strconv.ParseInt(os.Args[4], 10, 64)
+	folded, top, series := readFolded(os.Args[6]), readTop(os.Args[7]), readSeries(os.Args[8])
 	selection := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: kind, LabelSelector: "{}", Start: start, End: end}
 	first := map[string]proto.Message{}
 	for _, codec := range []struct {
 		name    string
+		url     string
 		options []connect.ClientOption
 	}{
-		{"proto", nil},
-		{"proto, gzip", []connect.ClientOption{connect.WithSendGzip()}},
-		{"JSON", []connect.ClientOption{connect.WithProtoJSON()}},
-		{"JSON, gzip", []connect.ClientOption{connect.WithProtoJSON(), connect.WithSendGzip()}},
+		{"proto", url, nil},
+		{"proto, gzip", url, []connect.ClientOption{connect.WithSendGzip()}},
+		{"JSON", url, []connect.ClientOption{connect.WithProtoJSON()}},
+		{"JSON, gzip", url, []connect.ClientOption{connect.WithProtoJSON(), connect.WithSendGzip()}},
+		{"gRPC", os.Args[2], []connect.ClientOption{connect.WithGRPC()}},
+		{"gRPC, gzip", os.Args[2], []connect.ClientOption{connect.WithGRPC(), connect.WithSendGzip()}},
+		{"gRPC-Web", url, []connect.ClientOption{connect.WithGRPCWeb()}},
+		{"gRPC-Web, gzip", url, []connect.ClientOption{connect.WithGRPCWeb(), connect.WithSendGzip()}},
 	} {
 		web := &http.Client{Transport: asGrafana{}}
-		client := querierv1connect.NewQuerierServiceClient(web, url, codec.options...)
+		if codec.url != url {
+			web = &http.Client{Transport: withoutTLS}
+		}
+		client := querierv1connect.NewQuerierServiceClient(web, codec.url, codec.options...)
 		// same checks that a response equals that of the first codec.
 		same := func(method string, m proto.Message, err error) {
 			if err == nil && first[method] == nil {
@@ -270,9 +285,9 @@ func main() {
 		check(connect.CodeOf(err) == connect.CodeUnimplemented, codec.name+": SelectHeatmap is not here", err)
 		_, err = client.SelectMergeStacktraces(ctx, connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: kind, LabelSelector: "{a"}))
 		check(connect.CodeOf(err) == connect.CodeInvalidArgument, codec.name+": a malformed selector is an invalid argument", err)
-		_, err = settingsv1connect.NewSettingsServiceClient(web, url, codec.options...).Get(ctx, connect.NewRequest(&settingsv1.GetSettingsRequest{}))
+		_, err = settingsv1connect.NewSettingsServiceClient(web, codec.url, codec.options...).Get(ctx, connect.NewRequest(&settingsv1.GetSettingsRequest{}))
 		check(connect.CodeOf(err) == connect.CodeUnimplemented, codec.name+": settings are not here", err)
-		_, err = vcsv1connect.NewVCSServiceClient(web, url, codec.options...).GithubApp(ctx, connect.NewRequest(&vcsv1.GithubAppRequest{}))
+		_, err = vcsv1connect.NewVCSServiceClient(web, codec.url, codec.options...).GithubApp(ctx, connect.NewRequest(&vcsv1.GithubAppRequest{}))
 		check(connect.CodeOf(err) == connect.CodeUnimplemented, codec.name+": version control is not here", err)
 	}
 	if failed {
