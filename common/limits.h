@@ -195,11 +195,13 @@
 #define LIMIT_LOCATIONS 4000000
 #define LIMIT_STACK_FRAMES 2048 /* locations of one stack; longer ones are truncated at the root */
 #define LIMIT_LINES_PER_LOCATION 256
+/* Work of a decoder (profile-formats/profile.h), per byte of its input, */
+#define LIMIT_DECODE_WORK_PER_BYTE 64
+#define LIMIT_DECODE_WORK_FREE 10000 /* plus this */
+#define LIMIT_DECODE_FILE_WORK 500   /* counted for each of several files in a request */
 #define LIMIT_SAMPLES 4000000
-#define LIMIT_TRIE_TEXT_BYTES MiB(256)     /* all stacks of a trie or tree of /ingest, as text */
 #define LIMIT_TRIE_STACK_BYTES MiB(1)      /* one stack of it */
 #define LIMIT_TRIE_DEPTH 65536             /* nesting of nodes */
-#define LIMIT_SPEEDSCOPE_FRAMES (64 << 20) /* frames of all stacks of a speedscope file */
 #define LIMIT_SHARE_BYTES MiB(16)          /* a profile shared by a link, as sent and as stored */
 #define LIMIT_SHARES 10000                 /* stored shared profiles */
 #define LIMIT_JFR_BYTES MiB(256)           /* a JFR recording, decompressed */

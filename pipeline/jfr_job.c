@@ -60,7 +60,7 @@ enum status jfr_job_decode(const struct jfr_job *job, struct profile *ret, struc
         }
         if (!st)
                 st = file_map_fd(answer, LIMIT_JFR_BYTES, "the worker's result", &map, err);
-        return st ? st : otlp_decode(map.data ? map.data : "", map.size, ret, err);
+        return st ? st : otlp_decode_within(map.data ? map.data : "", map.size, 0, ret, err);
 }
 
 /* ---- in the worker ---- */

@@ -152,8 +152,10 @@ static enum status decode_text_lines(const void *data, size_t n, const char *typ
 
         if (st)
                 return st;
+        profile_limit_work(&p, n);
         st = add_text_lines(&b, data, n, type_id, add, err);
         stack_builder_deinit(&b);
+        p.max_work = 0; /* additions by the caller are not part of the input */
         if (st)
                 profile_deinit(&p);
         else

@@ -38,6 +38,7 @@ struct perf_header {
 struct perf_mmap {
         uint32_t file;    /* string */
         uint32_t mapping; /* of the profile */
+        uint32_t earlier; /* mmap of the same file, plus one; 0: none */
         uint64_t start, end, file_offset;
 };
 
@@ -46,6 +47,9 @@ struct perf_maps {
         struct perf_mmap *mmaps; /* owned */
         uint32_t mmap_count;
         size_t mmap_capacity;
+        struct number_map mapped; /* files of mmaps: (string) */
+        uint32_t *latest;         /* mmap of a file, plus one, by number in mapped; owned */
+        size_t latest_capacity;
         struct number_map files; /* mappings of files without a known mmap: (string) */
         uint32_t *file_mappings; /* by number in files; owned */
         size_t file_capacity;
@@ -157,6 +161,8 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
 static void perf_maps_deinit(struct perf_maps *maps)
 {
         free(maps->mmaps);
+        free(maps->latest);
+        number_map_deinit(&maps->mapped);
         free(maps->file_mappings);
         number_map_deinit(&maps->files);
         number_map_deinit(&maps->identified);
@@ -210,6 +216,26 @@ static void fill_build_id(const struct perf_maps *maps, struct profile_mapping *
         m->build_id = maps->build_ids[number];
 }
 
+static enum status append_perf_mmap(struct perf_maps *maps, struct perf_mmap *map, struct error *err)
+{
+        uint32_t number;
+        bool fresh;
+        enum status st;
+
+        if (maps->mmap_count == LIMIT_MMAPS)
+                return error_set(err, ST_TOO_BIG, "more than %d mappings", LIMIT_MMAPS);
+        st = number_map_get(&maps->mapped, &(struct number_key){ { map->file } }, &number, &fresh, err);
+        if (st)
+                return st;
+        if (!array_reserve(&maps->mmaps, &maps->mmap_capacity, maps->mmap_count) ||
+            !array_reserve(&maps->latest, &maps->latest_capacity, number))
+                return error_no_memory(err);
+        map->earlier = fresh ? 0 : maps->latest[number];
+        maps->mmaps[maps->mmap_count++] = *map;
+        maps->latest[number] = maps->mmap_count;
+        return ST_OK;
+}
+
 /* Read a line from after its event name: PID/TID: [0x55b87a6bc000(0x1000) @ 0x1000 <BUILD-ID>]: r-xp FILE. Lines of
  * another form are skipped. */
 static enum status add_perf_mmap(struct perf_maps *maps, struct perf_text t, struct error *err)
@@ -255,12 +281,7 @@ static enum status add_perf_mmap(struct perf_maps *maps, struct perf_text t, str
         if (st)
                 return st;
         map.file = m.file;
-        if (maps->mmap_count == LIMIT_MMAPS)
-                return error_set(err, ST_TOO_BIG, "more than %d mappings", LIMIT_MMAPS);
-        if (!array_reserve(&maps->mmaps, &maps->mmap_capacity, maps->mmap_count))
-                return error_no_memory(err);
-        maps->mmaps[maps->mmap_count++] = map;
-        return ST_OK;
+        return append_perf_mmap(maps, &map, err);
 }
 
 static enum status find_file_mapping(struct perf_maps *maps, uint32_t file, uint32_t *ret, struct error *err)
@@ -285,12 +306,19 @@ static enum status locate_perf_address(struct perf_maps *maps, uint32_t file, st
                                        struct error *err)
 {
         bool offset = l->address < PROCESS_START;
+        uint32_t number, next = 0;
 
         l->is_kernel = l->address >> 63 || starts_with(profile_text(maps->p, file), "[kernel");
-        for (uint32_t i = maps->mmap_count; i-- > 0;) { /* the latest mapping has precedence */
-                const struct perf_mmap *m = &maps->mmaps[i];
+        if (number_map_find(&maps->mapped, &(struct number_key){ { file } }, &number))
+                next = maps->latest[number];
+        while (next) { /* the latest mapping has precedence */
+                const struct perf_mmap *m = &maps->mmaps[next - 1];
+                enum status st = profile_count_work(maps->p, 1, err);
 
-                if (m->file != file || (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end)))
+                if (st)
+                        return st;
+                next = m->earlier;
+                if (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end))
                         continue;
                 l->mapping = m->mapping;
                 if (!l->is_kernel) {
@@ -558,11 +586,13 @@ enum status perf_script_decode_observed(const void *data, size_t n, int64_t end_
         st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
         if (st)
                 return st;
+        profile_limit_work(&p, n);
         d->p = d->maps.p = &p;
         d->observer = observer;
         st = n ? decode_perf_script(d, data, (const char *)data + n, err) : ST_OK;
         perf_maps_deinit(&d->maps);
         number_map_deinit(&d->locations);
+        p.max_work = 0; /* additions by the caller are not part of the input */
         if (st) {
                 profile_deinit(&p);
                 return st;

@@ -72,6 +72,29 @@ static enum status reserve_profile_rows(struct profile *p, void **items, uint32_
                 append_;                                                                                               \
         })
 
+void profile_limit_work(struct profile *p, uint64_t input_bytes)
+{
+        p->max_work = LIMIT_DECODE_WORK_FREE + LIMIT_DECODE_WORK_PER_BYTE * input_bytes;
+}
+
+enum status profile_count_work(struct profile *p, uint64_t units, struct error *err)
+{
+        p->work += units;
+        if (!p->max_work || p->work <= p->max_work)
+                return ST_OK;
+        return error_set(err, ST_TOO_BIG,
+                         "the profile repeats so many frames or texts that decoding it takes more than %d steps per "
+                         "byte",
+                         LIMIT_DECODE_WORK_PER_BYTE);
+}
+
+/* Count one unit, and append. */
+#define ADD_ENTRY(p, table, item, limit, what, ret, err)                                                               \
+        ({                                                                                                             \
+                enum status add_ = profile_count_work(p, 1, err);                                                      \
+                add_ ? add_ : APPEND(p, table, item, limit, what, ret, err);                                           \
+        })
+
 static enum status reserve_interned(struct profile *p, struct hash_table *t, struct error *err)
 {
         t->arena = &p->arena; /* again: a profile may have been copied to another variable since */
@@ -142,6 +165,9 @@ enum status profile_add_string(struct profile *p, const char *text, size_t n, ui
         if (n > LIMIT_NAME_BYTES)
                 return error_set(err, ST_TOO_BIG, "profile has a string of %zu bytes, more than %zu", n,
                                  LIMIT_NAME_BYTES);
+        st = profile_count_work(p, n + 1, err);
+        if (st)
+                return st;
         if (n && (memchr(text, 0, n) || !utf8_valid(text, n))) {
                 s.text = text = copy_repaired(&p->arena, text, n, &n);
                 if (!text)
@@ -178,13 +204,13 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
 enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err)
 {
         assert(m->file < p->strings.count && m->build_id.size <= BUILD_ID_MAX);
-        return APPEND(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);
+        return ADD_ENTRY(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);
 }
 
 enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret, struct error *err)
 {
         assert(l->function < p->strings.count && l->linkage_name < p->strings.count && l->file < p->strings.count);
-        return APPEND(p, lines, l, LIMIT_TABLE, "lines", ret, err);
+        return ADD_ENTRY(p, lines, l, LIMIT_TABLE, "lines", ret, err);
 }
 
 enum status profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *ret, struct error *err)
@@ -192,7 +218,7 @@ enum status profile_add_location(struct profile *p, const struct profile_locatio
         assert(l->mapping == PROFILE_NONE || l->mapping < p->mappings.count);
         assert(l->line_count == 0 ||
                (l->first_line <= p->lines.count && l->line_count <= p->lines.count - l->first_line));
-        return APPEND(p, locations, l, LIMIT_LOCATIONS, "locations", ret, err);
+        return ADD_ENTRY(p, locations, l, LIMIT_LOCATIONS, "locations", ret, err);
 }
 
 static bool equal_stack(const void *context, uint32_t number, const void *key, size_t n)
@@ -215,6 +241,9 @@ enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint
 
         s.truncated = count > LIMIT_STACK_FRAMES;
         s.location_count = s.truncated ? LIMIT_STACK_FRAMES : count;
+        st = profile_count_work(p, s.location_count + 1u, err);
+        if (st)
+                return st;
         size = s.location_count * sizeof *locations;
         hash = hash_table_hash(locations, size) ^ s.truncated;
         if (hash_table_find(known, hash, equal_stack, p, locations, size, ret)) {
@@ -237,6 +266,10 @@ enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint
 
 enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret, struct error *err)
 {
+        enum status st = profile_count_work(p, 1 + p->types.count / 4, err); /* 16 bytes are compared with each */
+
+        if (st)
+                return st;
         for (uint32_t i = 0; i < p->types.count; i++) {
                 const struct profile_type *old = &p->types.items[i];
 
@@ -266,7 +299,7 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
 {
         struct hash_table *known = &p->intern->label_sets;
         struct label_set s = { p->labels.count, count };
-        size_t size = count * sizeof *labels;
+        size_t size = count * sizeof *labels, moved = 0;
         enum status st;
         uint32_t hash, number;
 
@@ -278,7 +311,11 @@ enum status profile_add_label_set(struct profile *p, struct profile_label *label
                 for (; j > 0 && labels[j - 1].key > l.key; j--)
                         labels[j] = labels[j - 1];
                 labels[j] = l;
+                moved += i - j;
         }
+        st = profile_count_work(p, count + moved + 1, err);
+        if (st)
+                return st;
         hash = hash_table_hash(labels, size);
         if (hash_table_find(known, hash, equal_label_set, p, labels, size, &number)) {
                 *first_ret = p->intern->sets.items[number].first;
@@ -303,7 +340,7 @@ enum status profile_add_sample(struct profile *p, const struct profile_sample *s
 {
         assert(s->stack < p->stacks.count && s->type < p->types.count);
         assert(s->label_count <= LIMIT_LABELS_PER_SAMPLE);
-        return APPEND(p, samples, s, LIMIT_SAMPLES, "samples", ret, err);
+        return ADD_ENTRY(p, samples, s, LIMIT_SAMPLES, "samples", ret, err);
 }
 
 void profile_reject_sample(struct profile *p, const char *reason)
@@ -312,17 +349,26 @@ void profile_reject_sample(struct profile *p, const char *reason)
                 snprintf(p->rejected_reason, sizeof p->rejected_reason, "%s", reason);
 }
 
-enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value, struct error *err)
+/* Add to own the labels whose keys it lacks. */
+static enum status add_missing_labels(struct sample_labels *own, const struct sample_labels *labels, struct error *err)
 {
-        struct sample_labels l;
-        uint32_t last_first = PROFILE_NONE, last_count = 0; /* consecutive samples often share their set */
-        struct profile_sample *last = NULL;
-        uint32_t key_number;
-        enum status st = profile_add_string(p, key, strlen(key), &key_number, err);
+        enum status st = ST_OK;
 
-        for (uint32_t i = 0; !st && i < p->samples.count; i++) {
+        for (uint32_t i = 0; !st && i < labels->count; i++)
+                if (!sample_labels_has(own, labels->items[i].key))
+                        st = sample_labels_set(own, labels->items[i].key, labels->items[i].value, err);
+        return st;
+}
+
+enum status profile_add_labels_to_all(struct profile *p, const struct sample_labels *labels, struct error *err)
+{
+        uint32_t last_first = PROFILE_NONE, last_count = 0; /* consecutive samples often share their set */
+        const struct profile_sample *last = NULL;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && labels->count && i < p->samples.count; i++) {
                 struct profile_sample *s = &p->samples.items[i];
-                bool has = false;
+                struct sample_labels own;
 
                 if (last && s->first_label == last_first && s->label_count == last_count) {
                         s->first_label = last->first_label;
@@ -331,20 +377,23 @@ enum status profile_add_label_to_all(struct profile *p, const char *key, const c
                 }
                 last = s;
                 last_first = s->first_label;
-                last_count = s->label_count;
-                l.count = s->label_count;
-                for (uint32_t j = 0; j < l.count; j++) {
-                        l.items[j] = p->labels.items[s->first_label + j];
-                        has |= l.items[j].key == key_number;
-                }
-                if (has)
-                        continue;
-                st = sample_labels_set_text(&l, p, key, value, strlen(value), err);
-                if (!st)
-                        st = profile_add_label_set(p, l.items, l.count, &s->first_label, err);
-                s->label_count = l.count;
+                last_count = own.count = s->label_count;
+                if (own.count)
+                        memcpy(own.items, p->labels.items + s->first_label, own.count * sizeof *own.items);
+                st = add_missing_labels(&own, labels, err);
+                if (!st && own.count > last_count)
+                        st = profile_add_label_set(p, own.items, own.count, &s->first_label, err);
+                s->label_count = own.count;
         }
         return st;
+}
+
+enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value, struct error *err)
+{
+        struct sample_labels labels = { .count = 0 };
+        enum status st = sample_labels_set_text(&labels, p, key, value, strlen(value), err);
+
+        return st ? st : profile_add_labels_to_all(p, &labels, err);
 }
 
 void profile_set_missing_times(struct profile *p, int64_t now_unix_ns)

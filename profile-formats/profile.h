@@ -11,6 +11,10 @@
  * valid UTF-8 without NUL, that stacks are leaf first, that lines of a location are innermost first, and that return
  * addresses have been adjusted to the call.
  *
+ * Work: the functions below count what they do, in units: one byte of text, one frame of a stack, one label of a set,
+ * one entry, or 64 bytes copied. A decoder limits the units to a multiple of its input's size, so that a small input
+ * that repeats long stacks or texts by reference is refused instead of occupying a thread.
+ *
  * Memory: everything lives in the profile's arena until profile_deinit(). Adding to a table may move its items, but not
  * the texts of strings. Threads: one writer, or any number of readers.
  */
@@ -110,6 +114,7 @@ struct profile {
         PROFILE_TABLE(struct profile_label) labels;
         PROFILE_TABLE(struct profile_sample) samples;
         struct profile_intern *intern; /* string table in use while building; private */
+        uint64_t work, max_work;       /* units; max_work 0: unlimited */
         uint64_t rejected_samples;     /* count of rejected samples; the first reason is below */
         char rejected_reason[240];
 };
@@ -120,6 +125,11 @@ enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
 enum status profile_init_budget(struct profile *p, size_t max_bytes, enum memory_use use, struct error *err) MUST_CHECK;
 void profile_deinit(struct profile *p);
 #define _cleanup_profile_ _cleanup_(profile_deinit)
+
+/** Allow LIMIT_DECODE_WORK_PER_BYTE units for each byte of the input, plus LIMIT_DECODE_WORK_FREE. */
+void profile_limit_work(struct profile *p, uint64_t input_bytes);
+/** Count work that the functions below do not. ST_TOO_BIG: the limit is exceeded. */
+enum status profile_count_work(struct profile *p, uint64_t units, struct error *err) MUST_CHECK;
 
 /*
  * Building. Each returns the index of the entry; equal strings, stacks and types share one. ST_TOO_BIG names the limit;
@@ -155,7 +165,12 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
 /** Count a rejected sample; the first reason is kept. */
 void profile_reject_sample(struct profile *p, const char *reason);
 
-/** Add a label to every sample that has none with this key. */
+struct sample_labels;
+/** Add each of the labels to every sample that has none with its key. */
+enum status profile_add_labels_to_all(struct profile *p, const struct sample_labels *labels,
+                                      struct error *err) MUST_CHECK;
+
+/** As profile_add_labels_to_all() for one label. */
 enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value,
                                      struct error *err) MUST_CHECK;
 

@@ -69,6 +69,8 @@ enum status profile_type_add(struct profile *p, const struct profile_type_parts 
         append_type_part(&id, parts->period_unit ? parts->period_unit : "", true);
         st = buf_status(&id, err, "profile type");
         if (!st)
+                st = profile_count_work(p, id.size, err);
+        if (!st)
                 st = profile_add_string(p, (const char *)id.data, id.size, &t.id, err);
         if (!st)
                 st = profile_add_string(p, parts->sample_unit, strlen(parts->sample_unit), &t.unit, err);

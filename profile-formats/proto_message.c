@@ -50,10 +50,27 @@ static bool is_whole_text(const struct reader *r)
         return !n || (!memchr(text, 0, n) && utf8_valid(text, n));
 }
 
+/*
+ * False when it was seen before. protobuf-c merges the occurrences of a message, and copies the elements so far with each,
+ * which is quadratic; no encoder writes a field of this kind twice.
+ */
+static bool mark_field_seen(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *field,
+                            uint64_t *seen)
+{
+        const unsigned position = (unsigned)(field - type->fields);
+        const uint64_t bit = UINT64_C(1) << position;
+        const bool fresh = !(*seen & bit);
+
+        assert(position < 64);
+        *seen |= bit;
+        return fresh;
+}
+
 static enum status check_message(const ProtobufCMessageDescriptor *type, struct reader *r, unsigned depth,
                                  const char *what, struct error *err)
 {
         struct wire_field f;
+        uint64_t seen = 0; /* fields that are one message each, by their position in the descriptor */
 
         if (depth > PROTO_DEPTH_MAX)
                 return error_at(err, ST_BAD_DATA, r->base, "%s has messages nested more than %d deep", what,
@@ -72,6 +89,9 @@ static enum status check_message(const ProtobufCMessageDescriptor *type, struct 
                                         "%s has field '%s' with NUL or invalid UTF-8", what, field->name);
                 if (field->type != PROTOBUF_C_TYPE_MESSAGE)
                         continue;
+                if (field->label != PROTOBUF_C_LABEL_REPEATED && !mark_field_seen(type, field, &seen))
+                        return error_at(err, ST_BAD_DATA, r->base + r->pos, "%s has field '%s' twice", what,
+                                        field->name);
                 st = check_message(field->descriptor, &f.bytes, depth + 1, what, err);
                 if (st)
                         return st;

@@ -10,6 +10,7 @@
 #include "profile-formats/profile_copy.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto_message.h"
+#include "profile-formats/sample_labels.h"
 
 #define LABEL_TEXT_BYTES (LIMIT_LABEL_BYTES + 1)
 
@@ -51,28 +52,38 @@ static enum status read_profile_type_name(const Push__RawProfileSeries *series, 
         return st;
 }
 
+/* The first of several values of a label counts. */
+static enum status collect_series_label(const struct push_decoder *d, const Push__LabelPair *label, struct profile *p,
+                                        struct sample_labels *labels)
+{
+        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
+        uint32_t key;
+        enum status st = copy_label_text(&label->name, name, d->err);
+
+        if (!st)
+                st = copy_label_text(&label->value, value, d->err);
+        if (st || !*name || starts_with(name, "__") ||
+            (profile_find_string(p, name, strlen(name), &key) && sample_labels_has(labels, key)))
+                return st;
+        return sample_labels_set_text(labels, p, name, value, strlen(value), d->err);
+}
+
 static enum status add_series_labels(const struct push_decoder *d, const Push__RawProfileSeries *series,
                                      struct profile *p)
 {
-        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
+        struct sample_labels labels = { .count = 0 };
         enum status st = ST_OK;
 
-        for (size_t i = 0; !st && i < series->n_labels; i++) {
-                st = deadline_check(d->deadline, d->err);
-                if (!st)
-                        st = copy_label_text(&series->labels[i]->name, name, d->err);
-                if (!st)
-                        st = copy_label_text(&series->labels[i]->value, value, d->err);
-                if (!st && *name && !starts_with(name, "__"))
-                        st = profile_add_label_to_all(p, name, value, d->err);
-        }
-        return st;
+        for (size_t i = 0; !st && i < series->n_labels; i++)
+                st = collect_series_label(d, series->labels[i], p, &labels);
+        return st ? st : profile_add_labels_to_all(p, &labels, d->err);
 }
 
 /* Decode one pprof file with the labels of its series, and append it to all. */
 static enum status add_pushed_profile(struct push_decoder *d, const Push__RawProfileSeries *series,
                                       const char *type_name, const ProtobufCBinaryData *raw)
 {
+        const size_t unpacked_before = d->files.unpacked_left;
         struct profile p;
         enum status st = deadline_check(d->deadline, d->err);
 
@@ -81,6 +92,9 @@ static enum status add_pushed_profile(struct push_decoder *d, const Push__RawPro
         if (st)
                 return st;
         st = add_series_labels(d, series, &p);
+        d->all.max_work += LIMIT_DECODE_WORK_PER_BYTE * (unpacked_before - d->files.unpacked_left);
+        if (!st)
+                st = profile_count_work(&d->all, p.work + LIMIT_DECODE_FILE_WORK, d->err);
         if (!st)
                 st = profile_merge(&d->all, &p, d->err);
         profile_deinit(&p);
@@ -175,8 +189,9 @@ static const struct push_message push_request = { &push__push_request__descripto
 static const struct push_message write_raw_request = { &push__write_raw_request__descriptor, "WriteRaw request",
                                                        decode_write_raw_series };
 
+/* input_bytes: of the request as received, which the work is limited by. */
 static enum status decode_push_message(struct push_decoder *d, const struct push_message *kind, const void *data,
-                                       size_t n, struct profile *ret)
+                                       size_t n, size_t input_bytes, struct profile *ret)
 {
         _cleanup_arena_ struct arena memory;
         const void *message;
@@ -189,7 +204,9 @@ static enum status decode_push_message(struct push_decoder *d, const struct push
         st = profile_init(&d->all, LIMIT_PROFILE_MEMORY_BYTES, d->err);
         if (st)
                 return st;
+        profile_limit_work(&d->all, input_bytes);
         st = kind->decode(d, message);
+        d->all.max_work = 0; /* additions by the caller are not part of the input */
         if (st)
                 profile_deinit(&d->all);
         else
@@ -206,9 +223,9 @@ enum status push_decode(const void *data, size_t n, bool is_json, const struct d
 
         buf_init_budget(&wire, LIMIT_HTTP_BODY_BYTES, MEMORY_INGEST);
         if (!is_json)
-                return decode_push_message(&d, &push_request, data, n, ret);
+                return decode_push_message(&d, &push_request, data, n, n, ret);
         st = transcode_push_json(data, n, &wire, err);
-        return st ? st : decode_push_message(&d, &push_request, wire.data, wire.size, ret);
+        return st ? st : decode_push_message(&d, &push_request, wire.data, wire.size, n, ret);
 }
 
 enum status push_decode_write_raw(const void *data, size_t n, const struct deadline *deadline, struct profile *ret,
@@ -216,5 +233,5 @@ enum status push_decode_write_raw(const void *data, size_t n, const struct deadl
 {
         struct push_decoder d = { .deadline = deadline, .files.unpacked_left = LIMIT_HTTP_BODY_BYTES, .err = err };
 
-        return decode_push_message(&d, &write_raw_request, data, n, ret);
+        return decode_push_message(&d, &write_raw_request, data, n, n, ret);
 }

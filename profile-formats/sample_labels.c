@@ -4,18 +4,46 @@
 #include <assert.h>
 #include <string.h>
 
+/* Find the position of the first key that is not less. A sample may have as many references to labels as bytes, so the
+ * search must be short. */
+static uint32_t find_label_position(const struct sample_labels *l, uint32_t key)
+{
+        uint32_t low = 0, high = l->count;
+
+        assert(l->count <= LIMIT_LABELS_PER_SAMPLE);
+        if (l->count && l->items[l->count - 1].key < key)
+                return l->count;
+        while (low < high) {
+                uint32_t middle = (low + high) / 2;
+
+                if (l->items[middle].key < key)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+bool sample_labels_has(const struct sample_labels *l, uint32_t key)
+{
+        uint32_t at = find_label_position(l, key);
+
+        return at < l->count && l->items[at].key == key;
+}
+
 enum status sample_labels_set(struct sample_labels *l, uint32_t key, uint32_t value, struct error *err)
 {
-        for (uint32_t i = 0; i < l->count; i++) {
-                if (l->items[i].key == key) {
-                        l->items[i].value = value;
-                        return ST_OK;
-                }
+        uint32_t at = find_label_position(l, key);
+
+        if (at < l->count && l->items[at].key == key) {
+                l->items[at].value = value;
+                return ST_OK;
         }
-        assert(l->count <= LIMIT_LABELS_PER_SAMPLE);
         if (l->count == LIMIT_LABELS_PER_SAMPLE)
                 return error_set(err, ST_TOO_BIG, "sample has more than %d labels", LIMIT_LABELS_PER_SAMPLE);
-        l->items[l->count++] = (struct profile_label){ key, value };
+        memmove(&l->items[at + 1], &l->items[at], (l->count - at) * sizeof *l->items);
+        l->items[at] = (struct profile_label){ key, value };
+        l->count++;
         return ST_OK;
 }
 

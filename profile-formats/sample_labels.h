@@ -7,12 +7,14 @@
 #include "profile-formats/profile.h"
 
 struct sample_labels {
-        struct profile_label items[LIMIT_LABELS_PER_SAMPLE];
+        struct profile_label items[LIMIT_LABELS_PER_SAMPLE]; /* sorted by key */
         uint32_t count;
 };
 
 /** ST_TOO_BIG past LIMIT_LABELS_PER_SAMPLE. */
 enum status sample_labels_set(struct sample_labels *l, uint32_t key, uint32_t value, struct error *err) MUST_CHECK;
+
+bool sample_labels_has(const struct sample_labels *l, uint32_t key) MUST_CHECK;
 
 /** As sample_labels_set() for texts, which are added to the profile, truncated to LIMIT_LABEL_BYTES. */
 enum status sample_labels_set_text(struct sample_labels *l, struct profile *p, const char *key, const char *value,

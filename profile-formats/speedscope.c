@@ -19,9 +19,8 @@ struct speedscope_reader {
         struct profile *p;
         char *text;       /* LIMIT_NAME_BYTES + 1 bytes */
         uint32_t *frames; /* of the current stack, root first */
-        uint32_t *leaf_first;
-        size_t depth, capacity, leaf_capacity;
-        uint64_t expanded_frames;
+        uint32_t leaf_first[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
+        size_t depth, capacity;
         double scale;                 /* of weights */
         struct profile_sample sample; /* the values that all samples of a profile share */
 };
@@ -104,23 +103,17 @@ static enum status add_speedscope_sample(struct speedscope_reader *r, double wei
 {
         struct profile_sample s = r->sample;
         double value = round(weight * r->scale);
-        uint32_t at;
+        uint32_t at, count = 0;
         enum status st;
 
         if (value < 0 || value >= 0x1p63)
                 return error_set(err, ST_BAD_DATA, "a speedscope weight is negative or over 63 bits");
         if (value == 0 || !r->depth)
                 return ST_OK;
-        r->expanded_frames += r->depth;
-        if (r->expanded_frames > LIMIT_SPEEDSCOPE_FRAMES)
-                return error_set(err, ST_TOO_BIG, "the stacks of the speedscope file have more than %d frames",
-                                 LIMIT_SPEEDSCOPE_FRAMES);
-        if (!array_reserve_many(&r->leaf_first, &r->leaf_capacity, 0, r->depth))
-                return error_no_memory(err);
-        for (size_t i = 0; i < r->depth; i++)
-                r->leaf_first[i] = r->frames[r->depth - 1 - i];
+        for (; count < r->depth && count <= LIMIT_STACK_FRAMES; count++)
+                r->leaf_first[count] = r->frames[r->depth - 1 - count];
         s.value = (int64_t)value;
-        st = profile_add_stack(r->p, r->leaf_first, (uint32_t)r->depth, &s.stack, err);
+        st = profile_add_stack(r->p, r->leaf_first, count, &s.stack, err);
         return st ? st : profile_add_sample(r->p, &s, &at, err);
 }
 
@@ -269,7 +262,9 @@ enum status speedscope_decode(const void *data, size_t n, struct profile *ret, s
                 return error_no_memory(err);
         st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
         if (!st) {
+                profile_limit_work(&p, n);
                 st = read_speedscope_file(&r, data, n, err);
+                p.max_work = 0; /* additions by the caller are not part of the input */
                 if (st)
                         profile_deinit(&p);
                 else
@@ -277,6 +272,5 @@ enum status speedscope_decode(const void *data, size_t n, struct profile *ret, s
         }
         free(r.text);
         free(r.frames);
-        free(r.leaf_first);
         return st;
 }

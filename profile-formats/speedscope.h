@@ -18,7 +18,7 @@
 /**
  * @param ret  initialised here; profile_deinit() it on success only.
  * @return ST_BAD_DATA: malformed, another schema, a frame outside of the list, events out of order or not nested;
- *         ST_TOO_BIG: a limit, LIMIT_SPEEDSCOPE_FRAMES for the frames of all stacks.
+ *         ST_TOO_BIG: a limit.
  */
 enum status speedscope_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 

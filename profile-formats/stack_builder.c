@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/stack_builder.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
@@ -39,7 +38,8 @@ static enum status add_address_frame(struct stack_builder *b, const struct folde
         return st || !fresh ? st : profile_add_location(b->p, &l, &number, err);
 }
 
-static enum status add_text_frame(struct stack_builder *b, const char *text, size_t n, uint32_t *ret, struct error *err)
+enum status stack_builder_add_frame(struct stack_builder *b, const char *text, size_t n, uint32_t *ret,
+                                    struct error *err)
 {
         struct folded_address address;
         struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
@@ -67,22 +67,17 @@ static enum status add_text_frame(struct stack_builder *b, const char *text, siz
 enum status stack_builder_add_text(struct stack_builder *b, const char *text, size_t n, struct profile_sample *s,
                                    struct error *err)
 {
-        _cleanup_free_ uint32_t *frames = NULL;
-        uint32_t count = 0, wanted = 1, at;
+        uint32_t frames[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
+        uint32_t count = 0, at;
         enum status st = ST_OK;
 
-        for (size_t i = 0; i < n; i++)
-                wanted += text[i] == ';';
-        frames = calloc(wanted, sizeof *frames);
-        if (!frames)
-                return error_no_memory(err);
-        for (size_t end = n; !st;) { /* the leaf is last in the text and first in a stack */
+        for (size_t end = n; !st && count <= LIMIT_STACK_FRAMES;) { /* the leaf is last in the text and first in a stack */
                 size_t start = end;
 
                 while (start && text[start - 1] != ';')
                         start--;
                 if (end > start)
-                        st = add_text_frame(b, text + start, end - start, &frames[count++], err);
+                        st = stack_builder_add_frame(b, text + start, end - start, &frames[count++], err);
                 if (start == 0)
                         break;
                 end = start - 1;

@@ -22,7 +22,11 @@ struct stack_builder {
 void stack_builder_deinit(struct stack_builder *b);
 #define _cleanup_stack_builder_ _cleanup_(stack_builder_deinit)
 
-/** Add a sample; its stack is set here. Empty frames are left out. */
+/** Find or add the location of one frame. */
+enum status stack_builder_add_frame(struct stack_builder *b, const char *text, size_t n, uint32_t *ret,
+                                    struct error *err) MUST_CHECK;
+
+/** Add a sample; its stack is set here. Empty frames are left out, as are those above LIMIT_STACK_FRAMES. */
 enum status stack_builder_add_text(struct stack_builder *b, const char *text, size_t n, struct profile_sample *s,
                                    struct error *err) MUST_CHECK;
 

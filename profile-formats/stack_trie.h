@@ -20,8 +20,8 @@ enum stack_trie_kind { STACK_TRIE, STACK_TREE };
 /**
  * @param type_id  the samples' type, five parts.
  * @param ret      initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: cut off, or bytes after the end; ST_TOO_BIG: a limit, LIMIT_TRIE_TEXT_BYTES for all stacks as
- *         text and LIMIT_TRIE_DEPTH nodes inside one another.
+ * @return ST_BAD_DATA: cut off, or bytes after the end; ST_TOO_BIG: a limit, LIMIT_TRIE_DEPTH for nodes inside one
+ *         another, and profile_limit_work() for the frames of all stacks.
  */
 enum status stack_trie_decode(const void *data, size_t n, enum stack_trie_kind kind, const char *type_id,
                               struct profile *ret, struct error *err) MUST_CHECK;

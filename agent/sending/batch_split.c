@@ -59,7 +59,7 @@ enum status batch_split(const struct hash128 *id, const void *packed, size_t n, 
         buf_init(&body, LIMIT_HTTP_BODY_BYTES);
         st = gzip_decompress(packed, n, &body, err);
         if (!st)
-                st = otlp_decode(body.data, body.size, &p, err);
+                st = otlp_decode_within(body.data, body.size, 0, &p, err);
         if (st)
                 return st;
         half = p.samples.count / 2;

@@ -760,6 +760,7 @@ enum status jfr_decode(const void *data, size_t n, const struct jfr_options *opt
         }
         d->options = options;
         d->p = &p;
+        profile_limit_work(&p, n + (options->labels ? options->labels_size : 0));
         buf_init(&d->name, LIMIT_NAME_BYTES);
         st = jfr_labels_read(options->labels, options->labels ? options->labels_size : 0, &p, &d->labels, err);
         if (!st)
@@ -772,6 +773,7 @@ enum status jfr_decode(const void *data, size_t n, const struct jfr_options *opt
         free(d->chain_locations);
         buf_deinit(&d->name);
         free(d);
+        p.max_work = 0; /* additions by the caller are not part of the input */
         if (st)
                 profile_deinit(&p);
         else

@@ -35,6 +35,13 @@
 enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 
 /**
+ * As otlp_decode(), with profile_limit_work() by another number of bytes: those of a request in another encoding, or 0
+ * without a limit, for batches that Cairn has encoded and acknowledged.
+ */
+enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
+                               struct error *err) MUST_CHECK;
+
+/**
  * Append an ExportProfilesServiceRequest that any OTLP receiver accepts. otlp_decode() returns the same profile
  * apart from the order and numbering of its entries. Labels that all samples share become resource attributes.
  */

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp_dictionary.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_labels.h"
+
+#define LABEL_COPY_WORK (sizeof(struct sample_labels) / 64)
 
 struct otlp_decoder {
         struct otlp_dictionary dictionary;
@@ -16,6 +19,8 @@ struct otlp_decoder {
                 last_attributes; /* encoded attributes of the label set below; consecutive samples often share them */
         uint32_t last_first_label, last_label_count;
         bool last_valid, last_truncated;
+        struct number_map types; /* by the strings and period that determine a type: its name is longer than they are */
+        uint32_t type_numbers[LIMIT_PROFILE_TYPES];
 };
 
 /* Properties shared by the samples of one Profile message. */
@@ -53,7 +58,9 @@ static enum status add_indexed_attributes(struct otlp_decoder *d, struct wire_fi
         while (!st && wire_next_number(f, WIRE_VARINT, &index)) {
                 const struct otlp_attribute *a;
 
-                st = otlp_dictionary_check_index(&d->dictionary, DICTIONARY_ATTRIBUTES, index, at, err);
+                st = profile_count_work(d->p, 1 + l->count / 8, err); /* the search, and labels moved by an insertion */
+                if (!st)
+                        st = otlp_dictionary_check_index(&d->dictionary, DICTIONARY_ATTRIBUTES, index, at, err);
                 if (st || index == 0)
                         continue;
                 a = &d->dictionary.attributes[index];
@@ -104,7 +111,9 @@ static enum status read_sample_labels(struct otlp_decoder *d, const struct otlp_
                 return ST_OK;
         }
         own = c->labels;
-        st = add_indexed_attributes(d, &f, message, &own, truncated, err);
+        st = profile_count_work(d->p, LABEL_COPY_WORK, err);
+        if (!st)
+                st = add_indexed_attributes(d, &f, message, &own, truncated, err);
         if (!st)
                 st = profile_add_label_set(d->p, own.items, own.count, &s->first_label, err);
         if (st)
@@ -285,10 +294,25 @@ static uint32_t remove_type_label(const struct profile *p, struct sample_labels 
 
                 if (strcmp(profile_text(p, l->items[i].key), ATTRIBUTE_PROFILE_TYPE) != 0)
                         continue;
-                l->items[i] = l->items[--l->count];
+                l->count--;
+                memmove(&l->items[i], &l->items[i + 1], (l->count - i) * sizeof *l->items);
                 return value;
         }
         return 0;
+}
+
+/* What determines a type. Without a name of its own, its name is made of the texts of the others. */
+static struct number_key make_otlp_type_key(uint32_t name, const struct otlp_value_type *sample,
+                                            const struct otlp_value_type *period_type, int64_t period)
+{
+        struct number_key key = { { sample->type, sample->unit, period_type->type, period_type->unit, (uint32_t)period,
+                                    (uint32_t)((uint64_t)period >> 32) } };
+
+        if (name) {
+                key.parts[0] = name;
+                key.parts[2] = key.parts[3] = PROFILE_NONE; /* no string has this number */
+        }
+        return key;
 }
 
 static enum status add_otlp_type(struct otlp_decoder *d, const struct otlp_value_type *sample,
@@ -297,13 +321,24 @@ static enum status add_otlp_type(struct otlp_decoder *d, const struct otlp_value
 {
         struct profile *p = d->p;
         struct profile_type named = { .id = remove_type_label(p, &c->labels), .unit = sample->unit, .period = period };
+        const struct number_key key = make_otlp_type_key(named.id, sample, period_type, period);
         const struct profile_type_parts parts = { .sample_type = profile_text(p, sample->type),
                                                   .sample_unit = profile_text(p, sample->unit),
                                                   .period_type = profile_text(p, period_type->type),
                                                   .period_unit = profile_text(p, period_type->unit),
                                                   .period = period };
+        uint32_t number;
+        bool fresh;
+        enum status st = number_map_get(&d->types, &key, &number, &fresh, err);
 
-        return named.id ? profile_add_type(p, &named, &c->type, err) : profile_type_add(p, &parts, &c->type, err);
+        if (!st && number == LIMIT_PROFILE_TYPES)
+                st = error_set(err, ST_TOO_BIG, "OTLP request has more than %d sample types", LIMIT_PROFILE_TYPES);
+        if (!st && fresh)
+                st = named.id ? profile_add_type(p, &named, &d->type_numbers[number], err)
+                              : profile_type_add(p, &parts, &d->type_numbers[number], err);
+        if (!st)
+                c->type = d->type_numbers[number];
+        return st;
 }
 
 static enum status read_otlp_profile(struct otlp_decoder *d, struct reader r, const struct sample_labels *outer,
@@ -316,7 +351,7 @@ static enum status read_otlp_profile(struct otlp_decoder *d, struct reader r, co
         int64_t period = 0;
         bool samples = false;
         struct wire_field f;
-        enum status st = ST_OK;
+        enum status st = profile_count_work(d->p, LABEL_COPY_WORK, err);
 
         while (!st && wire_next(&r, &f)) {
                 switch (f.number) {
@@ -379,7 +414,7 @@ static enum status read_scope_profiles(struct otlp_decoder *d, struct reader r, 
         const struct reader message = r;
         struct sample_labels l = *outer;
         struct wire_field f;
-        enum status st = ST_OK;
+        enum status st = profile_count_work(d->p, LABEL_COPY_WORK, err);
 
         while (!st && wire_next(&r, &f))
                 if (f.number == SCOPE_PROFILES_SCOPE && f.type == WIRE_BYTES)
@@ -414,6 +449,12 @@ static enum status read_resource_profiles(struct otlp_decoder *d, struct reader 
 
 enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err)
 {
+        return otlp_decode_within(data, n, n ? n : 1, ret, err);
+}
+
+enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
+                               struct error *err)
+{
         struct otlp_decoder d = { 0 };
         struct profile p;
         struct reader request;
@@ -426,6 +467,8 @@ enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct 
         if (st)
                 return st;
         d.p = &p;
+        if (input_bytes)
+                profile_limit_work(&p, input_bytes);
         buf_init(&d.values, sizeof(uint64_t) * LIMIT_SAMPLES);
         buf_init(&d.timestamps, sizeof(uint64_t) * LIMIT_SAMPLES);
         st = otlp_dictionary_read(&d.dictionary, &p, data, n, err);
@@ -434,6 +477,8 @@ enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct 
                 if (f.number == REQUEST_RESOURCE_PROFILES && f.type == WIRE_BYTES)
                         st = read_resource_profiles(&d, f.bytes, err);
         otlp_dictionary_deinit(&d.dictionary);
+        number_map_deinit(&d.types);
+        p.max_work = 0; /* additions by the caller are not part of the input */
         buf_deinit(&d.values);
         buf_deinit(&d.timestamps);
         if (st) {

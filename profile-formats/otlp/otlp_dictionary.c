@@ -100,6 +100,7 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
                                   struct error *err)
 {
         const uint8_t *text = NULL;
+        uint64_t index = 0; /* of the text in the string table */
         bool is_set = false;
         char number[40];
         size_t n = 0;
@@ -132,11 +133,14 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
                                 indexed = open_otlp_entry(d, DICTIONARY_STRINGS, (uint32_t)f.value);
                         text = indexed.data;
                         n = indexed.size;
+                        index = f.value;
                 } else if (f.number >= ANY_ARRAY && f.number <= ANY_BYTES) {
                         text = NULL;
                 } else {
                         continue;
                 }
+                if (f.number != ANY_STRINDEX)
+                        index = 0;
                 is_set = true; /* the last member of a oneof counts */
         }
         if (r.failed)
@@ -145,6 +149,8 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
                 ret->usable = text != NULL;
         if (!text)
                 return ST_OK;
+        if (index && n <= LIMIT_LABEL_BYTES) /* added once, however many attributes refer to it */
+                return otlp_dictionary_string(d, index, &r, &ret->value, err);
         return profile_add_string(d->p, (const char *)text, utf8_truncate(text, n, LIMIT_LABEL_BYTES), &ret->value,
                                   err);
 }
@@ -198,7 +204,7 @@ static enum status read_otlp_attribute(struct otlp_dictionary *d, uint32_t i, st
 
 /* ---- mappings, functions, locations, stacks, links ------------------------------------ */
 
-static void choose_build_id(struct build_id *id, int *rank, const char *key, const char *value)
+static void choose_build_id(struct build_id *id, int *rank, const char *key, const struct profile_string *value)
 {
         static const char *const keys[] = { ATTRIBUTE_BUILD_ID_GNU, ATTRIBUTE_BUILD_ID_GO, ATTRIBUTE_BUILD_ID_HTLHASH,
                                             ATTRIBUTE_BUILD_ID_PROFILING };
@@ -208,8 +214,8 @@ static void choose_build_id(struct build_id *id, int *rank, const char *key, con
 
                 if (strcmp(key, keys[i]) != 0)
                         continue;
-                if (i == 1 ? build_id_from_go(&found, value, strlen(value))
-                           : build_id_from_hex(&found, value, strlen(value))) {
+                if (i == 1 ? build_id_from_go(&found, value->text, value->size)
+                           : build_id_from_hex(&found, value->text, value->size)) {
                         *id = found;
                         *rank = i;
                 }
@@ -241,7 +247,7 @@ static enum status read_otlp_mapping(struct otlp_dictionary *d, uint32_t i, stru
                                 st = otlp_dictionary_check_index(d, DICTIONARY_ATTRIBUTES, index, &r, err);
                                 if (!st && index && d->attributes[index].usable)
                                         choose_build_id(&m.build_id, &rank, get_otlp_text(d, d->attributes[index].key),
-                                                        get_otlp_text(d, d->attributes[index].value));
+                                                        &d->p->strings.items[d->attributes[index].value]);
                         }
                 if (!st && f.bytes.failed)
                         st = reader_error(&f.bytes, err, "OTLP mapping");

@@ -153,7 +153,7 @@ enum status otlp_json_decode(const void *data, size_t n, struct profile *ret, st
         st = buf_status(&wire, err, "an OTLP request in JSON");
         if (!st)
                 st = json_scan_end(&s, err);
-        return st ? st : otlp_decode(wire.data, wire.size, ret, err);
+        return st ? st : otlp_decode_within(wire.data, wire.size, n, ret, err);
 }
 
 void otlp_json_put_response(struct buf *ret, uint64_t rejected, const char *message)

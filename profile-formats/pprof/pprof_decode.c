@@ -39,6 +39,7 @@ struct pprof_decoder {
         struct pprof_part *parts[PPROF_STRING_TABLE + 1];
         uint32_t counts[PPROF_STRING_TABLE + 1];
         uint32_t *strings; /* of the profile, plus one; 0: not yet added */
+        uint32_t *label_texts; /* the same, truncated to LIMIT_LABEL_BYTES */
         struct number_map mapping_ids, location_ids, function_ids;
         struct address_mapping *ranges;
         uint32_t *mappings, *locations;
@@ -84,6 +85,28 @@ static enum status read_pprof_string(struct pprof_decoder *d, uint64_t index, co
                 d->strings[index] = number + 1;
         }
         *ret = d->strings[index] - 1;
+        return ST_OK;
+}
+
+/* As read_pprof_string(), truncated to the size of a label. The result is kept: a reference is smaller than the text. */
+static enum status read_label_text(struct pprof_decoder *d, uint64_t index, const struct reader *at, uint32_t *ret,
+                                   struct error *err)
+{
+        uint32_t whole, number;
+        const struct profile_string *s;
+        enum status st = read_pprof_string(d, index, at, &whole, err);
+
+        if (st)
+                return st;
+        s = &d->p->strings.items[whole];
+        if (s->size > LIMIT_LABEL_BYTES && !d->label_texts[index]) {
+                st = profile_add_string(d->p, s->text, utf8_truncate(s->text, s->size, LIMIT_LABEL_BYTES), &number,
+                                        err);
+                if (st)
+                        return st;
+                d->label_texts[index] = number + 1;
+        }
+        *ret = index && d->label_texts[index] ? d->label_texts[index] - 1 : whole;
         return ST_OK;
 }
 
@@ -333,9 +356,9 @@ static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, st
                 if (f.type != WIRE_VARINT)
                         continue;
                 if (f.number == PPROF_LABEL_KEY)
-                        st = read_pprof_string(d, f.value, &message, &key, err);
+                        st = read_label_text(d, f.value, &message, &key, err);
                 else if (f.number == PPROF_LABEL_STR)
-                        st = read_pprof_string(d, f.value, &message, &str, err);
+                        st = read_label_text(d, f.value, &message, &str, err);
                 else if (f.number == PPROF_LABEL_NUM)
                         num = (int64_t)f.value;
         }
@@ -343,13 +366,10 @@ static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, st
                 st = reader_error(&r, err, "pprof label");
         if (st || key == 0)
                 return st;
-        if (str && d->p->strings.items[str].size <= LIMIT_LABEL_BYTES)
-                return sample_labels_set(labels, key, str, err);
-        if (str)
-                return sample_labels_set_text(labels, d->p, profile_text(d->p, key), profile_text(d->p, str),
-                                              d->p->strings.items[str].size, err);
-        return sample_labels_set_text(labels, d->p, profile_text(d->p, key), number,
-                                      (size_t)snprintf(number, sizeof number, "%" PRId64, num), err);
+        if (!str)
+                st = profile_add_string(d->p, number, (size_t)snprintf(number, sizeof number, "%" PRId64, num), &str,
+                                        err);
+        return st ? st : sample_labels_set(labels, key, str, err);
 }
 
 static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, struct error *err)
@@ -484,6 +504,7 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
                 d->parts[part] = alloc_pprof_table(d, part, sizeof *d->parts[part]);
         d->strings = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->strings);
+        d->label_texts = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->label_texts);
         d->mappings = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->mappings);
         d->ranges = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->ranges);
         d->functions = alloc_pprof_table(d, PPROF_FUNCTION, sizeof *d->functions);
@@ -491,7 +512,7 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
                 if (!d->parts[part])
                         return error_set(err, ST_TOO_BIG, "pprof file has too many %s", part_names[part]);
-        if (!d->strings || !d->mappings || !d->ranges || !d->functions || !d->locations)
+        if (!d->strings || !d->label_texts || !d->mappings || !d->ranges || !d->functions || !d->locations)
                 return error_set(err, ST_TOO_BIG, "pprof file needs more than %zu bytes of memory", d->scratch.max);
         st = collect_pprof_parts(d, data, n, true, err);
         if (!st && d->counts[PPROF_STRING_TABLE] && d->parts[PPROF_STRING_TABLE][0].size)
@@ -540,6 +561,7 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
         st = profile_init_budget(&p, LIMIT_PROFILE_MEMORY_BYTES, source->use, err);
         if (st)
                 return st;
+        profile_limit_work(&p, n);
         d.p = &p;
         d.start = data;
         d.has_object_addresses = source->files->has_object_addresses;
@@ -551,6 +573,7 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
         number_map_deinit(&d.mapping_ids);
         number_map_deinit(&d.location_ids);
         number_map_deinit(&d.function_ids);
+        p.max_work = 0; /* additions by the caller are not part of the input */
         if (st) {
                 profile_deinit(&p);
                 return st;

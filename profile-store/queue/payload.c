@@ -48,5 +48,5 @@ enum status payload_decode(const void *data, size_t n, struct profile *ret, stru
         unpacked = ZSTD_decompress(to, (size_t)size, data, n);
         if (ZSTD_isError(unpacked))
                 return error_set(err, ST_BAD_DATA, "cannot unpack: %s", ZSTD_getErrorName(unpacked));
-        return otlp_decode(to, unpacked, ret, err);
+        return otlp_decode_within(to, unpacked, 0, ret, err);
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         buf_init(&text, 64 << 20);
         if (folded_decode_addresses(data, size, NULL, &p, NULL) == ST_OK) {
-                profile_walk(&p);
+                profile_walk_decoded(&p, size);
                 if (folded_encode(&p, "comm", &text, NULL))
                         abort();
                 profile_deinit(&p);
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 profile_deinit(&p);
         }
         if (folded_decode(data, size, NULL, &p, NULL) == ST_OK) {
-                profile_walk(&p);
+                profile_walk_decoded(&p, size);
                 profile_deinit(&p);
         }
         return 0;

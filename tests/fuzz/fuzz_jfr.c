@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.labels_size = n;
         if (jfr_decode(data + 2 + n, size - 2 - n, &o, &p, NULL))
                 return 0;
-        profile_walk(&p);
+        profile_walk_decoded(&p, size);
         profile_deinit(&p);
         return 0;
 }

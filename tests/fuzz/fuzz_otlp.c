@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&wire, MiB(256));
         if (otlp_decode(data, size, &p, NULL))
                 return 0;
-        profile_walk(&p);
+        profile_walk_decoded(&p, size);
         if (otlp_encode(&p, &wire, NULL) || otlp_decode(wire.data, wire.size, &q, NULL))
                 abort();
         if (p.samples.count != q.samples.count)
                 abort();
-        profile_walk(&q);
+        profile_walk_decoded(&q, wire.size);
         profile_deinit(&p);
         profile_deinit(&q);
         return 0;

@@ -36,7 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&file, MiB(256));
         if (pprof_decode(data, size, NULL, &p, NULL))
                 return 0;
-        profile_walk(&p);
+        if (gzip_detect(data, size)) /* its work is bounded by the decompressed size */
+                profile_walk(&p);
+        else
+                profile_walk_decoded(&p, size);
         if (pprof_encode(&p, &file, NULL) || pprof_decode(file.data, file.size, NULL, &q, NULL))
                 abort();
         profile_walk(&q);

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (speedscope_decode(data, size, &p, NULL))
                 return 0;
-        profile_walk(&p);
+        profile_walk_decoded(&p, size);
         profile_deinit(&p);
         return 0;
 }

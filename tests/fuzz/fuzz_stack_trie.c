@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 if (stack_trie_decode(data, size, (enum stack_trie_kind)kind, "a:b:c::", &p, NULL))
                         continue;
-                profile_walk(&p);
+                profile_walk_decoded(&p, size);
                 profile_deinit(&p);
         }
         return 0;

@@ -67,4 +67,11 @@ static inline void profile_walk(const struct profile *p)
         }
 }
 
+/* Follow every reference, and check that the decoder's work was proportional to its input. */
+static inline void profile_walk_decoded(const struct profile *p, size_t input_bytes)
+{
+        WALK_CHECK(p->work <= LIMIT_DECODE_WORK_FREE + LIMIT_DECODE_WORK_PER_BYTE * (uint64_t)input_bytes);
+        profile_walk(p);
+}
+
 #endif

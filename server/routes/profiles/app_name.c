@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "profile-formats/sample_labels.h"
 
 static char *trim_spaces(char *text)
 {
@@ -36,7 +37,19 @@ static enum status split_label_pair(char *pair, char **key_ret, char **value_ret
         return **key_ret ? ST_OK : error_set(err, ST_BAD_DATA, "a label of the name has no key");
 }
 
-static enum status add_label_pairs(char *pairs, struct profile *p, bool *has_service_ret, struct error *err)
+/* The first of several values of a key counts. */
+static enum status collect_name_label(struct profile *p, const char *key, const char *value,
+                                      struct sample_labels *labels, struct error *err)
+{
+        uint32_t number;
+
+        if (profile_find_string(p, key, strlen(key), &number) && sample_labels_has(labels, number))
+                return ST_OK;
+        return sample_labels_set_text(labels, p, key, value, strlen(value), err);
+}
+
+static enum status collect_label_pairs(char *pairs, struct profile *p, struct sample_labels *labels,
+                                       bool *has_service_ret, struct error *err)
 {
         enum status st = ST_OK;
         unsigned count = 0;
@@ -56,17 +69,20 @@ static enum status add_label_pairs(char *pairs, struct profile *p, bool *has_ser
                                 continue;
                         *has_service_ret = true;
                 }
-                st = profile_add_label_to_all(p, key, value, err);
+                st = collect_name_label(p, key, value, labels, err);
         }
         return st;
 }
 
 enum status app_name_add_labels(struct app_name *a, struct profile *p, struct error *err)
 {
+        struct sample_labels labels = { .count = 0 };
         bool has_service = false;
-        enum status st = add_label_pairs(a->pairs, p, &has_service, err);
+        enum status st = collect_label_pairs(a->pairs, p, &labels, &has_service, err);
 
-        return st ? st : profile_add_label_to_all(p, has_service ? "app_name" : "service_name", a->service, err);
+        if (!st)
+                st = collect_name_label(p, has_service ? "app_name" : "service_name", a->service, &labels, err);
+        return st ? st : profile_add_labels_to_all(p, &labels, err);
 }
 
 enum status app_name_parse(const char *name, struct app_name *ret, struct error *err)
