@@ -176,7 +176,7 @@ $(filter $(O)/tests/unit/test_faults_% $(O)/tests/unit/test_compaction_hour,$(UN
 
 # These tests start the program itself as their worker.
 $(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn
-$(O)/tests/unit/test_agent_uploads $(O)/tests/unit/test_threads_agent_uploads: | $(O)/cairn-agent
+$(O)/tests/unit/test_agent_unwind $(O)/tests/unit/test_agent_uploads $(O)/tests/unit/test_threads_agent_uploads: | $(O)/cairn-agent
 
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")

@@ -88,7 +88,7 @@ static struct metric spool_failures[] = {
 
 static struct metric uploads[] = {
         UPLOADS("sent"),   UPLOADS("there"),   UPLOADS("refused"),
-        UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"),
+        UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"), UPLOADS("no_worker"),
 };
 static struct metric upload_offered =
         METRIC_COUNTER("cairn_agent_upload_questions_total", "Build-ids offered to the service.", "");
@@ -109,6 +109,10 @@ static struct metric no_tables[] = {
                        "reason=\"no_room\""),
         METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
                        "reason=\"owner_full\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
+                       "reason=\"no_worker\""),
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
+                       "reason=\"worker_failed\""),
 };
 static struct metric rules =
         METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel, at most 65536.", "");
@@ -174,7 +178,8 @@ static void update_sender(const struct sender_stats *s)
 
 static void update_uploads(const struct uploads_stats *u)
 {
-        const uint64_t results[] = { u->sent, u->there, u->refused, u->failed, u->too_big, u->no_symbols };
+        const uint64_t results[] = { u->sent, u->there, u->refused, u->failed,
+                                     u->too_big, u->no_symbols, u->no_worker };
 
         for (size_t i = 0; i < sizeof results / sizeof *results; i++)
                 set_metric(&uploads[i], results[i]);
@@ -223,6 +228,8 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&no_tables[0], r->unwinder.tables_none);
         set_metric(&no_tables[1], r->unwinder.tables_refused);
         set_metric(&no_tables[2], r->unwinder.tables_over_quota);
+        set_metric(&no_tables[3], r->unwinder.tables_no_worker);
+        set_metric(&no_tables[4], r->unwinder.tables_failed);
         set_metric(&evicted, r->unwinder.tables_evicted);
         set_metric(&rules, r->unwinder.rules);
         set_metric(&no_rules[0], r->unwinder.rules_refused);

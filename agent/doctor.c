@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "agent/processes/process_read.h"
 #include "agent/sampling/sampler.h"
 #include "agent/unwinding/unwind_builder.h"
+#include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "common/file.h"
@@ -35,7 +35,8 @@ static void check_lockdown(struct doctor *d);
 static void check_bpf_jit(struct doctor *d);
 static void check_perf_buffers(struct doctor *d);
 static void check_mapped_files(struct doctor *d);
-static void check_unwind_tables(struct doctor *d);
+static void check_unwind_tables(struct doctor *d, struct fork_server *workers);
+static void check_upload_workers(struct doctor *d, struct fork_server *server);
 static void check_cgroup_namespace(struct doctor *d);
 static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
 
@@ -221,7 +222,7 @@ static void check_stack_depth(struct doctor *d)
                  "kernel.perf_event_max_stack is %s", depth);
 }
 
-void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes)
+void doctor_examine(struct doctor *d, const struct doctor_options *o)
 {
         *d = (struct doctor){ 0 };
         check_kernel_version(d);
@@ -232,7 +233,9 @@ void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes)
         check_memlock_limit(d);
         check_bpf_jit(d);
         check_bpf_program(d);
-        check_unwind_tables(d);
+        check_unwind_tables(d, o->fork_server);
+        if (o->uploads)
+                check_upload_workers(d, o->upload_fork_server);
         check_perf_sampler(d);
         check_perf_buffers(d);
         check_pid_namespace(d);
@@ -240,8 +243,8 @@ void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes)
         check_cgroup_namespace(d);
         check_kernel_symbols(d);
         check_stack_depth(d);
-        if (spool)
-                check_spool_room(d, spool, spool_bytes);
+        if (o->spool)
+                check_spool_room(d, o->spool, o->spool_bytes);
 }
 
 bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)
@@ -318,7 +321,6 @@ void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, str
 }
 
 #define HOST_CGROUP_NAMESPACE 0xeffffffbu /* PROC_CGROUP_INIT_INO, include/linux/proc_ns.h */
-#define WORKER_WAIT_MS 20000
 #define OPEN_FILES_FEW 4096
 
 /* "none [integrity] confidentiality": confidentiality forbids reading kernel memory, also by BPF. */
@@ -389,27 +391,36 @@ static void check_mapped_files(struct doctor *d)
                  "/proc/PID/map_files: %s", found[0] ? strcmp(found, "ok") == 0 ? "opens" : found : err.text);
 }
 
-/* Build the table of this program in a worker, as for any file. */
-static void check_unwind_tables(struct doctor *d)
+#define WORKER_FIX                                                                                                     \
+        "let the user of the workers (--worker-user, uid 61111) open /dev/null, and let it execute this program, set " \
+        "a seccomp filter and call memfd_create: else "
+
+/* Build the table of this program as that of any file: in a worker of the fork server. */
+static void check_unwind_tables(struct doctor *d, struct fork_server *workers)
 {
-        struct unwind_builder *builder = NULL;
-        struct unwind_built built = { .fd = -1 };
-        struct error err = { .text = "the worker built no table" };
+        _cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        struct error err = { 0 };
+        enum status st = unwind_builder_try(workers, exe, &err);
 
-        if (!unwind_builder_create(NULL, &builder, &err)) {
-                int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-                struct pollfd fd = { .fd = unwind_builder_fd(builder), .events = POLLIN };
+        add_item(d, "unwind tables", SAMPLER_BPF, st ? DOCTOR_LESS : DOCTOR_OK,
+                 WORKER_FIX "only code with frame pointers has complete stacks", "%s",
+                 st ? err.text : "a confined worker builds them");
+}
 
-                if (exe >= 0 && unwind_builder_request(builder, 1, exe) && poll(&fd, 1, WORKER_WAIT_MS) > 0)
-                        (void)unwind_builder_take(builder, &built);
-        }
-        unwind_builder_destroy(builder);
-        add_item(d, "unwind tables", SAMPLER_BPF, built.fd >= 0 ? DOCTOR_OK : DOCTOR_LESS,
-                 "allow the program to execute itself (/proc/self/exe), to set a seccomp filter and to call "
-                 "memfd_create: else only code with frame pointers has complete stacks",
-                 "%s", built.fd >= 0 ? "a confined worker builds them" : err.text);
-        if (built.fd >= 0)
-                close(built.fd);
+static void check_upload_workers(struct doctor *d, struct fork_server *server)
+{
+        _cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        static const atomic_bool stop = false;
+        const struct upload_workers workers = { .fork_server = server, .stop = &stop };
+        struct inspected_file found;
+        struct error err = { 0 };
+        enum status st = upload_inspect_files(&workers, &exe, 1, &found, &err);
+
+        if (!st && found.end != INSPECT_DONE)
+                st = error_set(&err, ST_OS, "the worker has no descriptor for its answer");
+        add_item(d, "upload worker", SAMPLER_AUTO, st ? DOCTOR_LESS : DOCTOR_OK,
+                 WORKER_FIX "no symbols of this host's programs are uploaded", "%s",
+                 st ? err.text : "a confined worker reads the files to upload");
 }
 
 static void check_cgroup_namespace(struct doctor *d)

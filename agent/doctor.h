@@ -13,6 +13,7 @@
 
 #include "agent/sampling/sampler.h"
 #include "common/memory/buf.h"
+#include "sandbox/fork_server.h"
 
 enum doctor_state {
         DOCTOR_OK,
@@ -35,12 +36,17 @@ struct doctor {
         size_t count;
 };
 
-/**
- * Run all checks. Both samplers and a worker are started briefly.
- * @param spool  spool directory; NULL: none.
- * @param spool_bytes  size limit of the spool.
- */
-void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes);
+/** As the agent would be started. */
+struct doctor_options {
+        struct fork_server *fork_server;        /* of the workers that build unwind tables */
+        struct fork_server *upload_fork_server; /* of those that inspect files */
+        bool uploads;                           /* symbols would be uploaded */
+        const char *spool;                      /* directory; NULL: none */
+        uint64_t spool_bytes;                   /* its size limit */
+};
+
+/** Run all checks. Both samplers and the workers are started briefly. */
+void doctor_examine(struct doctor *d, const struct doctor_options *o);
 
 /** Check whether the service accepts symbols from this host. @param ca_file, token  NULL: none. */
 void doctor_check_service(struct doctor *d, const char *server, const char *ca_file, const char *token);

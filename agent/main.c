@@ -140,26 +140,6 @@ static enum status parse_pid_options(struct command_line *c, uint32_t **ret, str
         return ST_OK;
 }
 
-static enum status run_doctor(const struct command_line *c, int *code_ret, struct error *err)
-{
-        const struct agent_options *o = &c->run;
-        _cleanup_free_ char *token = NULL;
-        _cleanup_buf_ struct buf out;
-        struct doctor d;
-        enum status st = c->token_file ? http_client_read_token(c->token_file, &token, err) : ST_OK;
-
-        buf_init(&out, MiB(1));
-        if (st)
-                return st;
-        doctor_examine(&d, o->spool, o->spool_bytes);
-        if (o->server && o->upload)
-                doctor_check_service(&d, o->server, o->ca_file, token);
-        doctor_write(&d, o->sampler, c->json, &out);
-        fwrite(out.data, 1, out.size, stdout);
-        *code_ret = doctor_can_profile(&d, o->sampler) ? EXIT_DONE : EXIT_FAILED;
-        return ST_OK;
-}
-
 /* argv: "worker", NAME. */
 static int run_worker_command(int argc, char **argv)
 {
@@ -175,6 +155,61 @@ static int run_worker_command(int argc, char **argv)
         return EXIT_USAGE;
 }
 
+/* The processes that fork workers: they are forked before the token is read, which workers must not inherit. */
+static enum status start_fork_servers(struct command_line *c, struct error *err)
+{
+        enum status st = sandbox_setup("agent", c->worker_user, err);
+
+        if (!st)
+                st = fork_server_create(privileges_drop_all, run_worker_command, &c->run.fork_server, err);
+        if (!st && c->run.upload && !c->run.output)
+                st = fork_server_create(upload_workers_prepare, run_worker_command, &c->run.upload_fork_server, err);
+        return st;
+}
+
+static void end_fork_servers(struct command_line *c)
+{
+        fork_server_destroy(c->run.upload_fork_server);
+        fork_server_destroy(c->run.fork_server);
+}
+
+static enum status examine_host(const struct command_line *c, struct doctor *d, struct error *err)
+{
+        const struct agent_options *o = &c->run;
+        const struct doctor_options options = { .fork_server = o->fork_server,
+                                                .upload_fork_server = o->upload_fork_server,
+                                                .uploads = o->upload && !o->output,
+                                                .spool = o->spool,
+                                                .spool_bytes = o->spool_bytes };
+        _cleanup_free_ char *token = NULL;
+        enum status st = c->token_file ? http_client_read_token(c->token_file, &token, err) : ST_OK;
+
+        if (st)
+                return st;
+        doctor_examine(d, &options);
+        if (o->server && o->upload)
+                doctor_check_service(d, o->server, o->ca_file, token);
+        return ST_OK;
+}
+
+static enum status run_doctor(struct command_line *c, int *code_ret, struct error *err)
+{
+        _cleanup_buf_ struct buf out;
+        struct doctor d;
+        enum status st = start_fork_servers(c, err);
+
+        buf_init(&out, MiB(1));
+        if (!st)
+                st = examine_host(c, &d, err);
+        end_fork_servers(c);
+        if (st)
+                return st;
+        doctor_write(&d, c->run.sampler, c->json, &out);
+        fwrite(out.data, 1, out.size, stdout);
+        *code_ret = doctor_can_profile(&d, c->run.sampler) ? EXIT_DONE : EXIT_FAILED;
+        return ST_OK;
+}
+
 static enum status run_agent(struct command_line *c, struct error *err)
 {
         _cleanup_free_ uint32_t *pids = NULL;
@@ -184,11 +219,7 @@ static enum status run_agent(struct command_line *c, struct error *err)
         if (!st && c->run.tenant && !tenant_name_is_valid(c->run.tenant))
                 st = error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", c->run.tenant);
         if (!st)
-                st = sandbox_setup("agent", c->worker_user, err);
-        if (!st) /* workers must not inherit the token */
-                st = fork_server_create(privileges_drop_all, run_worker_command, &c->run.fork_server, err);
-        if (!st && c->run.upload && !c->run.output)
-                st = fork_server_create(upload_workers_prepare, run_worker_command, &c->run.upload_fork_server, err);
+                st = start_fork_servers(c, err);
         if (!st && c->token_file)
                 st = http_client_read_token(c->token_file, &token, err);
         c->run.token = token;
@@ -198,8 +229,7 @@ static enum status run_agent(struct command_line *c, struct error *err)
                 log_warn("agent", "the token goes to %s unencrypted; use https", c->run.server);
         if (!st)
                 st = agent_run(&c->run, err);
-        fork_server_destroy(c->run.upload_fork_server);
-        fork_server_destroy(c->run.fork_server);
+        end_fork_servers(c);
         return st;
 }
 

@@ -20,6 +20,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/utf8.h"
 #include "common/exit_code.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker_budget.h"
@@ -52,6 +53,12 @@ void worker_set_entry(int (*run)(int argc, char **argv))
 int worker_exit_code(enum status st)
 {
         return st ? EXIT_CODE_BASE - (int)st : EXIT_DONE;
+}
+
+int worker_not_started(const struct error *err)
+{
+        fprintf(stderr, "%s\n", PRINTABLE(err->text));
+        return EXIT_NOT_STARTED;
 }
 
 /*
@@ -255,8 +262,11 @@ static enum status report_exit(int code, uint64_t memory_bytes, const char *name
 
         if (code == EXIT_DONE)
                 return ST_OK;
+        if (code == EXIT_NOT_STARTED && line[0])
+                return error_refuse(err, ST_OS, WORKER_NOT_STARTED, "cannot start worker '%s': %.180s", name, line);
         if (code == EXIT_NOT_STARTED)
-                return error_set(err, ST_OS, "cannot start worker '%s' from '%s'", name, program);
+                return error_refuse(err, ST_OS, WORKER_NOT_STARTED, "cannot start worker '%s' from '%s'", name,
+                                    program);
         if (st == ST_NO_MEMORY)
                 return error_set(err, ST_TOO_BIG, "worker '%s' needs more than %llu MiB of memory", name,
                                  (unsigned long long)memory_bytes >> 20);
@@ -265,6 +275,15 @@ static enum status report_exit(int code, uint64_t memory_bytes, const char *name
         if (!line[0])
                 return error_set(err, st, "worker '%s' exited with code %d without a reason", name, code);
         return error_set(err, st, "%.200s", line);
+}
+
+/* ST_OS; also ST_NO_MEMORY. */
+static enum status report_start_failure(const char *name, const char *step, int os_errno, struct error *err)
+{
+        enum status st = error_os(err, os_errno, "cannot start worker '%s': cannot %s as uid %u", name, step,
+                                  (unsigned)geteuid());
+
+        return error_add_reason(err, st, WORKER_NOT_STARTED);
 }
 
 static enum status fill_launch(const struct worker_job *job, struct launch *l, struct error *err)
@@ -325,8 +344,10 @@ enum status worker_run_with_data(const struct worker_job *job, uint64_t data_byt
         enum status st;
         pid_t pid;
 
-        if (null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK))
-                return error_os(err, errno, "cannot start worker '%s'", job->args[0]);
+        if (null_fd < 0)
+                return report_start_failure(job->args[0], "open /dev/null", errno, err);
+        if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK))
+                return report_start_failure(job->args[0], "make a pipe", errno, err);
         read_fd = pipe_fds[0];
         write_fd = pipe_fds[1];
         st = fill_launch(job, &launch, err);
@@ -336,7 +357,7 @@ enum status worker_run_with_data(const struct worker_job *job, uint64_t data_byt
         launch.stderr_fd = write_fd;
         pid = fork();
         if (pid < 0)
-                return error_os(err, errno, "cannot start worker '%s'", job->args[0]);
+                return report_start_failure(job->args[0], "fork", errno, err);
         if (pid > 0)
                 metric_add(&started_workers, 1);
         if (pid == 0)
@@ -348,7 +369,7 @@ enum status worker_run_with_data(const struct worker_job *job, uint64_t data_byt
 
                 kill(pid, SIGKILL);
                 waitpid(pid, NULL, 0);
-                return error_os(err, saved, "cannot watch worker '%s'", job->args[0]);
+                return report_start_failure(job->args[0], "watch it", saved, err);
         }
         outcome = watch_worker(job, pid, pid_fd, read_fd, wall_s, &tail, &status);
         if (outcome == CANCELLED)

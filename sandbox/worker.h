@@ -47,10 +47,13 @@ struct worker_job {
         int serve_fd;
 };
 
+/* error.reason: no process was started, or it could not be confined, whatever the input is. */
+#define WORKER_NOT_STARTED 1
+
 /**
  * Run a worker and wait for it. ST_OK when it exits with 0. A worker that reports a failure with worker_exit_code() and
  * a line on stderr passes on its status and that line; memory beyond its limit is ST_TOO_BIG. Death by a signal is
- * ST_BAD_DATA. ST_OS if no process can be started.
+ * ST_BAD_DATA. ST_OS with WORKER_NOT_STARTED if no process can be started, or worker_not_started() was called in it.
  */
 enum status worker_run(const struct worker_job *job, struct error *err) MUST_CHECK;
 
@@ -59,6 +62,9 @@ void worker_set_cpu_limit(uint64_t seconds);
 
 /** In the child: the exit code that worker_run() converts back to this status. */
 int worker_exit_code(enum status st);
+
+/** In the child, when it cannot do its job whatever the input: the exit code for that. Its reason is printed. */
+int worker_not_started(const struct error *err);
 
 /** The program executed for workers; /proc/self/exe unless set (by tests). */
 void worker_set_program(const char *path);

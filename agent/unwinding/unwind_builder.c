@@ -14,6 +14,7 @@
 
 #include "agent/privileges.h"
 #include "agent/unwinding/unwind_result.h"
+#include "agent/worker_health.h"
 #include "common/memory/array.h"
 #include "common/limits.h"
 #include "sandbox/worker.h"
@@ -21,6 +22,7 @@
 struct job {
         uint32_t ticket;
         int in, out;
+        enum unwind_build_end end;
 };
 
 struct job_list {
@@ -29,7 +31,8 @@ struct job_list {
 };
 
 struct unwind_builder {
-        struct fork_server *fork_server; /* used by the thread only */
+        struct fork_server *fork_server; /* used by the thread only, as is health */
+        struct worker_health health;
         pthread_t thread;
         bool started;
         pthread_mutex_t lock;
@@ -60,7 +63,7 @@ static void close_job(struct job *j)
 
 /* ---- the thread -------------------------------------------------------------- */
 
-static enum status run_builder_worker(struct unwind_builder *b, struct job *jobs, size_t count)
+static enum status run_builder_worker(struct unwind_builder *b, struct job *jobs, size_t count, struct error *err)
 {
         static const char *const args[] = { "unwind", NULL };
         int fds[2 * WORKER_UNWIND_FILES];
@@ -78,14 +81,28 @@ static enum status run_builder_worker(struct unwind_builder *b, struct job *jobs
                 fds[2 * i] = jobs[i].out < 0 ? -1 : jobs[i].in;
                 fds[2 * i + 1] = jobs[i].out;
         }
-        return fork_server_run(b->fork_server, &job, NULL);
+        return fork_server_run(b->fork_server, &job, err);
 }
 
-static void discard_empty_result(struct job *j)
+/* Run one worker for these files. @return whether they should be retried one by one. */
+static bool try_builder_worker(struct unwind_builder *b, struct job *jobs, size_t count)
+{
+        struct error err;
+        enum status st = run_builder_worker(b, jobs, count, &err);
+        bool missing = worker_health_note(&b->health, st, &err);
+
+        for (size_t i = 0; i < count; i++)
+                jobs[i].end = missing || jobs[i].out < 0 ? UNWIND_BUILD_NO_WORKER
+                              : st                       ? UNWIND_BUILD_FAILED
+                                                         : UNWIND_BUILD_READ;
+        return st && !missing;
+}
+
+static void discard_useless_result(struct job *j)
 {
         struct stat st;
 
-        if (j->out >= 0 && (fstat(j->out, &st) < 0 || st.st_size == 0)) {
+        if (j->out >= 0 && (j->end != UNWIND_BUILD_READ || fstat(j->out, &st) < 0 || st.st_size == 0)) {
                 close(j->out);
                 j->out = -1;
         }
@@ -93,16 +110,26 @@ static void discard_empty_result(struct job *j)
 
 static void build_tables(struct unwind_builder *b, struct job *jobs, size_t count)
 {
-        bool failed = run_builder_worker(b, jobs, count);
+        bool failed = try_builder_worker(b, jobs, count);
 
-        for (size_t i = 0; failed && i < count && !b->cancel; i++) {
-                if (run_builder_worker(b, &jobs[i], 1) && jobs[i].out >= 0) {
-                        close(jobs[i].out);
-                        jobs[i].out = -1;
-                }
-        }
+        for (size_t i = 0; failed && i < count && !b->cancel; i++)
+                (void)try_builder_worker(b, &jobs[i], 1);
         for (size_t i = 0; i < count; i++)
-                discard_empty_result(&jobs[i]);
+                discard_useless_result(&jobs[i]);
+}
+
+enum status unwind_builder_try(struct fork_server *fork_server, int fd, struct error *err)
+{
+        struct unwind_builder b = { .fork_server = fork_server };
+        struct job job = { .in = fd, .out = -1 };
+        enum status st = run_builder_worker(&b, &job, 1, err);
+        struct stat info;
+
+        if (!st && (job.out < 0 || fstat(job.out, &info) < 0 || info.st_size == 0))
+                st = error_set(err, ST_OS, "the worker built no table");
+        if (job.out >= 0)
+                close(job.out);
+        return st;
 }
 
 /* FIFO order: a steady stream of new programs must not starve a request. */
@@ -156,6 +183,7 @@ enum status unwind_builder_create(struct fork_server *fork_server, struct unwind
         if (!b)
                 return error_no_memory(err);
         b->fork_server = fork_server;
+        b->health.missing = "no unwind tables are built, so code without frame pointers has incomplete stacks";
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);
         b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -234,7 +262,7 @@ bool unwind_builder_take(struct unwind_builder *b, struct unwind_built *ret)
         if (b->done.count) {
                 const struct job *j = &b->done.items[--b->done.count];
 
-                *ret = (struct unwind_built){ .ticket = j->ticket, .fd = j->out };
+                *ret = (struct unwind_built){ .ticket = j->ticket, .fd = j->out, .end = j->end };
                 b->put_count--;
                 taken = true;
         }
@@ -271,6 +299,8 @@ int worker_unwind(void)
         prctl(PR_SET_NAME, "cairn-unwind");
         if (!st)
                 st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+        if (st)
+                return worker_not_started(&err);
         for (int i = 0; !st && i < WORKER_UNWIND_FILES; i++) {
                 int in = FIRST_FD + 2 * i;
 

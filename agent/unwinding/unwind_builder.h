@@ -7,7 +7,8 @@
  * Builds unwind tables in the background: a thread passes files to a
  * confined worker, a few at a time, because they are untrusted and may be
  * truncated while they are read. A file that crashes the worker is retried
- * alone once; after that it has no table.
+ * alone once; after that it has no table. Workers that cannot be started are
+ * logged once.
  *
  * Threads: unwind_builder_request() and _take() by one thread; the builder's
  * own thread does the rest.
@@ -17,9 +18,16 @@
 
 struct unwind_builder;
 
+enum unwind_build_end {
+        UNWIND_BUILD_READ,   /* the worker read the file; it may have no CFI */
+        UNWIND_BUILD_FAILED, /* the file crashed the worker or exceeded its limits */
+        UNWIND_BUILD_NO_WORKER, /* no worker could be started, so nothing is known about the file */
+};
+
 struct unwind_built {
         uint32_t ticket;
         int fd; /* owned; for unwind_result_read(); -1: no table */
+        enum unwind_build_end end;
 };
 
 /** @param fork_server  borrowed, used by the builder only; NULL: each worker is a new program. */
@@ -33,6 +41,9 @@ bool unwind_builder_request(struct unwind_builder *b, uint32_t ticket, int fd);
 
 /** A descriptor that is readable when results are available. */
 int unwind_builder_fd(const struct unwind_builder *b);
+
+/** Build the table of one file at once, to check whether workers can do it. @param fd  borrowed. */
+enum status unwind_builder_try(struct fork_server *fork_server, int fd, struct error *err) MUST_CHECK;
 
 /** Take one result; false when there is none. */
 bool unwind_builder_take(struct unwind_builder *b, struct unwind_built *ret);

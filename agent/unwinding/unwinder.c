@@ -13,8 +13,11 @@
 #include "agent/unwinding/unwind_eviction.h"
 #include "agent/unwinding/unwind_result.h"
 #include "agent/unwinding/unwinder_internal.h"
+#include "common/clock.h"
 #include "common/memory/array.h"
 #include "common/search.h"
+
+#define WORKER_RETRY_NS (60 * INT64_C(1000000000))
 
 /* ---- tables, by number ---- */
 
@@ -132,14 +135,29 @@ static bool read_built_table(struct unwinder *u, const struct unwind_built *buil
         return read && ret->row_count;
 }
 
+/* A table for which no worker was there is counted once, although it is requested again. */
+static void note_missing_table(struct unwinder *u, const struct unwind_built *built)
+{
+        struct unwinder_table *t = get_table(u, built->ticket);
+        bool no_worker = built->end == UNWIND_BUILD_NO_WORKER;
+
+        t->state = TABLE_NONE;
+        if (no_worker)
+                u->stats.tables_no_worker += !t->retry_ns;
+        else if (built->end == UNWIND_BUILD_FAILED)
+                u->stats.tables_failed++;
+        else
+                u->stats.tables_none++;
+        t->retry_ns = no_worker ? monotonic_ns() + WORKER_RETRY_NS : 0;
+}
+
 static void take_built_table(struct unwinder *u, const struct unwind_built *built)
 {
         _cleanup_unwind_table_ struct unwind_table t = { 0 };
 
         u->tables_waiting--;
         if (!read_built_table(u, built, &t)) {
-                get_table(u, built->ticket)->state = TABLE_NONE;
-                u->stats.tables_none++;
+                note_missing_table(u, built);
         } else {
                 load_table(u, built->ticket, &t);
         }
@@ -177,6 +195,8 @@ static void request_table(struct unwinder *u, const struct file_source *source, 
         struct stat st;
         int fd;
 
+        if (t->state == TABLE_NONE && t->retry_ns && monotonic_ns() >= t->retry_ns)
+                t->state = TABLE_UNKNOWN;
         if (t->state != TABLE_UNKNOWN)
                 return;
         if (strcmp(m->path, "[vdso]") == 0) {

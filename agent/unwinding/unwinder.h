@@ -30,6 +30,8 @@ struct unwinder_table;
 struct unwinder_stats {
         uint64_t tables_ready;      /* in the kernel now; the others are totals */
         uint64_t tables_none;       /* the file has no CFI, or could not be read */
+        uint64_t tables_failed;     /* the file crashed its worker, or exceeded its limits */
+        uint64_t tables_no_worker;  /* no worker could be started; tried again */
         uint64_t tables_refused;    /* no space */
         uint64_t tables_over_quota; /* over their owner's quota (agent/unwinding/unwind_quota.h) */
         uint64_t tables_evicted;

@@ -13,6 +13,7 @@ struct unwinder_table {
         uint32_t owner;   /* for the quota */
         uint32_t users;   /* processes */
         uint64_t used_at; /* logical time */
+        int64_t retry_ns; /* TABLE_NONE for lack of a worker: when to request it again; 0: never */
         struct unwind_loaded_table placed;
         uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
         uint8_t content[SHA256_BYTES]; /* set when it is built */

@@ -121,12 +121,14 @@ static bool inspect_open_candidate(int fd_taken, const char *path, const struct 
 {
         _cleanup_close_ int fd = fd_taken;
         struct inspected_file i;
+        struct error ignored; /* logged by its worker_health */
         char *copy;
 
         if (fd < 0)
                 return false;
-        upload_inspect_files(w, &fd, 1, &i);
-        best_inspected->was_skipped = best_inspected->was_skipped || i.was_skipped;
+        (void)!upload_inspect_files(w, &fd, 1, &i, &ignored);
+        if (i.end > best_inspected->end)
+                best_inspected->end = i.end;
         if (!build_id_equal(&i.id, id) || (int)i.quality <= better_than)
                 return false;
         copy = strdup(path);
@@ -233,7 +235,7 @@ static bool find_supplementary_file(const struct upload_offer *o, const struct u
 }
 
 size_t upload_files_find(struct upload_offer *o, const struct inspected_file *mapped, const struct upload_workers *w,
-                         struct upload_file ret[static UPLOAD_FILES_MAX], bool *skipped_ret)
+                         struct upload_file ret[static UPLOAD_FILES_MAX], enum inspect_end *end_ret)
 {
         struct upload_file best = { .id = o->id, .fd = -1 };
         struct inspected_file inspected = *mapped;
@@ -249,7 +251,7 @@ size_t upload_files_find(struct upload_offer *o, const struct inspected_file *ma
                 find_installed_debug_file(o, mapped, w, &best, &inspected);
         if (best.quality < QUALITY_LINES)
                 fetch_candidate(o->path, &o->id, best.quality, w, &best, &inspected);
-        *skipped_ret = inspected.was_skipped;
+        *end_ret = inspected.end;
         if (best.quality < LEAST_QUALITY || !best.path || best.fd < 0) {
                 upload_file_deinit(&best);
                 return 0;

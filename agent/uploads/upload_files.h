@@ -38,10 +38,10 @@ void upload_file_deinit(struct upload_file *f);
 
 /**
  * @param mapped  inspection of the offer's file.
- * @param skipped_ret  a candidate could not be inspected now, so there may be more.
+ * @param end_ret  not INSPECT_DONE: a candidate could not be inspected now, so there may be more.
  * @return number of files, 0 when none is useful. The offer's descriptor may move to ret.
  */
 size_t upload_files_find(struct upload_offer *o, const struct inspected_file *mapped, const struct upload_workers *w,
-                         struct upload_file ret[static UPLOAD_FILES_MAX], bool *skipped_ret);
+                         struct upload_file ret[static UPLOAD_FILES_MAX], enum inspect_end *end_ret);
 
 #endif

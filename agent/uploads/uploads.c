@@ -32,7 +32,8 @@
 
 struct uploads {
         struct uploads_options options; /* strings are borrowed */
-        struct upload_workers workers;  /* used by the thread only */
+        struct upload_workers workers;  /* used by the thread only, as is health */
+        struct worker_health health;
         struct service_thread service;  /* its lock protects the members that follow */
         struct upload_history history;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
@@ -117,21 +118,23 @@ static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_
         for (size_t from = 0; from < count && !atomic_load(&u->service.stop); from += WORKER_INSPECT_FILES) {
                 size_t n = count - from < WORKER_INSPECT_FILES ? count - from : WORKER_INSPECT_FILES;
                 struct inspected_file inspected[WORKER_INSPECT_FILES];
+                struct error ignored; /* logged by u->health */
                 int fds[WORKER_INSPECT_FILES];
 
                 for (size_t i = 0; i < n; i++)
                         fds[i] = offers[from + i].fd;
-                upload_inspect_files(&u->workers, fds, n, inspected);
+                (void)!upload_inspect_files(&u->workers, fds, n, inspected, &ignored);
                 for (size_t i = 0; i < n; i++) {
                         struct upload_file files[UPLOAD_FILES_MAX];
-                        bool was_skipped;
-                        size_t found =
-                                upload_files_find(&offers[from + i], &inspected[i], &u->workers, files, &was_skipped);
+                        enum inspect_end end;
+                        size_t found = upload_files_find(&offers[from + i], &inspected[i], &u->workers, files, &end);
 
                         if (!found)
                                 record_outcome(u, &offers[from + i].id,
-                                               was_skipped ? UPLOAD_OUTCOME_FAILED : UPLOAD_OUTCOME_SETTLED,
-                                               was_skipped ? &u->stats.failed : &u->stats.no_symbols);
+                                               end == INSPECT_DONE ? UPLOAD_OUTCOME_SETTLED : UPLOAD_OUTCOME_FAILED,
+                                               end == INSPECT_DONE      ? &u->stats.no_symbols
+                                               : end == INSPECT_SKIPPED ? &u->stats.failed
+                                                                        : &u->stats.no_worker);
                         for (size_t k = 0; k < found; k++)
                                 append_upload_file(u, r, &offers[from + i], &files[k]);
                 }
@@ -202,7 +205,10 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
         if (!u)
                 return error_no_memory(err);
         u->options = *o;
-        u->workers = (struct upload_workers){ .fork_server = o->fork_server, .stop = &u->service.stop };
+        u->health.missing = "no symbols are uploaded";
+        u->workers = (struct upload_workers){ .fork_server = o->fork_server,
+                                              .stop = &u->service.stop,
+                                              .health = &u->health };
         st = service_thread_init(&u->service, &http, err);
         if (st) {
                 free(u);
@@ -355,6 +361,10 @@ static bool upload_item_file(struct uploads *u, struct upload_item *item, int fd
                                  build_id_hex(&item->build_id, hex), item->sent_bytes);
                 record_outcome(u, &item->build_id, UPLOAD_OUTCOME_SETTLED,
                                item->state == UPLOAD_SENT ? &u->stats.sent : &u->stats.there);
+                return true;
+        }
+        if (err.reason == WORKER_NOT_STARTED) { /* logged by u->health */
+                record_outcome(u, &item->build_id, UPLOAD_OUTCOME_FAILED, &u->stats.no_worker);
                 return true;
         }
         log_warn("agent", "cannot upload the symbols of '%s': %s, ignoring", item->path, err.text);

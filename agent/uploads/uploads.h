@@ -36,6 +36,7 @@ struct uploads_stats {
         uint64_t found, offered;                        /* build-ids */
         uint64_t sent, there, refused, failed, too_big; /* files */
         uint64_t no_symbols;                            /* build-ids without a useful file on this host */
+        uint64_t no_worker;                             /* build-ids whose files no worker could read */
         uint64_t sent_bytes;                            /* compressed */
         uint64_t waiting;                               /* build-ids */
 };

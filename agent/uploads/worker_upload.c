@@ -59,6 +59,8 @@ int worker_inspect(void)
         struct error err;
         enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
 
+        if (st)
+                return worker_not_started(&err);
         for (int i = 0; !st && i < WORKER_INSPECT_FILES; i++) {
                 struct inspected_file found = { 0 };
                 int in = FIRST_FD + 2 * i;
@@ -82,8 +84,9 @@ int worker_split(void)
         enum status st;
 
         st = worker_confine(WORKER_NEEDS_NOTHING, &err);
-        if (!st)
-                st = elf_image_from_fd(FIRST_FD, "mapped file", &img, &err);
+        if (st)
+                return worker_not_started(&err);
+        st = elf_image_from_fd(FIRST_FD, "mapped file", &img, &err);
         if (!st) {
                 st = split_write(&img, ranges, split_find_go_ranges(&img, ranges), FIRST_FD + 1, &size, &err);
                 elf_image_close(&img);
@@ -123,7 +126,7 @@ static bool read_inspection(int fd, struct inspected_file *ret)
             a.quality > QUALITY_DWARF || !is_valid_link_text(a.alt_path) || !is_valid_link_text(a.debuglink) ||
             strchr(a.debuglink, '/'))
                 return false;
-        a.was_skipped = false;
+        a.end = INSPECT_DONE;
         *ret = a;
         return true;
 }
@@ -140,42 +143,52 @@ static enum status run_upload_worker(const struct upload_workers *w, const char 
                                         .cpu_s = LIMIT_AGENT_UPLOAD_WORKER_CPU_S,
                                         .wall_s = 10 * LIMIT_AGENT_UPLOAD_WORKER_CPU_S, /* it has the lowest priority */
                                         .cancel = w->stop };
+        enum status st = fork_server_run(w->fork_server, &job, err);
 
-        return fork_server_run(w->fork_server, &job, err);
+        if (w->health)
+                (void)worker_health_note(w->health, st, err);
+        return st;
 }
 
 static enum status inspect_file_group(const struct upload_workers *w, const int *files, size_t count,
-                                      struct inspected_file *ret)
+                                      struct inspected_file *ret, struct error *err)
 {
         int fds[2 * WORKER_INSPECT_FILES];
+        enum inspect_end end;
         enum status st;
-        bool had_worker;
 
         for (size_t i = 0; i < count; i++) {
                 fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
                 fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
         }
-        st = run_upload_worker(w, "inspect", fds, 2 * count, sizeof *ret, NULL);
-        had_worker = st != ST_OS && st != ST_NO_MEMORY && st != ST_BUSY;
+        st = run_upload_worker(w, "inspect", fds, 2 * count, sizeof *ret, err);
+        end = st && err->reason == WORKER_NOT_STARTED                  ? INSPECT_NO_WORKER
+              : st == ST_OS || st == ST_NO_MEMORY || st == ST_BUSY ? INSPECT_SKIPPED
+                                                                       : INSPECT_DONE;
         for (size_t i = 0; i < count; i++) {
                 int answer = fds[2 * i + 1];
 
                 if (answer < 0 || !read_inspection(answer, &ret[i]))
-                        ret[i] = (struct inspected_file){ .was_skipped = files[i] >= 0 && (answer < 0 || !had_worker) };
+                        ret[i] = (struct inspected_file){ .end = files[i] < 0 ? INSPECT_DONE
+                                                                 : answer < 0 && end == INSPECT_DONE
+                                                                         ? INSPECT_SKIPPED
+                                                                         : end };
                 if (answer >= 0)
                         close(answer);
         }
         return st;
 }
 
-void upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret)
+enum status upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count,
+                                 struct inspected_file *ret, struct error *err)
 {
-        enum status st = inspect_file_group(w, fds, count, ret);
+        enum status st = inspect_file_group(w, fds, count, ret, err);
 
         /* Retry the files one by one, so that a crash affects only one; the fork_server may also have exited. */
-        if (st == ST_BUSY || (st && count > 1))
+        if (st == ST_BUSY || (st && count > 1 && err->reason != WORKER_NOT_STARTED))
                 for (size_t i = 0; i < count && !atomic_load(w->stop); i++)
-                        (void)!inspect_file_group(w, &fds[i], 1, &ret[i]);
+                        st = inspect_file_group(w, &fds[i], 1, &ret[i], err);
+        return st;
 }
 
 enum status upload_split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes, struct error *err)

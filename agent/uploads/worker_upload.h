@@ -17,14 +17,21 @@
 #include "common/error.h"
 #include "debuginfod-client/debuginfo_fetcher.h"
 #include "elf-image/quality.h"
+#include "agent/worker_health.h"
 #include "sandbox/fork_server.h"
 
 #define WORKER_INSPECT_FILES 6 /* per run */
 #define INSPECTED_LINK_MAX 256
 
+enum inspect_end {
+        INSPECT_DONE,
+        INSPECT_SKIPPED,   /* no memory or descriptor was available */
+        INSPECT_NO_WORKER, /* no worker could be started */
+};
+
 struct inspected_file {
-        struct build_id id; /* size 0: useless, or skipped */
-        bool was_skipped;   /* no process, memory or descriptor was available to inspect it */
+        struct build_id id; /* size 0: useless, or not inspected */
+        enum inspect_end end;
         enum symbol_quality quality;
         bool has_code;          /* the code is removed before sending */
         uint64_t sent_bytes;    /* file size without code and headers; without code to remove, the file size */
@@ -38,6 +45,7 @@ struct upload_workers {
         struct fork_server
                 *fork_server; /* prepared by upload_workers_prepare(); NULL: each worker is a program that is started */
         const atomic_bool *stop;           /* true: end running workers */
+        struct worker_health *health;      /* logs whether workers can be started; NULL: not logged */
         struct debuginfo_fetcher *fetcher; /* for debug files that this host does not have; NULL: none are fetched */
 };
 
@@ -47,8 +55,12 @@ enum status upload_workers_prepare(struct error *err) MUST_CHECK;
 /** Set the lowest CPU and I/O priority for this thread and everything it starts. */
 void upload_lower_priority(void);
 
-/** Inspect up to WORKER_INSPECT_FILES files; id.size is 0 for negative descriptors and unreadable files. */
-void upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret);
+/**
+ * Inspect up to WORKER_INSPECT_FILES files; id.size is 0 for negative descriptors and unreadable files.
+ * @return of the last worker; ret says which files it did not inspect.
+ */
+enum status upload_inspect_files(const struct upload_workers *w, const int *fds, size_t count,
+                                 struct inspected_file *ret, struct error *err);
 
 /** Write the file without its code to out, an empty file. Fails past max_bytes. ST_BUSY as fork_server_run(). */
 enum status upload_split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes,

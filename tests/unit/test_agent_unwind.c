@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/unwinding/extent_alloc.h"
+#include "agent/unwinding/unwind_builder.h"
 #include "agent/unwinding/unwind_maps.h"
 #include "agent/unwinding/unwind_quota.h"
 #include "agent/unwinding/unwind_result.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
@@ -424,9 +428,47 @@ START_TEST(full_bucket_accepts_process_after_removal)
 }
 END_TEST
 
+/* ---- workers ---- */
+
+static struct unwind_built build_table_of(struct unwind_builder *b, const char *path)
+{
+        struct pollfd fd = { .fd = unwind_builder_fd(b), .events = POLLIN };
+        struct unwind_built ret;
+
+        ck_assert(unwind_builder_request(b, 7, open(path, O_RDONLY | O_CLOEXEC)));
+        ck_assert_int_eq(poll(&fd, 1, -1), 1);
+        ck_assert(unwind_builder_take(b, &ret));
+        return ret;
+}
+
+START_TEST(missing_worker_is_no_property_of_the_file)
+{
+        const char *build = getenv("CAIRN_BUILD");
+        _cleanup_free_ char *agent = path_join(build ? build : "build", "cairn-agent");
+        struct unwind_builder *b;
+        struct unwind_built built;
+
+        worker_set_program("/nonexistent");
+        ck_assert_int_eq(unwind_builder_create(NULL, &b, NULL), ST_OK);
+        built = build_table_of(b, agent);
+        ck_assert_int_eq(built.end, UNWIND_BUILD_NO_WORKER);
+        ck_assert_int_eq(built.fd, -1);
+        worker_set_program(agent); /* when it can be started again, it is */
+        built = build_table_of(b, agent);
+        ck_assert_int_eq(built.end, UNWIND_BUILD_READ);
+        ck_assert_int_ge(built.fd, 0);
+        close(built.fd);
+        built = build_table_of(b, "tests/corpus/elf/bad/magic-only.elf");
+        ck_assert_int_eq(built.end, UNWIND_BUILD_READ);
+        ck_assert_int_eq(built.fd, -1);
+        unwind_builder_destroy(b);
+}
+END_TEST
+
 TEST_SUITE("agent-unwind", released_extent_is_reused_after_grace_period, extent_never_crosses_boundary,
            extent_is_split_for_small_allocations, extents_never_overlap, table_is_read_with_renumbered_rules,
            table_rules_are_limited, tables_that_break_their_format_are_refused, truncated_tables_are_refused,
            owner_is_limited_to_a_quarter, containers_of_one_user_have_separate_quotas,
            a_quarter_is_reserved_for_the_system, owners_over_limit_share_one_quota, process_is_found_until_removed,
-           ended_process_does_not_replace_later_one_with_its_pid, full_bucket_accepts_process_after_removal)
+           ended_process_does_not_replace_later_one_with_its_pid, full_bucket_accepts_process_after_removal,
+           missing_worker_is_no_property_of_the_file)

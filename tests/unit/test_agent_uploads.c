@@ -27,7 +27,15 @@
 
 static char agent[PATH_MAX];
 static const atomic_bool go_on;
-static const struct upload_workers workers = { .stop = &go_on };
+static struct worker_health health = { .missing = "no symbols are uploaded" };
+static const struct upload_workers workers = { .stop = &go_on, .health = &health };
+
+static void inspect(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret)
+{
+        struct error err;
+
+        (void)!upload_inspect_files(w, fds, count, ret, &err);
+}
 
 START_TEST(build_id_is_queried_once_a_day)
 {
@@ -116,7 +124,7 @@ START_TEST(unreadable_files_do_not_affect_others)
         fds[3] = -1;
         fds[4] = open(agent, O_RDONLY | O_CLOEXEC);
         fds[5] = fds[4];
-        upload_inspect_files(&workers, fds, WORKER_INSPECT_FILES, found);
+        inspect(&workers, fds, WORKER_INSPECT_FILES, found);
         for (int i = 0; i < 4; i++)
                 ck_assert_uint_eq(found[i].id.size, 0);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
@@ -141,21 +149,46 @@ START_TEST(uninspected_file_is_not_treated_as_stripped)
         struct upload_file files[UPLOAD_FILES_MAX];
         struct upload_offer o = { .id = { 2, { 1, 2 } }, .fd = -1, .root_fd = -1 };
         struct inspected_file found;
-        bool was_skipped;
+        enum inspect_end end;
         int fd = open(agent, O_RDONLY | O_CLOEXEC);
 
         worker_set_program(agent);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
         while ((fds[count] = dup(fd)) >= 0)
                 count++;
-        upload_inspect_files(&workers, &fd, 1, &found);
+        inspect(&workers, &fd, 1, &found);
         ck_assert_uint_eq(found.id.size, 0);
-        ck_assert(found.was_skipped);
-        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &was_skipped), 0);
-        ck_assert(was_skipped);
+        ck_assert_int_ne(found.end, INSPECT_DONE);
+        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &end), 0);
+        ck_assert_int_ne(end, INSPECT_DONE);
         while (count) /* sanitizers need some at exit */
                 close(fds[--count]);
         close(fd);
+}
+END_TEST
+
+START_TEST(missing_worker_is_reported_as_such)
+{
+        struct upload_file files[UPLOAD_FILES_MAX];
+        struct upload_offer o = { .id = { 2, { 1, 2 } }, .fd = -1, .root_fd = -1 };
+        int in = open(agent, O_RDONLY | O_CLOEXEC), out = memfd_create("split", MFD_CLOEXEC);
+        struct inspected_file found;
+        enum inspect_end end;
+        struct error err;
+
+        worker_set_program("/nonexistent");
+        ck_assert_int_eq(upload_inspect_files(&workers, &in, 1, &found, &err), ST_OS);
+        ck_assert_int_eq(found.end, INSPECT_NO_WORKER);
+        ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &end), 0);
+        ck_assert_int_eq(end, INSPECT_NO_WORKER);
+        ck_assert_int_eq(upload_split_file(&workers, in, out, 1, &err), ST_OS);
+        ck_assert_int_eq(err.reason, WORKER_NOT_STARTED);
+        ck_assert(health.failing);
+        worker_set_program(agent);
+        ck_assert_int_eq(upload_inspect_files(&workers, &in, 1, &found, &err), ST_OK);
+        ck_assert(!health.failing);
+        close(in);
+        close(out);
 }
 END_TEST
 
@@ -180,7 +213,7 @@ START_TEST(file_is_inspected_although_fork_server_exits)
         worker_set_program(agent);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
         ck_assert_int_eq(fork_server_create(NULL, kill_fork_server, &lost.fork_server, NULL), ST_OK);
-        upload_inspect_files(&lost, &in, 1, &found);
+        inspect(&lost, &in, 1, &found);
         ck_assert(build_id_equal(&found.id, &own.build_id));
         elf_image_close(&own);
         fork_server_destroy(lost.fork_server);
@@ -202,7 +235,7 @@ START_TEST(split_has_announced_size)
         struct error err;
 
         worker_set_program(agent);
-        upload_inspect_files(&workers, &in, 1, &found);
+        inspect(&workers, &in, 1, &found);
         ck_assert_msg(upload_split_file(&workers, in, out, found.sent_bytes, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_uint_ge((uint64_t)info.st_size, found.sent_bytes);
@@ -236,7 +269,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         const struct inspected_file nothing = { 0 };
         struct elf_image own;
         size_t found;
-        bool was_skipped;
+        enum inspect_end end;
 
         worker_set_program(agent);
         ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -253,8 +286,8 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         elf_image_close(&own);
         o.path = strdup(offered_path);
         o.root_fd = open(dir, O_PATH | O_DIRECTORY);
-        found = upload_files_find(&o, &nothing, &workers, files, &was_skipped);
-        ck_assert(!was_skipped);
+        found = upload_files_find(&o, &nothing, &workers, files, &end);
+        ck_assert_int_eq(end, INSPECT_DONE);
         for (size_t i = 0; i < found; i++) {
                 ck_assert_int_eq(files[i].quality, QUALITY_DWARF);
                 upload_file_deinit(&files[i]);
@@ -320,6 +353,7 @@ int main(int argc, char **argv)
                 container_path_stays_in_its_root,
                 unreadable_files_do_not_affect_others,
                 uninspected_file_is_not_treated_as_stripped,
+                missing_worker_is_reported_as_such,
                 file_is_inspected_although_fork_server_exits,
                 split_has_announced_size,
                 kernel_debuginfo_is_found_at_package_path,
