@@ -18,9 +18,10 @@
 /** An object seen in a drain, and where to look for its files. */
 struct upload_offer {
         struct build_id id;
-        char *path;  /* as the process sees it; "": none; owned */
-        int fd;      /* the file, -1: none; owned */
-        int root_fd; /* root directory for debug files, -1: none; owned */
+        char *path;       /* as the process sees it; "": none; owned */
+        int fd;           /* the file, -1: none; owned */
+        int root_fd;      /* root directory for debug files, -1: none; owned */
+        uint64_t samples; /* value of the samples with a frame in it */
 };
 void upload_offer_deinit(struct upload_offer *o);
 

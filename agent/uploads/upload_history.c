@@ -31,6 +31,13 @@ static bool add_history_entry(struct upload_history *h, const struct build_id *i
         return true;
 }
 
+bool upload_history_is_due(const struct upload_history *h, const struct build_id *id, int64_t now_ns)
+{
+        uint32_t i;
+
+        return !id_table_find(&h->ids, id->bytes, id->size, &i) || h->entries[i].not_before_ns <= now_ns;
+}
+
 bool upload_history_begin(struct upload_history *h, const struct build_id *id, int64_t now_ns)
 {
         uint32_t i;

@@ -27,6 +27,9 @@ struct upload_history {
 
 void upload_history_deinit(struct upload_history *h);
 
+/** Whether it may be tried now. */
+bool upload_history_is_due(const struct upload_history *h, const struct build_id *id, int64_t now_ns);
+
 /** Whether it may be tried now. If so it is in progress until upload_history_end(). */
 bool upload_history_begin(struct upload_history *h, const struct build_id *id, int64_t now_ns);
 

@@ -19,6 +19,7 @@
 #include "agent/sending/service_thread.h"
 #include "agent/uploads/upload_files.h"
 #include "agent/uploads/upload_history.h"
+#include "agent/uploads/upload_queue.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/threads/condition.h"
@@ -27,7 +28,6 @@
 #include "http/client.h"
 #include "uploader/send.h"
 #include "uploader/split.h"
-#include "uploader/upload_list.h"
 #include "uploader/offer.h"
 
 struct uploads {
@@ -43,13 +43,7 @@ struct uploads {
         struct uploads_stats stats;
 };
 
-/** Files offered in one request: items[i] is open as fds[i]. */
-struct upload_batch {
-        struct upload_list list;
-        int fds[UPLOAD_FILES_MAX * LIMIT_AGENT_UPLOAD_OFFERS];
-};
-
-static void upload_wanted_files(struct uploads *u, struct upload_batch *batch);
+static void upload_next_file(struct uploads *u, struct upload_queue *q);
 
 #define VERIFY_TIMEOUT_S 900 /* the service responds after verifying the whole object */
 
@@ -89,9 +83,27 @@ static bool begin_supplementary_file(struct uploads *u, const struct upload_offe
         return ret;
 }
 
-static void append_upload_file(struct uploads *u, struct upload_batch *r, const struct upload_offer *o,
-                               struct upload_file *f)
+/* Caller does not hold the lock. */
+static void change_waiting(struct uploads *u, int64_t by)
 {
+        pthread_mutex_lock(&u->service.lock);
+        assert(by >= 0 || u->stats.waiting >= (uint64_t)-by);
+        u->stats.waiting += (uint64_t)by;
+        pthread_mutex_unlock(&u->service.lock);
+}
+
+static void queue_upload_file(struct uploads *u, struct upload_queue *q, const struct upload_offer *o,
+                              struct upload_file *f)
+{
+        struct queued_upload queued = { .item = { .path = f->path,
+                                                  .build_id = f->id,
+                                                  .kind = UPLOAD_DEBUGINFO,
+                                                  .quality = f->quality,
+                                                  .split = f->has_code,
+                                                  .size_bytes = f->sent_bytes },
+                                        .fd = f->fd,
+                                        .samples = o->samples };
+
         if (!begin_supplementary_file(u, o, f)) {
                 upload_file_deinit(f);
                 return;
@@ -103,17 +115,14 @@ static void append_upload_file(struct uploads *u, struct upload_batch *r, const 
                 upload_file_deinit(f);
                 return;
         }
-        r->fds[r->list.count] = f->fd;
-        r->list.items[r->list.count++] = (struct upload_item){ .path = f->path,
-                                                               .build_id = f->id,
-                                                               .kind = UPLOAD_DEBUGINFO,
-                                                               .quality = f->quality,
-                                                               .split = f->has_code,
-                                                               .size_bytes = f->sent_bytes };
+        if (upload_queue_add(q, &queued))
+                change_waiting(u, 1);
+        else
+                record_outcome(u, &f->id, UPLOAD_OUTCOME_LATER, NULL);
 }
 
 /* Inspect the files queued by a drain. */
-static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_t count, struct upload_batch *r)
+static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_t count, struct upload_queue *q)
 {
         for (size_t from = 0; from < count && !atomic_load(&u->service.stop); from += WORKER_INSPECT_FILES) {
                 size_t n = count - from < WORKER_INSPECT_FILES ? count - from : WORKER_INSPECT_FILES;
@@ -136,54 +145,47 @@ static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_
                                                : end == INSPECT_SKIPPED ? &u->stats.failed
                                                                         : &u->stats.no_worker);
                         for (size_t k = 0; k < found; k++)
-                                append_upload_file(u, r, &offers[from + i], &files[k]);
+                                queue_upload_file(u, q, &offers[from + i], &files[k]);
                 }
         }
 }
 
-static void process_offers(struct uploads *u, struct upload_offer *offers, size_t count)
+/* Take the files of new build-ids, waiting for them if nothing else is to be done. */
+static size_t take_offers(struct uploads *u, bool wait, struct upload_offer ret[static LIMIT_AGENT_UPLOAD_OFFERS])
 {
-        struct upload_batch r = { .list.items = calloc(UPLOAD_FILES_MAX * count, sizeof *r.list.items) };
+        size_t count;
 
-        for (size_t i = 0; i < count && !r.list.items; i++)
-                record_outcome(u, &offers[i].id, UPLOAD_OUTCOME_LATER, NULL);
-        if (r.list.items)
-                inspect_offers(u, offers, count, &r);
-        if (r.list.count && !atomic_load(&u->service.stop))
-                upload_wanted_files(u, &r);
-        for (size_t i = 0; i < r.list.count; i++)
-                close(r.fds[i]);
-        upload_list_deinit(&r.list);
+        pthread_mutex_lock(&u->service.lock);
+        while (wait && !u->offer_count && !atomic_load(&u->service.stop))
+                pthread_cond_wait(&u->service.changed, &u->service.lock);
+        count = u->offer_count;
+        memcpy(ret, u->offers, count * sizeof *ret);
+        u->offer_count = 0;
+        pthread_mutex_unlock(&u->service.lock);
+        return count;
 }
 
 static void *run_uploads(void *arg)
 {
         struct uploads *u = arg;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
+        struct upload_queue queue = { 0 };
         uint64_t random = 0;
 
         upload_lower_priority();
         if (u->options.first_wait_ms && getrandom(&random, sizeof random, 0) == sizeof random)
                 (void)wait_unless_stopped(u, random % u->options.first_wait_ms);
-        pthread_mutex_lock(&u->service.lock);
         while (!atomic_load(&u->service.stop)) {
-                size_t count = u->offer_count;
+                size_t count = take_offers(u, !queue.count, offers);
 
-                if (!count) {
-                        pthread_cond_wait(&u->service.changed, &u->service.lock);
-                        continue;
-                }
-                memcpy(offers, u->offers, count * sizeof *offers);
-                u->offer_count = 0;
-                pthread_mutex_unlock(&u->service.lock);
-                process_offers(u, offers, count);
+                inspect_offers(u, offers, count, &queue);
                 for (size_t i = 0; i < count; i++)
                         upload_offer_deinit(&offers[i]);
-                pthread_mutex_lock(&u->service.lock);
-                assert(u->stats.waiting >= count);
-                u->stats.waiting -= count;
+                change_waiting(u, -(int64_t)count);
+                if (!atomic_load(&u->service.stop))
+                        upload_next_file(u, &queue);
         }
-        pthread_mutex_unlock(&u->service.lock);
+        upload_queue_deinit(&queue);
         return NULL;
 }
 
@@ -274,21 +276,67 @@ static void pause_requests(struct uploads *u, enum status st, const struct error
                  st == ST_USAGE ? "; it needs a token with the scope upload, or --no-upload" : "");
 }
 
-static bool request_item_states(struct uploads *u, struct upload_item *items, size_t count)
+/* The files are found again by a later profile. */
+static void drop_queue(struct uploads *u, struct upload_queue *q)
 {
-        struct upload_list rest = { .items = items, .count = count };
-        struct error err;
-        enum status st = offer_files(u->service.client, &rest, &err);
+        for (size_t i = 0; i < q->count; i++)
+                record_outcome(u, &q->items[i].item.build_id, UPLOAD_OUTCOME_LATER, NULL);
+        change_waiting(u, -(int64_t)q->count);
+        upload_queue_deinit(q);
+}
 
-        if (st) {
-                pause_requests(u, st, &err);
-                return false;
+/* Whether the service must be asked about the file, for the first time or again. */
+static bool is_answer_missing(const struct queued_upload *f, int64_t now_ns)
+{
+        return !f->asked_ns || now_ns - f->asked_ns > ANSWER_AGE_NS;
+}
+
+/* Remove the files that the service does not want. */
+static void settle_unwanted_files(struct uploads *u, struct upload_queue *q)
+{
+        for (size_t i = 0; i < q->count;) {
+                struct queued_upload f;
+
+                if (q->items[i].item.state == UPLOAD_WANTED) {
+                        i++;
+                        continue;
+                }
+                upload_queue_remove(q, i, &f);
+                record_outcome(u, &f.item.build_id, UPLOAD_OUTCOME_SETTLED,
+                               f.item.state == UPLOAD_THERE ? &u->stats.there : &u->stats.refused);
+                queued_upload_deinit(&f);
+                change_waiting(u, -1);
         }
+}
+
+/* Offer the files whose answer is missing, in one request. */
+static enum status ask_for_states(struct uploads *u, struct upload_queue *q, struct error *err)
+{
+        _cleanup_free_ struct upload_item *asked = calloc(q->count, sizeof *asked);
+        struct upload_list list = { .items = asked };
+        int64_t now_ns = monotonic_ns();
+        enum status st;
+
+        if (!asked)
+                return error_no_memory(err);
+        for (size_t i = 0; i < q->count; i++)
+                if (is_answer_missing(&q->items[i], now_ns))
+                        asked[list.count++] = q->items[i].item; /* its strings are borrowed */
+        if (!list.count)
+                return ST_OK;
+        st = offer_files(u->service.client, &list, err);
+        if (st)
+                return st;
+        for (size_t i = 0, k = 0; i < q->count; i++)
+                if (is_answer_missing(&q->items[i], now_ns)) {
+                        q->items[i].item = asked[k++];
+                        q->items[i].asked_ns = now_ns;
+                }
         pthread_mutex_lock(&u->service.lock);
-        u->stats.offered += count;
+        u->stats.offered += list.count;
         u->pause_ms = 0;
         pthread_mutex_unlock(&u->service.lock);
-        return true;
+        return ST_OK;
 }
 
 static int open_split_file(const struct uploads *u, struct error *err)
@@ -375,27 +423,25 @@ static bool upload_item_file(struct uploads *u, struct upload_item *item, int fd
         return st != ST_USAGE;
 }
 
-static void upload_wanted_files(struct uploads *u, struct upload_batch *round)
+/* Send one file, so that those found meanwhile can come before the others. */
+static void upload_next_file(struct uploads *u, struct upload_queue *q)
 {
-        struct upload_item *items = round->list.items;
-        size_t i = 0, count = round->list.count;
-        int64_t asked_ns = 0;
-        bool go_on = true;
+        struct queued_upload f;
+        struct error err;
+        enum status st = q->count ? ask_for_states(u, q, &err) : ST_OK;
 
-        for (; i < count && go_on; i++) {
-                if (!asked_ns || monotonic_ns() - asked_ns > ANSWER_AGE_NS) {
-                        if (!request_item_states(u, &items[i], count - i))
-                                break;
-                        asked_ns = monotonic_ns();
-                }
-                if (items[i].state == UPLOAD_WANTED)
-                        go_on = upload_item_file(u, &items[i], round->fds[i]);
-                else
-                        record_outcome(u, &items[i].build_id, UPLOAD_OUTCOME_SETTLED,
-                                       items[i].state == UPLOAD_THERE ? &u->stats.there : &u->stats.refused);
+        if (st) {
+                pause_requests(u, st, &err);
+                drop_queue(u, q);
+                return;
         }
-        for (; i < count; i++)
-                record_outcome(u, &items[i].build_id, UPLOAD_OUTCOME_LATER, NULL);
+        settle_unwanted_files(u, q);
+        if (!upload_queue_take(q, &f))
+                return;
+        if (!upload_item_file(u, &f.item, f.fd) && !atomic_load(&u->service.stop))
+                drop_queue(u, q);
+        queued_upload_deinit(&f);
+        change_waiting(u, -1);
 }
 
 /* ---- opening files of new build-ids while their processes live ---- */
@@ -407,23 +453,82 @@ struct pending_offer {
         bool found;
 };
 
+struct ranked_mapping {
+        uint32_t mapping;
+        uint64_t samples;
+};
+
+static int compare_mapping_samples(const void *pa, const void *pb)
+{
+        const struct ranked_mapping *a = pa, *b = pb;
+
+        if (a->samples != b->samples)
+                return a->samples > b->samples ? -1 : 1;
+        return a->mapping < b->mapping ? -1 : 1;
+}
+
+/* The mappings of a profile, those with the highest value of samples first; owned. NULL without memory. */
+static struct ranked_mapping *rank_mappings(const struct profile *p)
+{
+        _cleanup_free_ uint32_t *counted = calloc(p->mappings.count + 1, sizeof *counted);
+        struct ranked_mapping *ret = calloc(p->mappings.count + 1, sizeof *ret);
+
+        if (!ret || !counted) {
+                free(ret);
+                return NULL;
+        }
+        for (uint32_t i = 0; i < p->mappings.count; i++)
+                ret[i].mapping = i;
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                const struct profile_stack *stack = &p->stacks.items[p->samples.items[i].stack];
+
+                for (uint32_t k = 0; k < stack->location_count; k++) {
+                        uint32_t m = p->locations.items[p->stack_locations.items[stack->first_location + k]].mapping;
+
+                        if (m == PROFILE_NONE || counted[m] == i + 1)
+                                continue;
+                        counted[m] = i + 1;
+                        ret[m].samples += (uint64_t)p->samples.items[i].value;
+                }
+        }
+        qsort(ret, p->mappings.count, sizeof *ret, compare_mapping_samples);
+        return ret;
+}
+
+static bool has_due_mapping(const struct upload_history *h, const struct profile *p, int64_t now_ns)
+{
+        for (uint32_t i = 0; i < p->mappings.count; i++) {
+                const struct build_id *id = &p->mappings.items[i].build_id;
+
+                if (id->size && upload_history_is_due(h, id, now_ns))
+                        return true;
+        }
+        return false;
+}
+
 /* Caller holds the lock. Build-ids past the limit are found again by a later profile. */
 static size_t choose_offers(struct uploads *u, const struct profile *p, struct pending_offer *ret)
 {
+        _cleanup_free_ struct ranked_mapping *ranked = NULL;
         int64_t now = monotonic_ns();
         size_t n = 0;
 
-        assert(u->offer_count <= LIMIT_AGENT_UPLOAD_OFFERS);
-        if (u->not_before_ns > now)
+        assert(u->offer_count <= u->stats.waiting);
+        if (u->not_before_ns > now || u->stats.waiting >= LIMIT_AGENT_UPLOAD_OFFERS ||
+            !has_due_mapping(&u->history, p, now))
                 return 0;
-        for (uint32_t i = 0; i < p->mappings.count && u->offer_count + n < LIMIT_AGENT_UPLOAD_OFFERS; i++) {
-                const struct profile_mapping *m = &p->mappings.items[i];
+        ranked = rank_mappings(p);
+        for (uint32_t i = 0; ranked && i < p->mappings.count && u->stats.waiting + n < LIMIT_AGENT_UPLOAD_OFFERS;
+             i++) {
+                const struct profile_mapping *m = &p->mappings.items[ranked[i].mapping];
 
                 if (!m->build_id.size || !upload_history_begin(&u->history, &m->build_id, now))
                         continue;
-                ret[n++] = (struct pending_offer){ .id = &m->build_id,
-                                                   .path = profile_text(p, m->file),
-                                                   .offer = { .id = m->build_id, .fd = -1, .root_fd = -1 } };
+                ret[n++] = (struct pending_offer){
+                        .id = &m->build_id,
+                        .path = profile_text(p, m->file),
+                        .offer = { .id = m->build_id, .fd = -1, .root_fd = -1, .samples = ranked[i].samples }
+                };
         }
         u->stats.found += n;
         return n;

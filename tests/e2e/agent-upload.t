@@ -63,6 +63,20 @@ is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there
 is "$(count upload_questions_total)" 1 "with one query for it"
 kill "$plain"
 
+# ---- the order of uploads: samples per byte ----
+program alarge
+cc -g -O1 -Wl,--build-id -o small alarge.c # not static
+for name in alarge small; do
+        run ./$name
+        eval "$name=\$pid"
+done
+# shellcheck disable=SC2154
+profile --pid "$alarge" --pid "$small" --interval 4
+is "$(sed -n "s:.*uploaded the symbols of '.*/\\([a-z]*\\)' .*:\\1:p" log | tr '\n' ' ')" "small alarge " \
+        "of programs that are equally busy the smaller one is sent first"
+# shellcheck disable=SC2154
+kill "$alarge" "$small"
+
 # ---- a debug file that libdebuginfod finds ----
 program remote
 objcopy --only-keep-debug remote remote.debug

@@ -15,6 +15,7 @@
 
 #include "agent/processes/open_in_root.h"
 #include "agent/uploads/upload_files.h"
+#include "agent/uploads/upload_queue.h"
 #include "agent/uploads/upload_history.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -164,6 +165,43 @@ START_TEST(uninspected_file_is_not_treated_as_stripped)
         while (count) /* sanitizers need some at exit */
                 close(fds[--count]);
         close(fd);
+}
+END_TEST
+
+static void queue_file(struct upload_queue *q, const char *name, uint64_t size, uint64_t samples)
+{
+        struct queued_upload f = { .item = { .path = strdup(name), .size_bytes = size }, .fd = -1, .samples = samples };
+
+        ck_assert(upload_queue_add(q, &f));
+}
+
+static void next_file_is(struct upload_queue *q, const char *name)
+{
+        struct queued_upload f;
+
+        ck_assert(upload_queue_take(q, &f));
+        ck_assert_str_eq(f.item.path, name);
+        queued_upload_deinit(&f);
+}
+
+START_TEST(file_with_most_samples_per_byte_is_next)
+{
+        struct upload_queue q = { 0 };
+        struct queued_upload none;
+
+        queue_file(&q, "libc", 5000000, 100);
+        queue_file(&q, "small and idle", 1000, 0);
+        queue_file(&q, "small and busy", 1000, 90);
+        queue_file(&q, "large and busy", UINT64_C(1) << 62, UINT64_C(1) << 62);
+        next_file_is(&q, "large and busy");
+        next_file_is(&q, "small and busy");
+        queue_file(&q, "small and busier", 1000, 91); /* found meanwhile */
+        next_file_is(&q, "small and busier");
+        next_file_is(&q, "libc");
+        next_file_is(&q, "small and idle");
+        ck_assert(!upload_queue_take(&q, &none));
+        queue_file(&q, "left", 1, 1);
+        upload_queue_deinit(&q);
 }
 END_TEST
 
@@ -353,6 +391,7 @@ int main(int argc, char **argv)
                 container_path_stays_in_its_root,
                 unreadable_files_do_not_affect_others,
                 uninspected_file_is_not_treated_as_stripped,
+                file_with_most_samples_per_byte_is_next,
                 missing_worker_is_reported_as_such,
                 file_is_inspected_although_fork_server_exits,
                 split_has_announced_size,
