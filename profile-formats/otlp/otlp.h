@@ -4,8 +4,8 @@
 
 /**
  * @file
- * OTLP profiles (opentelemetry.proto.profiles.v1development, 1.8.0 and later): requests to and from struct profile,
- * and response bodies.
+ * OTLP profiles (opentelemetry.proto.profiles.v1development, 1.8.0 and later; otlp_layout.h): requests to and
+ * from struct profile, and response bodies.
  *
  * Conversion of a request:
  * - Attributes of resource, scope, profile and sample are merged into labels under their names
@@ -29,14 +29,15 @@
 /**
  * Decode an ExportProfilesServiceRequest. An empty one is a profile without samples.
  * @param ret initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: malformed, an index outside its table, or a sender older than 1.8.0 (the text says which);
- *         ST_TOO_BIG: a limit of common/limits.h.
+ * @return ST_BAD_DATA: malformed, an index outside its table, or a sender older than 1.8.0, or one whose version is in
+ *         doubt (otlp_layout.h; the text says which); ST_TOO_BIG: a limit of common/limits.h.
  */
 enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
 
 /**
- * As otlp_decode(), with profile_limit_work() by another number of bytes: those of a request in another encoding, or 0
- * without a limit, for batches that Cairn has encoded and acknowledged.
+ * As otlp_decode(), for a request that Cairn has encoded, which is known to have the field numbers of 1.10.0.
+ * @param input_bytes  for profile_limit_work(): those of the request in another encoding, or 0 without a limit, for
+ *                     batches that Cairn has acknowledged.
  */
 enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
                                struct error *err) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp_dictionary.h"
+#include "profile-formats/otlp/otlp_layout.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_labels.h"
 
@@ -13,6 +14,7 @@
 
 struct otlp_decoder {
         struct otlp_dictionary dictionary;
+        struct otlp_sample_fields sample_fields;
         struct profile *p;
         struct buf values, timestamps; /* of the current sample, uint64_t each */
         struct reader
@@ -35,9 +37,6 @@ static inline int64_t clamp_otlp_time(uint64_t v)
 {
         return v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
-
-/* Ends the message about content that only old senders write. */
-static const char otlp_too_old[] = "the sender uses OTLP profiles older than 1.8.0; update it";
 
 /* Set the label of an attribute that has a key and a text. */
 static enum status add_label_of_attribute(struct sample_labels *l, const struct otlp_attribute *a, struct error *err)
@@ -163,6 +162,24 @@ static enum status add_sample_events(struct otlp_decoder *d, const struct otlp_c
         return st;
 }
 
+static enum status read_sample_link(struct otlp_decoder *d, const struct wire_field *f, const struct reader *message,
+                                    struct profile_sample *s, struct error *err)
+{
+        const struct otlp_link *link;
+        enum status st;
+
+        if (f->type != WIRE_VARINT)
+                return error_at(err, ST_BAD_DATA, message->base,
+                                "OTLP samples of one request have both versions' types in field %u", f->number);
+        st = otlp_dictionary_check_index(&d->dictionary, DICTIONARY_LINKS, f->value, message, err);
+        if (st || !f->value)
+                return st;
+        link = &d->dictionary.links[f->value];
+        memcpy(s->trace_id, link->trace_id, sizeof s->trace_id);
+        memcpy(s->span_id, link->span_id, sizeof s->span_id);
+        return ST_OK;
+}
+
 /* Decode a Sample message into the profile. */
 static enum status read_otlp_sample(struct otlp_decoder *d, struct reader r, const struct otlp_context *c,
                                     struct error *err)
@@ -182,20 +199,14 @@ static enum status read_otlp_sample(struct otlp_decoder *d, struct reader r, con
         buf_clear(&d->values);
         buf_clear(&d->timestamps);
         while (!st && wire_next(&r, &f)) {
-                switch (f.number) {
-                case SAMPLE_STACK:
-                        if (f.type != WIRE_VARINT)
-                                break;
+                if (f.number == SAMPLE_STACK && f.type == WIRE_VARINT) {
                         st = otlp_dictionary_check_index(dict, DICTIONARY_STACKS, f.value, &message, err);
                         if (!st)
                                 s.stack = dict->stacks[f.value];
-                        break;
-                case SAMPLE_ATTRIBUTES:
-                        if (f.type == WIRE_BYTES && first) {
-                                attributes = f.bytes;
-                                first = false;
-                                break;
-                        }
+                } else if (f.number == d->sample_fields.attributes && f.type == WIRE_BYTES && first) {
+                        attributes = f.bytes;
+                        first = false;
+                } else if (f.number == d->sample_fields.attributes) {
                         if (unpacked.size == 0)
                                 buf_append(&unpacked, attributes.data, attributes.size);
                         first = false;
@@ -205,25 +216,12 @@ static enum status read_otlp_sample(struct otlp_decoder *d, struct reader r, con
                                             : buf_status(&unpacked, err, "attribute indices of an OTLP sample");
                         if (!st)
                                 reader_init(&attributes, unpacked.data, unpacked.size);
-                        break;
-                case SAMPLE_LINK:
-                        if (f.type == WIRE_BYTES) {
-                                st = error_at(err, ST_BAD_DATA, message.base, "OTLP sample has values in field 3: %s",
-                                              otlp_too_old);
-                                break;
-                        }
-                        st = otlp_dictionary_check_index(dict, DICTIONARY_LINKS, f.value, &message, err);
-                        if (!st && f.value) {
-                                memcpy(s.trace_id, dict->links[f.value].trace_id, sizeof s.trace_id);
-                                memcpy(s.span_id, dict->links[f.value].span_id, sizeof s.span_id);
-                        }
-                        break;
-                case SAMPLE_VALUES:
+                } else if (f.number == d->sample_fields.link) {
+                        st = read_sample_link(d, &f, &message, &s, err);
+                } else if (f.number == d->sample_fields.values) {
                         st = collect_numbers(&f, WIRE_VARINT, &d->values, err);
-                        break;
-                case SAMPLE_TIMESTAMPS:
+                } else if (f.number == SAMPLE_TIMESTAMPS) {
                         st = collect_numbers(&f, WIRE_FIXED64, &d->timestamps, err);
-                        break;
                 }
         }
         if (!st && r.failed)
@@ -363,9 +361,6 @@ static enum status read_otlp_profile(struct otlp_decoder *d, struct reader r, co
                         samples = true;
                         break;
                 case PROFILE_TIME:
-                        if (f.type != WIRE_FIXED64)
-                                st = error_at(err, ST_BAD_DATA, message.base, "OTLP profile has no time in field 3: %s",
-                                              otlp_too_old);
                         start = f.value;
                         break;
                 case PROFILE_DURATION:
@@ -390,8 +385,7 @@ static enum status read_otlp_profile(struct otlp_decoder *d, struct reader r, co
         if (!samples)
                 return ST_OK;
         if (d->dictionary.counts[DICTIONARY_STACKS] == 0)
-                return error_at(err, ST_BAD_DATA, message.base,
-                                "OTLP profile has samples, but the dictionary has no stack table: %s", otlp_too_old);
+                return error_at(err, ST_BAD_DATA, message.base, OTLP_TOO_OLD); /* its stacks were in Profile */
         c.time_unix_ns = clamp_otlp_time(start);
         c.duration_ns = clamp_otlp_time(duration);
         st = add_otlp_type(d, &sample_type, &period_type, period, &c, err);
@@ -447,13 +441,9 @@ static enum status read_resource_profiles(struct otlp_decoder *d, struct reader 
         return st;
 }
 
-enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err)
-{
-        return otlp_decode_within(data, n, n ? n : 1, ret, err);
-}
-
-enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
-                               struct error *err)
+/* @param fields  those of the request's samples, NULL: to be found. */
+static enum status decode_otlp_request(const void *data, size_t n, uint64_t input_bytes,
+                                       const struct otlp_sample_fields *fields, struct profile *ret, struct error *err)
 {
         struct otlp_decoder d = { 0 };
         struct profile p;
@@ -471,7 +461,13 @@ enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes,
                 profile_limit_work(&p, input_bytes);
         buf_init(&d.values, sizeof(uint64_t) * LIMIT_SAMPLES);
         buf_init(&d.timestamps, sizeof(uint64_t) * LIMIT_SAMPLES);
-        st = otlp_dictionary_read(&d.dictionary, &p, data, n, err);
+        st = otlp_check_age(data, n, err);
+        if (!st)
+                st = otlp_dictionary_read(&d.dictionary, &p, data, n, err);
+        if (!st && fields)
+                d.sample_fields = *fields;
+        else if (!st)
+                st = otlp_find_layout(&d.dictionary, data, n, &d.sample_fields, err);
         reader_init(&request, data, n);
         while (!st && wire_next(&request, &f))
                 if (f.number == REQUEST_RESOURCE_PROFILES && f.type == WIRE_BYTES)
@@ -487,4 +483,15 @@ enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes,
         }
         *ret = p;
         return ST_OK;
+}
+
+enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        return decode_otlp_request(data, n, n ? n : 1, NULL, ret, err);
+}
+
+enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
+                               struct error *err)
+{
+        return decode_otlp_request(data, n, input_bytes, &otlp_current_fields, ret, err);
 }

@@ -32,7 +32,7 @@ static void *alloc_otlp_table(struct otlp_dictionary *d, size_t count, size_t si
         return ret;
 }
 
-static struct reader open_otlp_entry(const struct otlp_dictionary *d, unsigned table, uint32_t i)
+struct reader otlp_dictionary_entry(const struct otlp_dictionary *d, unsigned table, uint32_t i)
 {
         const struct otlp_entry *e = &d->tables[table][i];
         struct reader r;
@@ -63,7 +63,7 @@ enum status otlp_dictionary_string(struct otlp_dictionary *d, uint64_t index, co
                 return ST_OK;
         }
         if (!d->strings[index]) {
-                const struct reader text = open_otlp_entry(d, DICTIONARY_STRINGS, (uint32_t)index);
+                const struct reader text = otlp_dictionary_entry(d, DICTIONARY_STRINGS, (uint32_t)index);
                 uint32_t number;
 
                 st = profile_add_string(d->p, (const char *)text.data,
@@ -130,7 +130,7 @@ static enum status read_any_value(struct otlp_dictionary *d, struct reader r, st
                                 return st;
                         reader_init(&indexed, "", 0);
                         if (f.value)
-                                indexed = open_otlp_entry(d, DICTIONARY_STRINGS, (uint32_t)f.value);
+                                indexed = otlp_dictionary_entry(d, DICTIONARY_STRINGS, (uint32_t)f.value);
                         text = indexed.data;
                         n = indexed.size;
                         index = f.value;
@@ -185,7 +185,7 @@ enum status read_otlp_key_value(struct otlp_dictionary *d, struct reader r, stru
 static enum status read_otlp_attribute(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
         struct otlp_attribute *a = &d->attributes[i];
-        struct reader r = open_otlp_entry(d, DICTIONARY_ATTRIBUTES, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_ATTRIBUTES, i);
         struct wire_field f;
         enum status st = ST_OK;
 
@@ -225,7 +225,7 @@ static void choose_build_id(struct build_id *id, int *rank, const char *key, con
 static enum status read_otlp_mapping(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
         struct address_mapping *range = &d->mapping_ranges[i];
-        struct reader r = open_otlp_entry(d, DICTIONARY_MAPPINGS, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_MAPPINGS, i);
         struct profile_mapping m = { 0 };
         struct wire_field f;
         enum status st = ST_OK;
@@ -263,7 +263,7 @@ static enum status read_otlp_mapping(struct otlp_dictionary *d, uint32_t i, stru
 static enum status read_otlp_function(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
         struct otlp_function *fn = &d->function_items[i];
-        struct reader r = open_otlp_entry(d, DICTIONARY_FUNCTIONS, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_FUNCTIONS, i);
         struct wire_field f;
         enum status st = ST_OK;
 
@@ -321,7 +321,7 @@ static enum status read_otlp_line(struct otlp_dictionary *d, struct reader r, st
 
 static enum status read_otlp_location(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
-        struct reader r = open_otlp_entry(d, DICTIONARY_LOCATIONS, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_LOCATIONS, i);
         struct profile_location l = { .mapping = PROFILE_NONE, .first_line = d->p->lines.count };
         const char *kind = NULL;
         const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
@@ -394,7 +394,7 @@ static enum status add_unknown_location(struct otlp_dictionary *d, uint32_t *ret
 
 static enum status read_otlp_stack(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
-        struct reader r = open_otlp_entry(d, DICTIONARY_STACKS, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_STACKS, i);
         uint32_t frames[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
         uint32_t count = 0;
         struct wire_field f;
@@ -428,7 +428,7 @@ static enum status read_otlp_stack(struct otlp_dictionary *d, uint32_t i, struct
 
 static enum status read_otlp_link(struct otlp_dictionary *d, uint32_t i, struct error *err)
 {
-        struct reader r = open_otlp_entry(d, DICTIONARY_LINKS, i);
+        struct reader r = otlp_dictionary_entry(d, DICTIONARY_LINKS, i);
         struct wire_field f;
 
         while (wire_next(&r, &f)) {
@@ -446,7 +446,34 @@ static enum status read_otlp_link(struct otlp_dictionary *d, uint32_t i, struct 
 
 /* ---- the tables ------------------------------------------------------------------- */
 
-/* Entry 0 has to be the zero value; fields may be present with value zero. */
+static bool has_only_zero_bytes(const struct reader *r)
+{
+        for (size_t i = 0; i < r->size; i++)
+                if (r->data[i])
+                        return false;
+        return true;
+}
+
+/* Whether a field of a table's entry is a message that has only fields with value zero. */
+static bool is_zero_message(unsigned table, const struct wire_field *field)
+{
+        struct reader r = field->bytes;
+        struct wire_field f;
+
+        if (!(table == DICTIONARY_LOCATIONS && field->number == LOCATION_LINES) &&
+            !(table == DICTIONARY_ATTRIBUTES && field->number == ATTRIBUTE_VALUE))
+                return false;
+
+        while (wire_next(&r, &f))
+                if (f.value || (f.type == WIRE_BYTES && !has_only_zero_bytes(&f.bytes)))
+                        return false;
+        return !r.failed;
+}
+
+/*
+ * Entry 0 has to be the zero value; fields may be present with value zero. An attribute without a value is zero, too,
+ * and so is a location's line without a function: async-profiler writes both.
+ */
 static enum status check_entry_zero(const struct otlp_dictionary *d, unsigned table, struct error *err)
 {
         struct reader r;
@@ -455,14 +482,15 @@ static enum status check_entry_zero(const struct otlp_dictionary *d, unsigned ta
 
         if (d->counts[table] == 0)
                 return ST_OK;
-        r = open_otlp_entry(d, table, 0);
+        r = otlp_dictionary_entry(d, table, 0);
         if (table == DICTIONARY_STRINGS) {
                 zero = r.size == 0;
         } else {
                 while (zero && wire_next(&r, &f)) {
-                        zero = f.value == 0;
-                        for (size_t i = 0; zero && f.type == WIRE_BYTES && i < f.bytes.size; i++)
-                                zero = f.bytes.data[i] == 0;
+                        if (table == DICTIONARY_ATTRIBUTES && f.number == ATTRIBUTE_KEY)
+                                continue;
+                        zero = f.value == 0 &&
+                               (f.type != WIRE_BYTES || has_only_zero_bytes(&f.bytes) || is_zero_message(table, &f));
                 }
                 if (r.failed)
                         return reader_error(&r, err, "OTLP dictionary entry");

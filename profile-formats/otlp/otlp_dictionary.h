@@ -12,6 +12,8 @@
 #include "profile-formats/profile.h"
 #include "profile-formats/wire.h"
 
+#define OTLP_TOO_OLD "OTLP older than 1.8.0: update the sender to 1.10.0 or later"
+
 struct otlp_entry {
         uint32_t offset, size; /* in the request */
 };
@@ -51,6 +53,9 @@ struct otlp_dictionary {
 enum status otlp_dictionary_read(struct otlp_dictionary *d, struct profile *p, const void *data, size_t n,
                                  struct error *err) MUST_CHECK;
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
+
+/** The encoded entry i of a table, with its place in the request. */
+struct reader otlp_dictionary_entry(const struct otlp_dictionary *d, unsigned table, uint32_t i);
 
 /** ST_BAD_DATA unless index is inside the table. Index 0 is always inside. */
 enum status otlp_dictionary_check_index(const struct otlp_dictionary *d, unsigned table, uint64_t index,

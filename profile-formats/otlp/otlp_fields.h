@@ -34,7 +34,7 @@ enum {
         PROFILE_ATTRIBUTES = 11,
 
         SAMPLE_STACK = 1,
-        SAMPLE_ATTRIBUTES = 2,
+        SAMPLE_ATTRIBUTES = 2, /* 2 to 4: otlp_layout.h has those of 1.8.0 and 1.9.0 */
         SAMPLE_LINK = 3,
         SAMPLE_VALUES = 4,
         SAMPLE_TIMESTAMPS = 5,

@@ -113,6 +113,7 @@ static const struct json_wire_field profile[] = {
         MESSAGE("periodType", PROFILE_PERIOD_TYPE, value_type),
         ONE("period", PROFILE_PERIOD, INTEGER),
         MANY("attributeIndices", PROFILE_ATTRIBUTES, INTEGER),
+        MESSAGES("sample", PROFILE_TIME, sample), /* of versions before 1.8.0, so that otlp_check_age() detects them */
         { 0 },
 };
 static const struct json_wire_field scope[] = {

@@ -779,6 +779,11 @@ enum status oracle_decode_pprof(const void *data, size_t n, struct arena *memory
 typedef enum status decode_fn(const void *data, size_t n, struct profile *ret, struct error *err);
 typedef enum status oracle_fn(const void *data, size_t n, struct arena *memory, struct profile *ret, struct error *err);
 
+static enum status decode_current_otlp(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        return otlp_decode_within(data, n, n ? n : 1, ret, err);
+}
+
 static enum status decode_unpacked_pprof(const void *data, size_t n, struct profile *ret, struct error *err)
 {
         return pprof_decode(data, n, NULL, ret, err);
@@ -896,7 +901,7 @@ static char *compare_decoders(const void *data, size_t n, const ProtobufCMessage
 
 char *oracle_compare_otlp(const void *data, size_t n)
 {
-        return compare_decoders(data, n, &otlp__export_profiles_service_request__descriptor, otlp_decode,
+        return compare_decoders(data, n, &otlp__export_profiles_service_request__descriptor, decode_current_otlp,
                                 oracle_decode_otlp, true);
 }
 

@@ -147,7 +147,7 @@ struct request {
         const char *strings[8]; /* after the empty entry 0 */
         uint64_t stack_index, location_in_stack, mapping_in_location, function_in_line, attribute_in_sample, link;
         uint64_t name_in_function;
-        bool no_stack_table, old_values, full_entry_0;
+        bool no_stack_table, old_time, full_entry_0;
         int values, timestamps;
 };
 
@@ -177,16 +177,18 @@ static void put_request(struct buf *b, const struct request *q)
         wire_put_varint(b, VALUE_TYPE_TYPE, 3);
         wire_put_varint(b, VALUE_TYPE_UNIT, 4);
         wire_end(b, e);
-        wire_put_fixed64(b, PROFILE_TIME, 1700000000000000000);
+        if (q->old_time)
+                wire_put_bytes(b, 3, "\x01\x02", 2); /* location_indices */
+        else
+                wire_put_fixed64(b, PROFILE_TIME, 1700000000000000000);
         s = wire_begin(b, PROFILE_SAMPLES);
         wire_put_varint(b, SAMPLE_STACK, q->stack_index);
         wire_put_varint(b, SAMPLE_ATTRIBUTES, q->attribute_in_sample); /* not packed */
-        if (q->old_values)
-                wire_put_bytes(b, SAMPLE_LINK, "\x01", 1);
-        else
-                wire_put_varint(b, SAMPLE_LINK, q->link);
+        wire_put_varint(b, SAMPLE_LINK, q->link);
+        v = wire_begin(b, SAMPLE_VALUES);
         for (int i = 0; i < q->values; i++)
-                wire_put_varint(b, SAMPLE_VALUES, 3);
+                buf_append_uleb128(b, 3);
+        wire_end(b, v);
         for (int i = 0; i < q->timestamps; i++)
                 wire_put_fixed64(b, SAMPLE_TIMESTAMPS, 1700000000000000000 + (uint64_t)i);
         wire_end(b, s);
@@ -304,16 +306,16 @@ END_TEST
 
 START_TEST(senders_before_1_8_are_reported)
 {
-        struct request no_stacks = good_request, old_values = good_request;
+        struct request no_stacks = good_request, old_time = good_request;
         struct profile p;
         struct error err;
 
         no_stacks.no_stack_table = true;
         no_stacks.stack_index = 0;
-        old_values.old_values = true;
+        old_time.old_time = old_time.full_entry_0 = true; /* the version is the reason, not the entry */
         ck_assert_int_eq(decode_request(&no_stacks, &p, &err), ST_BAD_DATA);
         ck_assert_ptr_nonnull(strstr(err.text, "older than 1.8.0"));
-        ck_assert_int_eq(decode_request(&old_values, &p, &err), ST_BAD_DATA);
+        ck_assert_int_eq(decode_request(&old_time, &p, &err), ST_BAD_DATA);
         ck_assert_ptr_nonnull(strstr(err.text, "older than 1.8.0"));
 }
 END_TEST
