@@ -425,6 +425,30 @@ enum status debuginfo_store_note_use(struct debuginfo_store *store, const struct
         return st || !count ? st : meta_edit(store->meta, due, count, update_use_time, &now, err);
 }
 
+static bool set_quality(void *context, struct stored_object *object)
+{
+        const struct stored_object *to = context;
+
+        if (memcmp(object->sha256, to->sha256, sizeof object->sha256) != 0 || object->quality == to->quality)
+                return false;
+        object->quality = to->quality;
+        return true;
+}
+
+enum status debuginfo_store_set_quality(struct debuginfo_store *store, const struct stored_object *seen,
+                                        enum symbol_quality quality, struct error *err)
+{
+        const struct object_name name = { seen->build_id, seen->kind };
+        struct stored_object to = *seen;
+        enum status st;
+
+        to.quality = quality;
+        pthread_mutex_lock(&store->publish);
+        st = meta_edit(store->meta, &name, 1, set_quality, &to, err);
+        pthread_mutex_unlock(&store->publish);
+        return st;
+}
+
 static bool set_pin(void *context, struct stored_object *object)
 {
         const bool *pinned = context;

@@ -271,6 +271,12 @@ enum status debuginfo_store_note_use(struct debuginfo_store *store, const struct
                                      struct error *err) MUST_CHECK;
 
 /** Pin or unpin an object. ST_NOT_FOUND if it is not stored. */
+/**
+ * Change the recorded quality of an object if its content is still that of `seen`, for what only a later reading shows.
+ * An object with quality none is replaced by any file with symbols. ST_OK also when it has changed or is gone.
+ */
+enum status debuginfo_store_set_quality(struct debuginfo_store *store, const struct stored_object *seen,
+                                        enum symbol_quality quality, struct error *err) MUST_CHECK;
 enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                     bool pinned, struct error *err) MUST_CHECK;
 

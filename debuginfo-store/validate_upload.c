@@ -194,19 +194,8 @@ enum status validate_upload(struct debuginfo_store *store, const struct object_c
         return st;
 }
 
-static bool set_package_quality(void *context, struct stored_object *object)
-{
-        const struct stored_object *seen = context;
-
-        if (memcmp(object->sha256, seen->sha256, sizeof object->sha256) != 0)
-                return false;
-        object->quality = QUALITY_DWARF;
-        return true;
-}
-
 void validate_stored_package(struct debuginfo_store *store, const struct build_id *id)
 {
-        const struct object_name name = { *id, OBJECT_DWP };
         const struct object_claim claim = { .build_id = *id, .kind = OBJECT_DWP };
         _cleanup_validated_upload_ struct validated_upload v = { .verified.form = VERIFIED_ELF };
         _cleanup_close_ int fd = -1;
@@ -216,7 +205,5 @@ void validate_stored_package(struct debuginfo_store *store, const struct build_i
             debuginfo_store_unpack(store, id, OBJECT_DWP, &fd, NULL) ||
             validate_upload(store, &claim, fd, package.size_bytes, &v, NULL) || v.quality == QUALITY_NONE)
                 return;
-        pthread_mutex_lock(&store->publish);
-        (void)!meta_edit(store->meta, &name, 1, set_package_quality, &package, NULL);
-        pthread_mutex_unlock(&store->publish);
+        (void)!debuginfo_store_set_quality(store, &package, QUALITY_DWARF, NULL);
 }

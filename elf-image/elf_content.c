@@ -21,8 +21,7 @@ static bool has_code(const struct elf_image *img)
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s) &&
-                    !starts_with(s->name, ".plt"))
+                if (elf_section_is_code(s) && elf_section_has_content(s) && !starts_with(s->name, ".plt"))
                         return true;
         }
         for (size_t i = 0; i < img->segment_count && !img->section_count; i++) {

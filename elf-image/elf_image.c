@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
+#include "common/text.h"
 
 struct header {
         uint64_t phoff, shoff;
@@ -242,6 +245,60 @@ static enum status read_program_headers(struct elf_image *img, const struct head
         return ST_OK;
 }
 
+/* ---- emptied sections ---- */
+
+static int compare_section_starts(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+/* The PLT may be kept, to name its entries. */
+static bool has_emptied_code(const struct elf_image *img)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if (!elf_section_is_code(s) || starts_with(s->name, ".plt"))
+                        continue;
+                if (s->size || s->type != SHT_NOBITS)
+                        return false;
+                found = true;
+        }
+        return found;
+}
+
+/*
+ * Some extractors of debuginfo set the size of all removed sections to 0. A section of code then gets the addresses up
+ * to the next loaded section; the last one those up to the end of the address space.
+ */
+static enum status restore_emptied_sections(struct elf_image *img, struct error *err)
+{
+        _cleanup_free_ uint64_t *starts = NULL;
+        size_t count = 0;
+
+        if (!has_emptied_code(img))
+                return ST_OK;
+        starts = calloc(img->section_count, sizeof *starts);
+        if (!starts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < img->section_count; i++)
+                if (img->sections[i].flags & SHF_ALLOC)
+                        starts[count++] = img->sections[i].address;
+        qsort(starts, count, sizeof *starts, compare_section_starts);
+        for (size_t i = 0; i < img->section_count; i++) {
+                struct elf_section *s = &img->sections[i];
+                size_t next = find_lower_bound(k, 0, count, starts[k] <= s->address);
+
+                if (elf_section_is_code(s) && !s->size)
+                        s->size = (next < count ? starts[next] : UINT64_MAX) - s->address;
+        }
+        return ST_OK;
+}
+
 static void find_build_id(struct elf_image *img)
 {
         struct elf_note_cursor c;
@@ -288,6 +345,8 @@ static enum status elf_image_read(struct elf_image *img, struct error *err)
                 st = read_program_headers(img, &h, segment_count, err);
         if (!st)
                 st = read_section_headers(img, &h, section_count, shstrndx, err);
+        if (!st)
+                st = restore_emptied_sections(img, err);
         if (!st)
                 find_build_id(img);
         return st;

@@ -52,7 +52,7 @@ struct elf_section {
         uint64_t flags; /* SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED, ... */
         uint64_t address;
         uint64_t offset; /* in the file */
-        uint64_t size;   /* in the file, unless NOBITS */
+        uint64_t size;   /* in the file, unless NOBITS; of code whose size was removed, up to the next section */
         uint32_t link, info;
         uint64_t entry_size;
         uint64_t alignment;
@@ -156,6 +156,9 @@ const struct elf_section *elf_image_section_of_type(const struct elf_image *img,
 
 /** Whether the section has bytes in this file (not NOBITS, not empty). */
 bool elf_section_has_content(const struct elf_section *s);
+
+/** Whether the section is loaded as code, even when its content was stripped. */
+bool elf_section_is_code(const struct elf_section *s);
 
 /** SHF_COMPRESSED, or the older .zdebug_ spelling. */
 bool elf_section_is_compressed(const struct elf_section *s);

@@ -44,6 +44,11 @@ bool elf_section_has_content(const struct elf_section *s)
         return s->type != SHT_NOBITS && s->type != SHT_NULL && s->size > 0;
 }
 
+bool elf_section_is_code(const struct elf_section *s)
+{
+        return (s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR);
+}
+
 static bool has_gnu_header(const struct elf_section *s)
 {
         return starts_with(s->name, ".zdebug_") && !(s->flags & SHF_COMPRESSED);

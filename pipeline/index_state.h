@@ -13,4 +13,10 @@
 /** @param symbols a struct symbol_index; NULL: it cannot be read.  @return true also when the state cannot be read. */
 bool index_state_is_pending(void *symbols, const struct stored_object *stored);
 
+/**
+ * Whether debuginfo of a known quality was indexed without any symbol: an earlier version could not use it. The indexer
+ * reads it again and records quality none if it is still useless.
+ */
+bool index_state_is_empty(struct symbol_index *symbols, const struct stored_object *stored);
+
 #endif

@@ -418,6 +418,16 @@ static enum status load_table_with_aliases(struct indexer *ix, const struct symb
         return st;
 }
 
+/* The file's sections promised symbols, but none could be used: the next upload must be able to replace it. */
+static void note_useless_debuginfo(struct indexer *ix, const struct index_job *j)
+{
+        struct error err;
+
+        if (j->stored_debuginfo.build_id.size && !j->is_supplement &&
+            debuginfo_store_set_quality(ix->options.objects, &j->stored_debuginfo, QUALITY_NONE, &err))
+                log_warn("index", "%s: %s", j->name, err.text);
+}
+
 /* Missing companions are recorded before the table is loaded: after a crash in between, the object is indexed again. */
 static enum status make_and_load_table(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
 {
@@ -432,6 +442,8 @@ static enum status make_and_load_table(struct indexer *ix, struct index_job *j, 
         /* The id that was verified when the file was stored: in the file, a Go or hash id may be spelled differently.
          */
         table.build_id = j->id;
+        if (table.range_count == 0)
+                note_useless_debuginfo(ix, j);
         st = load_table_with_aliases(ix, &table, replaced_ret, err);
         symbol_table_deinit(&table);
         return st;
@@ -524,6 +536,8 @@ static void run_index_job(struct indexer *ix, const struct build_id *id)
         } else if (st) {
                 log_warn("index", "%s: %s", j.name, err.text);
                 mark_object_state(ix, id, OBJECT_FAILED, err.text, &j.inputs);
+                if (st == ST_BAD_DATA)
+                        note_useless_debuginfo(ix, &j);
                 metric_add(&failed, 1);
         } else {
                 report_indexed_object(ix, &j, replaced, start_ns);
@@ -659,7 +673,7 @@ static enum status enqueue_pending_object(void *context, const struct stored_obj
 {
         struct indexer *ix = context;
 
-        if (index_state_is_pending(ix->options.symbols, stored))
+        if (index_state_is_pending(ix->options.symbols, stored) || index_state_is_empty(ix->options.symbols, stored))
                 enqueue_object(ix, &stored->build_id);
         return ST_OK;
 }

@@ -14,6 +14,8 @@
 #include "symbolizer/sources/source_go.h"
 #include "symbolizer/sources/source_plt.h"
 
+#define PAGE_BYTES UINT64_C(4096) /* segments begin on a page; the first one holds the ELF header */
+
 /* Symbols of an unreadable table are left out. */
 static enum status add_table_symbols(struct extract_files *f, const struct elf_image *img, uint32_t type,
                                      enum symbol_quality quality, const struct code_map *code,
@@ -118,14 +120,31 @@ static void add_segment(struct symbol_table *t, uint64_t offset, uint64_t size, 
         t->segments[t->segment_count++] = (struct symbol_segment){ offset, size, address };
 }
 
+static bool find_first_address(const struct elf_image *img, uint64_t *ret)
+{
+        bool found = false;
+
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if ((s->flags & SHF_ALLOC) && (!found || s->address < *ret)) {
+                        *ret = s->address;
+                        found = true;
+                }
+        }
+        return found;
+}
+
 /*
  * File offsets are those of the executable. The offsets of a debug file are unrelated, so only the address of its
- * first segment is kept, with size 0. A kernel module has no segments; its code sections replace them.
+ * first segment is kept, with size 0; without segments, the page of its first section. A kernel module has no segments;
+ * its code sections replace them.
  */
 static enum status add_segments(const struct extract_files *f, struct symbol_table *t, struct error *err)
 {
         const struct elf_image *img = extract_files_running(f);
         bool runs = extract_file_is_open(&f->executable) || (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
+        uint64_t first = 0;
 
         t->segments = calloc(img->segment_count + img->section_count + 1, sizeof *t->segments);
         if (!t->segments)
@@ -138,10 +157,12 @@ static enum status add_segments(const struct extract_files *f, struct symbol_tab
                 else if (s->type == PT_LOAD && !runs && t->segment_count == 0)
                         add_segment(t, 0, 0, s->address);
         }
+        if (!runs && t->segment_count == 0 && find_first_address(img, &first))
+                add_segment(t, 0, 0, first & ~(PAGE_BYTES - 1));
         for (size_t i = 0; runs && !img->segment_count && i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s))
+                if (elf_section_is_code(s) && elf_section_has_content(s))
                         add_segment(t, s->offset, s->size, s->address);
         }
         return ST_OK;
@@ -222,6 +243,21 @@ static enum status show_result(const struct extract_files *f, const struct code_
         return o->done(o->context, &v, t, err);
 }
 
+/* In the addresses of the best file; one of debug sections alone has those of the executable. */
+static enum status locate_code(const struct extract_files *f, struct code_map *ret, struct error *err)
+{
+        const struct elf_image *images[] = { extract_files_best(f), extract_files_running(f) };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < 2 && ret->count == 0; i++) {
+                code_map_deinit(ret);
+                st = code_map_from_image(images[i], ret, err);
+        }
+        if (!st && ret->count == 0)
+                code_map_cover_all(ret);
+        return st;
+}
+
 static enum status extract_table(struct extract_files *f, struct code_map *code, const struct address_filter *filter,
                                  struct symbol_table_builder *b, const struct extract_observer *o,
                                  struct symbol_table *t, struct error *err)
@@ -277,7 +313,7 @@ enum status symbol_table_extract_observed(const struct extract_inputs *in, const
         symbol_table_builder_init(&b);
         st = extract_files_open(in, &f, err);
         if (!st)
-                st = code_map_from_image(extract_files_best(&f), &code, err);
+                st = locate_code(&f, &code, err);
         if (!st)
                 st = extract_table(&f, &code, in->filter, &b, observer, &t, err);
         symbol_table_builder_deinit(&b);

@@ -3,7 +3,7 @@
 
 static bool is_named_code_section(const struct elf_section *s)
 {
-        return (s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR) && s->name[0];
+        return elf_section_is_code(s) && s->name[0];
 }
 
 static bool find_section_bias(const struct elf_image *runs, const struct elf_image *other, uint64_t *ret)

@@ -33,11 +33,6 @@ static void put_section_field(struct placing *p, size_t section, size_t field, u
 
 /* ---- addresses ---- */
 
-static bool is_code_section(const struct elf_section *s)
-{
-        return (s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR);
-}
-
 static enum status place_section(struct placing *p, const struct elf_section *s, uint64_t *next, struct error *err)
 {
         uint64_t alignment = s->alignment ? s->alignment : 1, start;
@@ -57,13 +52,13 @@ static enum status place_sections(struct placing *p, struct error *err)
         uint64_t next = 0;
         enum status st = ST_OK;
 
-        if (text && is_code_section(text))
+        if (text && elf_section_is_code(text))
                 st = place_section(p, text, &next, err);
         for (int code = 1; code >= 0; code--) {
                 for (size_t i = 1; !st && i < p->img->section_count; i++) {
                         const struct elf_section *s = &p->img->sections[i];
 
-                        if ((s->flags & SHF_ALLOC) && is_code_section(s) == code && !(code && s == text))
+                        if ((s->flags & SHF_ALLOC) && elf_section_is_code(s) == code && !(code && s == text))
                                 st = place_section(p, s, &next, err);
                 }
         }

@@ -49,7 +49,7 @@ enum status code_map_from_image(const struct elf_image *img, struct code_map *re
         for (size_t i = 0; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if ((s->flags & SHF_ALLOC) && (s->flags & SHF_EXECINSTR))
+                if (elf_section_is_code(s))
                         add_code_region(&m, s->address, s->size);
         }
         for (size_t i = 0; m.count == 0 && i < img->segment_count; i++) {
@@ -61,6 +61,12 @@ enum status code_map_from_image(const struct elf_image *img, struct code_map *re
         join_code_regions(&m);
         *ret = m;
         return ST_OK;
+}
+
+void code_map_cover_all(struct code_map *m)
+{
+        assert(m->regions && m->count == 0);
+        add_code_region(m, 1, UINT64_MAX - 1);
 }
 
 void code_map_deinit(struct code_map *m)

@@ -20,9 +20,18 @@ struct code_map {
         size_t count;
 };
 
-/** From executable sections, else from executable segments. @param ret free with code_map_deinit(). */
+/**
+ * From executable sections, else from executable segments. @param ret free with code_map_deinit(); empty when the file
+ * has neither.
+ */
 enum status code_map_from_image(const struct elf_image *img, struct code_map *ret, struct error *err) MUST_CHECK;
 void code_map_deinit(struct code_map *m);
+
+/**
+ * Fill an empty map, for a file that does not say where code is, such as one of debug sections alone: all addresses
+ * except 0, where linkers leave discarded functions.
+ */
+void code_map_cover_all(struct code_map *m);
 
 /** The region that holds address, or NULL. */
 const struct code_region *code_map_find(const struct code_map *m, uint64_t address);

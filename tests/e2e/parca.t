@@ -150,4 +150,37 @@ is "$(curl -sS -H 'Authorization: Bearer the-reader' "$url/api/v1/debuginfo" |
 like "$(parca write "$tmp/p/good.pprof" token=the-uploader)" "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'profiles need another scope'
 is "$(parca write "$tmp/p/good.pprof" token=the-sender)" 'OK -' '  which this one has'
 stop_server
+
+# ---- extracted files: code sections have an address and no size, and only PT_NOTE segments remain ----
+
+start_grpc
+ask() { "$cairn" symbolize --server "$url" --build-id "$1" "$2"; }
+gcc -g -O1 -no-pie -Wl,--build-id=0x4444444444444444 -o "$tmp/whole" "$tmp/program.c"
+python3 tests/e2e/emptied-elf.py "$tmp/whole" "$tmp/extracted"
+leaf=$(nm "$tmp/whole" | awk '$3 == "leaf" { print $1 }')
+is "$(parca upload 4444444444444444 "$tmp/extracted")" "OK $(wc -c <"$tmp/extracted")" 'extracted debuginfo is accepted'
+indexed
+is "$(ask 4444444444444444 "$leaf")" "$("$cairn" symbolize -e "$tmp/whole" "$leaf")" '  and names what the whole program names'
+like "$(ask 4444444444444444 "$leaf")" '^leaf$' '  which are functions'
+like "$(ask 4444444444444444 "$leaf")" '/program.c:1$' '  with lines'
+
+# Debuginfo with a DWARF unit and no code in it.
+useless=5555555555555555
+echo 'struct type { int a; } variable;' >"$tmp/types.c"
+gcc -g -c -o "$tmp/types.o" "$tmp/types.c"
+gcc -O1 -c -o "$tmp/program.o" "$tmp/program.c"
+gcc -no-pie -Wl,--build-id=0x$useless -Wl,--retain-symbols-file=/dev/null -o "$tmp/useless" "$tmp/program.o" "$tmp/types.o"
+objcopy --only-keep-debug "$tmp/useless" "$tmp/useless.debug"
+gcc -g -O1 -no-pie -Wl,--build-id=0x$useless -o "$tmp/useful" "$tmp/program.c"
+leaf=$(nm "$tmp/useful" | awk '$3 == "leaf" { print $1 }')
+is "$(parca upload $useless "$tmp/useless.debug")" "OK $(wc -c <"$tmp/useless.debug")" 'debuginfo without any symbol is accepted'
+indexed
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -r '.objects[] | select(.build_id == "'$useless'") | .quality + " " + .index.state')" \
+        'none indexed' '  but has quality none when it is indexed'
+like "$(parca should $useless id_type=1)" '^yes ' '  so that a better file is wanted'
+is "$(parca upload $useless "$tmp/useful" id_type=1)" "OK $(wc -c <"$tmp/useful")" '  and accepted without force'
+indexed
+is "$(ask $useless "$leaf" | head -1)" leaf '  and named'
+like "$(parca should $useless)" '^no ' '  and is then as good or better'
+stop_server
 done_testing

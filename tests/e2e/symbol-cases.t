@@ -288,4 +288,20 @@ gcc -O1 -c without.c
 gcc -o mixed with.o without.o || cannot "link"
 is "$(at mixed with)" "with with.c:1" "DWARF is used for functions that it describes"
 is "$(at mixed without)" "without ??:?" "and symbols for others"
+
+# ---- debug files that do not say where code is
+
+for kind in -pie -no-pie; do
+        gcc -g -O2 $kind -o unextracted code.c || cannot "compile"
+        python3 "$top/tests/e2e/emptied-elf.py" unextracted extracted
+        objcopy -j '.debug_*' unextracted debug-alone 2> /dev/null
+        objdump -d --no-show-raw-insn -j .init -j .text -j .fini unextracted | awk -F: '/^ / { gsub(/ /, "", $1); print $1 }' > list
+        "$cairn" symbolize -e unextracted < list > want
+        "$cairn" symbolize -e extracted < list > got
+        same "code sections whose size was removed end at the next section ($kind)" want got
+        addresses unextracted '^(hot|main|give_up)' > list
+        "$cairn" symbolize -e unextracted < list > want
+        "$cairn" symbolize -e debug-alone < list > got
+        same "debug sections alone name their functions ($kind)" want got
+done
 done_testing

@@ -113,6 +113,24 @@ START_TEST(object_indexed_without_symbols_is_not_pending)
 }
 END_TEST
 
+START_TEST(debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none)
+{
+        struct stored_object o = stored(OBJECT_DEBUGINFO, 1), program = stored(OBJECT_EXECUTABLE, 2);
+        struct symbol_inputs inputs = inputs_of(&o);
+
+        begin();
+        o.quality = program.quality = QUALITY_DWARF;
+        ck_assert(!index_state_is_empty(symbols, &o));
+        load(&inputs, QUALITY_NONE);
+        ck_assert(index_state_is_empty(symbols, &o));
+        ck_assert(!index_state_is_empty(symbols, &program));
+        ck_assert(!index_state_is_pending(symbols, &o));
+        o.quality = QUALITY_NONE;
+        ck_assert(!index_state_is_empty(symbols, &o));
+        end();
+}
+END_TEST
+
 START_TEST(alias_with_own_object_is_pending)
 {
         struct build_id alias = random_build_id(2), of = random_build_id(1);
@@ -143,5 +161,6 @@ START_TEST(time_decides_without_recorded_inputs)
 END_TEST
 
 TEST_SUITE("index needs", object_stored_during_indexing_is_pending, object_stored_during_failed_indexing_is_pending,
-           object_indexed_without_symbols_is_not_pending, alias_with_own_object_is_pending,
+           object_indexed_without_symbols_is_not_pending,
+           debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none, alias_with_own_object_is_pending,
            time_decides_without_recorded_inputs)
