@@ -7,6 +7,7 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp_dictionary.h"
 #include "profile-formats/otlp/otlp_layout.h"
+#include "profile-formats/otlp/otlp_service.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_labels.h"
 
@@ -20,7 +21,8 @@ struct otlp_decoder {
         struct reader
                 last_attributes; /* encoded attributes of the label set below; consecutive samples often share them */
         uint32_t last_first_label, last_label_count;
-        bool last_valid, last_truncated;
+        uint32_t last_main_file; /* that the service was named by */
+        bool last_valid, last_truncated, last_depends_on_stack;
         struct number_map types; /* by the strings and period that determine a type: its name is longer than they are */
         uint32_t type_numbers[LIMIT_PROFILE_TYPES];
 };
@@ -30,6 +32,8 @@ struct otlp_context {
         struct sample_labels labels;
         uint32_t type;
         int64_t time_unix_ns, duration_ns;
+        int64_t factor;         /* of the values */
+        bool is_written_by_cairn; /* it has the attribute ATTRIBUTE_PROFILE_TYPE */
 };
 
 /* Times after the year 2262 are clamped. */
@@ -99,10 +103,14 @@ static enum status read_sample_labels(struct otlp_decoder *d, const struct otlp_
 {
         struct sample_labels own;
         struct wire_field f = { .type = WIRE_BYTES, .bytes = *attributes };
+        bool depends_on_stack = false;
+        uint32_t main_file = 0;
         enum status st;
 
         *truncated = false;
-        if (d->last_valid && d->last_attributes.size == attributes->size &&
+        if (d->last_valid && d->last_depends_on_stack)
+                main_file = find_main_file(d->p, s->stack);
+        if (d->last_valid && (!d->last_depends_on_stack || d->last_main_file == main_file) && d->last_attributes.size == attributes->size &&
             (attributes->size == 0 || memcmp(d->last_attributes.data, attributes->data, attributes->size) == 0)) {
                 s->first_label = d->last_first_label;
                 s->label_count = d->last_label_count;
@@ -113,6 +121,11 @@ static enum status read_sample_labels(struct otlp_decoder *d, const struct otlp_
         st = profile_count_work(d->p, LABEL_COPY_WORK, err);
         if (!st)
                 st = add_indexed_attributes(d, &f, message, &own, truncated, err);
+        if (!st && !c->is_written_by_cairn && own.count < LIMIT_LABELS_PER_SAMPLE && !has_service_name(d->p, &own)) {
+                depends_on_stack = !has_program_name(d->p, &own);
+                main_file = depends_on_stack ? find_main_file(d->p, s->stack) : 0;
+                st = set_unknown_service(d->p, main_file, &own, err);
+        }
         if (!st)
                 st = profile_add_label_set(d->p, own.items, own.count, &s->first_label, err);
         if (st)
@@ -122,9 +135,13 @@ static enum status read_sample_labels(struct otlp_decoder *d, const struct otlp_
         d->last_first_label = s->first_label;
         d->last_label_count = s->label_count;
         d->last_truncated = *truncated;
+        d->last_main_file = main_file;
+        d->last_depends_on_stack = depends_on_stack;
         d->last_valid = true;
         return ST_OK;
 }
+
+#define TIME_TOO_LONG "the count of a sample multiplied by its period exceeds 64 bits"
 
 static enum status add_sample_events(struct otlp_decoder *d, const struct otlp_context *c, struct profile_sample *s,
                                      struct error *err)
@@ -150,12 +167,19 @@ static enum status add_sample_events(struct otlp_decoder *d, const struct otlp_c
                                 return ST_OK;
                         }
                 }
-                s->value = sum;
+                if (__builtin_mul_overflow(sum, c->factor, &s->value)) {
+                        profile_reject_sample(d->p, TIME_TOO_LONG);
+                        return ST_OK;
+                }
                 s->time_unix_ns = c->time_unix_ns;
                 return profile_add_sample(d->p, s, &number, err);
         }
         for (size_t i = 0; !st && i < times; i++) {
-                s->value = values ? (int64_t)get_collected_number(&d->values, i) : 1;
+                if (__builtin_mul_overflow(values ? (int64_t)get_collected_number(&d->values, i) : 1, c->factor,
+                                           &s->value)) {
+                        profile_reject_sample(d->p, TIME_TOO_LONG);
+                        continue;
+                }
                 s->time_unix_ns = clamp_otlp_time(get_collected_number(&d->timestamps, i));
                 st = profile_add_sample(d->p, s, &number, err);
         }
@@ -313,6 +337,17 @@ static struct number_key make_otlp_type_key(uint32_t name, const struct otlp_val
         return key;
 }
 
+/*
+ * Counts of the CPU's samples with their period are time, so that the profiles of all senders add up. Pyroscope does
+ * the same.
+ */
+static bool counts_cpu_samples(const struct profile_type_parts *parts)
+{
+        return strcmp(parts->sample_type, "samples") == 0 && strcmp(parts->sample_unit, "count") == 0 &&
+               strcmp(parts->period_type, "cpu") == 0 && strcmp(parts->period_unit, "nanoseconds") == 0 &&
+               parts->period > 0;
+}
+
 static enum status add_otlp_type(struct otlp_decoder *d, const struct otlp_value_type *sample,
                                  const struct otlp_value_type *period_type, int64_t period, struct otlp_context *c,
                                  struct error *err)
@@ -320,15 +355,22 @@ static enum status add_otlp_type(struct otlp_decoder *d, const struct otlp_value
         struct profile *p = d->p;
         struct profile_type named = { .id = remove_type_label(p, &c->labels), .unit = sample->unit, .period = period };
         const struct number_key key = make_otlp_type_key(named.id, sample, period_type, period);
-        const struct profile_type_parts parts = { .sample_type = profile_text(p, sample->type),
-                                                  .sample_unit = profile_text(p, sample->unit),
-                                                  .period_type = profile_text(p, period_type->type),
-                                                  .period_unit = profile_text(p, period_type->unit),
-                                                  .period = period };
+        struct profile_type_parts parts = { .sample_type = profile_text(p, sample->type),
+                                            .sample_unit = profile_text(p, sample->unit),
+                                            .period_type = profile_text(p, period_type->type),
+                                            .period_unit = profile_text(p, period_type->unit),
+                                            .period = period };
         uint32_t number;
         bool fresh;
         enum status st = number_map_get(&d->types, &key, &number, &fresh, err);
 
+        c->is_written_by_cairn = named.id != 0;
+        c->factor = 1;
+        if (!named.id && counts_cpu_samples(&parts)) {
+                parts.sample_type = "cpu";
+                parts.sample_unit = "nanoseconds";
+                c->factor = period;
+        }
         if (!st && number == LIMIT_PROFILE_TYPES)
                 st = error_set(err, ST_TOO_BIG, "OTLP request has more than %d sample types", LIMIT_PROFILE_TYPES);
         if (!st && fresh)

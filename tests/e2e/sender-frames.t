@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Frames resolved by the sender, like the OpenTelemetry eBPF profiler's: kernel addresses relative to _text and to a module's
-# .text get lines, and the symbols of a native object replace the sender's frames, which lack inlined calls.
+# .text get lines, and the symbols of a native object replace the sender's frames, which lack inlined calls. Its samples
+# have neither a service nor a time.
 . tests/e2e/lib.sh
 
 # frames SERVICE: one folded stack, with file names and lines from the locations table.
@@ -128,4 +129,21 @@ like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols are us
 send_frame service=again build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
 wait_for "the batch to be flushed" has_lines again program.c
 pass "  also of a sample that comes later"
+
+# ---- service and time ----
+
+curl -sS -f -o "$tmp/body" -H 'Content-Type: application/json' --data-binary @- "$url/v1development/profiles" <<END
+{"resourceProfiles": [{"resource": {"attributes": [{"key": "process.executable.name", "value": {"stringValue": "shopd"}}]},
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "$(date +%s)000000000",
+    "periodType": {"typeStrindex": 3, "unitStrindex": 4}, "period": "50000000",
+    "samples": [{"stackIndex": 1, "timestampsUnixNano": ["$(date +%s)000000000", "$(date +%s)500000000"]}]}]}]}],
+ "dictionary": {"stringTable": ["", "samples", "count", "cpu", "nanoseconds", "leaf"], "functionTable": [{}, {"nameStrindex": 5}],
+  "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
+END
+like "$("$cairn" query --server "$url" --from now-1h --values service_name)" '(^|\n)unknown_service:shopd(\n|$)' "a process without a service has its own"
+is "$(curl -sS -H 'Content-Type: application/json' -d '{"name":"service_name"}' "$url/querier.v1.QuerierService/LabelValues" |
+        jq -c '.names | index("unknown_service:shopd") != null, index("unknown_service") != null')" "true
+false" "  in querier.v1, too"
+is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --format folded '{service_name="unknown_service:shopd"}')" \
+        'leaf 100000000' "  and its two counts are the time of two periods"
 done_testing

@@ -10,6 +10,7 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"
+#include "profile-formats/otlp/otlp_service.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/otlp_profiles.pb-c.h"
@@ -297,7 +298,7 @@ static enum status read_oracle_dictionary(struct otlp_oracle *o)
 }
 
 static enum status add_oracle_events(struct otlp_oracle *o, const Otlp__Sample *from, struct profile_sample *s,
-                                     int64_t time_ns)
+                                     int64_t time_ns, int64_t factor)
 {
         size_t values = from->n_values, times = from->n_timestamps_unix_nano;
         int64_t sum = 0;
@@ -314,14 +315,20 @@ static enum status add_oracle_events(struct otlp_oracle *o, const Otlp__Sample *
                         return ST_OK;
                 }
         if (!times) {
-                s->value = sum;
+                if (__builtin_mul_overflow(sum, factor, &s->value)) {
+                        profile_reject_sample(o->p, "oracle");
+                        return ST_OK;
+                }
                 s->time_unix_ns = time_ns;
                 return profile_add_sample(o->p, s, &unused, o->err);
         }
         for (size_t i = 0; !st && i < times; i++) {
                 uint64_t t = from->timestamps_unix_nano[i];
 
-                s->value = values ? from->values[i] : 1;
+                if (__builtin_mul_overflow(values ? from->values[i] : 1, factor, &s->value)) {
+                        profile_reject_sample(o->p, "oracle");
+                        continue;
+                }
                 s->time_unix_ns = t > INT64_MAX ? INT64_MAX : (int64_t)t;
                 st = profile_add_sample(o->p, s, &unused, o->err);
         }
@@ -348,8 +355,10 @@ static enum status add_oracle_indices(struct otlp_oracle *o, const int32_t *indi
         return st;
 }
 
+/* @param factor  of the values, 0: 1 and a profile of Cairn, which names its services itself. */
 static enum status read_oracle_sample(struct otlp_oracle *o, const Otlp__Sample *from,
-                                      const struct sample_labels *outer, struct profile_sample s, int64_t time_ns)
+                                      const struct sample_labels *outer, struct profile_sample s, int64_t time_ns,
+                                      int64_t factor)
 {
         struct sample_labels labels = *outer;
         bool truncated = false;
@@ -369,12 +378,14 @@ static enum status read_oracle_sample(struct otlp_oracle *o, const Otlp__Sample 
                         memcpy(s.span_id, l->span_id.data, sizeof s.span_id);
         }
         st = add_oracle_indices(o, from->attribute_indices, from->n_attribute_indices, &truncated, &labels);
+        if (!st && factor && labels.count < LIMIT_LABELS_PER_SAMPLE && !has_service_name(o->p, &labels))
+                st = set_unknown_service(o->p, find_main_file(o->p, s.stack), &labels, o->err);
         if (!st)
                 st = profile_add_label_set(o->p, labels.items, labels.count, &s.first_label, o->err);
         s.label_count = labels.count;
         if (!st && truncated)
                 o->p->stacks.items[s.stack].truncated = true;
-        return st ? st : add_oracle_events(o, from, &s, time_ns);
+        return st ? st : add_oracle_events(o, from, &s, time_ns, factor ? factor : 1);
 }
 
 static enum status read_oracle_type(struct otlp_oracle *o, const Otlp__ValueType *from, uint32_t *type, uint32_t *unit)
@@ -396,6 +407,8 @@ static enum status read_oracle_profile(struct otlp_oracle *o, const Otlp__Profil
         int64_t time_ns = from->time_unix_nano > INT64_MAX ? INT64_MAX : (int64_t)from->time_unix_nano;
         struct sample_labels labels = *outer;
         uint32_t type = 0, unit = 0, period_type = 0, period_unit = 0, named = 0;
+        const char *type_text, *unit_text;
+        int64_t factor = 1;
         struct profile *p = o->p;
         enum status st = read_oracle_type(o, from->sample_type, &type, &unit);
 
@@ -413,18 +426,29 @@ static enum status read_oracle_profile(struct otlp_oracle *o, const Otlp__Profil
                         labels.items[i] = labels.items[--labels.count];
                         break;
                 }
+        type_text = profile_text(p, type);
+        unit_text = profile_text(p, unit);
+        if (named)
+                factor = 0;
+        else if (strcmp(type_text, "samples") == 0 && strcmp(unit_text, "count") == 0 && from->period > 0 &&
+                 strcmp(profile_text(p, period_type), "cpu") == 0 &&
+                 strcmp(profile_text(p, period_unit), "nanoseconds") == 0) {
+                factor = from->period;
+                type_text = "cpu";
+                unit_text = "nanoseconds";
+        }
         if (named)
                 st = profile_add_type(p, &(struct profile_type){ named, unit, from->period }, &s.type, o->err);
         else
                 st = profile_type_add(p,
-                                      &(struct profile_type_parts){ .sample_type = profile_text(p, type),
-                                                                    .sample_unit = profile_text(p, unit),
+                                      &(struct profile_type_parts){ .sample_type = type_text,
+                                                                    .sample_unit = unit_text,
                                                                     .period_type = profile_text(p, period_type),
                                                                     .period_unit = profile_text(p, period_unit),
                                                                     .period = from->period },
                                       &s.type, o->err);
         for (size_t i = 0; !st && i < from->n_samples; i++)
-                st = read_oracle_sample(o, from->samples[i], &labels, s, time_ns);
+                st = read_oracle_sample(o, from->samples[i], &labels, s, time_ns, factor);
         return st;
 }
 

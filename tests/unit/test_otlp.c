@@ -148,6 +148,8 @@ struct request {
         uint64_t stack_index, location_in_stack, mapping_in_location, function_in_line, attribute_in_sample, link;
         uint64_t name_in_function;
         bool no_stack_table, old_time, full_entry_0;
+        int64_t value, period;
+        const char *resource[3][2], *file; /* attributes; of the mapping */
         int values, timestamps;
 };
 
@@ -160,6 +162,7 @@ static const struct request good_request = {
         .attribute_in_sample = 1,
         .link = 1,
         .name_in_function = 5,
+        .value = 3,
         .values = 1,
 };
 
@@ -167,6 +170,16 @@ static void put_request(struct buf *b, const struct request *q)
 {
         size_t r = wire_begin(b, REQUEST_RESOURCE_PROFILES), sp, p, s, d, e, v;
 
+        e = wire_begin(b, RESOURCE_PROFILES_RESOURCE);
+        for (int i = 0; i < 3 && q->resource[i][0]; i++) {
+                s = wire_begin(b, RESOURCE_ATTRIBUTES);
+                wire_put_str(b, KEY_VALUE_KEY, q->resource[i][0]);
+                v = wire_begin(b, KEY_VALUE_VALUE);
+                wire_put_str(b, ANY_STRING, q->resource[i][1]);
+                wire_end(b, v);
+                wire_end(b, s);
+        }
+        wire_end(b, e);
         sp = wire_begin(b, RESOURCE_PROFILES_SCOPE_PROFILES);
         p = wire_begin(b, SCOPE_PROFILES_PROFILES);
         e = wire_begin(b, PROFILE_SAMPLE_TYPE);
@@ -181,13 +194,14 @@ static void put_request(struct buf *b, const struct request *q)
                 wire_put_bytes(b, 3, "\x01\x02", 2); /* location_indices */
         else
                 wire_put_fixed64(b, PROFILE_TIME, 1700000000000000000);
+        wire_put_uint(b, PROFILE_PERIOD, (uint64_t)q->period);
         s = wire_begin(b, PROFILE_SAMPLES);
         wire_put_varint(b, SAMPLE_STACK, q->stack_index);
         wire_put_varint(b, SAMPLE_ATTRIBUTES, q->attribute_in_sample); /* not packed */
         wire_put_varint(b, SAMPLE_LINK, q->link);
         v = wire_begin(b, SAMPLE_VALUES);
         for (int i = 0; i < q->values; i++)
-                buf_append_uleb128(b, 3);
+                buf_append_uleb128(b, (uint64_t)q->value);
         wire_end(b, v);
         for (int i = 0; i < q->timestamps; i++)
                 wire_put_fixed64(b, SAMPLE_TIMESTAMPS, 1700000000000000000 + (uint64_t)i);
@@ -200,8 +214,12 @@ static void put_request(struct buf *b, const struct request *q)
         wire_put_bytes(b, DICTIONARY_STRINGS, NULL, 0);
         for (int i = 0; i < 8 && q->strings[i]; i++)
                 wire_put_str(b, DICTIONARY_STRINGS, q->strings[i]);
+        if (q->file)
+                wire_put_str(b, DICTIONARY_STRINGS, q->file);
         wire_put_bytes(b, DICTIONARY_MAPPINGS, NULL, 0);
         e = wire_begin(b, DICTIONARY_MAPPINGS);
+        if (q->file)
+                wire_put_varint(b, MAPPING_FILENAME, 8);
         wire_end(b, e);
         wire_put_bytes(b, DICTIONARY_FUNCTIONS, NULL, 0);
         e = wire_begin(b, DICTIONARY_FUNCTIONS);
@@ -252,6 +270,14 @@ static enum status decode_request(const struct request *q, struct profile *ret, 
         return otlp_decode(b.data, b.size, ret, err);
 }
 
+static const char *text_of_label(const struct profile *p, const struct profile_sample *s, const char *key)
+{
+        for (uint32_t i = 0; i < s->label_count; i++)
+                if (strcmp(profile_text(p, p->labels.items[s->first_label + i].key), key) == 0)
+                        return profile_text(p, p->labels.items[s->first_label + i].value);
+        return NULL;
+}
+
 START_TEST(a_plain_request_decodes)
 {
         _cleanup_profile_ struct profile p;
@@ -264,9 +290,9 @@ START_TEST(a_plain_request_decodes)
         ck_assert_int_eq(s->value, 3);
         ck_assert_int_eq(s->time_unix_ns, 1700000000000000000);
         ck_assert_mem_eq(s->trace_id, "0123456789abcdef", 16);
-        ck_assert_uint_eq(s->label_count, 1);
-        ck_assert_str_eq(profile_text(&p, p.labels.items[s->first_label].key), "host.name");
-        ck_assert_str_eq(profile_text(&p, p.labels.items[s->first_label].value), "h1");
+        ck_assert_uint_eq(s->label_count, 2);
+        ck_assert_str_eq(text_of_label(&p, s, "host.name"), "h1");
+        ck_assert_str_eq(text_of_label(&p, s, "service.name"), "unknown_service");
         ck_assert_str_eq(profile_text(&p, p.types.items[s->type].id), "process_cpu:samples:count:cpu:nanoseconds");
         ck_assert_uint_eq(p.stacks.items[s->stack].location_count, 1);
         ck_assert_uint_eq(p.locations.items[0].address, 0x1234);
@@ -372,6 +398,81 @@ START_TEST(values_and_timestamps_are_combined_as_specified)
 }
 END_TEST
 
+START_TEST(a_sample_without_a_service_gets_that_of_its_program)
+{
+        static const struct {
+                const char *resource[3][2], *file, *service;
+        } cases[] = {
+                { { { "process.executable.name", "shop" }, { "process.executable.path", "/bin/x" } }, "/bin/y",
+                  "unknown_service:shop" },
+                { { { "process.executable.path", "/opt/shop/bin/shopd" } }, "/bin/y", "unknown_service:shopd" },
+                { { { "process.executable.name", "" }, { "service.name", "" } }, "/usr/bin/python3.11",
+                  "unknown_service:python3.11" },
+                { { { NULL } }, "/lib/x86_64-linux-gnu/libc.so.6", "unknown_service" },
+                { { { NULL } }, "[vdso]", "unknown_service" },
+                { { { NULL } }, NULL, "unknown_service" },
+                { { { "service.name", "api" }, { "process.executable.name", "shop" } }, "/bin/y", "api" },
+                { { { "service_name", "api" }, { "process.executable.name", "shop" } }, "/bin/y", NULL },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct request q = good_request;
+                struct profile p;
+                struct error err;
+                const char *service;
+
+                memcpy(q.resource, cases[i].resource, sizeof q.resource);
+                q.file = cases[i].file;
+                ck_assert_msg(decode_request(&q, &p, &err) == ST_OK, "case %zu: %s", i, err.text);
+                service = text_of_label(&p, &p.samples.items[0], "service.name");
+                if (cases[i].service)
+                        ck_assert_str_eq(service, cases[i].service);
+                else
+                        ck_assert_ptr_null(service);
+                profile_deinit(&p);
+        }
+}
+END_TEST
+
+START_TEST(counts_of_cpu_samples_become_time_by_their_period)
+{
+        struct request q = good_request;
+        struct profile p;
+        struct error err;
+
+        q.period = 50000000;
+        q.values = 2;
+        ck_assert_msg(decode_request(&q, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(profile_text(&p, p.types.items[0].id), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        ck_assert_str_eq(profile_text(&p, p.types.items[0].unit), "nanoseconds");
+        ck_assert_int_eq(p.types.items[0].period, 50000000);
+        ck_assert_int_eq(p.samples.items[0].value, 2 * 3 * 50000000);
+        profile_deinit(&p);
+
+        q.values = 0;
+        q.timestamps = 3;
+        ck_assert_msg(decode_request(&q, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(p.samples.count, 3);
+        ck_assert_int_eq(p.samples.items[2].value, 50000000);
+        profile_deinit(&p);
+
+        q.values = 3;
+        q.value = INT64_MAX / 2;
+        ck_assert_msg(decode_request(&q, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(p.samples.count, 0);
+        ck_assert_uint_eq(p.rejected_samples, 3);
+        ck_assert_ptr_nonnull(strstr(p.rejected_reason, "period exceeds 64 bits"));
+        profile_deinit(&p);
+
+        q.value = 3;
+        q.strings[2] = "events"; /* another period type */
+        ck_assert_msg(decode_request(&q, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(profile_text(&p, p.types.items[0].id), "process_cpu:samples:count:events:nanoseconds");
+        ck_assert_int_eq(p.samples.items[0].value, 3);
+        profile_deinit(&p);
+}
+END_TEST
+
 START_TEST(truncated_request_fails_or_decodes)
 {
         _cleanup_buf_ struct buf b;
@@ -434,5 +535,6 @@ END_TEST
 
 TEST_SUITE("otlp", profile_round_trips, profile_without_samples_round_trips, a_plain_request_decodes,
            every_index_outside_its_table_is_refused, senders_before_1_8_are_reported, content_in_entry_0_is_refused,
-           values_and_timestamps_are_combined_as_specified, truncated_request_fails_or_decodes,
+           values_and_timestamps_are_combined_as_specified, a_sample_without_a_service_gets_that_of_its_program,
+           counts_of_cpu_samples_become_time_by_their_period, truncated_request_fails_or_decodes,
            nested_values_need_no_memory, responses_match_specification)

@@ -117,13 +117,13 @@ START_TEST(message_of_official_library_is_decoded)
         snprintf(want, sizeof want,
                  "off_cpu:events:nanoseconds:: nanoseconds 0 t=1 d=0 v=5 " NO_LINK " " RESOURCE "\n"
                  "off_cpu:events:nanoseconds:: nanoseconds 0 t=2 d=0 v=6 " NO_LINK " " RESOURCE "\n"
-                 "process_cpu:samples:count:cpu:nanoseconds count 50000000 t=1700000000000000000 d=5000000000 "
-                 "v=7 " NO_LINK " " RESOURCE
+                 "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000000 d=5000000000 "
+                 "v=350000000 " NO_LINK " " RESOURCE
                  " {thread.name=worker é} [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]\n"
-                 "process_cpu:samples:count:cpu:nanoseconds count 50000000 t=1700000000000000001 d=5000000000 "
-                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n"
-                 "process_cpu:samples:count:cpu:nanoseconds count 50000000 t=1700000000000000002 d=5000000000 "
-                 "v=1 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n",
+                 "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000001 d=5000000000 "
+                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n"
+                 "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000002 d=5000000000 "
+                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n",
                  hex, hex);
         ck_assert_str_eq(text, want);
         ck_assert_str_eq(text, other);
