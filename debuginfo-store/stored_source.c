@@ -2,6 +2,7 @@
 #include "debuginfo-store/stored_source.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,11 +25,12 @@ static enum status find_bundled_file(const struct source_bundle *bundle, const c
 
         if (source_bundle_find(bundle, path, &ret->offset, &ret->size_bytes))
                 return ST_OK;
-        normal = strdup(path);
-        if (!normal)
+        if (asprintf(&normal, "/%s", path) < 0) { /* a relative path is below the root, as in the bundle */
+                normal = NULL;
                 return error_no_memory(err);
+        }
         path_normalize(normal);
-        return source_bundle_find(bundle, normal, &ret->offset, &ret->size_bytes) ? ST_OK : ST_NOT_FOUND;
+        return source_bundle_find_normalized(bundle, normal, &ret->offset, &ret->size_bytes) ? ST_OK : ST_NOT_FOUND;
 }
 
 enum status stored_source_open(struct debuginfo_store *store, const struct build_id *id, const char *path,

@@ -5,7 +5,8 @@
 /**
  * @file
  * Source files in the store, by the path in the debuginfo: in the source bundle of an object, or in the cache of parts
- * fetched from upstreams. A path is looked up in a bundle as given, then normalized without "." and "..".
+ * fetched from upstreams. A path is looked up in a bundle as given; else both it and the paths of the bundle are
+ * normalized, without "." and "..".
  *
  * Threads: any; a struct stored_source belongs to one thread.
  */

@@ -4,7 +4,6 @@
 #include "common/limits.h"
 #include "dwarf/line.h"
 
-/* Absolute paths only: debuginfod clients request no others. */
 static enum status report_line_files(struct dwarf_lines *lines, const struct dwarf_context *x,
                                      bool (*name)(void *context, const char *path), void *context)
 {
@@ -16,7 +15,7 @@ static enum status report_line_files(struct dwarf_lines *lines, const struct dwa
         for (size_t i = 0; i < lines->file_count; i++) {
                 buf_clear(&path);
                 dwarf_lines_path(lines, i, &path);
-                if (buf_cstr(&path) && path.data[0] == '/' && !name(context, buf_cstr(&path)))
+                if (buf_cstr(&path) && path.size && !name(context, buf_cstr(&path)))
                         return ST_NO_MEMORY;
         }
         return ST_OK;

@@ -11,7 +11,8 @@
 #include "elf-image/elf_image.h"
 
 /**
- * Call name() for every absolute path, as written; paths may repeat. Unreadable parts of a table are skipped.
+ * Call name() for every path, as written; paths may repeat. A path is relative if the compilation directory is.
+ * Unreadable parts of a table are skipped.
  * @param name returns false when out of memory, which ends the enumeration.
  * @return ST_BAD_DATA when the file has no readable DWARF.
  */

@@ -254,8 +254,11 @@ struct name_hashes {
 static bool add_name_hash(void *context, const char *path)
 {
         struct name_hashes *h = context;
-        _cleanup_free_ char *normal = strdup(path);
+        _cleanup_free_ char *normal = NULL;
 
+        if (*path != '/') /* it names no file of a tree or package */
+                return true;
+        normal = strdup(path);
         if (!normal || !array_reserve(&h->items, &h->capacity, h->count))
                 return false;
         path_normalize(normal);

@@ -172,6 +172,27 @@ bool source_bundle_find(const struct source_bundle *b, const char *path, uint64_
         return true;
 }
 
+bool source_bundle_find_normalized(const struct source_bundle *b, const char *normal, uint64_t *offset_ret,
+                                   uint64_t *size_ret)
+{
+        for (uint32_t i = 0; i < b->count; i++) {
+                char name[LIMIT_PATH_BYTES + 1];
+                struct entry e;
+
+                if (!get_entry(b, i, &e) || e.name_bytes > LIMIT_PATH_BYTES)
+                        continue;
+                memcpy(name, e.name, e.name_bytes);
+                name[e.name_bytes] = 0;
+                path_normalize(name);
+                if (strcmp(name, normal) != 0)
+                        continue;
+                *offset_ret = e.offset;
+                *size_ret = e.size;
+                return true;
+        }
+        return false;
+}
+
 /* ---- writing ---- */
 
 #define SLICE_BYTES KiB(256)

@@ -42,6 +42,13 @@ void source_bundle_close(struct source_bundle *b);
 /** Find a file in the bundle. False when it is missing. */
 bool source_bundle_find(const struct source_bundle *b, const char *path, uint64_t *offset_ret, uint64_t *size_ret);
 
+/**
+ * Find the first file whose path is equal to this one after path_normalize() of both, by a walk over all paths. False
+ * when it is missing.
+ */
+bool source_bundle_find_normalized(const struct source_bundle *b, const char *normal, uint64_t *offset_ret,
+                                   uint64_t *size_ret);
+
 /** One file to be bundled. */
 struct source_file {
         char *name; /* as in the debuginfo; owned */

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/memory/array.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "dwarf/source_names.h"
 #include "source-bundle/bundle.h"
 
@@ -30,14 +33,17 @@ static int compare_source_names(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The bundle has absolute paths: one of a unit with a relative compilation directory becomes "/./PATH". */
 static bool add_source_name(void *context, const char *name)
 {
         struct source_name_list *n = context;
+        char *absolute;
 
-        if (!array_reserve(&n->items, &n->capacity, n->count))
+        if (!array_reserve(&n->items, &n->capacity, n->count) ||
+            asprintf(&absolute, "%s%s", *name == '/' ? "" : starts_with(name, "./") ? "/" : "/./", name) < 0)
                 return false;
-        n->items[n->count] = strdup(name);
-        return n->items[n->count++] != NULL;
+        n->items[n->count++] = absolute;
+        return true;
 }
 
 static void sort_source_names(struct source_name_list *n)
@@ -89,25 +95,51 @@ static bool is_below_root(const char *path, const char *root)
         return strncmp(path, root, n) == 0 && path[n] == '/';
 }
 
-/* Find the regular file below a root. */
-static bool find_source_file(const struct source_options *o, char *const *roots, const char *name,
+/* Find the regular file at this path, if it is below a root. */
+static bool open_source_path(const struct source_options *o, char *const *roots, const char *path,
                              struct source_file *ret)
 {
-        _cleanup_free_ char *path = map_source_name(o, name), *real = path ? realpath(path, NULL) : NULL;
+        _cleanup_free_ char *real = realpath(path, NULL);
         struct stat st;
 
-        if (strlen(name) > LIMIT_PATH_BYTES || !real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
-            (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
+        if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
                 return false;
         for (size_t i = 0; i < o->root_count; i++) {
                 if (!is_below_root(real, roots[i]))
                         continue;
-                *ret = (struct source_file){ .name = strdup(name),
-                                             .path = steal_ptr(real),
-                                             .size_bytes = (uint64_t)st.st_size };
-                return ret->name != NULL;
+                *ret = (struct source_file){ .path = steal_ptr(real), .size_bytes = (uint64_t)st.st_size };
+                return true;
         }
         return false;
+}
+
+/* Look for a "/./PATH" below each root. */
+static bool find_relative_source(const struct source_options *o, char *const *roots, const char *name,
+                                 struct source_file *ret)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < o->root_count && !found; i++) {
+                _cleanup_free_ char *path = path_join(roots[i], name);
+
+                found = path && open_source_path(o, roots, path, ret);
+        }
+        return found;
+}
+
+static bool find_source_file(const struct source_options *o, char *const *roots, const char *name,
+                             struct source_file *ret)
+{
+        _cleanup_free_ char *path = map_source_name(o, name);
+
+        if (strlen(name) > LIMIT_PATH_BYTES || !path ||
+            (!open_source_path(o, roots, path, ret) &&
+             !(starts_with(name, "/./") && find_relative_source(o, roots, name + 1, ret))))
+                return false;
+        ret->name = strdup(name);
+        if (!ret->name)
+                free(ret->path);
+        return ret->name != NULL;
 }
 
 static enum status resolve_source_roots(const struct source_options *o, char ***ret, struct error *err)

@@ -57,6 +57,32 @@ far_pid=$server_pid
 data=$tmp/near
 start_server --upstream "$far"
 try_all 2 "through another service"
+
+# ---- a path in the debuginfo with "..", "." or "//", requested in all spellings
+
+mkdir -p "$tmp/tree/src" "$tmp/tree/build"
+echo 'int f(int n) { return n * 3; } int main(int c, char **v) { (void)v; return f(c); }' >"$tmp/tree/src/q.c"
+(cd "$tmp/tree/build" && gcc -g -Wl,--build-id -o up ../src/q.c && gcc -g -Wl,--build-id -o dots ..//src/./q.c)
+(cd "$tmp/tree" && gcc -g -Wl,--build-id "-fdebug-prefix-map=$tmp/tree=." -o build/relative src/q.c)
+for program in up dots relative; do
+        "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/tree" "$tmp/tree/build/$program" >/dev/null 2>&1
+done
+for program in up dots; do
+        id=$(build_id_of "$tmp/tree/build/$program")
+        for path in "$tmp/tree/src/q.c" "$tmp/tree/build/../src/q.c" "$tmp//tree/src//q.c" "$tmp/tree/./build/../src/./q.c" \
+                "$tmp/x/y/../../tree/src/q.c" "/$tmp/tree/src/q.c"; do
+                attempt "$tmp/got" "$id/source$path"
+                is "$code" 200 "a program built with $program: source${path#"$tmp"}"
+                ok "  is the source" cmp "$tmp/got" "$tmp/tree/src/q.c"
+        done
+        attempt "$tmp/got" "$id/source$tmp/tree/build/q.c"
+        is "$code" 404 "  another path is not found"
+done
+id=$(build_id_of "$tmp/tree/build/relative")
+for path in /./src/q.c /src/q.c /build/../src/q.c; do
+        attempt "$tmp/got" "$id/source$path"
+        is "$code" 200 "a program with the compilation directory '.': source$path"
+done
 ok "the service is healthy" healthy
 is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was an internal error"
 stop_server

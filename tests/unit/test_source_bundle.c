@@ -82,6 +82,28 @@ START_TEST(files_are_found_by_full_name)
 }
 END_TEST
 
+START_TEST(files_are_found_by_normalized_name)
+{
+        uint8_t bytes[1024];
+        struct source_bundle b;
+        uint64_t offset, size;
+
+        for (size_t i = 0; i < 2; i++)
+                free(files[i].name);
+        files[0].name = strdup("/build/../src//b.c");
+        files[1].name = strdup("/src/./a.c");
+        ck_assert_int_eq(open_memory(bytes, bundle_into(bytes, sizeof bytes), &b), ST_OK);
+        ck_assert(source_bundle_find_normalized(&b, "/src/b.c", &offset, &size));
+        ck_assert(memcmp(bytes + offset, contents[0], size) == 0);
+        ck_assert(source_bundle_find_normalized(&b, "/src/a.c", &offset, &size));
+        ck_assert(memcmp(bytes + offset, contents[1], size) == 0);
+        ck_assert(source_bundle_find_normalized(&b, "/usr/include/c.h", &offset, &size));
+        ck_assert(!source_bundle_find_normalized(&b, "/src/./a.c", &offset, &size));
+        ck_assert(!source_bundle_find_normalized(&b, "/src", &offset, &size));
+        source_bundle_close(&b);
+}
+END_TEST
+
 START_TEST(truncations_and_changed_bytes_stay_in_bounds)
 {
         uint8_t bytes[1024];
@@ -126,7 +148,8 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { files_are_found_by_full_name, truncations_and_changed_bytes_stay_in_bounds,
+        const TTest *const tests[] = { files_are_found_by_full_name, files_are_found_by_normalized_name,
+                                       truncations_and_changed_bytes_stay_in_bounds,
                                        file_changed_during_bundling_is_refused };
 
         return suite_run_with("source bundle", setup, teardown, tests, sizeof tests / sizeof *tests);
