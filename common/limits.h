@@ -295,6 +295,7 @@
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
 #define LIMIT_AGENT_MODULES_BYTES MiB(8)      /* /lib/modules/RELEASE/modules.dep */
 #define LIMIT_AGENT_FILE_WAIT_MS 3000         /* for the first access to a mount */
+#define LIMIT_AGENT_THREAD_WAIT_S 15          /* for a thread that was told to stop */
 #define LIMIT_AGENT_MOUNT_RETRY_S 30          /* before an unresponsive mount is accessed again */
 #define LIMIT_AGENT_PROBES_STUCK 8            /* processes stuck on unresponsive mounts */
 #define LIMIT_AGENT_JIT_READ_BYTES MiB(64)    /* of all perf maps and jitdumps in one interval */

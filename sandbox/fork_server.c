@@ -185,6 +185,7 @@ static void end_fork_server(struct fork_server *f)
                 return;
         close(f->socket);
         f->socket = -1;
+        kill(f->pid, SIGKILL); /* it may wait for a worker that reads from a mount that does not respond */
         while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
 }

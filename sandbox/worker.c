@@ -34,6 +34,7 @@ static struct metric started_workers =
 #define ARGS_MAX 32
 #define OPEN_FILES_MAX 256
 #define POLL_MS 100 /* latency of a cancel */
+#define KILL_WAIT_MS 10000
 #define EXIT_CODE_BASE 100
 #define EXIT_NOT_STARTED 127
 
@@ -203,9 +204,26 @@ static uint64_t monotonic_ms(void)
         return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-enum outcome { ENDED, CANCELLED, TOO_LATE };
+enum outcome { ENDED, CANCELLED, TOO_LATE, STUCK };
 
-/* Wait for the worker. It is killed at its deadline or when cancelled, and always reaped. */
+/*
+ * Reap a worker that has ended or was killed. One that reads from a mount whose server does not respond does not end
+ * when it is killed: it is left to the kernel. False for such a worker.
+ */
+static bool reap_worker(pid_t pid, int pid_fd, int *status_ret)
+{
+        uint64_t deadline = monotonic_ms() + KILL_WAIT_MS;
+        struct pollfd ended = { .fd = pid_fd, .events = POLLIN };
+
+        while (poll(&ended, 1, POLL_MS) <= 0)
+                if (monotonic_ms() >= deadline)
+                        return false;
+        while (waitpid(pid, status_ret, 0) < 0 && errno == EINTR)
+                ;
+        return true;
+}
+
+/* Wait for the worker. It is killed at its deadline or when cancelled. */
 static enum outcome watch_worker(const struct worker_job *job, pid_t pid, int pid_fd, int stderr_fd, uint64_t wall_s,
                                  struct tail *tail, int *status_ret)
 {
@@ -233,8 +251,8 @@ static enum outcome watch_worker(const struct worker_job *job, pid_t pid, int pi
                         break;
                 }
         }
-        while (waitpid(pid, status_ret, 0) < 0 && errno == EINTR)
-                ;
+        if (!reap_worker(pid, pid_fd, status_ret))
+                return STUCK;
         if (stderr_fd >= 0)
                 tail_read(tail, stderr_fd);
         return outcome;
@@ -374,6 +392,9 @@ enum status worker_run_with_data(const struct worker_job *job, uint64_t data_byt
         outcome = watch_worker(job, pid, pid_fd, read_fd, wall_s, &tail, &status);
         if (outcome == CANCELLED)
                 return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
+        if (outcome == STUCK)
+                return error_set(err, ST_BAD_DATA, "worker '%s' cannot be killed: its file does not respond",
+                                 job->args[0]);
         if (outcome == TOO_LATE)
                 return error_set(err, ST_BAD_DATA, "worker '%s' took more than %llu s", job->args[0],
                                  (unsigned long long)wall_s);

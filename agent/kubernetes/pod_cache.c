@@ -264,7 +264,8 @@ void pod_cache_destroy(struct pod_cache *c)
 {
         if (!c)
                 return;
-        service_thread_stop(&c->service);
+        if (!service_thread_stop(&c->service)) /* the thread uses c until the disk of its files responds */
+                return;
         service_thread_deinit(&c->service);
         free_pod_cache(c);
 }

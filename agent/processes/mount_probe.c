@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,23 +48,6 @@ static struct {
 
 /* ---- in the child, forked from a threaded process: async-signal-safe calls only ---- */
 
-/* Unknown file systems may have a server, so they are probed before each access. */
-static bool is_local_filesystem(int fd)
-{
-        static const uint32_t local[] = { EXT4_SUPER_MAGIC,      XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
-                                          TMPFS_MAGIC,           RAMFS_MAGIC,      SQUASHFS_MAGIC,
-                                          EROFS_SUPER_MAGIC_V1,  F2FS_SUPER_MAGIC, ISOFS_SUPER_MAGIC,
-                                          OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1 /* ZFS */ };
-        struct statfs s;
-
-        if (fd < 0 || fstatfs(fd, &s))
-                return true; /* no file, so no access */
-        for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-                if ((uint32_t)s.f_type == local[i])
-                        return true;
-        return false;
-}
-
 /* O_PATH first, as in object_cache.c, so that devices and FIFOs are not opened. */
 static void read_first_page(int path_fd)
 {
@@ -95,7 +76,7 @@ static bool access_probed_file(const struct request *r, int proc_fd)
         if (fd < 0 && r->kind == MOUNT_PROBE_MAPPING && r->path[0] == '/')
                 fd = open(r->path, O_PATH | O_CLOEXEC);
         read_first_page(fd);
-        return is_local_filesystem(fd);
+        return fd < 0 || is_on_local_filesystem(fd); /* no file, so no access */
 }
 
 static _Noreturn void serve_probes(int socket, pid_t parent)
@@ -275,6 +256,17 @@ bool mount_probe_is_responsive(const struct mount_probe_file *file)
                 answers = probe_file(mount, file, &r);
         probe.stats.skipped += !answers;
         return answers;
+}
+
+bool mount_probe_is_local(uint64_t mount)
+{
+        for (size_t i = 0; i < ANSWERS; i++) {
+                const struct answer *a = &probe.answers[i];
+
+                if (a->until_ns && a->mount == mount && !a->file)
+                        return a->answers && a->local;
+        }
+        return false;
 }
 
 uint64_t mount_probe_make_key(int proc_fd)

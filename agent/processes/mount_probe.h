@@ -57,6 +57,9 @@ struct mount_probe_file {
  */
 bool mount_probe_is_responsive(const struct mount_probe_file *file);
 
+/** Whether the mount is known to have no server; false also when it was not probed lately. */
+bool mount_probe_is_local(uint64_t mount);
+
 /** Key for files of a process whose mount is unknown. @param proc_fd  directory /proc/PID. */
 uint64_t mount_probe_make_key(int proc_fd);
 

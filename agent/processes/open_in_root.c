@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -43,4 +45,20 @@ int open_regular_in_root(int root_fd, const char *path, int flags)
                 return -1;
         }
         return reopen_for_reading(fd);
+}
+
+bool is_on_local_filesystem(int fd)
+{
+        static const uint32_t local[] = { EXT4_SUPER_MAGIC,      XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+                                          TMPFS_MAGIC,           RAMFS_MAGIC,      SQUASHFS_MAGIC,
+                                          EROFS_SUPER_MAGIC_V1,  F2FS_SUPER_MAGIC, ISOFS_SUPER_MAGIC,
+                                          OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1 /* ZFS */ };
+        struct statfs s;
+
+        if (fstatfs(fd, &s))
+                return true; /* then nothing was accessed */
+        for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+                if ((uint32_t)s.f_type == local[i])
+                        return true;
+        return false;
 }

@@ -308,7 +308,8 @@ void sender_destroy(struct sender *s)
 {
         if (!s)
                 return;
-        service_thread_stop(&s->service);
+        if (!service_thread_stop(&s->service)) /* the thread uses s until the disk of the spool responds */
+                return;
         outbox_deinit(&s->outbox);
         service_thread_deinit(&s->service);
         free(s);

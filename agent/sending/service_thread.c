@@ -3,6 +3,9 @@
 
 #include <assert.h>
 #include <string.h>
+#include <time.h>
+
+#include "common/limits.h"
 
 enum status service_thread_init(struct service_thread *t, struct http_client_options *o, struct error *err)
 {
@@ -32,16 +35,22 @@ enum status service_thread_start(struct service_thread *t, const char *name, voi
         return ST_OK;
 }
 
-void service_thread_stop(struct service_thread *t)
+bool service_thread_stop(struct service_thread *t)
 {
+        struct timespec until;
+
         if (!t->is_started)
-                return;
+                return true;
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->stop, true);
         pthread_cond_broadcast(&t->changed);
         pthread_mutex_unlock(&t->lock);
-        pthread_join(t->thread, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += LIMIT_AGENT_THREAD_WAIT_S;
+        if (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &until))
+                return false;
         t->is_started = false;
+        return true;
 }
 
 void service_thread_deinit(struct service_thread *t)

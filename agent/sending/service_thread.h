@@ -38,8 +38,11 @@ enum status service_thread_init(struct service_thread *t, struct http_client_opt
 enum status service_thread_start(struct service_thread *t, const char *name, void *(*run)(void *), void *arg,
                                  struct error *err) MUST_CHECK;
 
-/** Set the stop flag and wait for the thread, if it was started. */
-void service_thread_stop(struct service_thread *t);
+/**
+ * Set the stop flag and wait for the thread, if it was started.
+ * @return false if it does not end, because it reads from a disk or mount that does not respond: it still uses t.
+ */
+bool service_thread_stop(struct service_thread *t) MUST_CHECK;
 
 /** Release client and lock of a stopped thread. */
 void service_thread_deinit(struct service_thread *t);

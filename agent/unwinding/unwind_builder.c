@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/privileges.h"
@@ -201,12 +202,17 @@ void unwind_builder_destroy(struct unwind_builder *b)
         if (!b)
                 return;
         if (b->started) {
+                struct timespec until;
+
+                clock_gettime(CLOCK_MONOTONIC, &until);
+                until.tv_sec += LIMIT_AGENT_THREAD_WAIT_S;
                 atomic_store(&b->cancel, true);
                 pthread_mutex_lock(&b->lock);
                 b->ending = true;
                 pthread_cond_signal(&b->changed);
                 pthread_mutex_unlock(&b->lock);
-                pthread_join(b->thread, NULL);
+                if (pthread_clockjoin_np(b->thread, NULL, CLOCK_MONOTONIC, &until))
+                        return; /* the thread uses b until a file that does not respond is closed */
         }
         for (size_t i = 0; i < b->requested.count; i++)
                 close_job(&b->requested.items[i]);

@@ -9,7 +9,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/processes/open_in_root.h"
 #include "agent/processes/text_line.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -46,7 +45,8 @@ static bool is_module_file(const char *path, size_t n, const char *name, size_t 
 }
 
 /* Path of a module below /lib/modules/RELEASE, uncompressed. Source: modules.dep(5). */
-static bool find_module_path(const struct upload_offer *o, const char *release, char *ret, size_t size)
+static bool find_module_path(const struct upload_offer *o, const struct upload_workers *w, const char *release,
+                             char *ret, size_t size)
 {
         _cleanup_buf_ struct buf text = { 0 };
         _cleanup_close_ int fd = -1;
@@ -54,7 +54,7 @@ static bool find_module_path(const struct upload_offer *o, const char *release, 
         char path[LIMIT_PATH_BYTES];
 
         snprintf(path, sizeof path, "/lib/modules/%s/modules.dep", release);
-        fd = open_regular_in_root(o->root_fd, path, 0);
+        (void)file_opener_open(w->opener, o->root_fd, path, LIMIT_AGENT_MODULES_BYTES, &fd);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         buf_init(&text, LIMIT_AGENT_MODULES_BYTES);
         if (fd < 0 || file_read(path, &text, NULL) || !text.size)
@@ -76,7 +76,8 @@ static bool find_module_path(const struct upload_offer *o, const char *release, 
  * build-id. False past the last candidate, and for anything but the kernel or a module by the name
  * agent/processes/kernel.c gives it.
  */
-static bool format_kernel_debug_path(const struct upload_offer *o, unsigned number, char *ret, size_t size)
+static bool format_kernel_debug_path(const struct upload_offer *o, const struct upload_workers *w, unsigned number,
+                                     char *ret, size_t size)
 {
         bool is_kernel = strcmp(o->path, KERNEL_NAME) == 0;
         const char *const *place = is_kernel ? kernel_places[number % PLACES] : module_places[number % PLACES];
@@ -88,7 +89,7 @@ static bool format_kernel_debug_path(const struct upload_offer *o, unsigned numb
                 return false;
         if (is_kernel)
                 snprintf(middle, sizeof middle, "%s", kernel.release);
-        else if (!find_module_path(o, kernel.release, middle, sizeof middle))
+        else if (!find_module_path(o, w, kernel.release, middle, sizeof middle))
                 return false;
         n = snprintf(ret, size, "%s%s%s", place[0], middle, place[1]);
         return n > 0 && (size_t)n < size;
@@ -141,6 +142,7 @@ static bool inspect_open_candidate(int fd_taken, const char *path, const struct 
                                       .sent_bytes = i.sent_bytes,
                                       .path = copy,
                                       .fd = steal_fd(&fd) };
+        i.end = best_inspected->end;
         *best_inspected = i;
         return true;
 }
@@ -149,8 +151,12 @@ static bool inspect_candidate(int root_fd, const char *path, const struct build_
                               const struct upload_workers *w, struct upload_file *best,
                               struct inspected_file *best_inspected)
 {
-        return inspect_open_candidate(open_regular_in_root(root_fd, path, 0), path, id, better_than, w, best,
-                                      best_inspected);
+        int fd = -1;
+
+        if (file_opener_open(w->opener, root_fd, path, w->max_bytes, &fd) == OPEN_SKIPPED &&
+            best_inspected->end == INSPECT_DONE)
+                best_inspected->end = INSPECT_SKIPPED;
+        return inspect_open_candidate(fd, path, id, better_than, w, best, best_inspected);
 }
 
 /* Fetch a candidate from libdebuginfod's cache or a debuginfod server, if $DEBUGINFOD_URLS is set. */
@@ -200,7 +206,7 @@ static void find_installed_debug_file(const struct upload_offer *o, const struct
         format_build_id_debug_path(path, sizeof path, &o->id);
         if (inspect_candidate(o->root_fd, path, &o->id, best->quality, w, best, best_inspected))
                 return;
-        for (unsigned i = 0; format_kernel_debug_path(o, i, path, sizeof path); i++)
+        for (unsigned i = 0; format_kernel_debug_path(o, w, i, path, sizeof path); i++)
                 if (inspect_candidate(o->root_fd, path, &o->id, best->quality, w, best, best_inspected))
                         return;
         if (!mapped->debuglink[0] || o->path[0] != '/')
@@ -234,12 +240,20 @@ static bool find_supplementary_file(const struct upload_offer *o, const struct u
                fetch_candidate(path, id, -1, w, ret, &ignored);
 }
 
+void upload_offer_open(struct upload_offer *o, const struct upload_workers *w)
+{
+        if (o->fd < 0 && o->root_fd >= 0 && o->path[0] == '/')
+                o->was_skipped = file_opener_open(w->opener, o->root_fd, o->path, w->max_bytes, &o->fd) == OPEN_SKIPPED;
+}
+
 size_t upload_files_find(struct upload_offer *o, const struct inspected_file *mapped, const struct upload_workers *w,
                          struct upload_file ret[static UPLOAD_FILES_MAX], enum inspect_end *end_ret)
 {
         struct upload_file best = { .id = o->id, .fd = -1 };
         struct inspected_file inspected = *mapped;
 
+        if (o->was_skipped && inspected.end == INSPECT_DONE)
+                inspected.end = INSPECT_SKIPPED;
         if (build_id_equal(&mapped->id, &o->id)) { /* else it was replaced after it was mapped */
                 best.quality = mapped->quality;
                 best.has_code = mapped->has_code;

@@ -22,8 +22,12 @@ struct upload_offer {
         int fd;           /* the file, -1: none; owned */
         int root_fd;      /* root directory for debug files, -1: none; owned */
         uint64_t samples; /* value of the samples with a frame in it */
+        bool was_skipped; /* its file does not respond */
 };
 void upload_offer_deinit(struct upload_offer *o);
+
+/** Open the file by its path if it is not open: its process has ended, or its mount has a server. */
+void upload_offer_open(struct upload_offer *o, const struct upload_workers *w);
 
 struct upload_file {
         struct build_id id;

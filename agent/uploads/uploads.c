@@ -11,10 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "agent/processes/mount_probe.h"
 #include "agent/processes/object_cache.h"
-#include "agent/processes/open_in_root.h"
 #include "agent/processes/process_read.h"
 #include "agent/sending/service_thread.h"
 #include "agent/uploads/upload_files.h"
@@ -34,6 +35,7 @@ struct uploads {
         struct uploads_options options; /* strings are borrowed */
         struct upload_workers workers;  /* used by the thread only, as is health */
         struct worker_health health;
+        struct file_opener opener; /* used by the thread only */
         struct service_thread service;  /* its lock protects the members that follow */
         struct upload_history history;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
@@ -130,8 +132,10 @@ static void inspect_offers(struct uploads *u, struct upload_offer *offers, size_
                 struct error ignored; /* logged by u->health */
                 int fds[WORKER_INSPECT_FILES];
 
-                for (size_t i = 0; i < n; i++)
+                for (size_t i = 0; i < n; i++) {
+                        upload_offer_open(&offers[from + i], &u->workers);
                         fds[i] = offers[from + i].fd;
+                }
                 (void)!upload_inspect_files(&u->workers, fds, n, inspected, &ignored);
                 for (size_t i = 0; i < n; i++) {
                         struct upload_file files[UPLOAD_FILES_MAX];
@@ -186,6 +190,7 @@ static void *run_uploads(void *arg)
                         upload_next_file(u, &queue);
         }
         upload_queue_deinit(&queue);
+        file_opener_end(&u->opener);
         return NULL;
 }
 
@@ -210,7 +215,10 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
         u->health.missing = "no symbols are uploaded";
         u->workers = (struct upload_workers){ .fork_server = o->fork_server,
                                               .stop = &u->service.stop,
+                                              .opener = &u->opener,
+                                              .max_bytes = o->max_bytes,
                                               .health = &u->health };
+        u->opener = (struct file_opener){ .temporary = o->temporary, .stop = &u->service.stop };
         st = service_thread_init(&u->service, &http, err);
         if (st) {
                 free(u);
@@ -238,7 +246,10 @@ void uploads_destroy(struct uploads *u)
 {
         if (!u)
                 return;
-        service_thread_stop(&u->service);
+        if (!service_thread_stop(&u->service)) { /* the thread uses u until the disk responds */
+                log_warn("agent", "the thread of symbol uploads does not end: a file does not respond");
+                return;
+        }
         for (size_t i = 0; i < u->offer_count; i++)
                 upload_offer_deinit(&u->offers[i]);
         upload_history_deinit(&u->history);
@@ -339,13 +350,6 @@ static enum status ask_for_states(struct uploads *u, struct upload_queue *q, str
         return ST_OK;
 }
 
-static int open_split_file(const struct uploads *u, struct error *err)
-{
-        int fd = u->options.temporary ? open(u->options.temporary, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-
-        return fd >= 0 || split_create_temporary(&fd, err) == ST_OK ? fd : -1;
-}
-
 /* The bytes to send: split into a temporary file, unless the file is sent as it is. */
 static enum status prepare_content(struct uploads *u, const struct upload_item *item, int fd, int *temporary_ret,
                                    struct error *err)
@@ -358,9 +362,9 @@ static enum status prepare_content(struct uploads *u, const struct upload_item *
              tries++) { /* ST_BUSY: see sandbox/fork_server.h */
                 if (*temporary_ret >= 0)
                         close(*temporary_ret);
-                *temporary_ret = open_split_file(u, err);
+                *temporary_ret = file_opener_create_temporary(&u->opener);
                 if (*temporary_ret < 0)
-                        return err->code;
+                        return error_os(err, errno, "cannot create a temporary file");
                 st = upload_split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
         }
         return st;
@@ -534,15 +538,19 @@ static size_t choose_offers(struct uploads *u, const struct profile *p, struct p
         return n;
 }
 
+/* A file on a mount with a server is opened by the thread, since even to close it may block (file_opener.h). */
 static void open_offer_in_process(struct pending_offer *w, const struct process *process, const struct proc_mapping *m)
 {
         _cleanup_close_ int proc_fd = process_open(&process->id);
 
         if (proc_fd < 0)
                 return;
-        w->offer.fd = object_cache_open(proc_fd, m);
         w->offer.root_fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        w->found = w->offer.fd >= 0;
+        if (mount_probe_is_local(makedev(m->device_major, m->device_minor)))
+                w->offer.fd = object_cache_open(proc_fd, m);
+        else if (w->offer.root_fd >= 0 && !m->deleted)
+                w->found = true;
+        w->found = w->found || w->offer.fd >= 0;
         if (!w->found && w->offer.root_fd >= 0) {
                 close(w->offer.root_fd);
                 w->offer.root_fd = -1;
@@ -560,14 +568,6 @@ static void match_process_objects(const struct process *process, struct pending_
         }
 }
 
-/* For the kernel, and when the process has exited: open the path on the host, if it is still the same file. */
-static void open_offer_on_host(struct pending_offer *w)
-{
-        w->offer.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (w->offer.root_fd >= 0 && w->path[0] == '/')
-                w->offer.fd = open_regular_in_root(w->offer.root_fd, w->path, 0);
-}
-
 void uploads_add_profile(struct uploads *u, const struct profile *p, const struct process_table *processes)
 {
         struct pending_offer pending[LIMIT_AGENT_UPLOAD_OFFERS];
@@ -582,8 +582,8 @@ void uploads_add_profile(struct uploads *u, const struct profile *p, const struc
                 if (processes->items[i]->has_maps && processes->items[i]->objects)
                         match_process_objects(processes->items[i], pending, count);
         for (size_t i = 0; i < count; i++) {
-                if (!pending[i].found)
-                        open_offer_on_host(&pending[i]);
+                if (!pending[i].found) /* the kernel, or an ended process: the path on the host, if it is the same file */
+                        pending[i].offer.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
                 pending[i].offer.path = strdup(pending[i].path);
         }
         pthread_mutex_lock(&u->service.lock);

@@ -17,6 +17,7 @@
 #include "common/error.h"
 #include "debuginfod-client/debuginfo_fetcher.h"
 #include "elf-image/quality.h"
+#include "agent/uploads/file_opener.h"
 #include "agent/worker_health.h"
 #include "sandbox/fork_server.h"
 
@@ -45,6 +46,8 @@ struct upload_workers {
         struct fork_server
                 *fork_server; /* prepared by upload_workers_prepare(); NULL: each worker is a program that is started */
         const atomic_bool *stop;           /* true: end running workers */
+        struct file_opener *opener;        /* of files in the roots of processes */
+        uint64_t max_bytes;                /* of a file on a mount with a server, which is copied */
         struct worker_health *health;      /* logs whether workers can be started; NULL: not logged */
         struct debuginfo_fetcher *fetcher; /* for debug files that this host does not have; NULL: none are fetched */
 };

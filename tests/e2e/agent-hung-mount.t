@@ -15,10 +15,10 @@ int main(void) { mlockall(MCL_CURRENT); alarm(120); write(1, "burning\n", 8); fo
 EOC
 cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 mkdir "$tmp/mnt"
-# mount_files: starts the server of the file system at $tmp/mnt.
+# mount_files [PROGRAM [DEBUG-FILE]]: starts the server of the file system at $tmp/mnt.
 mount_files() {
         rm -f "$tmp/fuse.log" # of the server before
-        python3 tests/e2e/hung-fuse.py "$tmp/burn" "$tmp/mnt" >"$tmp/fuse.log" 2>&1 & server=$!
+        python3 tests/e2e/hung-fuse.py "$tmp/${1:-burn}" "$tmp/mnt" ${2:+"$tmp/$2"} >"$tmp/fuse.log" 2>&1 & server=$!
         background_pids="${background_pids:-} $server"
         wait_for "the mount" grep -qs . "$tmp/fuse.log"
         grep -q mounted "$tmp/fuse.log" || skip_all "$(head -1 "$tmp/fuse.log")"
@@ -31,9 +31,11 @@ burn() {
         background_pids="$background_pids $burning"
         wait_for "$1 to run" grep -qs burning "$tmp/burn.log"
 }
+# start_agent [OPTION...]
 start_agent() {
         rm -f "$tmp/metrics"
-        "$agent" --sampler bpf --interval 1 --server http://127.0.0.1:9 --no-upload --metrics-file "$tmp/metrics" 2>"$tmp/log" & pid=$!
+        [ $# -gt 0 ] || set -- --server http://127.0.0.1:9 --no-upload
+        "$agent" --sampler bpf --interval 1 --metrics-file "$tmp/metrics" "$@" 2>"$tmp/log" & pid=$!
         background_pids="$background_pids $pid"
 }
 value() { sed -n "s/^$1 //p" "$tmp/metrics" 2>/dev/null; }
@@ -88,5 +90,49 @@ ends() { ! [ -e /proc/$pid/status ] || { grep -q "^State:.*Z" /proc/$pid/status 
 wait_for "the agent to end" ends
 wait $pid 2>/dev/null
 pass "the agent ends while the mount does not answer"
+release
+
+# ---- debug files of uploads ----
+
+# stripped NAME: a program whose DWARF is in program.debug, found by its name beside it
+stripped() {
+        sed "s/sink/sink_of_$1/" "$tmp/burn.c" >"$tmp/$1.c"
+        cc -O1 -g -Wl,--build-id -o "$tmp/$1" "$tmp/$1.c"
+        mkdir -p "$tmp/debug-of-$1"
+        objcopy --only-keep-debug "$tmp/$1" "$tmp/debug-of-$1/program.debug"
+        objcopy --strip-all --add-gnu-debuglink="$tmp/debug-of-$1/program.debug" "$tmp/$1"
+}
+uploaded() { curl -sS -f -o "$tmp/fetched" "$url/buildid/$1/debuginfo"; }
+start_server
+stripped remote
+mount_files remote debug-of-remote/program.debug
+burn program
+start_agent --server "$url"
+wait_for "the upload from the mount" uploaded "$(build_id_of "$tmp/remote")"
+like "$(readelf -SW "$tmp/fetched")" '\.debug_info' "a debug file on a mount with a server is uploaded"
+kill -TERM $pid
+wait $pid
+release
+
+stripped silent
+cc -O1 -g -Wl,--build-id -o "$tmp/local" -x c - <<'EOC'
+#include <unistd.h>
+volatile unsigned long sink;
+int main(void) { alarm(120); for (;;) sink++; }
+EOC
+mount_files silent debug-of-silent/program.debug
+burn program
+kill -HUP $server
+wait_for "lookups to be left unanswered" grep -q "lookups hung" "$tmp/fuse.log"
+start_agent --server "$url"
+wait_for "the lookup of the debug file" grep -q "waits for the debug file" "$tmp/fuse.log"
+"$tmp/local" & background_pids="$background_pids $!"
+wait_for "another upload" uploaded "$(build_id_of "$tmp/local")"
+pass "a debug file whose mount does not answer stops no other upload"
+like "$(cat "$tmp/log")" "'.*/mnt/program.debug' does not respond, so it is not searched for symbols" "and is logged"
+ok "its program is not settled" sh -c "! curl -sS -f '$url/buildid/$(build_id_of "$tmp/silent")/debuginfo'"
+kill -TERM $pid
+wait $pid
+is $? 0 "the agent ends meanwhile, at once"
 release
 done_testing

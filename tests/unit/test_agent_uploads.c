@@ -29,7 +29,10 @@
 static char agent[PATH_MAX];
 static const atomic_bool go_on;
 static struct worker_health health = { .missing = "no symbols are uploaded" };
-static const struct upload_workers workers = { .stop = &go_on, .health = &health };
+static struct file_opener opener = { .stop = &go_on };
+static const struct upload_workers workers = {
+        .stop = &go_on, .opener = &opener, .max_bytes = GiB(1), .health = &health
+};
 
 static void inspect(const struct upload_workers *w, const int *fds, size_t count, struct inspected_file *ret)
 {
@@ -165,6 +168,33 @@ START_TEST(uninspected_file_is_not_treated_as_stripped)
         while (count) /* sanitizers need some at exit */
                 close(fds[--count]);
         close(fd);
+}
+END_TEST
+
+START_TEST(file_on_a_mount_with_a_server_is_copied)
+{
+        char text[64] = "";
+        int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+        struct stat opened, own;
+
+        /* procfs is not known to be local */
+        ck_assert_int_eq(file_opener_open(&opener, root, "/proc/sys/kernel/ostype", KiB(64), &fd), OPEN_DONE);
+        ck_assert_int_eq(pread(fd, text, sizeof text - 1, 0), 6);
+        ck_assert_str_eq(text, "Linux\n");
+        close(fd);
+        ck_assert_int_eq(file_opener_open(&opener, root, "/proc/sys/kernel/ostype", 3, &fd), OPEN_MISSING);
+        ck_assert_int_eq(file_opener_open(&opener, root, "/proc/none", KiB(64), &fd), OPEN_MISSING);
+        ck_assert_int_eq(file_opener_open(&opener, root, "/dev/null", KiB(64), &fd), OPEN_MISSING);
+        file_opener_end(&opener);
+        close(root);
+        root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_eq(file_opener_open(&opener, root, "/Makefile", 3, &fd), OPEN_DONE); /* not copied */
+        ck_assert_int_eq(fstat(fd, &opened), 0);
+        ck_assert_int_eq(stat("Makefile", &own), 0);
+        ck_assert_uint_eq(opened.st_ino, own.st_ino);
+        close(fd);
+        close(root);
+        file_opener_end(&opener);
 }
 END_TEST
 
@@ -331,6 +361,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
                 upload_file_deinit(&files[i]);
         }
         upload_offer_deinit(&o);
+        file_opener_end(&opener);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
         return found;
 }
@@ -391,6 +422,7 @@ int main(int argc, char **argv)
                 container_path_stays_in_its_root,
                 unreadable_files_do_not_affect_others,
                 uninspected_file_is_not_treated_as_stripped,
+                file_on_a_mount_with_a_server_is_copied,
                 file_with_most_samples_per_byte_is_next,
                 missing_worker_is_reported_as_such,
                 file_is_inspected_although_fork_server_exits,
