@@ -40,6 +40,8 @@
 #define LIMIT_HTTP_WAITING 256
 #define LIMIT_HTTP_STREAM_S 900 /* a response generated while it is sent, in total */
 #define LIMIT_POOL_QUEUE 1024   /* requests that wait for a thread of one pool; further ones get 503 */
+/* Threads of the ingest pool that run only requests of senders without another. */
+#define LIMIT_POOL_SPARE_THREADS 1
 #define LIMIT_QUERY_S 60        /* a query, unless set by --query-timeout */
 #define LIMIT_STATUS_S 10       /* /metrics */
 #define LIMIT_INGEST_S 120      /* a batch, from its last byte to the response */

@@ -237,6 +237,7 @@ static void check_grpc_access(struct grpc_call *call)
         }
         call->admitted = true;
         authorize_grpc_call(call);
+        call->task.sender = pool_sender_number(call->token, call->peer_number);
         if (!call->answered && o->choose_tenant)
                 o->choose_tenant(o->context, call);
 }

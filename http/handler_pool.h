@@ -7,11 +7,15 @@
  * The thread pools of an HTTP server, also usable by another listener, which then shares threads and bounds.
  *
  * Tasks are queued in lanes, one per tenant. Lanes are served round-robin; the length limit applies to each lane, and
- * with several lanes none can occupy all threads.
+ * with several lanes none can occupy all threads. Within a lane the senders, by token and address, are served
+ * round-robin. One of them can occupy all usual threads and three quarters of the queue, but not the spare threads of
+ * the pool: they run only tasks of senders that have no other running, so that expensive requests of one sender share
+ * the CPU with those of the others instead of stopping them.
  *
  * Threads: any.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "common/error.h"
@@ -22,9 +26,13 @@ struct http_server;
 /** A task for a pool thread; embedded in its subject, reusable once run is called. */
 struct pool_task {
         STAILQ_ENTRY(pool_task) next;
-        unsigned lane; /* below http_options.lanes */
+        unsigned lane;     /* below http_options.lanes */
+        uint32_t sender; /* pool_sender_number(); 0: unknown */
         void (*run)(struct pool_task *task);
 };
+
+/** A number for a token (NULL: none) and an address (http_peer_number()). */
+uint32_t pool_sender_number(const char *token, uint64_t address);
 
 /** Get a pool by its index in http_options.pools; valid until the server stops. */
 struct handler_pool *http_server_get_pool(struct http_server *s, unsigned number);

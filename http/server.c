@@ -76,6 +76,7 @@ static void choose_request_tenant(struct http_request *req)
 {
         struct http_server *s = req->server;
 
+        req->task.sender = pool_sender_number(req->token, req->peer_number);
         if (req->route->scope != SCOPE_NONE && s->options.choose_tenant)
                 s->options.choose_tenant(s->options.context, req);
 }

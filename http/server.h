@@ -103,6 +103,7 @@ struct http_pool_options {
         unsigned
                 timeout_s; /* time limit of a request, from the end of its body, see http_request_deadline(). 0: none */
         unsigned niceness; /* added to that of the process: other pools have precedence while all CPUs are busy */
+        unsigned spare;    /* further threads, for senders that have no request running (http/handler_pool.h) */
 };
 #define HTTP_POOLS_MAX 8
 

@@ -194,6 +194,7 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
         }
         *p = (struct pieces){ .task.run = run_piece_task,
                               .task.lane = req->task.lane,
+                              .task.sender = req->task.sender,
                               .connection = req->connection,
                               .pool = &req->server->pools[req->route->pool],
                               .make = make,

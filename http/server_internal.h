@@ -122,8 +122,17 @@ struct http_request {
 
 STAILQ_HEAD(task_queue, pool_task);
 
-struct pool_lane {
+/* A sender that has tasks. */
+struct pool_sender {
+        TAILQ_ENTRY(pool_sender) next;
         struct task_queue queue;
+        uint32_t number;
+        unsigned queued, working, waiting; /* waiting: of the started ones, in http_begin_wait() */
+};
+
+struct pool_lane {
+        TAILQ_HEAD(, pool_sender) senders; /* in the order in which they are served */
+        struct pool_sender common;         /* always present: tasks of unknown senders, or without memory for another */
         unsigned queued, working;
 };
 
@@ -139,7 +148,7 @@ struct handler_pool {
         unsigned queued;                /* total of all lanes */
         pthread_t *threads;
         unsigned thread_count;
-        unsigned at_once; /* limit of `working` */
+        unsigned at_once, spare; /* limits of `working`: for all tasks, and in addition for senders without any */
         unsigned working, waiting;
         int64_t told_urgent; /* tasks of a pool without niceness that were reported to work_meter_add_urgent_tasks() */
         bool stop;

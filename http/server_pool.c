@@ -12,12 +12,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/hash/hash_table.h"
 #include "common/threads/time_slice.h"
 #include "common/threads/work_meter.h"
 
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests waiting for an upstream or a worker.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
-static _Thread_local struct pool_lane *lane_of_thread; /* lane of the current task */
+static _Thread_local struct pool_lane *lane_of_thread; /* lane and sender of the current task */
+static _Thread_local struct pool_sender *sender_of_thread;
 
 /* Metrics of one pool, unregistered with it. */
 enum { THREADS, BUSY, QUEUED, REJECTED, POOL_METRICS };
@@ -69,8 +71,7 @@ static void handler_pool_check(const struct handler_pool *p)
 {
         assert(p->working + p->waiting <= p->thread_count);
         assert(p->waiting <= LIMIT_HTTP_WAITING);
-        for (unsigned i = 0; i < p->lane_count; i++)
-                assert((p->lanes[i].queued == 0) == STAILQ_EMPTY(&p->lanes[i].queue));
+        assert(p->working <= p->at_once + p->spare + LIMIT_HTTP_WAITING);
 }
 
 /* Caller holds p->lock. */
@@ -85,41 +86,117 @@ static void update_pool_metrics(struct handler_pool *p)
         }
 }
 
-/* The next lane, round-robin, that may start a task; NULL: none. Caller holds p->lock. */
-static struct pool_lane *find_ready_lane(const struct handler_pool *p)
-{
-        if (!p->queued || (p->working >= p->at_once && !p->stop))
-                return NULL;
-        for (unsigned i = 0; i < p->lane_count; i++) {
-                struct pool_lane *lane = &p->lanes[(p->next_lane + i) % p->lane_count];
+/* ---- senders; callers hold p->lock ---- */
 
-                if (lane->queued && (lane->working < p->lane_most || p->stop))
-                        return lane;
-        }
+uint32_t pool_sender_number(const char *token, uint64_t address)
+{
+        return hash_table_hash(&address, sizeof address) ^ (token ? hash_table_hash(token, strlen(token)) : 0);
+}
+
+static struct pool_sender *find_sender(struct pool_lane *lane, uint32_t number)
+{
+        struct pool_sender *s;
+
+        TAILQ_FOREACH(s, &lane->senders, next)
+                if (s->number == number)
+                        return s;
+        s = calloc(1, sizeof *s);
+        if (!s)
+                return &lane->common;
+        s->number = number;
+        STAILQ_INIT(&s->queue);
+        TAILQ_INSERT_TAIL(&lane->senders, s, next);
+        return s;
+}
+
+static void forget_idle_sender(struct pool_lane *lane, struct pool_sender *s)
+{
+        if (s == &lane->common || s->queued || s->working || s->waiting)
+                return;
+        TAILQ_REMOVE(&lane->senders, s, next);
+        free(s);
+}
+
+/* The next sender of a lane that may start a task; NULL: none. */
+static struct pool_sender *find_ready_sender(const struct handler_pool *p, const struct pool_lane *lane)
+{
+        const bool spare_only = !p->stop && (p->working >= p->at_once || lane->working >= p->lane_most);
+        struct pool_sender *s;
+
+        if (!lane->queued || (lane->working >= p->lane_most + p->spare && !p->stop))
+                return NULL;
+        TAILQ_FOREACH(s, &lane->senders, next)
+                if (s->queued && (!spare_only || !s->working))
+                        return s;
         return NULL;
 }
+
+/* Find the next lane, round-robin, and sender in it that may start a task. */
+static bool find_ready_task(const struct handler_pool *p, struct pool_lane **lane_ret, struct pool_sender **sender_ret)
+{
+        if (!p->queued || (p->working >= p->at_once + p->spare && !p->stop))
+                return false;
+        for (unsigned i = 0; i < p->lane_count; i++) {
+                struct pool_lane *lane = &p->lanes[(p->next_lane + i) % p->lane_count];
+                struct pool_sender *s = find_ready_sender(p, lane);
+
+                if (!s)
+                        continue;
+                *lane_ret = lane;
+                *sender_ret = s;
+                return true;
+        }
+        return false;
+}
+
+/* Remove its first task, and serve the others of the lane before it. */
+static struct pool_task *start_sender_task(struct handler_pool *p, struct pool_lane *lane, struct pool_sender *s)
+{
+        struct pool_task *task = STAILQ_FIRST(&s->queue);
+
+        STAILQ_REMOVE_HEAD(&s->queue, next);
+        TAILQ_REMOVE(&lane->senders, s, next);
+        TAILQ_INSERT_TAIL(&lane->senders, s, next);
+        p->next_lane = (unsigned)(lane - p->lanes + 1) % p->lane_count;
+        s->queued--;
+        s->working++;
+        lane->queued--;
+        lane->working++;
+        p->queued--;
+        p->working++;
+        lane_of_thread = lane;
+        sender_of_thread = s;
+        update_pool_metrics(p);
+        return task;
+}
+
+/* ---- threads ---- */
 
 static struct pool_task *take_task(struct handler_pool *p)
 {
         struct pool_task *task = NULL;
-        struct pool_lane *lane;
+        struct pool_lane *lane = NULL;
+        struct pool_sender *sender = NULL;
+        bool found;
 
         pthread_mutex_lock(&p->lock);
-        while (!(lane = find_ready_lane(p)) && !p->stop)
+        while (!(found = find_ready_task(p, &lane, &sender)) && !p->stop)
                 pthread_cond_wait(&p->work, &p->lock);
-        if (lane) {
-                task = STAILQ_FIRST(&lane->queue);
-                STAILQ_REMOVE_HEAD(&lane->queue, next);
-                p->next_lane = (unsigned)(lane - p->lanes + 1) % p->lane_count;
-                lane_of_thread = lane;
-                lane->queued--;
-                lane->working++;
-                p->queued--;
-                p->working++;
-                update_pool_metrics(p);
-        }
+        if (found)
+                task = start_sender_task(p, lane, sender);
         pthread_mutex_unlock(&p->lock);
         return task;
+}
+
+static void end_task(struct handler_pool *p)
+{
+        pthread_mutex_lock(&p->lock);
+        sender_of_thread->working--;
+        lane_of_thread->working--;
+        p->working--;
+        forget_idle_sender(lane_of_thread, sender_of_thread);
+        update_pool_metrics(p);
+        pthread_mutex_unlock(&p->lock);
 }
 
 static void *run_pool_thread(void *arg)
@@ -135,11 +212,7 @@ static void *run_pool_thread(void *arg)
                 shorten_time_slice();
         while ((task = take_task(p))) {
                 task->run(task);
-                pthread_mutex_lock(&p->lock);
-                lane_of_thread->working--;
-                p->working--;
-                update_pool_metrics(p);
-                pthread_mutex_unlock(&p->lock);
+                end_task(p);
         }
         return NULL;
 }
@@ -161,8 +234,11 @@ static enum status create_pool_lanes(struct handler_pool *p, unsigned threads, u
         p->lane_most = count > 1 && threads > 1 ? threads - (threads + 3) / 4 : threads;
         p->next_lane = 0;
         p->lanes = calloc(count, sizeof *p->lanes);
-        for (unsigned i = 0; p->lanes && i < count; i++)
-                STAILQ_INIT(&p->lanes[i].queue);
+        for (unsigned i = 0; p->lanes && i < count; i++) {
+                TAILQ_INIT(&p->lanes[i].senders);
+                STAILQ_INIT(&p->lanes[i].common.queue);
+                TAILQ_INSERT_TAIL(&p->lanes[i].senders, &p->lanes[i].common, next);
+        }
         return p->lanes ? ST_OK : error_no_memory(err);
 }
 
@@ -177,10 +253,11 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         p->stop = false;
         p->thread_count = p->working = p->waiting = 0;
         p->at_once = threads;
+        p->spare = options->spare;
         p->options = *options;
         p->queued = 0;
         p->told_urgent = 0;
-        p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
+        p->threads = calloc(threads + p->spare + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);
         if (create_pool_lanes(p, threads, lanes, err))
@@ -188,7 +265,7 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         if (register_pool_metrics(p, err))
                 return ST_NO_MEMORY;
         pthread_mutex_lock(&p->lock);
-        while (!failed && p->thread_count < threads)
+        while (!failed && p->thread_count < threads + p->spare)
                 failed = start_pool_thread(p);
         pthread_mutex_unlock(&p->lock);
         return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
@@ -198,8 +275,10 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
 static void enqueue_task(struct handler_pool *p, struct pool_task *task)
 {
         struct pool_lane *lane = &p->lanes[task->lane];
+        struct pool_sender *s = find_sender(lane, task->sender);
 
-        STAILQ_INSERT_TAIL(&lane->queue, task, next);
+        STAILQ_INSERT_TAIL(&s->queue, task, next);
+        s->queued++;
         lane->queued++;
         p->queued++;
         update_pool_metrics(p);
@@ -223,6 +302,21 @@ bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
         return open;
 }
 
+/* The queue of the lane is full, or the sender's share of it. Caller holds p->lock. */
+static bool has_full_queue(const struct handler_pool *p, const struct pool_task *task)
+{
+        const struct pool_lane *lane = &p->lanes[task->lane];
+        const unsigned most = p->options.queue_max;
+        const struct pool_sender *s;
+
+        if (!most || lane->queued >= most)
+                return most;
+        TAILQ_FOREACH(s, &lane->senders, next)
+                if (s->number == task->sender)
+                        return s->queued >= most - most / 4;
+        return false;
+}
+
 enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, struct error *err)
 {
         enum status st = ST_OK;
@@ -230,7 +324,7 @@ enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, 
         pthread_mutex_lock(&p->lock);
         if (p->stop) {
                 st = error_set(err, ST_BUSY, "the service is stopping");
-        } else if (p->options.queue_max && p->lanes[task->lane].queued >= p->options.queue_max) {
+        } else if (has_full_queue(p, task)) {
                 metric_add(&p->metrics[REJECTED], 1);
                 st = error_set(err, ST_BUSY, "%u requests are already waiting for a thread of the pool '%s'",
                                p->lanes[task->lane].queued, p->options.name);
@@ -249,12 +343,14 @@ enum status http_begin_wait(struct error *err)
         assert(p);
         pthread_mutex_lock(&p->lock);
         if (p->waiting == LIMIT_HTTP_WAITING ||
-            (!p->stop && p->thread_count - p->waiting - 1 < p->at_once && start_pool_thread(p))) {
+            (!p->stop && p->thread_count - p->waiting - 1 < p->at_once + p->spare && start_pool_thread(p))) {
                 st = error_set(err, ST_BUSY, "%u requests are already waiting for upstreams", p->waiting);
         } else {
                 p->waiting++;
                 p->working--;
                 lane_of_thread->working--;
+                sender_of_thread->working--;
+                sender_of_thread->waiting++;
                 update_pool_metrics(p);
                 metric_add(&waits, 1);
                 pthread_cond_signal(&p->work);
@@ -271,6 +367,8 @@ void http_end_wait(void)
         p->waiting--;
         p->working++;
         lane_of_thread->working++;
+        sender_of_thread->waiting--;
+        sender_of_thread->working++;
         update_pool_metrics(p);
         metric_add(&waits, -1);
         pthread_mutex_unlock(&p->lock);

@@ -274,7 +274,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
         const struct http_pool_options pools[POOL_COUNT] = {
                 [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS },
                 [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0 },
-                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0 },
+                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS },
                 [POOL_UPLOAD] = { "upload", choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS), LIMIT_POOL_QUEUE,
                                   LIMIT_UPLOAD_S, BACKGROUND_NICENESS },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,

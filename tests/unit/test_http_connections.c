@@ -470,6 +470,51 @@ START_TEST(tenants_have_fair_shares_of_threads_and_queue)
 }
 END_TEST
 
+/* One sender holds all its requests; the request of another, in the same lane, is answered meanwhile. */
+START_TEST(senders_have_fair_shares_of_threads_and_queue)
+{
+        static const char wait[] = "GET /wait HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer one\r\n"
+                                   "Connection: close\r\n\r\n";
+        static const char quick[] = "GET /short HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer two\r\n"
+                                    "Connection: close\r\n\r\n";
+        static const struct http_pool_options pools[] = {
+                { .name = "fair", .threads = 2, .queue_max = 4, .spare = 1 }
+        };
+        static const struct http_route pooled[] = {
+                { .method = "GET", .path = "/short", .handle = give_short },
+                { .method = "GET", .path = "/wait", .handle = wait_long },
+        };
+        const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .pools = pools, .pool_count = 1 };
+        _cleanup_free_ char *refused = NULL, *other = NULL;
+        struct http_server *s;
+        int fds[5];
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, pooled, 2, NULL, &s, NULL), ST_OK);
+        for (size_t i = 0; i < 5; i++) {
+                fds[i] = raw_connect(http_server_port(s));
+                raw_send(fds[i], wait, strlen(wait));
+                for (unsigned beat = 0; beat < PATIENCE_BEATS && BUSY("fair") + QUEUED("fair") <= i; beat++)
+                        poll(NULL, 0, BEAT_MS);
+        }
+        ck_assert_uint_eq(BUSY("fair"), 2);
+        ck_assert_uint_eq(QUEUED("fair"), 3); /* its share of the queue */
+        refused = raw_request(http_server_port(s), wait);
+        ck_assert_int_eq(raw_status(refused), 503);
+        other = raw_request(http_server_port(s), quick);
+        ck_assert_int_eq(raw_status(other), 200);
+        ck_assert_uint_eq(BUSY("fair"), 2);
+        atomic_store(&let_go, true);
+        for (size_t i = 0; i < 5; i++) {
+                _cleanup_free_ char *answer = raw_read_all(fds[i], NULL, NULL);
+
+                ck_assert_int_eq(raw_status(answer), 200);
+                close(fds[i]);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(new_connection_over_address_limit_replaces_longest_idle)
 {
         struct http_server *s = start(64, 4);
@@ -619,6 +664,7 @@ TEST_SUITE("http_connections", slow_headers_are_timed_out, idle_connection_has_l
            cancel_flag_is_set_when_client_disconnects, cancel_flag_is_set_when_client_disconnects_between_chunks,
            cancel_flag_is_set_when_server_stops, cancel_flag_is_set_at_time_limit_with_status_504,
            full_pool_refuses_requests_and_expires_queued_ones, tenants_have_fair_shares_of_threads_and_queue,
+           senders_have_fair_shares_of_threads_and_queue,
            new_connection_over_address_limit_replaces_longest_idle, active_requests_are_not_replaced,
            new_connection_replaces_slow_one_if_none_is_idle, address_that_uses_all_connections_yields_to_another,
            closed_connections_are_removed, thousand_idle_connections_are_limited_and_block_no_others)
