@@ -171,6 +171,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                             "debuginfod requests that are answered from disk at the same time (default 16)"),
                 OPTION_UINT("upstream-timeout", 0, "SECONDS", &s->server.upstream_timeout_s,
                             "time limit for fetching a file from an upstream (default 900)"),
+                OPTION_UINT("upstream-rate", 0, "N", &s->server.upstream_rate,
+                            "background requests per second to each upstream (default 10)"),
                 OPTION_UINT("worker-cpu", 0, "SECONDS", &s->server.worker_cpu_s,
                             "CPU time limit of a worker that reads the symbols of an object (default 600)"),
                 OPTION_FLAG("read-only", 0, &s->server.read_only,
@@ -221,6 +223,7 @@ static void set_serve_defaults(struct serve_settings *s)
                                                   .symbolize_timeout_s = LIMIT_SYMBOLIZE_S,
                                                   .debuginfod_threads = LIMIT_DEBUGINFOD_THREADS,
                                                   .upstream_timeout_s = LIMIT_UPSTREAM_S,
+                                                  .upstream_rate = LIMIT_UPSTREAM_RATE,
                                                   .worker_cpu_s = LIMIT_WORKER_CPU_S },
                                       .configuration = { .section = "serve" },
                                       .max_upload = "4G",
@@ -262,6 +265,7 @@ static enum status check_serve_numbers(struct serve_settings *s, struct error *e
                 { "symbolize-timeout", o->symbolize_timeout_s, 86400 },
                 { "debuginfod-threads", o->debuginfod_threads, 256 },
                 { "upstream-timeout", o->upstream_timeout_s, 86400 },
+                { "upstream-rate", o->upstream_rate, LIMIT_UPSTREAM_RATE_MOST },
                 { "worker-cpu", o->worker_cpu_s, 86400 },
         };
         enum log_format format;

@@ -118,6 +118,10 @@
 #define LIMIT_ELF_SEGMENTS 1024
 #define LIMIT_SYMBOLS 16000000          /* entries of one symbol table */
 #define LIMIT_UPSTREAM_S 900            /* one file from an upstream debuginfod server, in total */
+#define LIMIT_UPSTREAM_RATE 10          /* background requests per second to each upstream (--upstream-rate) */
+#define LIMIT_UPSTREAM_RATE_MOST 10000
+#define LIMIT_FETCH_SENDER_IDS 10000    /* queued build-ids of the samples of one sender; further ones come later */
+#define LIMIT_FETCH_SENDERS 1024        /* senders that are told apart */
 #define LIMIT_UPSTREAM_PAUSE_S 3600     /* maximum Retry-After of an upstream that is followed */
 #define LIMIT_PIECE_BYTES MiB(256)      /* a section or source file from an upstream */
 #define LIMIT_PIECES_BYTES GiB(1)       /* all cached ones */

@@ -30,6 +30,10 @@ static struct metric fetched = METRIC_COUNTER("cairn_federation_fetches_total",
                                               "Build-ids requested from upstreams, by outcome.", "outcome=\"found\"");
 static struct metric missed = METRIC_COUNTER("cairn_federation_fetches_total",
                                              "Build-ids requested from upstreams, by outcome.", "outcome=\"missing\"");
+static struct metric dropped = METRIC_COUNTER(
+        "cairn_federation_dropped_total",
+        "Build-ids that were not queued for a background fetch, since their sender has too many; they are queued later.",
+        "");
 static struct metric failed = METRIC_COUNTER("cairn_federation_fetches_total",
                                              "Build-ids requested from upstreams, by outcome.", "outcome=\"failed\"");
 
@@ -106,24 +110,38 @@ static void execute_fetch(struct federation *f, struct fetch_entry *entry)
 
 /* ---- background fetches ---- */
 
-static void enqueue_fetch(struct federation *f, struct fetch_entry *entry)
+/* False if it was dropped and freed, since its sender has too many. */
+static bool enqueue_fetch(struct federation *f, struct fetch_entry *entry)
 {
         assert(entry->state == FETCH_ENTRY_QUEUED);
-        entry->next_queued = NULL;
-        *f->queue_last = entry;
-        f->queue_last = &entry->next_queued;
+        if (!fetch_order_add(&f->order, entry)) {
+                fetch_queue_remove(&f->table, entry);
+                metric_add(&dropped, 1);
+                return false;
+        }
         pthread_cond_broadcast(&f->changed);
+        return true;
 }
 
-static void dequeue_fetch(struct federation *f, struct fetch_entry *entry)
+/*
+ * Wait until the rate allows another background fetch. A token bucket of BACKGROUND_BURST_S seconds: fetches may be
+ * ahead of the clock by this much. Caller holds the lock.
+ */
+#define BACKGROUND_BURST_S 5
+static bool wait_for_background_turn(struct federation *f)
 {
-        struct fetch_entry **at = &f->queue_first;
+        const int64_t now = monotonic_ns(), burst = BACKGROUND_BURST_S * INT64_C(1000000000);
 
-        while (*at != entry)
-                at = &(*at)->next_queued;
-        *at = entry->next_queued;
-        if (f->queue_last == &entry->next_queued)
-                f->queue_last = at;
+        if (!f->options.rate)
+                return true;
+        if (f->next_background_ns < now)
+                f->next_background_ns = now;
+        if (f->next_background_ns > now + burst) {
+                condition_wait_until(&f->changed, &f->lock, f->next_background_ns - burst);
+                return false;
+        }
+        f->next_background_ns += INT64_C(1000000000) / f->options.rate;
+        return true;
 }
 
 static void *run_background_fetches(void *context)
@@ -133,13 +151,16 @@ static void *run_background_fetches(void *context)
         pthread_setname_np(pthread_self(), "federation");
         pthread_mutex_lock(&f->lock);
         while (!f->stop) {
-                struct fetch_entry *entry = f->queue_first;
+                struct fetch_entry *entry;
 
-                if (!entry) {
+                if (TAILQ_EMPTY(&f->order.senders)) {
                         pthread_cond_wait(&f->changed, &f->lock);
                         continue;
                 }
-                dequeue_fetch(f, entry);
+                if (!wait_for_background_turn(f))
+                        continue;
+                entry = fetch_order_take(&f->order);
+                assert(entry);
                 execute_fetch(f, entry);
         }
         pthread_mutex_unlock(&f->lock);
@@ -147,22 +168,34 @@ static void *run_background_fetches(void *context)
 }
 
 /* Caller holds the lock, so that an object being stored is found either in the table or in the store. */
-static void request_object(struct federation *f, const struct build_id *id, enum object_kind kind,
+static void request_object(struct federation *f, const struct wanted_object *object, enum object_kind kind,
                            const struct forward_list *route)
 {
+        const struct build_id *id = &object->id;
         const char *resource = object_kind_name(kind);
         struct stored_object have;
-        struct fetch_entry *entry;
+        struct fetch_entry *entry, *excess;
 
         if (fetch_queue_find(&f->table, id, resource, route) ||
             debuginfo_store_find(f->upstreams.store, id, kind, &have, NULL) == ST_OK)
                 return;
         entry = fetch_queue_add(&f->table, id, resource, route);
-        if (entry)
-                enqueue_fetch(f, entry);
+        if (!entry && (excess = fetch_order_find_excess(&f->order, object->sender))) {
+                fetch_order_remove(&f->order, excess);
+                fetch_queue_remove(&f->table, excess);
+                metric_add(&dropped, 1);
+                entry = fetch_queue_add(&f->table, id, resource, route);
+        }
+        if (!entry) {
+                metric_add(&dropped, 1);
+                return;
+        }
+        entry->sender = object->sender;
+        entry->weight = object->weight;
+        (void)enqueue_fetch(f, entry);
 }
 
-void federation_request(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
+void federation_request(struct federation *f, const struct wanted_object *objects, size_t count, enum object_kind kind)
 {
         struct forward_list route;
 
@@ -170,7 +203,7 @@ void federation_request(struct federation *f, const struct build_id *ids, size_t
                 return;
         for (size_t i = 0; i < count; i++) {
                 pthread_mutex_lock(&f->lock);
-                request_object(f, &ids[i], kind, &route);
+                request_object(f, &objects[i], kind, &route);
                 pthread_mutex_unlock(&f->lock);
         }
 }
@@ -293,12 +326,13 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
         f->options.threads = !o->threads                           ? 2
                              : o->threads < FEDERATION_THREADS_MAX ? o->threads
                                                                    : FEDERATION_THREADS_MAX;
-        f->queue_last = &f->queue_first;
+        fetch_order_init(&f->order);
         pthread_mutex_init(&f->lock, NULL);
         pthread_cond_init(&f->changed, NULL);
         metric_register(&fetched);
         metric_register(&missed);
         metric_register(&failed);
+        metric_register(&dropped);
         st = federation_upstreams_init(&f->upstreams, store, o, err);
         if (!st)
                 st = start_federation_threads(f, err);
@@ -321,6 +355,7 @@ void federation_stop(struct federation *f)
         pthread_mutex_unlock(&f->lock);
         for (unsigned i = 0; i < f->thread_count; i++)
                 pthread_join(f->threads[i], NULL);
+        fetch_order_deinit(&f->order);
         fetch_queue_deinit(&f->table);
         federation_upstreams_deinit(&f->upstreams);
         pthread_cond_destroy(&f->changed);
@@ -338,8 +373,8 @@ static struct fetch_entry *begin_client_fetch(struct federation *f, const struct
 {
         struct fetch_entry *entry = fetch_queue_add(&f->table, id, resource, route);
 
-        if (entry && !start_client_fetch(f, entry))
-                enqueue_fetch(f, entry);
+        if (entry && !start_client_fetch(f, entry) && !enqueue_fetch(f, entry))
+                entry = NULL;
         return entry;
 }
 
@@ -378,9 +413,9 @@ static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struc
         if (!entry)
                 return is_over ? NULL : begin_client_fetch(f, w->id, w->resource, &w->route);
         if (entry->state == FETCH_ENTRY_QUEUED && has_client_fetch_room(f, entry)) {
-                dequeue_fetch(f, entry);
-                if (!start_client_fetch(f, entry))
-                        enqueue_fetch(f, entry);
+                fetch_order_remove(&f->order, entry);
+                if (!start_client_fetch(f, entry) && !enqueue_fetch(f, entry))
+                        entry = NULL;
         }
         return entry;
 }

@@ -15,6 +15,7 @@
  */
 #include <stdatomic.h>
 
+#include "common/wanted_object.h"
 #include "debuginfo-store/download.h"
 #include "debuginfo-store/forward_loop.h"
 #include "debuginfo-store/store.h"
@@ -33,6 +34,7 @@ struct federation_options {
         uint64_t miss_s;           /* how long "not found" is cached; 0: 600 */
         uint64_t error_s;          /* how long transient failures are cached; 0: 30 */
         unsigned threads;          /* for background fetches; 0: 2 */
+        unsigned rate;             /* background fetches per second, so requests to each upstream; 0: any */
         unsigned breaker_failures; /* see upstream.h */
         uint64_t breaker_pause_s;
         /* Called for each object that was stored, on the thread that fetched it, without locks. */
@@ -49,8 +51,11 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
 /** No thread may be inside federation_fetch(). Fetches in progress are cancelled. */
 void federation_stop(struct federation *f);
 
-/** Queue build-ids for background fetches; does not block. Skips those stored, in flight or cached as missing. */
-void federation_request(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind);
+/**
+ * Queue build-ids for background fetches; does not block. Skips those stored, in flight or cached as missing, and those
+ * beyond the share of their sender (fetch_order.h), which have to be requested again.
+ */
+void federation_request(struct federation *f, const struct wanted_object *objects, size_t count, enum object_kind kind);
 
 /** The client on whose behalf a request is made. */
 struct federation_client {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "debuginfo-store/federation.h"
+#include "debuginfo-store/fetch_order.h"
 #include "debuginfo-store/fetch_queue.h"
 
 /* ---- queries to upstreams (federation_query.c) ---- */
@@ -77,7 +78,8 @@ struct federation {
         struct fetch_queue table;
         uint64_t upstream_changes; /* how often upstreams were added or their headers changed, which invalidates older
                                       results */
-        struct fetch_entry *queue_first, **queue_last;
+        struct fetch_order order;   /* of the entries in state FETCH_ENTRY_QUEUED */
+        int64_t next_background_ns; /* when the next background fetch may begin; fetches before are ahead of the rate */
         unsigned client_fetches; /* threads running one */
         unsigned client_fetches_by_hops[FORWARD_LIMIT];
         atomic_bool stop;

@@ -13,6 +13,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/build_id.h"
 #include "debuginfo-store/download.h"
@@ -25,7 +26,9 @@ enum fetch_entry_state { FETCH_ENTRY_QUEUED, FETCH_ENTRY_IN_FLIGHT, FETCH_ENTRY_
 
 struct fetch_entry {
         struct fetch_entry *next; /* in its bucket */
-        struct fetch_entry *next_queued;
+        TAILQ_ENTRY(fetch_entry) next_queued; /* fetch_order.h */
+        uint32_t sender;                      /* as in struct wanted_object; 0: a client that waits */
+        uint64_t weight;
         struct build_id id;
         char *resource; /* as in struct fetch_request */
         enum fetch_entry_state state;

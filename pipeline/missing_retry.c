@@ -17,7 +17,7 @@
 struct missing_retry {
         struct profile_store *const *stores;
         size_t store_count;
-        void (*request)(void *context, const struct build_id *ids, size_t count);
+        void (*request)(void *context, const struct wanted_object *objects, size_t count);
         void *context;
         pthread_mutex_t lock;
         pthread_cond_t changed;
@@ -32,30 +32,40 @@ static bool is_worth_requesting(const char *state)
                strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
 }
 
-static enum status list_missing_objects(struct profile_store *store, bool of_any_age, struct build_id **ret,
+static int compare_object_weights(const void *a, const void *b)
+{
+        const struct wanted_object *x = a, *y = b;
+
+        return (x->weight < y->weight) - (x->weight > y->weight);
+}
+
+/* Those with the most samples first. */
+static enum status list_missing_objects(struct profile_store *store, bool of_any_age, struct wanted_object **ret,
                                         size_t *count_ret, struct error *err)
 {
         const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS,
                                             .to_unix_ns = INT64_MAX };
         struct scan_missing *missing = NULL; /* owned by the scan */
         struct store_scan *scan;
-        struct build_id *ids;
+        struct wanted_object *objects;
         size_t count = 0, n = 0;
         enum status st = store_scan_begin(store, &scan, err);
 
         if (st)
                 return st;
         st = store_scan_list_missing(scan, &filter, &missing, &count, err);
-        ids = st ? NULL : calloc(count + 1, sizeof *ids);
-        for (size_t i = 0; ids && i < count; i++)
+        objects = st ? NULL : calloc(count + 1, sizeof *objects);
+        for (size_t i = 0; objects && i < count; i++)
                 if (missing[i].build_id.size && is_worth_requesting(missing[i].state))
-                        ids[n++] = missing[i].build_id;
+                        objects[n++] = (struct wanted_object){ .id = missing[i].build_id,
+                                                               .weight = (uint64_t)missing[i].samples };
         store_scan_end(scan);
         if (st)
                 return st;
-        if (!ids)
+        if (!objects)
                 return error_no_memory(err);
-        *ret = ids;
+        qsort(objects, n, sizeof *objects, compare_object_weights);
+        *ret = objects;
         *count_ret = n;
         return ST_OK;
 }
@@ -63,14 +73,14 @@ static enum status list_missing_objects(struct profile_store *store, bool of_any
 static void request_missing(struct missing_retry *r, bool of_any_age)
 {
         for (size_t i = 0; i < r->store_count; i++) {
-                _cleanup_free_ struct build_id *ids = NULL;
+                _cleanup_free_ struct wanted_object *objects = NULL;
                 struct error err;
                 size_t count = 0;
 
-                if (list_missing_objects(r->stores[i], of_any_age, &ids, &count, &err))
+                if (list_missing_objects(r->stores[i], of_any_age, &objects, &count, &err))
                         log_warn("federation", "cannot list missing objects: %s", err.text);
                 else if (count)
-                        r->request(r->context, ids, count);
+                        r->request(r->context, objects, count);
         }
 }
 
@@ -96,8 +106,8 @@ static void *run_missing_retry(void *arg)
 }
 
 enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
-                                void (*request)(void *context, const struct build_id *ids, size_t count), void *context,
-                                struct missing_retry **ret, struct error *err)
+                                void (*request)(void *context, const struct wanted_object *objects, size_t count),
+                                void *context, struct missing_retry **ret, struct error *err)
 {
         struct missing_retry *r = calloc(1, sizeof *r);
         int failed;

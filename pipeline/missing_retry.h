@@ -6,7 +6,7 @@
  * @file
  * Periodic retry for missing objects. A flush requests an object only at its first occurrence; an upstream may get it
  * later, and a restart drops the fetch queue. Therefore the missing objects of the last day's samples are requested at
- * start and every ten minutes. The federation skips those in its negative cache.
+ * start and every ten minutes, those with the most samples first. The federation skips those in its negative cache.
  */
 #include "profile-store/store.h"
 
@@ -14,8 +14,8 @@ struct missing_retry;
 
 /** @param stores stores to search for missing objects; borrowed. @param request called on a separate thread. */
 enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
-                                void (*request)(void *context, const struct build_id *ids, size_t count), void *context,
-                                struct missing_retry **ret, struct error *err) MUST_CHECK;
+                                void (*request)(void *context, const struct wanted_object *objects, size_t count),
+                                void *context, struct missing_retry **ret, struct error *err) MUST_CHECK;
 /** Request all missing objects of stored samples of any age now. */
 void missing_retry_run_now(struct missing_retry *r);
 /** NULL is allowed. */

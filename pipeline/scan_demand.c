@@ -20,30 +20,32 @@ static bool read_object_record(struct scan_demand *d, const struct build_id *id,
         return !st;
 }
 
-void scan_demand_index_objects(struct scan_demand *d, const struct build_id *ids, size_t count,
-                               struct build_id *rest_ret, size_t *rest_count_ret)
+void scan_demand_index_objects(struct scan_demand *d, const struct wanted_object *objects, size_t count,
+                               struct wanted_object *rest_ret, size_t *rest_count_ret)
 {
         size_t rest = 0;
 
         for (size_t i = 0; i < count; i++) {
-                uint8_t kinds = scan_find_kinds(d->scan, &ids[i]);
+                const struct build_id *id = &objects[i].id;
+                uint8_t kinds = scan_find_kinds(d->scan, id);
                 struct symbol_object object;
 
-                if (kinds && read_object_record(d, &ids[i], &object) && object.state == OBJECT_ABSENT)
-                        indexer_enqueue(d->indexer, &ids[i], OBJECT_DEBUGINFO);
+                if (kinds && read_object_record(d, id, &object) && object.state == OBJECT_ABSENT)
+                        indexer_enqueue(d->indexer, id, OBJECT_DEBUGINFO);
                 if (!(kinds & SCAN_DEBUGINFO))
-                        rest_ret[rest++] = ids[i];
+                        rest_ret[rest++] = objects[i];
         }
         *rest_count_ret = rest;
 }
 
 void scan_demand_request(struct scan_demand *d, const struct build_id *id)
 {
-        struct build_id rest;
+        const struct wanted_object wanted = { .id = *id };
+        struct wanted_object rest;
         size_t count;
 
         if (d->scan)
-                scan_demand_index_objects(d, id, 1, &rest, &count);
+                scan_demand_index_objects(d, &wanted, 1, &rest, &count);
 }
 
 void scan_demand_request_prefix(struct scan_demand *d, const uint8_t *start, size_t n)

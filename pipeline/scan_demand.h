@@ -11,6 +11,7 @@
  */
 #include <stdatomic.h>
 
+#include "common/wanted_object.h"
 #include "pipeline/indexer.h"
 #include "pipeline/missing_retry.h"
 #include "scan/scan.h"
@@ -30,9 +31,9 @@ struct scan_demand {
  */
 enum status scan_demand_open_trees(struct scan_demand *d, struct scan_options *options, struct error *err) MUST_CHECK;
 
-/** Index the objects without a record in the index. @param rest_ret ids whose debuginfo is in no tree; up to count. */
-void scan_demand_index_objects(struct scan_demand *d, const struct build_id *ids, size_t count,
-                               struct build_id *rest_ret, size_t *rest_count_ret);
+/** Index the objects without a record in the index. @param rest_ret those whose debuginfo is in no tree; up to count. */
+void scan_demand_index_objects(struct scan_demand *d, const struct wanted_object *objects, size_t count,
+                               struct wanted_object *rest_ret, size_t *rest_count_ret);
 
 /** A request contains addresses of this object: index it for later requests. */
 void scan_demand_request(struct scan_demand *d, const struct build_id *id);

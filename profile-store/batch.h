@@ -18,6 +18,7 @@
 
 struct batch_location {
         uint64_t id;
+        uint32_t sender; /* as in struct wanted_object */
         struct location_identity identity;
 };
 

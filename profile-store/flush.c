@@ -56,7 +56,7 @@ struct flush {
         bool committing;                                /* a commit was attempted: the logs may be ahead of s->tables */
         struct memory_reservation memory;               /* of the arrays below and of called functions */
         uint64_t unresolved_counts[SYMBOL_STATE_COUNT]; /* new locations by state */
-        struct build_id *missing_ids;                   /* of new locations that lack debuginfo */
+        struct wanted_object *missing;                  /* of new locations that lack debuginfo */
         size_t missing_count, missing_capacity;
         struct sample_row *samples; /* sorted by day, then in the order of a part */
         size_t sample_count;
@@ -76,7 +76,7 @@ static void clear_table_adds(struct flush *f)
 static void flush_deinit(struct flush *f)
 {
         clear_table_adds(f);
-        free(f->missing_ids);
+        free(f->missing);
         free(f->samples);
         memory_release(&f->memory);
 }
@@ -189,18 +189,25 @@ static void drop_known_locations(struct new_locations *n)
 }
 
 /* rows are sorted by build-id. Collect the objects that lack debuginfo, each once per call. */
-static enum status append_missing_ids(struct flush *f, const struct location_row *rows, size_t count, struct error *err)
+static enum status append_missing_objects(struct flush *f, const struct location_row *rows, size_t count,
+                                          struct error *err)
 {
+        const size_t first = f->missing_count;
+
         if (!f->s->options.missing_debuginfo)
                 return ST_OK;
-        if (!array_reserve_many(&f->missing_ids, &f->missing_capacity, f->missing_count, count))
+        if (!array_reserve_many(&f->missing, &f->missing_capacity, f->missing_count, count))
                 return error_no_memory(err);
         for (size_t i = 0; i < count; i++) {
                 const struct build_id *id = rows[i].shown.build_id;
+                struct wanted_object *last = f->missing_count > first ? &f->missing[f->missing_count - 1] : NULL;
 
-                if ((rows[i].state == SYMBOL_NO_DEBUGINFO || rows[i].state == SYMBOL_STRIPPED) &&
-                    (!f->missing_count || !build_id_equal(&f->missing_ids[f->missing_count - 1], id)))
-                        f->missing_ids[f->missing_count++] = *id;
+                if (rows[i].state != SYMBOL_NO_DEBUGINFO && rows[i].state != SYMBOL_STRIPPED)
+                        continue;
+                if (last && build_id_equal(&last->id, id))
+                        last->weight++;
+                else
+                        f->missing[f->missing_count++] = (struct wanted_object){ *id, rows[i].sender, 1 };
         }
         return ST_OK;
 }
@@ -260,7 +267,7 @@ static enum status flush_location_slice(struct flush *f, const struct batch_loca
         st = write_location_files(f, rows, count, err);
         for (size_t i = 0; !st && i < count; i++)
                 f->unresolved_counts[rows[i].state]++;
-        return st ? st : append_missing_ids(f, rows, count, err);
+        return st ? st : append_missing_objects(f, rows, count, err);
 }
 
 static enum status flush_location_slices(struct flush *f, const struct new_locations *n, struct error *err)
@@ -647,7 +654,7 @@ struct flush_run {
         struct batch **batches;
         size_t batch_count;
         uint64_t sealed; /* the queue is durable up to this position */
-        struct build_id *missing_ids;
+        struct wanted_object *missing;
         size_t missing_count, missing_capacity;
         bool wrote;
 };
@@ -655,17 +662,17 @@ struct flush_run {
 static void flush_run_deinit(struct flush_run *r)
 {
         batches_unref(r->batches, r->batch_count);
-        free(r->missing_ids);
+        free(r->missing);
 }
 
 /* Add the objects of a group to those of the flush. Each is new to one group only. */
-static enum status take_missing_ids(struct flush_run *r, const struct flush *f, struct error *err)
+static enum status take_missing_objects(struct flush_run *r, const struct flush *f, struct error *err)
 {
         if (!f->missing_count)
                 return ST_OK;
-        if (!array_reserve_many(&r->missing_ids, &r->missing_capacity, r->missing_count, f->missing_count))
+        if (!array_reserve_many(&r->missing, &r->missing_capacity, r->missing_count, f->missing_count))
                 return error_no_memory(err);
-        memcpy(r->missing_ids + r->missing_count, f->missing_ids, f->missing_count * sizeof *r->missing_ids);
+        memcpy(r->missing + r->missing_count, f->missing, f->missing_count * sizeof *r->missing);
         r->missing_count += f->missing_count;
         return ST_OK;
 }
@@ -691,7 +698,7 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
         if (!st)
                 store_end_memory_claim(r->s);
         if (f.committing) {
-                enum status taken = take_missing_ids(r, &f, st ? NULL : err);
+                enum status taken = take_missing_objects(r, &f, st ? NULL : err);
 
                 st = st ? st : taken;
         }
@@ -822,7 +829,7 @@ enum status store_flush(struct profile_store *s, struct error *err)
         if (!atomic_load(&s->stopping))
                 health_set_flush(s, st, err);
         if (r.missing_count)
-                s->options.missing_debuginfo(s->options.missing_context, r.missing_ids, r.missing_count);
+                s->options.missing_debuginfo(s->options.missing_context, r.missing, r.missing_count);
         metric_add(st ? &failures : &flushes, st || r.wrote); /* last: tests wait for this counter */
         return st;
 }

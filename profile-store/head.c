@@ -132,8 +132,8 @@ static enum status wait_for_first_copy(struct profile_store *s, uint64_t positio
         return st;
 }
 
-static enum status append_profile(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
-                                  bool *duplicate_ret, struct error *err)
+static enum status append_profile(struct profile_store *s, const struct profile *profile, uint32_t sender,
+                                  struct hash128 batch_id, bool *duplicate_ret, struct error *err)
 {
         _cleanup_buf_ struct buf payload;
         struct batch *b = NULL;
@@ -158,6 +158,8 @@ static enum status append_profile(struct profile_store *s, const struct profile 
                 return st;
         }
         b->batch_id = batch_id;
+        for (uint32_t i = 0; i < b->location_count; i++)
+                b->locations[i].sender = sender;
         pthread_mutex_lock(&s->lock);
         st = enqueue_batch(s, b, &payload, &known, err);
         position = b->position;
@@ -174,6 +176,12 @@ static enum status append_profile(struct profile_store *s, const struct profile 
 enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
                                  bool *duplicate_ret, struct error *err)
 {
+        return profile_store_append_from(s, profile, 0, batch_id, duplicate_ret, err);
+}
+
+enum status profile_store_append_from(struct profile_store *s, const struct profile *profile, uint32_t sender,
+                                      struct hash128 batch_id, bool *duplicate_ret, struct error *err)
+{
         struct error unused = { 0 };
         enum status st;
 
@@ -181,7 +189,7 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         st = profile_check_labels(profile, err);
-        return st ? st : append_profile(s, profile, batch_id, duplicate_ret, err);
+        return st ? st : append_profile(s, profile, sender, batch_id, duplicate_ret, err);
 }
 
 /* ---- replay ------------------------------------------------------------------------ */
@@ -354,7 +362,7 @@ enum status profile_store_requeue(struct profile_store *s, const struct quaranti
         st = quarantine_decode(s->dir, item, &p, err);
         if (st)
                 return st;
-        st = append_profile(s, &p, quarantine_retry_id(&item->batch_id), NULL, err);
+        st = append_profile(s, &p, 0, quarantine_retry_id(&item->batch_id), NULL, err);
         profile_deinit(&p);
         return st ? st : profile_store_discard(s, item, err);
 }

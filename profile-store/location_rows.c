@@ -66,7 +66,7 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
         const struct location_identity *identity = &from->identity;
         struct scan_frame *frames = arena_alloc_array(a, identity->frame_count, sizeof *frames);
 
-        *row = (struct location_row){ .kind = identity->kind };
+        *row = (struct location_row){ .kind = identity->kind, .sender = from->sender };
         row->shown = (struct scan_location){ .location_id = from->id,
                                              .build_id = identity->build_id ? identity->build_id : &unknown_build_id,
                                              .address = identity->address,

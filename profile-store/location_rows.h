@@ -24,6 +24,7 @@
 struct location_row {
         struct scan_location shown; /* shown.state is symbol_state_name(state) */
         bool is_excluded;           /* location_rows_resolve() skips it */
+        uint32_t sender;            /* of its first batch */
         enum profile_address_kind kind;
         enum symbol_state state;
         uint64_t generation;

@@ -21,6 +21,7 @@
 #include "common/build_id.h"
 #include "common/error.h"
 #include "common/hash/hash.h"
+#include "common/wanted_object.h"
 #include "profile-formats/profile.h"
 #include "symbol-index/lookup.h"
 
@@ -64,7 +65,7 @@ struct profile_store_options {
          * Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL. Called on the flush
          * thread, without locks.
          */
-        void (*missing_debuginfo)(void *context, const struct build_id *ids, size_t count);
+        void (*missing_debuginfo)(void *context, const struct wanted_object *objects, size_t count);
         void *missing_context;
 };
 
@@ -96,6 +97,10 @@ void profile_store_close(struct profile_store *store);
  */
 enum status profile_store_append(struct profile_store *store, const struct profile *profile, struct hash128 batch_id,
                                  bool *duplicate_ret, struct error *err) MUST_CHECK;
+
+/** As profile_store_append(). @param sender  for missing_debuginfo, as in struct wanted_object; not stored. */
+enum status profile_store_append_from(struct profile_store *store, const struct profile *profile, uint32_t sender,
+                                      struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
 
 /**
  * Flush all queued batches, and wait. ST_OK even if some were moved to the quarantine: the others are in the tables.

@@ -25,26 +25,28 @@ struct debuginfo_spaces {
 
 /* ---- callbacks between the parts ---- */
 
-void debuginfo_space_request_missing(void *space, const struct build_id *ids, size_t count)
+void debuginfo_space_request_missing(void *space, const struct wanted_object *objects, size_t count)
 {
         struct debuginfo_space *s = space;
-        _cleanup_free_ struct build_id *rest = NULL;
+        _cleanup_free_ struct wanted_object *rest = NULL;
 
         pthread_mutex_lock(&s->federation_lock);
         if (s->scan_demand.scan && s->indexer && !atomic_load(s->stopping))
                 rest = calloc(count + 1, sizeof *rest);
         if (rest) {
-                scan_demand_index_objects(&s->scan_demand, ids, count, rest, &count);
-                ids = rest;
+                scan_demand_index_objects(&s->scan_demand, objects, count, rest, &count);
+                objects = rest;
         }
         if (s->federation)
-                federation_request(s->federation, ids, count, OBJECT_DEBUGINFO);
+                federation_request(s->federation, objects, count, OBJECT_DEBUGINFO);
         pthread_mutex_unlock(&s->federation_lock);
 }
 
 static void request_missing_companion(void *context, const struct build_id *id)
 {
-        debuginfo_space_request_missing(context, id, 1);
+        const struct wanted_object object = { .id = *id };
+
+        debuginfo_space_request_missing(context, &object, 1);
 }
 
 static enum status open_scanned_object(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret,
@@ -311,6 +313,7 @@ static enum status start_federation(struct debuginfo_space *s, struct error *err
                                               .headers = s->options->upstream_headers,
                                               .url_count = s->options->upstream_count,
                                               .tenant = s->tenant,
+                                              .rate = (unsigned)s->options->upstream_rate,
                                               .arrived = on_object_fetched,
                                               .failed = on_fetch_failed,
                                               .upstream_changed = on_upstream_changed,

@@ -115,7 +115,7 @@ bool debuginfo_spaces_have_upstreams(const struct debuginfo_spaces *all);
 bool debuginfo_spaces_are_blocked(struct debuginfo_spaces *all, struct error *ret);
 
 /** Callback for missing_debuginfo of struct profile_store_options; the context is a space. */
-void debuginfo_space_request_missing(void *space, const struct build_id *ids, size_t count);
+void debuginfo_space_request_missing(void *space, const struct wanted_object *objects, size_t count);
 
 /** For Cache-Control: "private" for a tenant's own space, whose data must not enter a shared cache. */
 const char *get_cache_policy(const struct debuginfo_space *space);

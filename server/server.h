@@ -79,6 +79,7 @@ struct server_options {
         uint64_t debuginfod_threads;  /* 0: LIMIT_DEBUGINFOD_THREADS */
         uint64_t symbolize_timeout_s; /* 0: LIMIT_SYMBOLIZE_S */
         uint64_t upstream_timeout_s;  /* fetch_set_time_limit() */
+        uint64_t upstream_rate;       /* background requests per second to each upstream */
         uint64_t worker_cpu_s;        /* worker_set_cpu_limit() */
         bool read_only;
         bool self_profile; /* sample the service itself, into its own tables */

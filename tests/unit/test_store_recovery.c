@@ -247,9 +247,9 @@ START_TEST(flush_rewrites_rows_of_missing_parts)
 }
 END_TEST
 
-static void count_missing_ids(void *context, const struct build_id *ids, size_t count)
+static void count_missing_ids(void *context, const struct wanted_object *objects, size_t count)
 {
-        (void)ids;
+        (void)objects;
         *(size_t *)context += count;
 }
 

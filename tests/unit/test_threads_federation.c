@@ -155,7 +155,7 @@ static void upstream_changed(void *context, const struct upstream_status *status
         atomic_fetch_add(status->state == UPSTREAM_CLOSED ? &came_back : &went, 1);
 }
 
-static unsigned breaker_failures = 100, breaker_pause_s = 1;
+static unsigned breaker_failures = 100, breaker_pause_s = 1, background_rate;
 
 static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t error_s)
 {
@@ -166,6 +166,7 @@ static struct federation *start(size_t upstream_count, uint64_t miss_s, uint64_t
                                               .miss_s = miss_s,
                                               .error_s = error_s,
                                               .threads = THREADS,
+                                              .rate = background_rate,
                                               .breaker_failures = breaker_failures,
                                               .breaker_pause_s = breaker_pause_s,
                                               .upstream_changed = upstream_changed,
@@ -229,6 +230,16 @@ static void wait_until_requested(struct upstream *u, unsigned times)
         }
 }
 
+/* Request objects in the background for samples of a sender. */
+static void request_from(struct federation *f, const struct build_id *ids, size_t count, uint32_t sender)
+{
+        for (size_t i = 0; i < count; i++) {
+                const struct wanted_object object = { ids[i], sender, 1 };
+
+                federation_request(f, &object, 1, OBJECT_DEBUGINFO);
+        }
+}
+
 static enum upstream_state state_of(struct federation *f, size_t i)
 {
         struct upstream_status status;
@@ -259,12 +270,12 @@ START_TEST(background_requests_are_fetched_once)
         const struct build_id ids[] = { id_of(1), id_of(2), id_of(1), id_of(2) };
         int64_t end = monotonic_ns() + PATIENCE_NS;
 
-        federation_request(f, ids, 4, OBJECT_DEBUGINFO);
+        request_from(f, ids, 4, 0);
         while (atomic_load(&arrivals) < 2) {
                 ck_assert_msg(monotonic_ns() < end, "%u arrived", arrivals);
                 sched_yield();
         }
-        federation_request(f, ids, 4, OBJECT_DEBUGINFO);
+        request_from(f, ids, 4, 0);
         federation_stop(f);
         ck_assert_uint_eq(upstreams[0].asked, 2); /* it is queried first, also for objects that only the second has */
         ck_assert_uint_eq(upstreams[1].asked, 1);
@@ -290,7 +301,7 @@ static void *request_in_background(void *federation)
         struct build_id id = id_of(1);
 
         atomic_store(&wishes, true);
-        federation_request(federation, &id, 1, OBJECT_DEBUGINFO);
+        request_from(federation, &id, 1, 0);
         return NULL;
 }
 
@@ -523,7 +534,7 @@ START_TEST(stop_does_not_wait_for_an_upstream)
         int64_t begin;
 
         atomic_store(&upstreams[0].holds, true);
-        federation_request(f, ids, 6, OBJECT_DEBUGINFO);
+        request_from(f, ids, 6, 0);
         wait_until_requested(&upstreams[0], 1);
         begin = monotonic_ns();
         federation_stop(f);
@@ -603,7 +614,7 @@ START_TEST(background_requests_do_not_delay_clients)
         struct question q;
 
         atomic_store(&upstreams[0].holds, true);
-        federation_request(f, ids, 6, OBJECT_DEBUGINFO);
+        request_from(f, ids, 6, 0);
         wait_until_requested(&upstreams[0],
                              THREADS); /* all threads wait; the last two background requests are queued */
         send_request(&q, f, 1, NULL);  /* the last of them */
@@ -612,6 +623,104 @@ START_TEST(background_requests_do_not_delay_clients)
         ck_assert_int_eq(wait_for_answer(&q), ST_OK);
         federation_stop(f);
         ck_assert_uint_le(upstreams[0].asked, 6); /* none is queued twice */
+}
+END_TEST
+
+static struct build_id make_random_id(uint32_t n)
+{
+        struct build_id id = { .size = 20, .bytes = { 0xbb } };
+
+        memcpy(id.bytes + 1, &n, sizeof n);
+        return id;
+}
+
+/* A sender names 50,000 build-ids that no upstream has, and the threads are occupied by the first of them. */
+START_TEST(object_of_another_sender_is_fetched_before_thousands_of_unknown_ones)
+{
+        struct federation *f = start(1, 600, 600);
+        const struct build_id honest = id_of(1);
+        int64_t end = monotonic_ns() + PATIENCE_NS;
+        struct federation_status s;
+
+        atomic_store(&upstreams[0].holds, true);
+        for (uint32_t i = 0; i < 50000; i++) {
+                const struct build_id id = make_random_id(i);
+
+                request_from(f, &id, 1, 7);
+        }
+        federation_get_status(f, &s);
+        ck_assert_uint_ge(s.queued, LIMIT_FETCH_SENDER_IDS - THREADS);
+        ck_assert_uint_le(s.queued, LIMIT_FETCH_SENDER_IDS);
+        wait_until_requested(&upstreams[0], THREADS);
+        request_from(f, &honest, 1, 8);
+        atomic_store(&upstreams[0].holds, false);
+        while (!atomic_load(&arrivals)) {
+                ck_assert_int_lt(monotonic_ns(), end);
+                sched_yield();
+        }
+        federation_stop(f);
+        ck_assert_uint_le(upstreams[0].asked, 4 * THREADS); /* those in flight, and the first turns */
+}
+END_TEST
+
+static struct fetch_entry *make_entry(uint32_t sender, uint64_t weight)
+{
+        struct fetch_entry *e = calloc(1, sizeof *e);
+
+        ck_assert_ptr_nonnull(e);
+        e->sender = sender;
+        e->weight = weight;
+        return e;
+}
+
+static void check_next(struct fetch_order *o, uint32_t sender, uint64_t weight)
+{
+        struct fetch_entry *e = fetch_order_take(o);
+
+        ck_assert_ptr_nonnull(e);
+        ck_assert_uint_eq(e->sender, sender);
+        ck_assert_uint_eq(e->weight, weight);
+        free(e);
+}
+
+START_TEST(senders_take_turns_and_the_most_sampled_is_first)
+{
+        static const struct {
+                uint32_t sender;
+                uint64_t weight;
+        } requested[] = { { 1, 5 }, { 1, 9 }, { 1, 7 }, { 2, 1 }, { 3, 2 }, { 3, 4 } };
+        struct fetch_order o;
+
+        fetch_order_init(&o);
+        for (size_t i = 0; i < sizeof requested / sizeof *requested; i++)
+                ck_assert(fetch_order_add(&o, make_entry(requested[i].sender, requested[i].weight)));
+        check_next(&o, 1, 9);
+        check_next(&o, 2, 1);
+        check_next(&o, 3, 4);
+        check_next(&o, 1, 7);
+        check_next(&o, 3, 2);
+        check_next(&o, 1, 5);
+        ck_assert_ptr_null(fetch_order_take(&o));
+        fetch_order_deinit(&o);
+}
+END_TEST
+
+START_TEST(background_requests_have_a_rate)
+{
+        struct federation *f;
+        struct build_id ids[40];
+
+        background_rate = 1;
+        f = start(1, 600, 600);
+        for (uint32_t i = 0; i < 40; i++)
+                ids[i] = make_random_id(i);
+        pthread_mutex_lock(&f->lock);
+        f->next_background_ns = monotonic_ns() + INT64_C(3600000000000); /* an hour ahead of the rate */
+        pthread_mutex_unlock(&f->lock);
+        request_from(f, ids, 40, 7);
+        ck_assert_int_eq(fetch(f, 1, NULL), ST_OK); /* a client does not wait */
+        ck_assert_uint_eq(upstreams[0].asked, 1);
+        federation_stop(f);
 }
 END_TEST
 
@@ -856,6 +965,9 @@ int main(void)
                 failing_upstream_opens_circuit_breaker,
                 successful_probe_closes_circuit_breaker,
                 an_upstream_is_shown_without_its_password,
+                object_of_another_sender_is_fetched_before_thousands_of_unknown_ones,
+                senders_take_turns_and_the_most_sampled_is_first,
+                background_requests_have_a_rate,
                 background_requests_do_not_delay_clients,
                 failed_background_request_is_not_repeated_soon,
                 cancelled_request_ends_at_once,

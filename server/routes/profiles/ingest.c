@@ -9,6 +9,7 @@
 #include "common/metrics.h"
 #include "common/stable_clock.h"
 #include "grpc/grpc_server.h"
+#include "http/handler_pool.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/profile_accept.h"
@@ -86,7 +87,8 @@ struct ingest_batch begin_http_batch(const struct http_request *req)
         return (struct ingest_batch){ .tenant = get_request_tenant(req),
                                       .arrived_ns = http_arrived_ns(req),
                                       .agent = http_header(req, "User-Agent"),
-                                      .address = http_peer(req) };
+                                      .address = http_peer(req),
+                                      .sender = pool_sender_number(http_token(req), http_peer_number(req)) };
 }
 
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
@@ -94,7 +96,9 @@ struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
         return (struct ingest_batch){ .tenant = grpc_call_tenant(call),
                                       .arrived_ns = grpc_call_arrived_ns(call),
                                       .agent = grpc_call_metadata(call, "user-agent"),
-                                      .address = grpc_call_peer(call) };
+                                      .address = grpc_call_peer(call),
+                                      .sender = pool_sender_number(grpc_call_token(call),
+                                                                   grpc_call_peer_number(call)) };
 }
 
 bool check_history(struct http_request *req, bool *ret)
@@ -165,7 +169,7 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
         enum status st = profile_reject_unacceptable(profile, &window, &by_reason, err);
 
         if (!st && profile->samples.count)
-                st = profile_store_append(t->profiles, profile, batch->id, &duplicate, err);
+                st = profile_store_append_from(t->profiles, profile, batch->sender, batch->id, &duplicate, err);
         if (st)
                 return st;
         histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);

@@ -33,6 +33,7 @@ struct ingest_batch {
         bool is_history;             /* accept samples of any age */
         int64_t arrived_ns;          /* when the request was complete, by monotonic_ns() */
         const char *agent, *address; /* User-Agent and address of the client; NULL: unknown */
+        uint32_t sender;             /* pool_sender_number() */
 };
 
 struct grpc_call;
