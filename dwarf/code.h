@@ -22,7 +22,8 @@ struct dwarf_scope {
         uint32_t die;       /* its offset in .debug_info, which never exceeds 4 GiB */
 };
 
-/** Addresses of a scope. Where intervals overlap, the greater level is the inner one, else the later scope. */
+/** Addresses of a scope; those of a function are adjacent. Where intervals overlap, the greater level is the inner one,
+ * else the later scope. */
 struct dwarf_interval {
         uint64_t start, end;
         uint32_t scope, level;
@@ -44,7 +45,11 @@ struct dwarf_name {
                                       * code is used */
         uint32_t start_file;         /* if start_path is NULL: number in this unit's line table, UINT32_MAX unknown */
         uint32_t start_line;         /* 0 unknown */
+        bool is_bare;                /* the plain name is DW_AT_name alone */
 };
+
+/** Whether a name has the form of mangled C++, Rust or D. */
+bool dwarf_is_mangled_name(const char *name);
 
 struct dwarf_code {
         struct dwarf_lines lines;
@@ -77,7 +82,7 @@ void dwarf_reader_destroy(struct dwarf_reader *r);
 
 /**
  * Restrict units and line tables read from here on to these addresses: rows and intervals that cover none of them are
- * dropped. function_count is not affected.
+ * dropped, except for intervals of functions that cover one. function_count is not affected.
  * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL removes the filter.
  */
 void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count);

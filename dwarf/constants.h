@@ -117,13 +117,20 @@ enum dwarf_unit_type {                 /* DW_UT_ */
 };
 
 enum dwarf_language {
+        DW_LANG_C89 = 0x01,
+        DW_LANG_C = 0x02,
         DW_LANG_C_plus_plus = 0x04,
+        DW_LANG_C99 = 0x0c,
         DW_LANG_ObjC_plus_plus = 0x11,
         DW_LANG_C_plus_plus_03 = 0x19,
         DW_LANG_C_plus_plus_11 = 0x1a,
+        DW_LANG_C11 = 0x1d,
         DW_LANG_C_plus_plus_14 = 0x21,
-        DW_LANG_C_plus_plus_17 = 0x2b,
-        DW_LANG_C_plus_plus_20 = 0x2c,
+        DW_LANG_C_plus_plus_17 = 0x2a,
+        DW_LANG_C_plus_plus_20 = 0x2b,
+        DW_LANG_C17 = 0x2c,
+        DW_LANG_C_plus_plus_23 = 0x3a,
+        DW_LANG_C23 = 0x3e,
 };
 
 enum dwarf_range_entry { /* DW_RLE_ */

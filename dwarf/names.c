@@ -14,6 +14,18 @@
 #include "common/limits.h"
 #include "dwarf/reader_internal.h"
 
+/* "_RC4" is not Rust: v0 has letters, digits and underscores, and a tag of a path after _R. */
+bool dwarf_is_mangled_name(const char *name)
+{
+        if (name[0] != '_')
+                return false;
+        if (name[1] == 'Z')
+                return name[2] != '\0';
+        if (name[1] == 'R')
+                return name[2] && strchr("MXYNI", name[2]);
+        return name[1] == 'D' && name[2] >= '0' && name[2] <= '9';
+}
+
 /* cache of names shared by units */
 
 void dwarf_name_cache_init(struct dwarf_name_cache *k)
@@ -250,6 +262,8 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
         if (!f->name.linkage && !f->name.plain) {
                 f->name.plain = dwarf_context_string(x, &d.values[DWARF_ROLE_NAME]);
                 f->plain_ref = ref;
+                if (f->name.plain && dwarf_is_mangled_name(f->name.plain))
+                        f->name.linkage = f->name.plain; /* thunks of GCC */
         }
         next = dwarf_context_reference(x, &d.values[DWARF_ROLE_ORIGIN]);
         return next != DWARF_NO_REF ? next : dwarf_context_reference(x, &d.values[DWARF_ROLE_SPECIFICATION]);
@@ -340,6 +354,22 @@ static void qualify_name(struct dwarf_reader *r, struct arena *texts, const stru
         ret->plain = join_name_parts(parts, count, texts);
 }
 
+/* All languages but C, and an unknown one: skeleton units may have none. */
+static bool mangles_names(uint32_t language)
+{
+        switch (language) {
+        case DW_LANG_C89:
+        case DW_LANG_C:
+        case DW_LANG_C99:
+        case DW_LANG_C11:
+        case DW_LANG_C17:
+        case DW_LANG_C23:
+                return false;
+        default:
+                return true;
+        }
+}
+
 /* @param is_shared the name is kept for other units. */
 static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, bool is_shared,
                              struct dwarf_name *ret)
@@ -360,6 +390,8 @@ static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_
         q = outline ? dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT) : DWARF_NO_QUALIFIER;
         if (q != DWARF_NO_QUALIFIER)
                 qualify_name(r, texts, outline, q, &f, ret);
+        else
+                ret->is_bare = x && mangles_names(x->language);
 }
 
 /* names in other units */

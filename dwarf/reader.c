@@ -165,16 +165,26 @@ static void filter_rows(const struct dwarf_reader *r, struct dwarf_code *code)
                 l->row_count = kept;
 }
 
-static void filter_intervals(const struct dwarf_reader *r, struct dwarf_code *code)
+/* A function with a wanted address keeps all its intervals: each of them may have a symbol with its name. */
+static enum status filter_intervals(const struct dwarf_reader *r, struct dwarf_code *code)
 {
+        _cleanup_free_ bool *wanted = r->filter ? calloc(code->scope_count + 1, sizeof *wanted) : NULL;
         size_t kept = 0;
 
         if (!r->filter)
-                return;
+                return ST_OK;
+        if (!wanted)
+                return ST_NO_MEMORY;
         for (size_t i = 0; i < code->interval_count; i++)
-                if (holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end))
+                if (code->scopes[code->intervals[i].scope].parent == DWARF_NO_SCOPE)
+                        wanted[code->intervals[i].scope] |=
+                                holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end);
+        for (size_t i = 0; i < code->interval_count; i++)
+                if (wanted[code->intervals[i].scope] ||
+                    holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end))
                         code->intervals[kept++] = code->intervals[i];
         code->interval_count = kept;
+        return ST_OK;
 }
 
 void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
@@ -211,7 +221,9 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
         if (st)
                 return st;
         filter_rows(r, code);
-        filter_intervals(r, code);
+        st = filter_intervals(r, code);
+        if (st)
+                return st;
         r->names_damage = ST_OK;
         st = dwarf_names_resolve(r, code);
         return st ? st : record_damage(code, r->names_damage);

@@ -93,6 +93,7 @@ static bool is_cplusplus(uint32_t language)
         case DW_LANG_C_plus_plus_14:
         case DW_LANG_C_plus_plus_17:
         case DW_LANG_C_plus_plus_20:
+        case DW_LANG_C_plus_plus_23:
                 return true;
         default:
                 return false;

@@ -461,7 +461,7 @@ static enum explain_source find_function_source(const struct answer *a, enum exp
 }
 
 /* Follows the rules of symbolizer/table/gap_fill.h: Go replaces a line without a function, symbols add a name to it. */
-static void find_source(struct answer *a)
+static void find_source(struct answer *a, bool named_by_symbol)
 {
         bool lines_only = a->dwarf.count && a->dwarf.frames[a->dwarf.count - 1].function == SYMBOL_NO_FUNCTION;
 
@@ -470,6 +470,10 @@ static void find_source(struct answer *a)
                 return;
         if (a->dwarf.count && !lines_only) {
                 a->source = symbol_quality_name(QUALITY_DWARF);
+                if (named_by_symbol) {
+                        a->by = find_function_source(a, EXPLAIN_SYMTAB);
+                        a->name_source = a->by == EXPLAIN_SOURCE_COUNT ? NULL : explain_source_name(a->by);
+                }
                 return;
         }
         if (!lines_only || (a->sources[EXPLAIN_GO].count && explain_chain_equal(&a->sources[EXPLAIN_GO], &a->final))) {
@@ -484,17 +488,21 @@ static void find_source(struct answer *a)
         }
 }
 
-static struct answer make_answer(const struct explaining *e, size_t i, const struct symbol_table *t,
-                                 const struct explain_sources *sources)
+static enum status make_answer(const struct explaining *e, size_t i, const struct symbol_table *t,
+                               const struct explain_sources *sources, struct explain_dwarf *dwarf, struct answer *ret,
+                               struct error *err)
 {
         const struct snapshot *s = &e->dwarf[i];
         struct answer a = { .final = explain_chain_find(t, e->addresses[i]),
                             .dwarf = { t, s->frames, s->count, s->start, s->end } };
+        bool named_by_symbol;
+        enum status st = explain_dwarf_choose(dwarf, i, &a.dwarf, &named_by_symbol, err);
 
         for (size_t k = 0; k < EXPLAIN_SOURCE_COUNT; k++)
                 a.sources[k] = explain_chain_find(&sources->tables[k], e->addresses[i]);
-        find_source(&a);
-        return a;
+        find_source(&a, named_by_symbol);
+        *ret = a;
+        return st;
 }
 
 /* The frames of each source that covers the address, best first. */
@@ -525,10 +533,12 @@ static enum status put_explained_address(struct explaining *e, size_t i, const s
                                          struct explain_dwarf *dwarf, struct error *err)
 {
         uint64_t address = e->addresses[i];
-        struct answer a = make_answer(e, i, t, sources);
         enum symbol_state state = symbol_table_gap_state(t, address);
-        enum status st = ST_OK;
+        struct answer a;
+        enum status st = make_answer(e, i, t, sources, dwarf, &a, err);
 
+        if (st)
+                return st;
         json_out_object(e->j, NULL);
         explain_put_hex(e->j, "address", address);
         json_out_str(e->j, "state", symbol_state_name(state));
@@ -549,8 +559,7 @@ static enum status put_explained_address(struct explaining *e, size_t i, const s
         }
         put_answer_sources(e, &a);
         explain_put_place(e->j, v, address);
-        if (a.dwarf.count)
-                st = explain_dwarf_put(dwarf, e->j, i, &a.dwarf, err);
+        st = explain_dwarf_put(dwarf, e->j, i, err);
         if (a.by == EXPLAIN_GO)
                 explain_put_go(e->j, v, address);
         else if (a.by < EXPLAIN_PLT)

@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "dwarf/explain.h"
 #include "symbolizer/sources/dwarf_flatten.h"
+#include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/explain/explain_internal.h"
 #include "symbolizer/table/huge_array.h"
@@ -20,15 +21,26 @@ struct candidate {
         uint32_t address, unit;
 };
 
+/* The unit that explains an address. */
+struct choice {
+        size_t unit; /* SIZE_MAX: none yet */
+        uint64_t others[OTHER_UNITS_MAX];
+        size_t other_count;
+        bool is_sure;            /* the unit gives exactly the frames of the answer */
+        bool is_named_by_symbol; /* the outermost function */
+};
+
 struct explain_dwarf {
         struct dwarf_object object;
-        struct dwarf_region *regions; /* owned */
-        struct dwarf_reader *reader;  /* owned; NULL without DWARF */
+        struct dwarf_region *regions;     /* owned */
+        struct dwarf_reader *reader;      /* owned; NULL without DWARF */
+        struct function_symbols *symbols; /* borrowed */
         struct dwarf_code code;
         struct dwarf_lines files;
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX]; /* of the file with the DWARF */
         struct candidate *candidates;              /* owned */
         size_t candidate_count, candidate_capacity;
+        struct choice choice;
 };
 
 static enum status find_candidates(struct explain_dwarf *d, size_t count, struct error *err)
@@ -54,6 +66,7 @@ enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *add
         if (!d)
                 return error_no_memory(err);
         dwarf_code_init(&d->code);
+        d->symbols = v->symbols;
         for (size_t i = 0; i < count; i++)
                 d->addresses[i] = addresses[i] - v->prelink_bias;
         d->regions = calloc(v->code->count + 1, sizeof *d->regions);
@@ -100,11 +113,31 @@ static const char *get_name_text(const struct dwarf_name *n, struct buf *text)
         return n->linkage ? n->linkage : dwarf_make_plain_name(n, text);
 }
 
-static bool matches_name(const struct dwarf_name *n, const char *wanted)
+/* The symbol's name if the table has that of the function in place of DWARF's. */
+static struct function_symbol_name get_symbol_name(struct explain_dwarf *d, uint32_t scope)
+{
+        const struct dwarf_name *of = &d->code.names[d->code.scopes[scope].name];
+        struct function_symbol_name name = { 0 };
+        bool done = d->code.scopes[scope].parent != DWARF_NO_SCOPE;
+
+        for (size_t i = 0; !done && i < d->code.interval_count; i++) {
+                if (d->code.intervals[i].scope != scope)
+                        continue;
+                done = function_symbols_find_name(d->symbols, &d->code.intervals[i], of, &name) || name.text ||
+                       of->linkage;
+        }
+        return name;
+}
+
+/* Tables cut names at LIMIT_NAME_BYTES. */
+static bool matches_name(struct explain_dwarf *d, uint32_t scope, const char *wanted)
 {
         _cleanup_buf_ struct buf text = { 0 };
+        struct function_symbol_name symbol = get_symbol_name(d, scope);
 
-        return strncmp(get_name_text(n, &text), wanted, LIMIT_NAME_BYTES) == 0; /* tables cut longer ones */
+        if (symbol.text)
+                return strncmp(symbol.text, wanted, symbol.size) == 0 && wanted[symbol.size] == 0;
+        return strncmp(get_name_text(&d->code.names[d->code.scopes[scope].name], &text), wanted, LIMIT_NAME_BYTES) == 0;
 }
 
 /* True when the unit's scopes and calls give the frames of the answer. */
@@ -126,7 +159,7 @@ static bool gives_frames(struct explain_dwarf *d, uint64_t address, const struct
                         return false;
                 s = &d->code.scopes[scope];
                 if (chain->frames[i].line != line ||
-                    !matches_name(&d->code.names[s->name], explain_function_name(chain->table, &chain->frames[i])))
+                    !matches_name(d, scope, explain_function_name(chain->table, &chain->frames[i])))
                         return false;
                 line = s->call_line;
                 scope = s->parent;
@@ -134,12 +167,15 @@ static bool gives_frames(struct explain_dwarf *d, uint64_t address, const struct
         return scope == DWARF_NO_SCOPE;
 }
 
-struct choice {
-        size_t unit; /* SIZE_MAX: none yet */
-        uint64_t others[OTHER_UNITS_MAX];
-        size_t other_count;
-        bool is_sure; /* the unit gives exactly the frames of the answer */
-};
+/* Whether the outermost function at an address has the name of a symbol. */
+static bool is_named_by_symbol(struct explain_dwarf *d, uint64_t address)
+{
+        uint32_t scope = dwarf_scope_at(&d->code, address);
+
+        while (scope != DWARF_NO_SCOPE && d->code.scopes[scope].parent != DWARF_NO_SCOPE)
+                scope = d->code.scopes[scope].parent;
+        return scope != DWARF_NO_SCOPE && get_symbol_name(d, scope).text;
+}
 
 static enum status try_unit(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, size_t unit,
                             struct choice *c, struct error *err)
@@ -160,6 +196,7 @@ static enum status try_unit(struct explain_dwarf *d, size_t i, const struct expl
                         c->others[c->other_count++] = d->object.main.units.items[c->unit].offset;
                 c->unit = unit;
                 c->is_sure = gives_it;
+                c->is_named_by_symbol = is_named_by_symbol(d, d->addresses[i]);
         } else if (c->other_count < OTHER_UNITS_MAX) {
                 c->others[c->other_count++] = offset;
         }
@@ -363,16 +400,18 @@ static enum status put_chosen_unit(struct explain_dwarf *d, struct json_out *j, 
         return ST_OK;
 }
 
-enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_t i, const struct explain_chain *chain,
-                              struct error *err)
+enum status explain_dwarf_choose(struct explain_dwarf *d, size_t i, const struct explain_chain *chain,
+                                 bool *named_by_symbol, struct error *err)
 {
-        struct choice c = { .unit = SIZE_MAX };
         enum status st;
 
-        if (!d->reader)
-                return ST_OK;
-        st = choose_unit(d, i, chain, &c, err);
-        if (st || c.unit == SIZE_MAX)
-                return st;
-        return put_chosen_unit(d, j, d->addresses[i], &c, err);
+        d->choice = (struct choice){ .unit = SIZE_MAX };
+        st = d->reader && chain->count ? choose_unit(d, i, chain, &d->choice, err) : ST_OK;
+        *named_by_symbol = d->choice.is_named_by_symbol;
+        return st;
+}
+
+enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_t i, struct error *err)
+{
+        return d->choice.unit == SIZE_MAX ? ST_OK : put_chosen_unit(d, j, d->addresses[i], &d->choice, err);
 }

@@ -23,8 +23,14 @@ struct explain_dwarf;
 enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *addresses, size_t count,
                                struct explain_dwarf **ret, struct error *err) MUST_CHECK;
 void explain_dwarf_close(struct explain_dwarf *d);
-/** Write "unit", "scopes", "line_row" and "other_units" of address number i; chain is the answer of all DWARF units. */
-enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_t i, const struct explain_chain *chain,
-                              struct error *err) MUST_CHECK;
+/**
+ * Choose the unit that explains address number i.
+ * @param chain           the answer of all DWARF units.
+ * @param named_by_symbol whether the name of the outermost function is a symbol's.
+ */
+enum status explain_dwarf_choose(struct explain_dwarf *d, size_t i, const struct explain_chain *chain,
+                                 bool *named_by_symbol, struct error *err) MUST_CHECK;
+/** Write "unit", "scopes", "line_row" and "other_units" of address number i, for which a unit was chosen. */
+enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_t i, struct error *err) MUST_CHECK;
 
 #endif

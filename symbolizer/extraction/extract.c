@@ -11,29 +11,41 @@
 #include "symbolizer/extraction/minidebuginfo.h"
 #include "symbolizer/extraction/extract_observer.h"
 #include "symbolizer/sources/code_symbols.h"
+#include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/sources/source_go.h"
 #include "symbolizer/sources/source_plt.h"
 
 #define PAGE_BYTES UINT64_C(4096) /* segments begin on a page; the first one holds the ELF header */
 
+/* ---- ELF symbols ---- */
+
+/* The symbols of both files, collected when first needed. */
+struct elf_symbols {
+        struct extract_files *files;
+        const struct code_map *code;
+        struct code_symbols symbols;
+        struct extract_notes notes; /* tables that could not be read */
+        bool is_collected;
+};
+
 /* Symbols of an unreadable table are left out. */
-static enum status add_table_symbols(struct extract_files *f, const struct elf_image *img, uint32_t type,
-                                     enum symbol_quality quality, const struct code_map *code,
-                                     struct code_symbols *symbols, struct error *err)
+static enum status add_table_symbols(struct elf_symbols *e, const struct elf_image *img, uint32_t type,
+                                     enum symbol_quality quality, struct error *err)
 {
         const struct elf_section *s = extract_file_is_open(img) ? elf_image_section_of_type(img, type) : NULL;
-        const struct symbol_source source = { img, quality, extract_files_prelink_bias(f, img) };
+        const struct symbol_source source = { img, quality, extract_files_prelink_bias(e->files, img) };
         struct error reason;
 
         if (!s || !elf_section_has_content(s))
                 return ST_OK;
-        return extract_notes_add_failure(&f->notes, code_symbols_add(symbols, &source, s, code, &reason), &reason, err);
+        return extract_notes_add_failure(&e->notes, code_symbols_add(&e->symbols, &source, s, e->code, &reason),
+                                         &reason, err);
 }
 
 /* All symbol tables of both files combined; duplicates count once. */
-static enum status collect_symbols(struct extract_files *f, const struct code_map *code, struct code_symbols *symbols,
-                                   struct error *err)
+static enum status collect_symbols(struct elf_symbols *e, struct error *err)
 {
+        struct extract_files *f = e->files;
         const struct {
                 const struct elf_image *img;
                 uint32_t type;
@@ -44,31 +56,43 @@ static enum status collect_symbols(struct extract_files *f, const struct code_ma
                 { &f->executable, SHT_DYNSYM, QUALITY_DYNSYM },
         };
         struct error reason;
-        enum status st = minidebuginfo_open(extract_files_running(f), &f->mini_bytes, &f->mini, &reason);
+        enum status st;
 
-        st = extract_notes_add_failure(&f->notes, st, &reason, err);
+        if (e->is_collected)
+                return ST_OK;
+        st = minidebuginfo_open(extract_files_running(f), &f->mini_bytes, &f->mini, &reason);
+        st = extract_notes_add_failure(&e->notes, st, &reason, err);
         for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++)
-                st = add_table_symbols(f, tables[i].img, tables[i].type, tables[i].quality, code, symbols, err);
+                st = add_table_symbols(e, tables[i].img, tables[i].type, tables[i].quality, err);
+        e->is_collected = !st;
         return st;
 }
 
-static enum status add_elf_symbols(struct extract_files *f, const struct code_map *code,
-                                   const struct address_filter *filter, struct symbol_table_builder *b,
-                                   enum symbol_quality *quality, struct error *err)
+static enum status give_function_symbols(void *context, const struct code_symbols **ret)
 {
-        struct code_symbols symbols = { 0 };
-        enum status st = collect_symbols(f, code, &symbols, err);
+        struct elf_symbols *e = context;
 
+        *ret = &e->symbols;
+        return collect_symbols(e, NULL);
+}
+
+/* Consumes the symbols. */
+static enum status add_elf_symbols(struct elf_symbols *e, const struct address_filter *filter,
+                                   struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+{
+        enum status st = collect_symbols(e, err);
+        enum symbol_quality found;
+
+        if (!st && e->notes.text[0])
+                extract_notes_add(&e->files->notes, "%s", e->notes.text);
         if (!st && filter)
-                st = code_symbols_filter(&symbols, filter, err);
-        if (!st) {
-                enum symbol_quality found = code_symbols_fill(&symbols, b);
-
-                if (*quality < found)
-                        *quality = found;
-        }
-        code_symbols_deinit(&symbols);
-        return st;
+                st = code_symbols_filter(&e->symbols, filter, err);
+        if (st)
+                return st;
+        found = code_symbols_fill(&e->symbols, b);
+        if (*quality < found)
+                *quality = found;
+        return ST_OK;
 }
 
 /* The executable has the content of .plt; a debug file may have it. */
@@ -170,8 +194,8 @@ static enum status add_segments(const struct extract_files *f, struct symbol_tab
 
 /* @param filter becomes NULL when all units were read. */
 static enum status add_dwarf_ranges(struct extract_files *f, const struct code_map *code,
-                                    const struct address_filter **filter, struct symbol_table_builder *b,
-                                    enum symbol_quality *quality, struct error *err)
+                                    struct function_symbols *symbols, const struct address_filter **filter,
+                                    struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
         const struct dwarf_companions companions = extract_files_companions(f);
         const struct elf_image *img = extract_files_best(f);
@@ -179,7 +203,8 @@ static enum status add_dwarf_ranges(struct extract_files *f, const struct code_m
                                            .altlink = extract_files_altlink(f, img),
                                            .code = code,
                                            .companions = &companions,
-                                           .filter = *filter };
+                                           .filter = *filter,
+                                           .symbols = symbols };
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
         enum status st = dwarf_extract(&input, b, &dwarf, &reason);
@@ -210,15 +235,14 @@ static bool are_all_named(struct symbol_table_builder *b, const struct address_f
         return named == w->count;
 }
 
-static enum status add_lesser_sources(struct extract_files *f, const struct code_map *code,
-                                      const struct address_filter *filter, struct symbol_table_builder *b,
-                                      enum symbol_quality *quality, struct error *err)
+static enum status add_lesser_sources(struct elf_symbols *symbols, const struct address_filter *filter,
+                                      struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
 {
-        enum status st = add_go(f, code, b, quality, err);
+        enum status st = add_go(symbols->files, symbols->code, b, quality, err);
 
         if (!st)
-                st = add_elf_symbols(f, code, filter, b, quality, err);
-        return st ? st : add_plt(f, b, quality, err);
+                st = add_elf_symbols(symbols, filter, b, quality, err);
+        return st ? st : add_plt(symbols->files, b, quality, err);
 }
 
 static const struct elf_image *get_open_image(const struct elf_image *img)
@@ -226,7 +250,8 @@ static const struct elf_image *get_open_image(const struct elf_image *img)
         return extract_file_is_open(img) ? img : NULL;
 }
 
-static enum status show_result(const struct extract_files *f, const struct code_map *code, const struct symbol_table *t,
+static enum status show_result(const struct extract_files *f, const struct code_map *code,
+                               struct function_symbols *symbols, const struct symbol_table *t,
                                const struct extract_observer *o, struct error *err)
 {
         const struct dwarf_companions companions = extract_files_companions(f);
@@ -238,7 +263,8 @@ static enum status show_result(const struct extract_files *f, const struct code_
                                         .mini = get_open_image(&f->mini),
                                         .code = code,
                                         .prelink_bias = extract_files_prelink_bias(f, best),
-                                        .companions = &companions };
+                                        .companions = &companions,
+                                        .symbols = symbols };
 
         return o->done(o->context, &v, t, err);
 }
@@ -258,26 +284,42 @@ static enum status locate_code(const struct extract_files *f, struct code_map *r
         return st;
 }
 
-static enum status extract_table(struct extract_files *f, struct code_map *code, const struct address_filter *filter,
-                                 struct symbol_table_builder *b, const struct extract_observer *o,
-                                 struct symbol_table *t, struct error *err)
+/* The work of symbol_table_extract(), with what is released at its end. */
+struct extraction {
+        struct extract_files files;
+        struct code_map code, dwarf_code; /* in addresses of the executable; of the file with the DWARF */
+        struct elf_symbols elf;
+        struct function_symbols functions; /* those of elf */
+        struct symbol_table_builder builder;
+};
+
+static enum status extract_table(struct extraction *x, const struct address_filter *filter,
+                                 const struct extract_observer *o, struct symbol_table *t, struct error *err)
 {
+        struct extract_files *f = &x->files;
+        struct symbol_table_builder *b = &x->builder;
         enum symbol_quality quality = QUALITY_NONE;
         uint64_t prelink_bias = extract_files_prelink_bias(f, extract_files_best(f));
         enum status st;
         uint32_t partial;
 
+        x->elf = (struct elf_symbols){ .files = f, .code = &x->code };
+        x->functions = (struct function_symbols){ .collect = give_function_symbols,
+                                                  .context = &x->elf,
+                                                  .prelink_bias = prelink_bias };
+        if (prelink_bias) {
+                filter = NULL;                               /* its addresses are those of the executable */
+                add_prelink_bias(b, &x->code, prelink_bias); /* no ranges yet */
+        }
+        st = add_dwarf_ranges(f, &x->dwarf_code, &x->functions, &filter, b, &quality, err);
         if (prelink_bias)
-                filter = NULL; /* its addresses are those of the executable */
-        st = add_dwarf_ranges(f, code, &filter, b, &quality, err);
-        if (prelink_bias)
-                add_prelink_bias(b, code, prelink_bias);
+                add_prelink_bias(b, &x->dwarf_code, prelink_bias);
         if (!st && o) {
                 symbol_table_builder_settle(b);
                 st = o->dwarf(o->context, b, err);
         }
         if (!st && !(filter && are_all_named(b, filter)))
-                st = add_lesser_sources(f, code, filter, b, &quality, err);
+                st = add_lesser_sources(&x->elf, filter, b, &quality, err);
         if (st)
                 return st;
         if (!filter && f->notes.text[0] && !b->failed && b->range_count == 0)
@@ -292,7 +334,7 @@ static enum status extract_table(struct extract_files *f, struct code_map *code,
                 st = add_segments(f, t, err);
         }
         if (!st && o)
-                st = show_result(f, code, t, o, err);
+                st = show_result(f, &x->code, &x->functions, t, o, err);
         return st;
 }
 
@@ -304,21 +346,24 @@ enum status symbol_table_extract(const struct extract_inputs *in, struct symbol_
 enum status symbol_table_extract_observed(const struct extract_inputs *in, const struct extract_observer *observer,
                                           struct symbol_table *ret, struct error *err)
 {
-        struct extract_files f = { 0 };
-        struct code_map code = { 0 };
-        struct symbol_table_builder b;
+        struct extraction x = { 0 };
         struct symbol_table t = { 0 };
         enum status st;
 
-        symbol_table_builder_init(&b);
-        st = extract_files_open(in, &f, err);
+        symbol_table_builder_init(&x.builder);
+        st = extract_files_open(in, &x.files, err);
         if (!st)
-                st = locate_code(&f, &code, err);
+                st = locate_code(&x.files, &x.code, err);
         if (!st)
-                st = extract_table(&f, &code, in->filter, &b, observer, &t, err);
-        symbol_table_builder_deinit(&b);
-        code_map_deinit(&code);
-        extract_files_close(&f);
+                st = locate_code(&x.files, &x.dwarf_code, err);
+        if (!st)
+                st = extract_table(&x, in->filter, observer, &t, err);
+        symbol_table_builder_deinit(&x.builder);
+        function_symbols_deinit(&x.functions);
+        code_symbols_deinit(&x.elf.symbols);
+        code_map_deinit(&x.code);
+        code_map_deinit(&x.dwarf_code);
+        extract_files_close(&x.files);
         if (st) {
                 symbol_table_deinit(&t);
                 return st;

@@ -12,12 +12,15 @@
 #include "symbolizer/table/symbol_table_builder.h"
 
 /** The inputs of a running extraction; absent images are NULL. */
+struct function_symbols;
+
 struct extract_view {
         const struct elf_image *debuginfo, *executable;
         const struct elf_image *best;              /* the one whose DWARF is read */
         const struct elf_image *altlink;           /* the dwz file that best names */
         const struct elf_image *mini;              /* .gnu_debugdata, unpacked */
         const struct dwarf_companions *companions; /* sources of the split units of best */
+        struct function_symbols *symbols;          /* names that they give to functions of the DWARF of best */
         const struct code_map *code;               /* in addresses of the executable, as the table */
         uint64_t prelink_bias; /* of the executable against best (symbolizer/extraction/prelink_bias.h) */
 };

@@ -90,8 +90,7 @@ static int binding_rank(uint8_t binding)
         return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 : binding == STB_WEAK ? 1 : 2;
 }
 
-/* Order by address, then best first (code_symbols.h). */
-static int compare_code_symbols(const void *a, const void *b)
+int compare_code_symbols(const void *a, const void *b)
 {
         const struct code_symbol *x = a, *y = b;
         size_t under_x, under_y, size_x, size_y;

@@ -30,6 +30,9 @@ struct code_symbols {
 };
 void code_symbols_deinit(struct code_symbols *s);
 
+/** Order by address, then best first. */
+int compare_code_symbols(const void *a, const void *b);
+
 struct symbol_source {
         const struct elf_image *img;
         enum symbol_quality quality;

@@ -167,6 +167,7 @@ struct dwarf_extraction {
         struct dwarf_regions regions;
         struct symbol_table_builder *builder; /* of the thread with is_merging */
         struct dwarf_merge merge;             /* of the thread with is_merging */
+        struct function_symbols *symbols;     /* borrowed; of the thread with is_merging */
         struct dwarf_summary summary;         /* of the thread with is_merging */
         uint64_t function_count;
         uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
@@ -439,6 +440,7 @@ static void dwarf_extraction_reset(struct dwarf_extraction *x)
         free(steal_ptr(x->turns));
         free(steal_ptr(x->free));
         dwarf_merge_deinit(&x->merge);
+        x->merge.symbols = x->symbols;
         x->next_unit = x->next_merge = x->free_count = x->function_count = 0;
         x->waiting_bytes = 0;
         x->summary = (struct dwarf_summary){ 0 };
@@ -545,6 +547,8 @@ enum status dwarf_extract(const struct dwarf_input *in, struct symbol_table_buil
 {
         const struct code_map *code = in->code;
         struct dwarf_extraction x = { .builder = builder,
+                                      .symbols = in->symbols,
+                                      .merge.symbols = in->symbols,
                                       .lock = PTHREAD_MUTEX_INITIALIZER,
                                       .changed = PTHREAD_COND_INITIALIZER };
         _cleanup_free_ struct dwarf_region *regions = calloc(code->count + 1, sizeof *regions);

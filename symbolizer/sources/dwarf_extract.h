@@ -19,6 +19,8 @@
 #include "symbolizer/table/symbol_table_builder.h"
 #include "symbolizer/extraction/address_filter.h"
 
+struct function_symbols;
+
 struct dwarf_summary {
         enum symbol_quality
                 quality;        /* QUALITY_DWARF with at least one function, QUALITY_LINES with lines only, else NONE */
@@ -39,6 +41,7 @@ struct dwarf_input {
         const struct code_map *code;
         const struct dwarf_companions *companions; /* opens the split units of skeleton units; NULL none */
         const struct address_filter *filter;       /* NULL: all addresses */
+        struct function_symbols *symbols;          /* NULL: all names are those of DWARF */
 };
 
 /**

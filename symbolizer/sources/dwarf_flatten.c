@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory/array.h"
+#include "common/limits.h"
 #include "symbolizer/table/huge_array.h"
 
 /* ---- from scopes and rows to ranges ---- */
@@ -129,6 +130,39 @@ void dwarf_merge_deinit(struct dwarf_merge *m)
         *m = (struct dwarf_merge){ 0 };
 }
 
+/* Replace the names of functions for which a symbol knows better. */
+static enum status use_function_symbols(struct dwarf_flat_unit *u, struct function_symbols *symbols)
+{
+        struct dwarf_text_list *functions = &u->chains.functions;
+        const struct dwarf_code *code = &u->code;
+        uint32_t last = DWARF_NO_SCOPE;
+
+        for (size_t i = 0; i < code->interval_count; i++) {
+                const struct dwarf_interval *v = &code->intervals[i];
+                const struct dwarf_scope *s = &code->scopes[v->scope];
+                struct function_symbol_name name;
+                struct dwarf_text *t;
+                enum status st;
+
+                if (s->parent != DWARF_NO_SCOPE || functions->numbers[s->name] >= functions->count)
+                        continue;
+                t = &functions->items[functions->numbers[s->name]];
+                if (v->scope == last && t->is_linkage_name)
+                        continue;
+                last = v->scope;
+                st = function_symbols_find_name(symbols, v, &code->names[s->name], &name);
+                if (st)
+                        return st;
+                if (!name.text)
+                        continue;
+                t->borrowed = name.text;
+                t->size = (uint32_t)(name.size < LIMIT_NAME_BYTES ? name.size : LIMIT_NAME_BYTES);
+                t->hash = hash_symbol_text(t->borrowed, t->size);
+                t->is_linkage_name = true;
+        }
+        return ST_OK;
+}
+
 /* The string offsets of texts. */
 static void add_texts(const struct dwarf_chains *c, const struct dwarf_text_list *l, struct symbol_table_builder *b,
                       uint32_t *ret)
@@ -196,7 +230,8 @@ void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, str
         struct dwarf_chains *c = &u->chains;
         uint32_t first_chain;
 
-        if (!array_reserve_many(&m->functions, &m->function_capacity, 0, c->functions.count) ||
+        if (use_function_symbols(u, m->symbols) ||
+            !array_reserve_many(&m->functions, &m->function_capacity, 0, c->functions.count) ||
             !array_reserve_many(&m->files, &m->file_capacity, 0, c->files.count)) {
                 b->failed = ST_NO_MEMORY;
                 return;

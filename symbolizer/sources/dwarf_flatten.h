@@ -15,6 +15,7 @@
  * translates numbers and copies.
  */
 #include "symbolizer/sources/dwarf_chains.h"
+#include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/table/interval_overlay.h"
 
 /** A unit between reading and merging: its code, the disjoint ranges, and their chains; reused. */
@@ -33,6 +34,7 @@ enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_lis
 
 /** The builder's numbers for the texts of a unit; reused from unit to unit. */
 struct dwarf_merge {
+        struct function_symbols *symbols; /* borrowed; for names that DWARF lacks; NULL none */
         uint32_t *functions, *files; /* owned; by the numbers of the texts in its chains */
         size_t function_capacity, file_capacity;
 };
