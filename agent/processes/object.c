@@ -238,6 +238,25 @@ bool object_find_address(const struct object *o, uint64_t file_offset, uint64_t 
         return true;
 }
 
+bool object_find_mapped_address(const struct object *o, uint64_t file_offset, bool executable, uint64_t *ret)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < o->segment_count; i++) {
+                const struct load_segment *s = &o->segments[i];
+                uint64_t first_page = s->offset & ~(PAGE - 1);
+
+                if (file_offset < first_page || file_offset >= s->offset + s->file_size ||
+                    (found && s->executable != executable))
+                        continue;
+                *ret = file_offset - s->offset + s->address;
+                found = true;
+                if (s->executable == executable)
+                        break;
+        }
+        return found;
+}
+
 bool object_find_code_address(const struct object *o, uint64_t file_offset, uint64_t size, uint64_t *ret)
 {
         for (size_t i = 0; i < o->segment_count; i++) {

@@ -59,6 +59,13 @@ void object_deinit(struct object *o);
 bool object_find_address(const struct object *o, uint64_t file_offset, uint64_t *ret);
 
 /**
+ * The object address of the first byte of a mapping that begins at this file offset, which is that of a page.
+ * @param executable  the mapping, so that of two segments that share the page the right one is chosen.
+ * @return false when no segment is in that page; ret untouched.
+ */
+bool object_find_mapped_address(const struct object *o, uint64_t file_offset, bool executable, uint64_t *ret);
+
+/**
  * The object address of the first byte of an executable mapping of size bytes, derived from the
  * executable segment that it shows. Adjacent pages may belong to another segment, but all code of
  * an object has one bias.

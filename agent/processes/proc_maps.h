@@ -5,7 +5,8 @@
 /**
  * @file
  * Executable mappings of a process, parsed from /proc/PID/maps:
- * ascending and disjoint. Other mappings are skipped.
+ * ascending and disjoint. Other mappings are skipped, except for neighbors
+ * (agent/processes/moved_text.h).
  *
  * Threads: one writer, or any number of readers.
  * Source: proc(5), "/proc/pid/maps".
@@ -24,12 +25,16 @@ struct proc_mapping {
         uint64_t inode;   /* 0: no file */
         const char *path; /* "/usr/lib/x.so", "[vdso]", "" when anonymous; borrowed from the maps */
         bool deleted;     /* the file was deleted; path is its last name */
+        bool executable;
 };
 
 struct proc_maps {
         struct arena arena;
         struct proc_mapping *items;
         size_t count;
+        /* The file mappings, executable or not, right before and after executable mappings of anything else. */
+        struct proc_mapping *neighbors;
+        size_t neighbor_count;
 };
 
 /**
@@ -40,6 +45,9 @@ struct proc_maps {
 enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, struct error *err) MUST_CHECK;
 void proc_maps_deinit(struct proc_maps *m);
 #define _cleanup_proc_maps_ _cleanup_(proc_maps_deinit)
+
+/** Whether the path of n bytes names memory: a mapping without a directory entry, although it has an inode. */
+bool is_memory_path(const char *path, size_t n);
 
 /** The mapping that covers addr, borrowed; NULL when none does. */
 const struct proc_mapping *proc_maps_find(const struct proc_maps *m, uint64_t addr);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/processes/mount_probe.h"
+#include "agent/processes/moved_text.h"
 #include "agent/processes/object_cache.h"
 #include "agent/processes/process_read.h"
 #include "agent/processes/vdso.h"
@@ -138,6 +139,18 @@ static bool is_same_mapped_file(const struct proc_mapping *a, const struct proc_
                a->device_minor == b->device_minor && a->deleted == b->deleted && strcmp(a->path, b->path) == 0;
 }
 
+struct mapping_finder {
+        struct process_table *table;
+        int proc_fd;
+};
+
+static const struct object *find_mapped_object(void *context, const struct proc_mapping *m)
+{
+        const struct mapping_finder *f = context;
+
+        return object_cache_get(&f->table->objects, f->proc_fd, m);
+}
+
 /* Returns false when the mappings cannot be read. */
 static bool read_process_maps(struct process_table *t, struct process *p, int proc_fd)
 {
@@ -161,6 +174,7 @@ static bool read_process_maps(struct process_table *t, struct process *p, int pr
                 free(objects);
                 return false;
         }
+        moved_text_assign(&maps, &objects, find_mapped_object, &(struct mapping_finder){ t, proc_fd });
         proc_maps_deinit(&p->maps);
         free(p->objects);
         p->maps = maps;
@@ -375,12 +389,6 @@ void process_table_end_drain(struct process_table *t)
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-/* Files without a directory entry hold generated code. */
-static bool is_memory_file(const struct proc_mapping *m)
-{
-        return starts_with(m->path, "/memfd:") || starts_with(m->path, "/dev/zero") || starts_with(m->path, "/SYSV");
-}
-
 static void set_vdso_name(struct process_table *t, struct user_location *p)
 {
         const struct named_range *s;
@@ -415,7 +423,7 @@ static struct user_location locate_in_mapping(struct process_table *t, struct pr
                 ret.jit.name = vsyscall_find_name(addr - m->start);
         if (ret.jit.name || find_jit_name(&p->jit, addr, &ret.jit))
                 ret.kind = USER_LOCATION_NAMED;
-        else if (m->path[0] == '/' && !is_memory_file(m))
+        else if (m->path[0] == '/' && !is_memory_path(m->path, strlen(m->path))) /* which holds generated code */
                 ret.kind = USER_LOCATION_FILE_OFFSET;
         else
                 ret.kind = USER_LOCATION_ANONYMOUS;

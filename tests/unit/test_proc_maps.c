@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/processes/cgroup.h"
+#include "agent/processes/moved_text.h"
 #include "agent/processes/proc_maps.h"
 #include "agent/processes/process_read.h"
 #include "tests/support/suite.h"
@@ -161,7 +165,91 @@ START_TEST(containers_and_units_are_derived_from_cgroup)
 }
 END_TEST
 
+/* ---- moved text ---- */
+
+static struct load_segment segments[] = { { 0, 0x600, 0x400000, false },
+                                          { 0x1000, 0x5234, 0x402000, true }, /* other distance, as by lld */
+                                          { 0x7000, 0x500, 0x408000, false },
+                                          { 0x7e10, 0x300, 0x409e10, false } };
+static struct object program = { .segments = segments, .segment_count = 4 };
+
+static const struct object *find_program(void *context, const struct proc_mapping *m)
+{
+        (void)context;
+        return strcmp(m->path, "/bin/p") == 0 ? &program : NULL;
+}
+
+/* The executable mappings after the assignment: "START-END OFFSET PATH" for those of a file, else "START-END". */
+static void moved_text_is(const char *text, const char *want)
+{
+        struct proc_maps m = parse(text);
+        const struct object **objects = calloc(m.count, sizeof *objects);
+        char got[600] = "";
+        size_t n = 0;
+
+        for (size_t i = 0; i < m.count; i++)
+                objects[i] = find_program(NULL, &m.items[i]);
+        moved_text_assign(&m, &objects, find_program, NULL);
+        for (size_t i = 0; i < m.count; i++) {
+                n += (size_t)snprintf(got + n, sizeof got - n, "%" PRIx64 "-%" PRIx64, m.items[i].start,
+                                      m.items[i].end);
+                if (objects[i])
+                        n += (size_t)snprintf(got + n, sizeof got - n, " %" PRIx64 " %s", m.items[i].file_offset,
+                                              m.items[i].path);
+                n += (size_t)snprintf(got + n, sizeof got - n, ";");
+        }
+        ck_assert_str_eq(got, want);
+        free(objects);
+        proc_maps_deinit(&m);
+}
+
+#define HEADER "400000-401000 r--p 00000000 fe:01 7  /bin/p\n"
+#define DATA                                                                                                           \
+        "408000-409000 r--p 00007000 fe:01 7  /bin/p\n"                                                                \
+        "409000-40b000 rw-p 00007000 fe:01 7  /bin/p\n"
+
+START_TEST(code_in_a_segment_belongs_to_its_file)
+{
+        moved_text_is(HEADER "402000-408000 r-xp 00000000 00:00 0 \n" DATA, "402000-408000 1000 /bin/p;");
+        moved_text_is(HEADER "402000-408000 rwxp 00000000 00:00 0  [anon:huge]\n", "402000-408000 1000 /bin/p;");
+        moved_text_is("402000-408000 r-xp 00000000 00:00 0 \n" DATA, "402000-408000 1000 /bin/p;");
+        moved_text_is(HEADER "402000-408000 r-xp 00000000 00:01 9  /memfd:text (deleted)\n",
+                      "402000-408000 1000 /bin/p;");
+        moved_text_is(HEADER "402000-408000 r-xs 00000000 00:0f 9  /anon_hugepage (deleted)\n" DATA,
+                      "402000-408000 1000 /bin/p;");
+        moved_text_is(HEADER "402000-408000 r-xp 00000000 00:0f 9  /mnt/huge/text (deleted)\n" DATA,
+                      "402000-408000 1000 /bin/p;");
+        moved_text_is("55000-56000 r--p 00000000 fe:01 7  /bin/p\n" /* any bias */
+                      "57000-5d000 r-xp 00000000 00:00 0 \n",
+                      "57000-5d000 1000 /bin/p;");
+}
+END_TEST
+
+START_TEST(each_moved_part_belongs_to_the_file)
+{
+        moved_text_is(HEADER "402000-403000 r-xp 00001000 fe:01 7  /bin/p\n"
+                             "403000-404000 r-xp 00000000 00:00 0 \n"
+                             "404000-405000 rwxp 00000000 00:00 0 \n"
+                             "405000-408000 r-xp 00004000 fe:01 7  /bin/p\n",
+                      "402000-403000 1000 /bin/p;403000-404000 2000 /bin/p;404000-405000 3000 /bin/p;"
+                      "405000-408000 4000 /bin/p;");
+}
+END_TEST
+
+START_TEST(code_around_a_segment_stays_without_file)
+{
+        moved_text_is(HEADER "401000-400a000 r-xp 00000000 00:00 0 \n",
+                      "401000-402000;402000-408000 1000 /bin/p;408000-400a000;");
+        moved_text_is(HEADER DATA "40b000-40c000 r-xp 00000000 00:00 0 \n", "40b000-40c000;");
+        moved_text_is("402000-403000 r-xp 00000000 00:00 0 \n", "402000-403000;");
+        moved_text_is("400000-401000 r--p 00000000 fe:01 8  /bin/data\n402000-403000 r-xp 00000000 00:00 0 \n",
+                      "402000-403000;");
+}
+END_TEST
+
 TEST_SUITE("proc_maps", only_executable_mappings_are_kept, path_keeps_spaces_and_loses_deleted_suffix,
            mapping_end_is_exclusive, malformed_lines_are_refused_with_line_number,
            mapping_that_grew_during_read_counts_once, own_mappings_contain_this_function,
-           start_time_counts_from_the_last_parenthesis, containers_and_units_are_derived_from_cgroup)
+           start_time_counts_from_the_last_parenthesis, containers_and_units_are_derived_from_cgroup,
+           code_in_a_segment_belongs_to_its_file, each_moved_part_belongs_to_the_file,
+           code_around_a_segment_stays_without_file)
