@@ -21,6 +21,11 @@ bench: ## run the benchmarks, compare with other programs and print the ratios (
 
 bench-built: $(BENCHES)
 
+UPDATE ?=
+bench-ratchet: ## count the instructions of representative paths and compare them with tests/ratchet/counts.txt (BENCH="lookup sum" for some, UPDATE=1 writes the file)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/ratchet/ratchet
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/ratchet/run $(if $(UPDATE),--update) $(BENCH)
+
 # The kernel with DWARF is FILES="DIR/vmlinux" or the installed one; without either, it is downloaded into build/ (280 MB).
 INPUT ?=
 FAST ?=
@@ -183,4 +188,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
