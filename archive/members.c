@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/limits.h"
 #include "common/text.h"
 
@@ -31,6 +33,13 @@ struct inner {
         struct archive *outer;
         void *block;
 };
+
+static bool has_name_suffix(const char *name, const char *suffix)
+{
+        size_t n = strlen(name), s = strlen(suffix);
+
+        return n > s && strcasecmp(name + n - s, suffix) == 0;
+}
 
 static enum status archive_failed(const struct archive_walk *w, struct archive *a, struct error *err)
 {
@@ -82,7 +91,8 @@ enum status archive_member_read(struct archive_member *m, const void **data_ret,
         return ST_OK;
 }
 
-static struct archive *open_reader(void)
+/* @param may_be_stream also read a file that is only compressed */
+static struct archive *open_reader(bool may_be_stream)
 {
         struct archive *a = archive_read_new();
 
@@ -98,6 +108,8 @@ static struct archive *open_reader(void)
         archive_read_support_format_tar(a);
         archive_read_support_format_cpio(a);
         archive_read_support_format_zip(a);
+        if (may_be_stream)
+                archive_read_support_format_raw(a);
         return a;
 }
 
@@ -112,12 +124,37 @@ static la_ssize_t read_inner_block(struct archive *a, void *context, const void 
         return n;
 }
 
-static enum status walk_archive_members(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err);
+/* ---- compressed files that are no archives ---- */
 
-static enum status walk_nested_archive(struct archive_walk *w, struct archive *outer, unsigned depth, struct error *err)
+static bool is_raw_stream(struct archive *a)
+{
+        return (archive_format(a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_RAW;
+}
+
+static bool is_compressed_archive(struct archive *a)
+{
+        return archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE;
+}
+
+static enum status visit_raw_stream(struct archive_walk *w, struct archive *a, const char *name, struct error *err)
+{
+        struct archive_member m = { .path = name, .walk = w, .is_content = true, .ordinal = w->ordinal++ };
+
+        w->current = a;
+        return w->visitor->member(w->visitor->context, &m, err);
+}
+
+/* ---- members ---- */
+
+static enum status walk_archive_members(struct archive_walk *w, struct archive *a, const char *name, unsigned depth,
+                                        struct error *err);
+
+/* @param name of the nested archive; its content has no name if it is only compressed */
+static enum status walk_nested_archive(struct archive_walk *w, struct archive *outer, const char *name, unsigned depth,
+                                       struct error *err)
 {
         struct inner in = { .outer = outer, .block = malloc(BLOCK_BYTES) };
-        struct archive *a = in.block ? open_reader() : NULL;
+        struct archive *a = in.block ? open_reader(archive_name_is_compressed_elf(name)) : NULL;
         enum status st;
 
         if (!a)
@@ -125,7 +162,7 @@ static enum status walk_nested_archive(struct archive_walk *w, struct archive *o
         else if (archive_read_open(a, &in, NULL, read_inner_block, NULL) != ARCHIVE_OK)
                 st = archive_failed(w, a, err);
         else
-                st = walk_archive_members(w, a, depth, err);
+                st = walk_archive_members(w, a, name, depth, err);
         archive_read_free(a);
         free(in.block);
         return st;
@@ -162,10 +199,12 @@ static enum status visit_archive_member(struct archive_walk *w, struct archive *
                 return ST_OK;
         if (in_ar && starts_with(name, "data.tar") ? depth <= w->visitor->nested_max
                                                    : depth < w->visitor->nested_max && archive_name(name))
-                return walk_nested_archive(w, a, depth + 1, err);
+                return walk_nested_archive(w, a, name, depth + 1, err);
         name += strspn(name, "/");
         while (name[0] == '.' && name[1] == '/')
                 name += 1 + strspn(name + 1, "/");
+        if (archive_name_is_compressed_elf(name))
+                return walk_nested_archive(w, a, name, depth + 1, err);
         m.path = name;
         m.ordinal = w->ordinal++;
         w->current = a;
@@ -173,7 +212,8 @@ static enum status visit_archive_member(struct archive_walk *w, struct archive *
         return st ? st : skip_member_rest(w, &m, err);
 }
 
-static enum status walk_archive_members(struct archive_walk *w, struct archive *a, unsigned depth, struct error *err)
+static enum status walk_archive_members(struct archive_walk *w, struct archive *a, const char *name, unsigned depth,
+                                        struct error *err)
 {
         for (;;) {
                 struct archive_entry *e;
@@ -187,6 +227,10 @@ static enum status walk_archive_members(struct archive_walk *w, struct archive *
                 st = check_stopped(w, err);
                 if (!st && w->ordinal >= LIMIT_ARCHIVE_MEMBERS)
                         st = error_set(err, ST_TOO_BIG, "'%s' has more than %d files", w->name, LIMIT_ARCHIVE_MEMBERS);
+                if (!st && is_raw_stream(a) && depth == 0 && !is_compressed_archive(a))
+                        return error_set(err, ST_BAD_DATA, "'%s' is neither an archive nor compressed", w->name);
+                if (!st && is_raw_stream(a)) /* the only member; its rest is not decompressed */
+                        return visit_raw_stream(w, a, name, err);
                 if (!st)
                         st = visit_archive_member(w, a, e, depth, err);
                 if (st)
@@ -196,7 +240,7 @@ static enum status walk_archive_members(struct archive_walk *w, struct archive *
 
 enum status archive_walk(int fd, const char *name, const struct archive_visitor *visitor, struct error *err)
 {
-        struct archive_walk w = { .visitor = visitor, .name = name, .outermost = open_reader() };
+        struct archive_walk w = { .visitor = visitor, .name = name, .outermost = open_reader(true) };
         enum status st;
 
         assert(fd >= 0 && visitor->member);
@@ -207,16 +251,9 @@ enum status archive_walk(int fd, const char *name, const struct archive_visitor 
         else if (archive_read_open_fd(w.outermost, fd, BLOCK_BYTES) != ARCHIVE_OK)
                 st = archive_failed(&w, w.outermost, err);
         else
-                st = walk_archive_members(&w, w.outermost, 0, err);
+                st = walk_archive_members(&w, w.outermost, path_base(name), 0, err);
         archive_read_free(w.outermost);
         return st;
-}
-
-static bool has_name_suffix(const char *name, const char *suffix)
-{
-        size_t n = strlen(name), s = strlen(suffix);
-
-        return n > s && strcasecmp(name + n - s, suffix) == 0;
 }
 
 bool archive_name_is_package(const char *path)
@@ -236,18 +273,38 @@ bool archive_name(const char *path)
         return archive_name_is_package(path);
 }
 
-bool archive_magic_at_fd(int fd)
+bool archive_name_is_compressed_elf(const char *path)
 {
-        static const struct {
-                size_t offset;
-                const char *bytes;
-                size_t n;
-        } magics[] = {
-                { 0, "!<arch>\n", 8 },
-                { 0, "\xed\xab\xee\xdb", 4 },
-                { 0, "PK\3\4", 4 },
-                { 257, "ustar", 5 },
-                { 0, "0707", 4 },
+        static const char *const suffixes[] = { ".ko.gz",     ".ko.xz",    ".ko.zst", ".debug.gz", ".debug.xz",
+                                                ".debug.zst", ".so.gz", ".so.xz",  ".so.zst" };
+
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+                if (has_name_suffix(path, suffixes[i]))
+                        return true;
+        return false;
+}
+
+struct file_magic {
+        size_t offset;
+        const char *bytes;
+        size_t n;
+};
+
+static bool has_magic_at_fd(int fd, const struct file_magic *magics, size_t count)
+{
+        char head[512];
+        ssize_t n = pread(fd, head, sizeof head, 0);
+
+        for (size_t i = 0; i < count; i++)
+                if (n >= (ssize_t)(magics[i].offset + magics[i].n) &&
+                    memcmp(head + magics[i].offset, magics[i].bytes, magics[i].n) == 0)
+                        return true;
+        return false;
+}
+
+bool compressed_magic_at_fd(int fd)
+{
+        static const struct file_magic magics[] = {
                 { 0, "\x1f\x8b", 2 },
                 { 0, "BZh", 3 },
                 { 0,
@@ -257,14 +314,38 @@ bool archive_magic_at_fd(int fd)
                 { 0, "\x28\xb5\x2f\xfd", 4 },
                 { 0, "\x5d\0\0", 3 },
         };
-        char head[512];
-        ssize_t n = pread(fd, head, sizeof head, 0);
 
-        for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-                if (n >= (ssize_t)(magics[i].offset + magics[i].n) &&
-                    memcmp(head + magics[i].offset, magics[i].bytes, magics[i].n) == 0)
-                        return true;
-        return false;
+        return has_magic_at_fd(fd, magics, sizeof magics / sizeof *magics);
+}
+
+bool archive_magic_at_fd(int fd)
+{
+        static const struct file_magic magics[] = {
+                { 0, "!<arch>\n", 8 }, { 0, "\xed\xab\xee\xdb", 4 }, { 0, "PK\3\4", 4 },
+                { 257, "ustar", 5 },   { 0, "0707", 4 },
+        };
+
+        return has_magic_at_fd(fd, magics, sizeof magics / sizeof *magics) || compressed_magic_at_fd(fd);
+}
+
+static enum status check_content_magic(void *context, struct archive_member *m, struct error *err)
+{
+        uint64_t offset;
+        const void *data;
+        size_t n;
+        enum status st = m->is_content ? archive_member_read(m, &data, &n, &offset, err) : ST_NOT_FOUND;
+
+        *(bool *)context = !st && offset == 0 && n >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0;
+        return ST_NOT_FOUND; /* ends the walk */
+}
+
+bool archive_is_compressed_elf(int fd)
+{
+        bool is_elf = false;
+        const struct archive_visitor visitor = { .member = check_content_magic, .context = &is_elf };
+
+        (void)!archive_walk(fd, "file", &visitor, NULL);
+        return is_elf;
 }
 
 bool archive_path_is_odd(const char *path)

@@ -5,7 +5,8 @@
 /**
  * @file
  * Iterates over the regular files in archives and packages: .deb, .rpm, tar, zip, cpio and ar, compressed with gzip,
- * bzip2, xz, lzma or zstd. Streaming, in archive order. Nothing is written to disk, links and devices are skipped, and
+ * bzip2, xz, lzma or zstd. A compressed file that is no archive has one member, its content, and so has a member with
+ * the name of a compressed kernel module (.ko.xz). Streaming, in archive order. Nothing is written to disk, links and devices are skipped, and
  * names are never opened.
  *
  * Archives are untrusted: the decompressed size is limited to LIMIT_ARCHIVE_RATIO times the compressed size, beyond
@@ -23,6 +24,7 @@ struct archive_walk;
 
 struct archive_member {
         const char *path; /* as in the archive, without leading "/" and "./"; borrowed; untrusted */
+        bool is_content;  /* the whole content of a compressed file */
         uint32_t ordinal; /* number of this regular file in the archive, from 0; the same at each walk */
         struct archive_walk *walk;
 };
@@ -54,6 +56,18 @@ enum status archive_member_read(struct archive_member *m, const void **data_ret,
 
 /** Whether the file starts with the magic of a supported format. Keeps the file position. */
 bool archive_magic_at_fd(int fd);
+
+/** Whether the file starts with the magic of a compressed stream: gzip, bzip2, xz, lzma or zstd. */
+bool compressed_magic_at_fd(int fd);
+
+/** Whether the file is a compressed ELF file. Decompresses its first bytes and moves the file position. */
+bool archive_is_compressed_elf(int fd);
+
+/**
+ * Whether the file name is that of a compressed ELF file: that of a kernel module, debug file or shared object, and .gz,
+ * .xz or .zst.
+ */
+bool archive_name_is_compressed_elf(const char *path);
 
 /** Whether the file name is that of a package (.deb, .ddeb, .udeb, .rpm). */
 bool archive_name_is_package(const char *path);

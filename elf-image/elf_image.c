@@ -30,6 +30,37 @@ static bool read_elf_word(struct reader *r, bool is_64, uint64_t *ret)
         return true;
 }
 
+/* What a file is that users take for an ELF file, with what to do; "" for any other. */
+static const char *describe_other_format(const uint8_t *data, size_t size)
+{
+        static const struct {
+                const char *magic;
+                size_t n;
+                const char *text;
+        } known[] = {
+                { "!<arch>\n", 8, " but an archive (ar): extract its members" },
+                { "!<thin>\n", 8, " but a thin archive (ar): name its members" },
+                { "BC\xc0\xde", 4, " but LLVM bitcode: link it first" },
+                { "MZ", 2, " but a Windows program (PE)" },
+                { "\xcf\xfa\xed\xfe", 4, " but a Mach-O file" },
+                { "\xca\xfe\xba\xbe", 4, " but a Java class or a Mach-O file" },
+                { "\0asm", 4, " but WebAssembly" },
+                { "\xed\xab\xee\xdb", 4, " but an RPM package: extract its files" },
+                { "PK\3\4", 4, " but a zip archive: extract its files" },
+                { "\x1f\x8b", 2, " but compressed (gzip)" },
+                { "\xfd\x37zXZ", 5, " but compressed (xz)" },
+                { "\x28\xb5\x2f\xfd", 4, " but compressed (zstd)" },
+                { "BZh", 3, " but compressed (bzip2)" },
+                { "CAIRNSRC", 8, " but a source bundle" },
+                { "#!", 2, " but a script" },
+        };
+
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+                if (size >= known[i].n && memcmp(data, known[i].magic, known[i].n) == 0)
+                        return known[i].text;
+        return size ? "" : ": it is empty";
+}
+
 static enum status read_elf_header(struct elf_image *img, struct header *h, struct error *err)
 {
         const uint8_t *ident;
@@ -39,7 +70,8 @@ static enum status read_elf_header(struct elf_image *img, struct header *h, stru
 
         reader_init(&r, img->data, img->size);
         if (img->size < SELFMAG || memcmp(img->data, ELFMAG, SELFMAG) != 0)
-                return error_set(err, ST_BAD_DATA, "cannot read '%s': not an ELF file", img->name);
+                return error_set(err, ST_BAD_DATA, "cannot read '%s': not an ELF file%s", img->name,
+                                 describe_other_format(img->data, img->size));
         if (!reader_bytes(&r, EI_NIDENT, &ident))
                 goto cut_off;
         if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)

@@ -90,7 +90,7 @@ enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct 
 /* ---- environment ---- */
 
 #define MAP_BYTES GiB(64)
-#define VERSION "2"
+#define VERSION "3"
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what)
 {

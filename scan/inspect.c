@@ -210,6 +210,7 @@ enum status inspect_worker_run(int socket, int out, int scratch, struct error *e
 
 struct member_request {
         uint32_t ordinal;
+        bool is_content; /* only the content of a compressed file is accepted */
         int out;
         bool is_done;
 };
@@ -224,6 +225,8 @@ static enum status extract_member(void *context, struct archive_member *m, struc
 
         if (m->ordinal != w->ordinal)
                 return ST_OK;
+        if (w->is_content && !m->is_content)
+                return error_set(err, ST_BAD_DATA, "it is an archive, not a compressed file");
         while (!st) {
                 st = archive_member_read(m, &data, &n, &offset, err);
                 if (!st)
@@ -235,7 +238,9 @@ static enum status extract_member(void *context, struct archive_member *m, struc
 
 enum status member_worker_run(const char *ordinal, int archive, int out, struct error *err)
 {
-        struct member_request w = { .ordinal = (uint32_t)strtoul(ordinal, NULL, 10), .out = out };
+        struct member_request w = { .ordinal = (uint32_t)strtoul(ordinal, NULL, 10),
+                                    .is_content = strcmp(ordinal, MEMBER_IS_CONTENT) == 0,
+                                    .out = out };
         const struct archive_visitor visitor = { .member = extract_member, .context = &w };
         enum status st = archive_walk(archive, "archive", &visitor, err);
 

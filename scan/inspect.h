@@ -18,7 +18,9 @@ enum status inspect_worker_run(int socket, int out, int scratch, struct error *e
 
 /**
  * `cairn worker member ORDINAL`: extract a member of the archive into an empty file. ST_NOT_FOUND if there are fewer.
+ * @param ordinal a number, or MEMBER_IS_CONTENT: that of a compressed file; ST_BAD_DATA for an archive.
  */
+#define MEMBER_IS_CONTENT "content"
 enum status member_worker_run(const char *ordinal, int archive, int out, struct error *err) MUST_CHECK;
 
 /** `cairn worker source-names`: write the sorted path hashes of the sources that the debuginfo names, 8 bytes each in

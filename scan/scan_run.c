@@ -165,7 +165,8 @@ static enum look open_queued_file(struct inspection_thread *t, int *fd_ret)
         }
         metric_add(&looked_at, 1);
         is_elf = elf_magic_at_fd(fd);
-        is_archive = !is_elf && archive_name(t->job.path) && archive_magic_at_fd(fd);
+        is_archive = !is_elf && (archive_name(t->job.path) || archive_name_is_compressed_elf(t->job.path)) &&
+                     archive_magic_at_fd(fd);
         t->class = is_archive ? SCAN_FILE_ARCHIVE : SCAN_FILE_ELF;
         if (!is_elf && !is_archive) {
                 add_scan_result(t->r, steal_ptr(t->job.path), &t->job.info, SCAN_FILE_ELF, false,

@@ -48,6 +48,8 @@ static enum status classify_file(const char *path, bool named, const struct find
                 return cb->file(context, path, err);
         if (S_ISREG(info.st_mode) && (named || archive_name_is_package(path)) && archive_magic_at_fd(fd))
                 return cb->archive(context, path, err);
+        if (S_ISREG(info.st_mode) && compressed_magic_at_fd(fd) && archive_is_compressed_elf(fd))
+                return cb->archive(context, path, err);
         if (named) {
                 error_set(&why, ST_BAD_DATA, "'%s' is neither an ELF file nor an archive", path);
                 cb->problem(context, path, &why);

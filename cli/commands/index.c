@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
+#include "cli/symbols/named_file.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
@@ -63,6 +64,7 @@ enum status index_print(struct index_command *c, struct error *err)
 /* The build-id given as text, or of the file with that path. ST_USAGE when it is neither. */
 static enum status index_parse_object(const char *text, struct build_id *ret, struct error *err)
 {
+        _cleanup_close_ int fd = -1;
         struct elf_image image;
         enum status st;
 
@@ -71,7 +73,9 @@ static enum status index_parse_object(const char *text, struct build_id *ret, st
                         return ST_OK;
                 return error_set(err, ST_USAGE, "'%s' is neither a file nor a build-id", text);
         }
-        st = elf_image_open(text, &image, err);
+        st = named_file_open(text, &fd, err);
+        if (!st)
+                st = elf_image_from_fd(fd, text, &image, err);
         if (st)
                 return st;
         *ret = image.build_id;

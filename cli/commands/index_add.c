@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "symbol-index/index_load.h"
+#include "cli/symbols/named_file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 
@@ -186,7 +187,7 @@ static enum status index_file(struct index_command *c, const char *path, struct 
         int64_t begin = monotonic_ns();
         uint64_t generation;
         const struct debug_file_search search = debug_files_search(&c->debug_files);
-        enum status st = extract_inputs_search(path, &search, &in, err);
+        enum status st = named_file_search(path, &search, &in, err);
 
         if (st)
                 return st;

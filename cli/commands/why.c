@@ -19,6 +19,7 @@
 #include "common/utf8.h"
 #include "server/routes/why.h"
 #include "symbolizer/explain/explain.h"
+#include "cli/symbols/named_file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 /* ---- printing a report (docs/formats/why.md) ---- */
@@ -422,6 +423,8 @@ static void describe_origin(const struct why_command *c, int fd, const char *rol
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         n = readlink(link, path, PATH_MAX - 1);
         path[n > 0 ? n : 0] = 0;
+        if (given && starts_with(path, "/memfd:")) /* the content of a compressed file */
+                snprintf(path, PATH_MAX, "%s", c->object);
         snprintf(by_id, sizeof by_id, "%s/.build-id/", c->debug_files.directory);
         *ret = (struct why_origin){ .role = role, .name = path };
         ret->found = given                                           ? "as named"
@@ -439,7 +442,7 @@ static enum status explain_file(struct why_command *c, struct buf *ret, struct e
         struct extract_inputs in;
         size_t count = 0;
         const struct debug_file_search search = debug_files_search(&c->debug_files);
-        enum status st = extract_inputs_search(c->object, &search, &in, err);
+        enum status st = named_file_search(c->object, &search, &in, err);
 
         if (st)
                 return st;

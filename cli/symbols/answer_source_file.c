@@ -12,6 +12,7 @@
 #include "cli/symbols/symbol_cache.h"
 #include "cli/symbols/answer_source.h"
 #include "common/limits.h"
+#include "cli/symbols/named_file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 
@@ -229,7 +230,7 @@ enum status answer_source_file(const char *path, const struct debug_file_search 
         s->cache.directory_fd = -1;
         s->frames = calloc(FRAMES_MAX, sizeof *s->frames);
         s->path = strdup(path);
-        st = s->frames && s->path ? extract_inputs_search(s->path, search, &s->inputs, err) : error_no_memory(err);
+        st = s->frames && s->path ? named_file_search(s->path, search, &s->inputs, err) : error_no_memory(err);
         if (st) {
                 file_source_close(s);
                 return st;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "archive/members.h"
+#include "cli/symbols/named_file.h"
 #include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
@@ -57,7 +59,14 @@ static enum status queue_candidate_file(struct object_directory *d, struct candi
         struct stat s;
 
         assert(a->count < OBJECT_FACTS_FILES);
-        if (fd < 0 || fstat(fd, &s) || !S_ISREG(s.st_mode) || !elf_magic_at_fd(fd))
+        if (fd < 0 || fstat(fd, &s) || !S_ISREG(s.st_mode))
+                return ST_OK;
+        if (archive_name_is_compressed_elf(path) && compressed_magic_at_fd(fd)) {
+                close(steal_fd(&fd));
+                if (named_file_open(path, &fd, NULL))
+                        return ST_OK;
+        }
+        if (!elf_magic_at_fd(fd))
                 return ST_OK;
         a->paths[a->count] = strdup(path);
         if (!a->paths[a->count])

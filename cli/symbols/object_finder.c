@@ -10,6 +10,7 @@
 
 #include "cli/symbols/debug_files.h"
 #include "cli/symbols/held_files.h"
+#include "cli/symbols/named_file.h"
 #include "cli/symbols/object_directory.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -39,9 +40,9 @@ enum status object_finder_create(const struct object_finder_options *o, struct o
         f->options = *o;
         f->is_flat = access(ids, F_OK) != 0;
         if (o->file) {
-                fd = open(o->file, O_RDONLY | O_CLOEXEC);
-                st = fd < 0 ? error_os(err, errno, "cannot open '%s'", o->file)
-                            : object_facts_read(&fd, 1, &f->file, err);
+                st = named_file_open(o->file, &fd, err);
+                if (!st)
+                        st = object_facts_read(&fd, 1, &f->file, err);
                 if (!st && !f->file.is_elf)
                         st = error_set(err, ST_BAD_DATA, "'%s' is not an ELF file", o->file);
         }

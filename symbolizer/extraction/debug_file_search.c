@@ -312,17 +312,24 @@ enum status extract_inputs_find(const char *path, const char *directory, struct 
 enum status extract_inputs_search(const char *path, const struct debug_file_search *search, struct extract_inputs *ret,
                                   struct error *err)
 {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return error_os(err, errno, "cannot open '%s'", path);
+        return extract_inputs_search_of(fd, path, search, ret, err);
+}
+
+enum status extract_inputs_search_of(int fd_taken, const char *path, const struct debug_file_search *search,
+                                     struct extract_inputs *ret, struct error *err)
+{
         struct extract_inputs in = {
                 .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .dwp_fd = -1, .name = path
         };
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct dwo_places *places = NULL;
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        enum status st;
+        _cleanup_close_ int fd = fd_taken;
+        enum status st = elf_image_from_fd(fd, path, &img, err);
 
-        if (fd < 0)
-                return error_os(err, errno, "cannot open '%s'", path);
-        st = elf_image_from_fd(fd, path, &img, err);
         if (st)
                 return st;
         if (elf_image_quality(&img) < QUALITY_LINES)

@@ -31,6 +31,10 @@ struct debug_file_search {
 enum status extract_inputs_search(const char *path, const struct debug_file_search *search, struct extract_inputs *ret,
                                   struct error *err) MUST_CHECK;
 
+/** The same for an open file, which path names. @param fd taken. */
+enum status extract_inputs_search_of(int fd, const char *path, const struct debug_file_search *search,
+                                     struct extract_inputs *ret, struct error *err) MUST_CHECK;
+
 /**
  * Open path and the files that belong to it.
  * @param directory the debug directory, DEBUG_DIRECTORY on a usual system.

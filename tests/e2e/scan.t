@@ -317,4 +317,22 @@ find_it debuginfo "$(id 11)"
 is $find_status 0 "a tree may hold the directory of the service"
 walk_again
 is "$(metric cairn_scan_objects)" "$objects" "extracted files are not walked"
+stop_server
+
+# ---- compressed ELF files, in a tree and in an archive ----
+
+mkdir "$tmp/compressed" "$tmp/modules"
+build 71 "$tmp/compressed.so"
+build 72 "$tmp/module.ko"
+xz -c "$tmp/compressed.so" >"$tmp/compressed/compressed.so.xz"
+zstd -qc "$tmp/module.ko" >"$tmp/modules/module.ko.zst"
+bsdtar -c -f "$tmp/compressed/modules.tar" -C "$tmp" modules
+data=$tmp/compressed-data
+start_server --scan "$tmp/compressed" --scan-interval 0
+wait_metric cairn_scan_rounds_total 1
+for file in 71:compressed.so 72:module.ko; do
+        find_it debuginfo "$(id ${file%:*})"
+        ok "a compressed file is served as it was: ${file#*:}" cmp "$found" "$tmp/${file#*:}"
+done
+stop_server
 done_testing

@@ -304,4 +304,30 @@ for kind in -pie -no-pie; do
         "$cairn" symbolize -e debug-alone < list > got
         same "debug sections alone name their functions ($kind)" want got
 done
+
+# ---- compressed files, and those that are not ELF
+
+echo 'int in_module(int n) { return n * 3; }' > module.c
+gcc -O1 -g -c module.c && ld -r --build-id -o module.ko module.o || cannot "link a module"
+for packing in gzip bzip2 xz lzma zstd; do
+        $packing -c module.ko > module.ko.$packing
+        is "$("$cairn" symbolize -e module.ko.$packing 0 | sed "s|$dir/||" | tr '\n' ' ')" "in_module module.c:1 " "a module compressed with $packing"
+done
+is "$("$cairn" why --json module.ko.xz 0 | jq -r '.results[0].state + " " + .files[0].name')" "resolved module.ko.xz" "cairn why reads it too"
+"$cairn" index --data index module.ko.xz > index.out 2>&1
+ok $? "cairn index reads it too"
+mkdir modules && cp module.ko.zstd modules/module.ko.zst
+"$cairn" index --data index modules > index.out 2>&1
+ok $? "and in a directory"
+fails() { # NAME MESSAGE FILE
+        "$cairn" symbolize -e "$3" 0 > out 2> err
+        is "$?" 2 "$1 cannot be read"
+        grep -q "$2" err
+        ok $? "  and the message tells: $2"
+}
+ar rc library.a module.o && fails "an archive" 'not an ELF file but an archive (ar)' library.a
+tar cJf tree.tar.xz module.ko && fails "a compressed archive" 'it is an archive, not a compressed file' tree.tar.xz
+head -c 200 module.ko.xz > cut.ko.xz && fails "a compressed file that is cut off" "cannot decompress 'cut.ko.xz'" cut.ko.xz
+echo text | gzip > text.gz && fails "a compressed text" "cannot read 'text.gz': not an ELF file" text.gz
+: > empty && fails "an empty file" 'not an ELF file: it is empty' empty
 done_testing

@@ -52,6 +52,29 @@ is "$(bsdtar -c --gzip -f - -C "$tmp" tree | sent -)" '[["32","stdin-2/tree/prog
 build 33 "$tmp/tree/program"
 is "$(sent - <"$tmp/tree/program")" '[["33","stdin"]]' "a file on standard input"
 
+# ---- compressed files that are no archives ----
+for packing in gzip bzip2 xz lzma zstd; do
+        build $n "$tmp/program"
+        $packing -c "$tmp/program" >"$tmp/compressed-$n"
+        is "$(sent "$tmp/compressed-$n" | jq -c 'map(.[0])')" "[\"$n\"]" "a file compressed with $packing"
+        n=$((n + 1))
+done
+mkdir -p "$tmp/modules/kernel"
+echo 'int module(int n) { return n * 3; }' >"$tmp/module.c"
+gcc -g -c -o "$tmp/module.o" "$tmp/module.c"
+ld -r --build-id="0x$(id 61)" -o "$tmp/module.ko" "$tmp/module.o"
+xz -c "$tmp/module.ko" >"$tmp/modules/kernel/module.ko.xz"
+ld -r --build-id="0x$(id 62)" -o "$tmp/module.ko" "$tmp/module.o"
+zstd -qc "$tmp/module.ko" >"$tmp/modules/kernel/module.ko.zst"
+printf 'text\n' | gzip >"$tmp/modules/text.gz"
+is "$(sent "$tmp/modules" | jq -c 'map(.[0]) | sort')" '["61","62"]' "compressed modules of a directory"
+ld -r --build-id="0x$(id 63)" -o "$tmp/module.ko" "$tmp/module.o"
+xz -c "$tmp/module.ko" >"$tmp/modules/kernel/module.ko.xz"
+bsdtar -c -f "$tmp/modules.tar" -C "$tmp" modules
+is "$(sent "$tmp/modules.tar" | jq -c 'map(.[0])')" '["63"]' "and of an archive"
+upload "$tmp/modules/text.gz" >/dev/null 2>"$tmp/err"
+like "$(cat "$tmp/err")" "no ELF files under" "a compressed text is no ELF file"
+
 # ---- malicious archives ----
 build 41 "$tmp/e41"; build 42 "$tmp/e42"; build 43 "$tmp/e43"; build 44 "$tmp/e44"
 python3 - "$tmp" <<'EOF'
