@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory/array.h"
 #include "common/limits.h"
@@ -498,6 +499,40 @@ enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_con
         st = dwarf_line_header_read(&h, l, x, offset);
         return dwarf_object_spend(x->object, DWARF_BUDGET_LINE, 4 * (l->file_count + l->directory_count)) ? st
                                                                                                           : ST_TOO_BIG;
+}
+
+bool dwarf_line_starts_begin(struct dwarf_line_starts *s, const struct dwarf_context *x, uint64_t offset)
+{
+        uint8_t offset_size, address_size = x->unit->format.address_size;
+        struct dwarf_cursor c = dwarf_section_at(&x->file->sections, DWARF_LINE, offset);
+        uint64_t length = dwarf_initial_length(&c, &offset_size);
+
+        if (c.failed || length > dwarf_left(&c) || !dwarf_object_spend(x->object, DWARF_BUDGET_LINE, length))
+                return false;
+        c.end = c.pos + length;
+        *s = (struct dwarf_line_starts){ c, { 0, (uint8_t)(1 + address_size), DW_LNE_set_address }, address_size };
+        return true;
+}
+
+bool dwarf_line_starts_next(struct dwarf_line_starts *s, uint64_t *ret)
+{
+        size_t rare = s->address_size == 8; /* the byte to search: 9 is rare in line programs, but 5 sets a column */
+
+        while (dwarf_left(&s->left) >= sizeof s->opcode) {
+                struct dwarf_cursor c = s->left;
+                const uint8_t *found = memchr(c.pos + rare, s->opcode[rare], dwarf_left(&c) - rare);
+
+                if (!found)
+                        break;
+                c.pos = found - rare;
+                s->left.pos = c.pos + 1;
+                if (dwarf_left(&c) < sizeof s->opcode || memcmp(c.pos, s->opcode, sizeof s->opcode) != 0)
+                        continue;
+                dwarf_skip(&c, sizeof s->opcode);
+                *ret = dwarf_uint(&c, s->address_size);
+                return !c.failed;
+        }
+        return false;
 }
 
 uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset)

@@ -63,6 +63,19 @@ enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_con
 void dwarf_lines_clear(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
 
+/**
+ * The addresses that a line program sets, which begin its sequences, found by the bytes of the opcode without running
+ * the program: bytes that look like one give an address too many.
+ */
+struct dwarf_line_starts {
+        struct dwarf_cursor left;
+        uint8_t opcode[3];
+        uint8_t address_size;
+};
+/** @return false when the table's length cannot be read. */
+bool dwarf_line_starts_begin(struct dwarf_line_starts *s, const struct dwarf_context *x, uint64_t offset);
+bool dwarf_line_starts_next(struct dwarf_line_starts *s, uint64_t *ret);
+
 /** The offset after the table at this offset, or UINT64_MAX at the end and at a broken length. */
 uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset);
 

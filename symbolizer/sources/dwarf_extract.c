@@ -8,6 +8,8 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/search.h"
+#include "common/sort.h"
 #include "dwarf/object.h"
 #include "dwarf/ranges.h"
 #include "symbolizer/sources/dwarf_flatten.h"
@@ -19,9 +21,12 @@
  * Selection of the units that may cover the addresses of a filter.
  *
  * A unit's DIE gives its addresses, as low and high pc or as ranges; for most
- * units nothing else is read. A unit without them, or with an unreadable DIE, is
- * read in full. .debug_aranges is not used: clang does not write it, and the
- * DIEs contain the same ranges.
+ * units nothing else is decoded. A unit without them, or with an unreadable DIE,
+ * is read in full, as is one whose addresses are incomplete: GCC gives only the
+ * main section with -gdwarf-2 -gstrict-dwarf, and in DWARF 4 a dropped function
+ * of size 0 ends a list of ranges if the linker (gold) writes 0 for its address.
+ * Such a unit has a sequence of line rows that starts elsewhere in code.
+ * .debug_aranges is not used: clang does not write it.
  */
 struct dwarf_selection {
         size_t *units; /* owned; ascending */
@@ -49,6 +54,7 @@ struct claim {
 };
 
 struct claims {
+        const struct dwarf_regions *code;
         struct claim *items; /* owned */
         size_t count, capacity;
         bool *must_read; /* owned; by unit */
@@ -61,11 +67,40 @@ static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context
 
         dwarf_ranges_begin(&ranges, x, d);
         while (dwarf_ranges_next(&ranges, &start, &end)) {
-                if (start >= end)
+                const struct dwarf_region *region = dwarf_regions_fit(c->code, start, end);
+
+                if (start >= end || !region)
                         continue;
                 if (!huge_array_reserve(&c->items, &c->capacity, c->count))
                         return false;
-                c->items[c->count++] = (struct claim){ start, end, unit };
+                c->items[c->count++] = (struct claim){ start, end < region->end ? end : region->end, unit };
+        }
+        return true;
+}
+
+/* Lists of version 5 have an end that a linker cannot write by accident. */
+static bool may_be_incomplete(const struct dwarf_context *x, const struct dwarf_die *d)
+{
+        return x->unit->format.version < 5 || !d->values[DWARF_ROLE_RANGES].form;
+}
+
+/* Whether all line rows of the unit are in its claims, which are those from the first on. */
+static bool cover_line_rows(const struct claims *c, size_t first, const struct dwarf_context *x)
+{
+        struct claim *items = c->items + first;
+        size_t count = c->count - first;
+        struct dwarf_line_starts starts;
+        uint64_t start;
+
+        if (!x->has_lines || !dwarf_line_starts_begin(&starts, x, x->line_offset))
+                return false;
+        if (count > 1)
+                sort_by_start(items, count, sizeof *items);
+        while (dwarf_line_starts_next(&starts, &start)) {
+                size_t behind = find_lower_bound(i, 0, count, items[i].start <= start);
+
+                if ((!behind || start >= items[behind - 1].end) && dwarf_regions_find(c->code, start))
+                        return false;
         }
         return true;
 }
@@ -75,6 +110,7 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                          uint64_t *table_ret)
 {
         const struct dwarf_unit *unit = &o->main.units.items[i];
+        size_t first = c->count;
         struct dwarf_die die;
 
         *table_ret = UINT64_MAX;
@@ -88,8 +124,10 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                 return true;
         if (x->has_lines)
                 *table_ret = x->line_offset;
-        c->must_read[i] = !has_address_ranges(&die);
-        return c->must_read[i] || add_claims(c, i, x, &die);
+        if (has_address_ranges(&die) && !add_claims(c, i, x, &die))
+                return false;
+        c->must_read[i] = !has_address_ranges(&die) || (may_be_incomplete(x, &die) && !cover_line_rows(c, first, x));
+        return true;
 }
 
 /*
@@ -140,10 +178,11 @@ static bool select_units(struct dwarf_object *o, const struct address_filter *w,
         return true;
 }
 
-static enum status dwarf_select(struct dwarf_object *o, const struct address_filter *w, struct dwarf_selection *ret)
+static enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code,
+                                const struct address_filter *w, struct dwarf_selection *ret)
 {
         size_t count = o->main.units.count;
-        struct claims claims = { .must_read = calloc(count + 1, sizeof *claims.must_read) };
+        struct claims claims = { .code = code, .must_read = calloc(count + 1, sizeof *claims.must_read) };
         struct dwarf_context *x = calloc(1, sizeof *x);
         bool ok;
 
@@ -499,7 +538,7 @@ static enum status find_any_function(struct dwarf_extraction *x, struct error *e
 static enum status extract_selected_units(struct dwarf_extraction *x, const struct address_filter *w,
                                           struct dwarf_selection *selection, bool *enough_ret, struct error *err)
 {
-        enum status st = dwarf_select(&x->object, w, selection);
+        enum status st = dwarf_select(&x->object, &x->regions, w, selection);
         uint64_t bytes = x->object.main.sections.data[DWARF_INFO].size;
 
         if (st)
