@@ -6,6 +6,7 @@
 
 #include "common/memory/buf.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret)
 {
@@ -20,6 +21,78 @@ const char *profile_type_part(const char *id, enum profile_type_part part, size_
         }
         *n_ret = part == TYPE_PERIOD_UNIT ? strlen(id) : strcspn(id, ":");
         return id;
+}
+
+bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text)
+{
+        size_t n;
+        const char *have = profile_type_part(id, part, &n);
+
+        return n == strlen(text) && memcmp(have, text, n) == 0;
+}
+
+int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
+{
+        static const struct {
+                const char *name;
+                int64_t ns;
+        } units[] = {
+                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 }
+        };
+
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+                if (profile_type_has_part(id, part, units[i].name))
+                        return units[i].ns;
+        return 0;
+}
+
+bool profile_type_is_gauge(const char *id)
+{
+        /* Of Go, Java (async-profiler's live objects), .NET; objects and space: heap profiles of V8 and tcmalloc. */
+        static const char *const gauges[] = { "goroutine", "goroutines", "threadcreate", "threads", "live",
+                                              "objects",   "space",      "inuse" };
+        size_t n;
+        const char *sample_type = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
+
+        for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
+                if (profile_type_has_part(id, TYPE_SAMPLE_TYPE, gauges[i]))
+                        return true;
+        return starts_with(sample_type, "inuse_") || starts_with(sample_type, "live_");
+}
+
+/* The unit of values as multiples of that of the period, as a fraction; false if they have different dimensions. */
+static bool compare_units(const char *id, int64_t *unit_ret, int64_t *period_unit_ret)
+{
+        size_t n, m;
+        const char *unit = profile_type_part(id, TYPE_SAMPLE_UNIT, &n),
+                   *period_unit = profile_type_part(id, TYPE_PERIOD_UNIT, &m);
+
+        *unit_ret = profile_type_get_time_unit(id, TYPE_SAMPLE_UNIT);
+        *period_unit_ret = profile_type_get_time_unit(id, TYPE_PERIOD_UNIT);
+        if (*unit_ret && *period_unit_ret)
+                return true;
+        *unit_ret = *period_unit_ret = 1;
+        return n && n == m && memcmp(unit, period_unit, n) == 0;
+}
+
+bool profile_type_count_samples(const char *id, int64_t period, int64_t value, uint64_t stacks, uint64_t *ret)
+{
+        int64_t unit, period_unit;
+        __int128 samples, interval;
+        bool counts = profile_type_has_part(id, TYPE_SAMPLE_UNIT, "count") &&
+                      (profile_type_has_part(id, TYPE_SAMPLE_TYPE, "samples") ||
+                       profile_type_has_part(id, TYPE_SAMPLE_TYPE, "sample"));
+
+        if (profile_type_is_gauge(id) || (!counts && (period <= 0 || !compare_units(id, &unit, &period_unit))))
+                return false;
+        if (counts)
+                unit = period_unit = period = 1;
+        interval = (__int128)period * period_unit;
+        samples = ((__int128)value * unit + interval / 2) / interval;
+        if (samples < (__int128)stacks)
+                return false;
+        *ret = samples > UINT64_MAX ? UINT64_MAX : (uint64_t)samples;
+        return true;
 }
 
 static const char *guess_profile_name(const char *sample_type, const char *sample_unit, const char *period_type)
@@ -90,4 +163,30 @@ enum status profile_type_add_id(struct profile *p, const char *id, int64_t perio
         if (!st)
                 st = profile_add_string(p, unit, n, &t.unit, err);
         return st ? st : profile_add_type(p, &t, ret, err);
+}
+
+uint64_t profile_count_samples(const struct profile *p, bool *are_stacks_ret)
+{
+        uint64_t most = 0, most_stacks = 0;
+
+        for (uint32_t type = 0; type < p->types.count; type++) {
+                const struct profile_type *t = &p->types.items[type];
+                uint64_t samples, stacks = 0;
+                int64_t sum = 0;
+
+                for (uint32_t i = 0; i < p->samples.count; i++) {
+                        if (p->samples.items[i].type != type)
+                                continue;
+                        stacks++;
+                        if (__builtin_add_overflow(sum, p->samples.items[i].value, &sum))
+                                sum = INT64_MAX;
+                }
+                if (profile_type_count_samples(profile_text(p, t->id), t->period, sum, stacks, &samples) &&
+                    samples > most)
+                        most = samples;
+                if (stacks > most_stacks)
+                        most_stacks = stacks;
+        }
+        *are_stacks_ret = !most && most_stacks;
+        return most ? most : most_stacks;
 }

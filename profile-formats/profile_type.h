@@ -14,6 +14,32 @@ enum profile_type_part { TYPE_NAME, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT, TYPE_PER
 /** Borrow one part of an id, without a terminating NUL; *n_ret is 0 when the id has fewer parts. */
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret);
 
+/** Whether a part of an id is this text. */
+bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text);
+
+/** Nanoseconds per unit of the part, a unit of time; 0 for other units. */
+int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part);
+
+/**
+ * Whether values are a state, of which each profile is a snapshot (memory in use, goroutines), and not what happened
+ * in an interval. Values of several snapshots are averaged, never summed.
+ */
+bool profile_type_is_gauge(const char *id);
+
+/**
+ * Compute the number of samples that were taken for a sum of values, from their sampling period.
+ * @param period  in the unit of the type's period; 0 unknown.
+ * @param stacks  that were sent with the values, each for one sample or more.
+ * @return false if the type does not tell, or the period is wrong; the values may be of any number of samples.
+ */
+bool profile_type_count_samples(const char *id, int64_t period, int64_t value, uint64_t stacks, uint64_t *ret);
+
+/**
+ * Count the samples of a profile, of which several types may count the same ones: those of the type with most.
+ * @param are_stacks_ret  the number of samples is unknown; the stacks as sent were counted.
+ */
+uint64_t profile_count_samples(const struct profile *p, bool *are_stacks_ret);
+
 struct profile_type_parts {
         const char *name; /* NULL and "": the usual one for these types ("process_cpu", "memory", "goroutine", "block",
                            * "off_cpu", "wall"), else the sample type */

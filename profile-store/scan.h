@@ -71,6 +71,8 @@ struct stack_sums {
         struct memory_reservation memory; /* of items */
         char unit[32];                    /* of value; "" when nothing matched; different units are ST_USAGE */
         char type[256];                   /* "" when nothing matched, or several types with the same unit did */
+        int64_t period;                   /* of all samples; 0: unknown */
+        bool several_periods;             /* of the samples; `period` is one of them */
 };
 
 void stack_sums_deinit(struct stack_sums *s); /* also fine on a zeroed one */

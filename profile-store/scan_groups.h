@@ -23,7 +23,12 @@ struct scan_group_by {
         size_t label_count;
         bool all_labels; /* instead of `labels`: every label of a sample */
         bool series;     /* also by the set of all labels: scan_group.series */
+        /* Of sums by step: only samples with these stacks; NULL: all. Called by several threads, once per stack of a row group. */
+        bool (*selects_stack)(const void *context, const stack_id id);
+        const void *stack_context;
         bool totals;     /* one sum per group instead of one per stack */
+        bool times;      /* one sum per time (scan_group_sums_get_time()) instead of one per stack */
+        uint32_t nth_time; /* with `times`: only one of so many distinct times, the same for all groups; 0: all */
         /* Sum by time step instead of stack; step_ns 0: by stack. Samples outside of the steps are ignored. */
         int64_t first_unix_ns, step_ns;
         size_t step_count;
@@ -43,7 +48,7 @@ struct scan_group {
 
 struct scan_group_sum {
         uint32_t group;
-        uint32_t item; /* index of the stack in `stacks`, or of the step; 0 for totals */
+        uint32_t item; /* index of the stack or time in `stacks`, or of the step; 0 for totals */
         int64_t value; /* saturates */
         uint64_t samples;
 };
@@ -58,6 +63,9 @@ struct scan_group_sums {
         struct memory_reservation memory; /* of all these */
 };
 void scan_group_sums_deinit(struct scan_group_sums *s); /* also fine on a zeroed one */
+
+/** The time in microseconds of an item, of sums by time. Items are sorted by time. */
+int64_t scan_group_sums_get_time(const struct scan_group_sums *s, uint32_t item);
 
 /** The series of the groups for which is_member is true, sorted; owned by the caller. */
 struct scan_series_set {

@@ -4,6 +4,7 @@
 
 /** @file A selection summed by stack and group, resolved and filtered: the input of every view. Private to query/. */
 #include "query/frame_filter.h"
+#include "query/gauge.h"
 #include "query/location_frames.h"
 #include "query/label_groups.h"
 #include "query/request.h"
@@ -13,7 +14,7 @@ struct merged_entry {
         uint32_t stack; /* index in `stacks` */
         uint32_t group; /* index in the label groups, or in `groups` */
         int64_t value;
-        uint64_t samples;
+        uint64_t samples; /* real ones if the sampling period tells their number, else of stacks as sent */
 };
 
 struct merged_profile {
@@ -25,9 +26,14 @@ struct merged_profile {
         struct memory_reservation memory; /* of entries */
         struct scan_group_sums groups;    /* set by merged_profile_load_groups() only */
         const struct scan_stacks *stacks; /* borrowed from the scan */
+        stack_id *kept_ids;               /* of the entries, sorted; if requested. Owned */
+        size_t kept_count;
         struct location_frames locations; /* without hidden frames */
         int64_t total;                    /* sum of the entries */
         uint64_t samples;
+        bool counts_stacks;      /* `samples` are stacks as sent, each for any number of samples */
+        bool is_average;         /* values are averages of snapshots (query/gauge.h), of a gauge */
+        uint64_t snapshots;      /* of an average: of all its series */
         int64_t selected_total; /* total before the filter */
 };
 
@@ -38,6 +44,7 @@ struct merged_profile_request {
         struct frame_table *frames;
         struct label_groups *groups; /* entries refer to its groups and are added to their totals */
         unsigned side;               /* index of the totals */
+        bool wants_ids;              /* kept_ids are wanted */
 };
 
 enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s,
@@ -55,6 +62,15 @@ enum status merged_profile_load_groups(struct store_scan *scan, const struct que
  */
 enum status merged_profile_sort_by_group(struct merged_profile *m, const struct label_groups *groups,
                                          size_t **first_ret, struct error *err) MUST_CHECK;
+
+/** Whether a stack is among kept_ids; for struct scan_group_by. @param m  struct merged_profile. */
+bool merged_profile_keeps_stack(const void *m, const stack_id id);
+
+/** Write the member "samples", and those that say what samples and values are unless they were counted and summed. */
+void merged_profile_put_samples(const struct merged_profile *m, bool is_after, struct json_out *j);
+
+/** Append "VALUE in N samples", or as an average "VALUE, the average of N snapshots". */
+void merged_profile_put_total(const struct merged_profile *m, struct buf *ret);
 
 void merged_profile_deinit(struct merged_profile *m); /* also fine on a zeroed one */
 #define _cleanup_merged_profile_ _cleanup_(merged_profile_deinit)

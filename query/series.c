@@ -4,9 +4,12 @@
 
 #include "common/json/json_out.h"
 #include "common/utf8.h"
+#include "profile-formats/profile_type.h"
 #include "profile-store/scan_groups.h"
 #include "query/formats/csv.h"
+#include "query/gauge.h"
 #include "query/label_groups.h"
+#include "query/merged_profile.h"
 #include "query/series.h"
 #include "query/unit_text.h"
 
@@ -76,40 +79,98 @@ static enum status allocate_points(struct series *s, struct error *err)
 
 /* ---- sums ---- */
 
-static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id)
+/*
+ * Load what steps alone do not tell: the totals of averages, and the stacks that the filters keep.
+ * @param m  its kept_ids are those of the filters; merged_profile_deinit() it.
+ */
+static enum status load_whole_range(struct series *s, const struct frame_filter *filter, struct merged_profile *m,
+                                    struct error *err)
 {
-        struct series *s = context;
-        uint64_t at; /* may be out of range if the statistics of a file are wrong */
+        struct frame_table frames;
+        const struct merged_profile_request request = { .plan = &s->plan,
+                                                        .filter = filter,
+                                                        .frames = &frames,
+                                                        .groups = &s->groups,
+                                                        .wants_ids = frame_filter_is_set(filter) };
+        enum status st;
 
-        (void)id;
-        if (time_unix_ns < s->first_ns)
-                return ST_OK;
-        at = ((uint64_t)time_unix_ns - (uint64_t)s->first_ns) / (uint64_t)s->step_ns;
-        if (at < s->count) {
-                add_wrapping(&s->values[at], value);
-                s->samples[at]++;
+        frame_table_init(&frames, s->q->meter);
+        st = merged_profile_load(s->q->scan, &s->q->r.selection, &request, m, err);
+        if (!st) {
+                s->snapshots = m->snapshots;
+                s->counts_stacks = m->counts_stacks;
+        }
+        location_frames_deinit(&m->locations); /* they refer to the frames */
+        frame_table_deinit(&frames);
+        return st;
+}
+
+/* The sum of a group in a step, to be averaged over the series' snapshots in it. */
+struct step_part {
+        uint64_t series;
+        struct scan_group_sum *sum;
+};
+
+static int compare_step_parts(const void *x, const void *y)
+{
+        const struct step_part *a = x, *b = y;
+
+        if (a->series != b->series)
+                return a->series < b->series ? -1 : 1;
+        if (a->sum->item != b->sum->item)
+                return a->sum->item < b->sum->item ? -1 : 1;
+        return a->sum->group < b->sum->group ? -1 : a->sum->group > b->sum->group;
+}
+
+static int64_t floor_to_us(int64_t ns)
+{
+        return ns / 1000 - (ns % 1000 < 0);
+}
+
+/* Replace the sums of a gauge by averages over the snapshots of each series and step. */
+static enum status average_steps(const struct series *s, const struct gauge_snapshots *g,
+                                 const struct scan_group_sums *sums, struct error *err)
+{
+        _cleanup_free_ struct step_part *parts = calloc(sums->count + 1, sizeof *parts);
+        struct gauge_average average = { 0 };
+
+        if (!parts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < sums->count; i++)
+                parts[i] = (struct step_part){
+                        gauge_snapshots_find_series(g, &sums->groups[sums->items[i].group]), &sums->items[i]
+                };
+        qsort(parts, sums->count, sizeof *parts, compare_step_parts);
+        for (size_t i = 0; i < sums->count; i++) {
+                int64_t from_ns = s->first_ns + (int64_t)parts[i].sum->item * s->step_ns;
+
+                if (!i || parts[i].series != parts[i - 1].series || parts[i].sum->item != parts[i - 1].sum->item)
+                        average = (struct gauge_average){
+                                .snapshots = gauge_snapshots_count(g, parts[i].series, floor_to_us(from_ns),
+                                                                   floor_to_us(from_ns + s->step_ns))
+                        };
+                parts[i].sum->value = gauge_average_add(&average, parts[i].sum->value);
         }
         return ST_OK;
 }
 
-/* One type, not grouped by labels. */
-static enum status sum_one_series(struct series *s, struct error *err)
+/* The number of samples of a sum, or else of its stacks as sent. */
+static uint64_t count_step_samples(struct series *s, const struct scan_group *g, const struct scan_group_sum *sum)
 {
-        const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, s->plan.type);
-        uint32_t group;
-        enum status st = label_groups_find_or_add(&s->groups, NULL, &group, err);
+        uint64_t samples;
 
-        if (!st)
-                st = label_groups_rank(&s->groups, 0, err);
-        if (!st)
-                st = allocate_points(s, err);
-        if (!st && s->plan.type)
-                st = store_scan_visit(s->q->scan, &filter, add_series_sample, s, err);
-        return st;
+        if (profile_type_count_samples(g->type, g->period, sum->value, sum->samples, &samples))
+                return samples;
+        s->counts_stacks = true;
+        return sum->samples;
 }
 
-/* Convert values, replace groups of the scan by label groups, and remove sums that the plan omits. */
-static enum status convert_step_sums(struct series *s, struct scan_group_sums *sums, struct error *err)
+/*
+ * Convert values, replace groups of the scan by label groups, and remove sums that the plan omits.
+ * @param adds_totals  the totals of the label groups are not known yet.
+ */
+static enum status convert_step_sums(struct series *s, bool adds_totals, struct scan_group_sums *sums,
+                                     struct error *err)
 {
         struct scan_series_set with_time = { 0 };
         size_t count = 0;
@@ -119,10 +180,11 @@ static enum status convert_step_sums(struct series *s, struct scan_group_sums *s
                 struct scan_group_sum sum = sums->items[i];
                 const struct scan_group *g = &sums->groups[sum.group];
 
+                sum.samples = count_step_samples(s, g, &sum);
                 if (!type_plan_convert(&s->plan, g, &with_time, &sum.value))
                         continue;
                 st = label_groups_find_or_add(&s->groups, g->labels, &sum.group, err);
-                if (!st)
+                if (!st && adds_totals)
                         label_groups_add_value(&s->groups, sum.group, 0, sum.value, sum.samples);
                 sums->items[count++] = sum;
         }
@@ -145,23 +207,36 @@ static uint32_t count_step_parts(const struct series *s)
         return parts ? (uint32_t)parts : 1;
 }
 
-static enum status sum_series_groups(struct series *s, struct error *err)
+static enum status sum_steps(struct series *s, const struct gauge_snapshots *gauge, const struct merged_profile *whole,
+                             struct error *err)
 {
-        const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, NULL);
+        const char *type = s->plan.type_count == 1 ? s->plan.types[0] : NULL;
+        const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, type);
         const uint32_t parts = count_step_parts(s);
-        const struct scan_group_by by = { .types = s->plan.types,
-                                          .type_count = s->plan.type_count,
-                                          .labels = s->groups.labels->names,
-                                          .label_count = s->groups.labels->count,
-                                          .series = s->plan.by_series || s->q->r.average,
-                                          .first_unix_ns = s->first_ns,
-                                          .step_ns = s->step_ns / parts,
-                                          .step_count = s->count * parts };
+        _cleanup_free_ const char **labels = calloc(LIMIT_GROUP_LABELS + gauge->label_count, sizeof *labels);
+        struct scan_group_by by = { .types = s->plan.types,
+                                    .type_count = s->plan.type_count,
+                                    .labels = labels,
+                                    .series = s->plan.by_series || s->q->r.average,
+                                    .selects_stack = whole && whole->kept_ids ? merged_profile_keeps_stack : NULL,
+                                    .stack_context = whole,
+                                    .first_unix_ns = s->first_ns,
+                                    .step_ns = s->step_ns / parts,
+                                    .step_count = s->count * parts };
         struct scan_group_sums sums = { 0 };
-        enum status st = store_scan_sum_groups(s->q->scan, &filter, &by, &sums, err);
+        enum status st;
 
+        if (!labels)
+                return error_no_memory(err);
+        for (size_t i = 0; i < s->groups.labels->count; i++)
+                labels[by.label_count++] = s->groups.labels->names[i];
+        for (size_t i = 0; i < gauge->label_count; i++)
+                labels[by.label_count++] = gauge->labels[i];
+        st = store_scan_sum_groups(s->q->scan, &filter, &by, &sums, err);
+        if (!st && gauge->type)
+                st = average_steps(s, gauge, &sums, err);
         if (!st)
-                st = convert_step_sums(s, &sums, err);
+                st = convert_step_sums(s, !whole, &sums, err);
         if (!st)
                 st = label_groups_rank(&s->groups, s->q->r.groups, err);
         if (!st)
@@ -175,6 +250,28 @@ static enum status sum_series_groups(struct series *s, struct error *err)
         }
         scan_group_sums_deinit(&sums);
         return st;
+}
+
+static enum status sum_series(struct series *s, struct error *err)
+{
+        _cleanup_gauge_snapshots_ struct gauge_snapshots gauge = { 0 };
+        _cleanup_merged_profile_ struct merged_profile whole = { 0 };
+        _cleanup_(frame_filter_deinit) struct frame_filter filter = { 0 };
+        bool needs_whole;
+        enum status st = frame_filter_parse(&s->q->params, &filter, err);
+
+        s->is_average = !s->q->r.average && s->plan.type && profile_type_is_gauge(s->plan.type);
+        needs_whole = frame_filter_is_set(&filter) || s->is_average;
+        if (!st && s->is_average)
+                st = gauge_snapshots_load(s->q->scan, &s->q->r.selection, s->plan.type, &gauge, err);
+        if (!st && needs_whole)
+                st = load_whole_range(s, &filter, &whole, err);
+        if (!st && !s->groups.labels->count && !s->groups.count) { /* an answer without labels has one series */
+                uint32_t group;
+
+                st = label_groups_find_or_add(&s->groups, NULL, &group, err);
+        }
+        return st ? st : sum_steps(s, &gauge, needs_whole ? &whole : NULL, err);
 }
 
 /* ---- answers ---- */
@@ -192,9 +289,10 @@ static void put_series_text(const struct series *s, struct buf *ret)
                         char time[32], value[40];
                         size_t at = g * s->count + i;
 
-                        buf_printf(ret, "%s  %12s  %8" PRIu64 " samples\n",
+                        buf_printf(ret, "%s  %12s  %8" PRIu64 " %s\n",
                                    format_time_utc(s->first_ns + (int64_t)i * s->step_ns, time, sizeof time),
-                                   format_value(s->values[at], s->unit, value, sizeof value), s->samples[at]);
+                                   format_value(s->values[at], s->unit, value, sizeof value), s->samples[at],
+                                   s->counts_stacks ? "stacks" : "samples");
                 }
         }
 }
@@ -241,8 +339,16 @@ static void put_series_json(const struct series *s, struct buf *ret)
         json_out_str(&j, "type", s->plan.type ? s->plan.type : "");
         json_out_str(&j, "unit", s->unit);
         json_out_int(&j, "step_ms", s->step_ns / 1000000);
+        if (s->counts_stacks)
+                json_out_str(&j, "samples_are", "stacks");
+        if (s->is_average) {
+                json_out_uint(&j, "snapshots", s->snapshots);
+                json_out_str(&j, "aggregation", "average");
+        }
         type_plan_put_json(&s->plan, &j);
         if (!s->groups.labels->count) {
+                json_out_int(&j, "total", s->groups.shown[0].total[0]);
+                json_out_uint(&j, "samples", s->groups.shown[0].samples[0]);
                 put_series_points(s, 0, &j);
         } else {
                 json_out_array(&j, "groups");
@@ -267,9 +373,7 @@ static enum status fill_series(struct query_call *q, struct series *s)
         if (!st)
                 st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &s->plan, q->err);
         if (!st)
-                st = s->plan.type_count <= 1 && !s->plan.converts && !q->r.by.count && !q->r.average
-                             ? sum_one_series(s, q->err)
-                             : sum_series_groups(s, q->err);
+                st = sum_series(s, q->err);
         type_plan_copy_unit(&s->plan, s->unit, sizeof s->unit);
         return st;
 }
@@ -289,10 +393,8 @@ enum status series_load(struct query_call *q, struct series *ret)
 enum status query_answer_series(struct query_call *q)
 {
         _cleanup_series_ struct series s = { 0 };
-        enum status st = query_call_refuse_filters(q, "series");
+        enum status st = series_load(q, &s);
 
-        if (!st)
-                st = series_load(q, &s);
         if (st)
                 return st;
         type_plan_put_note(&s.plan, &q->note);

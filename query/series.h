@@ -21,6 +21,9 @@ struct series {
         int64_t *values;   /* `count` values for each shown group; owned */
         uint64_t *samples; /* likewise; for averages profiles instead: one per series and second with samples */
         char unit[32];
+        bool counts_stacks; /* `samples` are stacks as sent, each for any number of samples */
+        bool is_average;    /* values and totals are averages of snapshots (query/gauge.h) */
+        uint64_t snapshots; /* of an average: of all its series */
 };
 
 /** Sum the request's selection by its labels and step. @return ST_USAGE for too many points; ST_TOO_BIG. */

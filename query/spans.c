@@ -6,6 +6,7 @@
 #include "common/memory/array.h"
 #include "common/json/json_out.h"
 #include "common/utf8.h"
+#include "profile-formats/profile_type.h"
 #include "query/formats/csv.h"
 #include "query/query_call.h"
 #include "query/type_plan.h"
@@ -33,6 +34,7 @@ struct span_list {
         struct memory_reservation memory; /* of details and order */
         int64_t total, total_with_id;
         uint64_t samples, samples_with_id;
+        bool counts_stacks; /* these are stacks as sent, each for any number of samples */
         char unit[32];
 };
 
@@ -92,13 +94,18 @@ static enum status add_group_sums(struct span_list *l, const struct scan_group_s
                 const struct scan_group_sum *sum = &sums->items[i];
                 const struct scan_group *g = &sums->groups[sum->group];
                 int64_t value = sum->value;
+                uint64_t samples;
 
                 if (!type_plan_convert(&l->plan, g, &with_time, &value))
                         continue;
+                if (!profile_type_count_samples(g->type, g->period, sum->value, sum->samples, &samples)) {
+                        samples = sum->samples;
+                        l->counts_stacks = true;
+                }
                 add_wrapping(&l->total, value);
-                l->samples += sum->samples;
+                l->samples += samples;
                 if (has_any_id(l, g->labels))
-                        st = add_span_value(l, g->labels, value, sum->samples, err);
+                        st = add_span_value(l, g->labels, value, samples, err);
         }
         free(with_time.items);
         return st;
@@ -177,13 +184,13 @@ static void put_spans_text(const struct span_list *l, struct buf *ret)
         uint32_t shown = count_shown_spans(l);
         char value[40], total[40];
 
-        buf_printf(ret, "%s of %s, %" PRIu64 " of %" PRIu64 " samples have ids, of %" PRIu32 " spans\n",
+        buf_printf(ret, "%s of %s, %" PRIu64 " of %" PRIu64 " %s have ids, of %" PRIu32 " spans\n",
                    format_value(l->total_with_id, l->unit, value, sizeof value),
                    format_value(l->total, l->unit, total, sizeof total), l->samples_with_id, l->samples,
-                   l->spans.count);
+                   l->counts_stacks ? "stacks" : "samples", l->spans.count);
         if (!shown)
                 return;
-        buf_printf(ret, "\n%12s %7s %9s\n", "value", "", "samples");
+        buf_printf(ret, "\n%12s %7s %9s\n", "value", "", l->counts_stacks ? "stacks" : "samples");
         for (uint32_t i = 0; i < shown && !work_meter_add(l->q->meter, 64, NULL); i++) {
                 const struct label_group *span = &l->spans.items[l->order[i]];
                 const struct span_detail *detail = &l->details[l->order[i]];
@@ -247,6 +254,8 @@ static void put_spans_json(const struct span_list *l, struct buf *ret)
         json_out_int(&j, "to_ms", selection->to_unix_ns / 1000000);
         json_out_int(&j, "total", l->total);
         json_out_uint(&j, "samples", l->samples);
+        if (l->counts_stacks)
+                json_out_str(&j, "samples_are", "stacks");
         type_plan_put_json(&l->plan, &j);
         json_out_object(&j, "with_id");
         json_out_int(&j, "total", l->total_with_id);

@@ -14,40 +14,16 @@
 
 /* ---- kinds of types ---- */
 
-static bool is_type_part(const char *id, enum profile_type_part part, const char *text)
-{
-        size_t n;
-        const char *have = profile_type_part(id, part, &n);
-
-        return n == strlen(text) && memcmp(have, text, n) == 0;
-}
-
-/* Nanoseconds per time unit, 0 for other units. */
-static int64_t get_time_unit_ns(const char *id, enum profile_type_part part)
-{
-        static const struct {
-                const char *name;
-                int64_t ns;
-        } units[] = {
-                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 }
-        };
-
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-                if (is_type_part(id, part, units[i].name))
-                        return units[i].ns;
-        return 0;
-}
-
 bool is_cpu_time_type(const char *type)
 {
-        return is_type_part(type, TYPE_SAMPLE_TYPE, "cpu") && get_time_unit_ns(type, TYPE_SAMPLE_UNIT);
+        return profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu") && profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
 }
 
 /* Whether values count samples taken once per period of CPU time. */
 static bool is_cpu_count_type(const char *type)
 {
-        return is_type_part(type, TYPE_SAMPLE_UNIT, "count") && is_type_part(type, TYPE_PERIOD_TYPE, "cpu") &&
-               get_time_unit_ns(type, TYPE_PERIOD_UNIT);
+        return profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count") && profile_type_has_part(type, TYPE_PERIOD_TYPE, "cpu") &&
+               profile_type_get_time_unit(type, TYPE_PERIOD_UNIT);
 }
 
 /* The factor that converts values of a type to CPU time in nanoseconds; false without a period. */
@@ -56,8 +32,8 @@ static bool get_time_factor(const char *type, int64_t period, int64_t *ret)
         int64_t factor = 1;
 
         if (is_cpu_time_type(type))
-                factor = get_time_unit_ns(type, TYPE_SAMPLE_UNIT);
-        else if (period <= 0 || __builtin_mul_overflow(period, get_time_unit_ns(type, TYPE_PERIOD_UNIT), &factor))
+                factor = profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
+        else if (period <= 0 || __builtin_mul_overflow(period, profile_type_get_time_unit(type, TYPE_PERIOD_UNIT), &factor))
                 return false;
         *ret = factor;
         return true;
@@ -93,7 +69,7 @@ static bool is_type_prefix(const char *id, const char *asked)
 
 static bool matches_sample_type(const char *id, const char *asked)
 {
-        return is_type_part(id, TYPE_SAMPLE_TYPE, asked);
+        return profile_type_has_part(id, TYPE_SAMPLE_TYPE, asked);
 }
 
 /* The first preferred type, else the first type. *is_preferred_ret: it is preferred, or the only one. */

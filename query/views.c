@@ -79,12 +79,14 @@ void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j)
         json_out_int(j, "from_ms", a->selection->from_unix_ns / 1000000);
         json_out_int(j, "to_ms", a->selection->to_unix_ns / 1000000);
         json_out_int(j, "total", a->total);
-        json_out_uint(j, "samples", a->samples);
+        merged_profile_put_samples(a, false, j);
+        if (a->is_average)
+                json_out_str(j, "aggregation", "average");
         if (a->total != a->selected_total)
                 json_out_int(j, "selected_total", a->selected_total);
         if (b) {
                 json_out_int(j, "total_after", b->total);
-                json_out_uint(j, "samples_after", b->samples);
+                merged_profile_put_samples(b, true, j);
                 if (b->total != b->selected_total)
                         json_out_int(j, "selected_total_after", b->selected_total);
         }

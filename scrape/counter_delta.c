@@ -8,7 +8,7 @@
 #include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "common/text.h"
+#include "profile-formats/profile_type.h"
 
 void counter_totals_deinit(struct counter_totals *t)
 {
@@ -19,9 +19,7 @@ void counter_totals_deinit(struct counter_totals *t)
 
 bool counter_type_is_total(const struct profile *p, uint32_t type)
 {
-        const char *sample_type = strchr(profile_text(p, p->types.items[type].id), ':'); /* second part of the id */
-
-        return !sample_type || !starts_with(sample_type + 1, "inuse_");
+        return !profile_type_is_gauge(profile_text(p, p->types.items[type].id));
 }
 
 /* ---- keys by content: indices of strings and stacks differ between profiles ---- */

@@ -11,7 +11,7 @@
  * the process restarted, and its totals are the deltas. A restart is not detected if every total has already exceeded
  * its former value.
  *
- * Gauges, the types that begin with "inuse_", are not changed.
+ * Gauges (profile_type_is_gauge()) are not changed.
  *
  * Threads: one at a time.
  */

@@ -12,6 +12,7 @@
 #include "common/limits.h"
 #include "http/client.h"
 #include "profile-formats/otlp/otlp.h"
+#include "profile-formats/profile_type.h"
 #include "query/unit_text.h"
 
 static const struct usage usage = {
@@ -94,8 +95,13 @@ static enum status send_profile(const struct import_options *o, const struct pro
 static void print_import(const char *path, const char *format, const struct profile *p, bool dry_run,
                          const struct otlp_response *response)
 {
-        printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p->samples.count, p->stacks.count,
-               p->locations.count);
+        bool are_stacks;
+        uint64_t samples = profile_count_samples(p, &are_stacks);
+
+        printf("%s: %s, ", path, format);
+        if (!are_stacks)
+                printf("%" PRIu64 " samples, ", samples);
+        printf("%u stacks, %u locations", p->stacks.count, p->locations.count);
         if (p->rejected_samples)
                 printf(", %" PRIu64 " samples left out: %s", p->rejected_samples, PRINTABLE(p->rejected_reason));
         if (response->rejected)
@@ -111,6 +117,8 @@ static enum status print_import_json(const char *path, const char *format, const
 {
         _cleanup_buf_ struct buf text;
         struct json_out j;
+        bool are_stacks;
+        uint64_t samples = profile_count_samples(p, &are_stacks);
         enum status st;
 
         buf_init(&text, MiB(1));
@@ -119,7 +127,9 @@ static enum status print_import_json(const char *path, const char *format, const
         json_out_str(&j, "file", path);
         json_out_str(&j, "format", format);
         json_out_bool(&j, "sent", !dry_run);
-        json_out_uint(&j, "samples", p->samples.count);
+        json_out_uint(&j, "samples", samples);
+        if (are_stacks)
+                json_out_str(&j, "samples_are", "stacks");
         json_out_uint(&j, "stacks", p->stacks.count);
         json_out_uint(&j, "locations", p->locations.count);
         json_out_uint(&j, "unreadable_samples", p->rejected_samples);

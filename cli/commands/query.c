@@ -40,7 +40,7 @@ static const struct {
         { "types", "types", SELECTION_OPTIONS "types limit json csv" },
         { "labels", "labels", SELECTION_OPTIONS "labels limit json csv" },
         { "values", "values", SELECTION_OPTIONS "values type limit json csv" },
-        { "series", "series", SELECTION_OPTIONS "series type step by groups json csv" },
+        { "series", "series", SELECTION_OPTIONS FRAME_OPTIONS "series type step by groups json csv" },
         { "spans", "spans", SELECTION_OPTIONS "spans type by limit json csv" },
         { "missing", "missing", SELECTION_OPTIONS "missing limit json csv" },
         { "lines", "lines", SELECTION_OPTIONS FRAME_OPTIONS "lines type function file limit json csv" },

@@ -22,6 +22,8 @@ struct item_sum {
         uint32_t stack; /* 1 + its number; 0: unknown */
 };
 
+enum stack_verdict { STACK_UNKNOWN, STACK_SELECTED, STACK_OMITTED };
+
 /* The last step looked up, of the times in [from_us, to_us). */
 struct known_step {
         int64_t from_us, to_us;
@@ -44,6 +46,8 @@ struct group_rows {
         size_t item_capacity, touched_count;
         struct memory_reservation memory; /* of both */
         struct known_step known;
+        uint8_t *verdicts; /* enum stack_verdict by code of a stack, if stacks are selected; owned */
+        size_t verdict_capacity;
 };
 
 struct group_rows *group_rows_create(struct group_table *t, const char *const *names, const struct label_columns *all)
@@ -66,6 +70,7 @@ void group_rows_destroy(struct group_rows *g)
         group_keys_deinit(&g->keys);
         free(g->items);
         free(g->touched);
+        free(g->verdicts);
         memory_release(&g->memory);
         free(g);
 }
@@ -184,6 +189,42 @@ static enum status add_rows_by_stack(struct group_rows *g, uint32_t row, uint32_
         return st;
 }
 
+/* Whether the stack of a row is selected; its code is in range, see reserve_verdicts(). */
+static bool selects_row(struct group_rows *g, uint32_t row)
+{
+        const struct row_reader *r = &g->stacks;
+        uint32_t count, code = r->piece.codes[r->piece.is_run ? 0 : row - r->first];
+        const struct parquet_bytes *id;
+
+        if (code == PARQUET_NULL_CODE)
+                return false;
+        if (g->verdicts[code] == STACK_UNKNOWN) {
+                id = &parquet_cursor_dict(r->cursor, &count)[code];
+                g->verdicts[code] =
+                        id->size == sizeof(stack_id) && g->by->selects_stack(g->by->stack_context, id->data)
+                                ? STACK_SELECTED
+                                : STACK_OMITTED;
+        }
+        return g->verdicts[code] == STACK_SELECTED;
+}
+
+static enum status reserve_verdicts(struct group_rows *g, struct error *err)
+{
+        uint32_t count;
+        uint8_t *grown;
+
+        parquet_cursor_dict(g->stacks.cursor, &count);
+        if (count <= g->verdict_capacity)
+                return ST_OK;
+        grown = realloc(g->verdicts, count);
+        if (!grown)
+                return error_no_memory(err);
+        memset(grown + g->verdict_capacity, STACK_UNKNOWN, count - g->verdict_capacity);
+        g->verdicts = grown;
+        g->verdict_capacity = count;
+        return ST_OK;
+}
+
 static void add_rows_by_step(struct group_rows *g, uint32_t row, uint32_t end)
 {
         const struct row_reader *v = &g->values, *k = &g->times;
@@ -193,6 +234,8 @@ static void add_rows_by_step(struct group_rows *g, uint32_t row, uint32_t end)
         for (uint32_t i = 0; i < end - row; i++) {
                 uint32_t step;
 
+                if (g->by->selects_stack && !selects_row(g, row + i))
+                        continue;
                 if (find_known_step(g, times[k->piece.is_run ? 0 : i], &step))
                         add_item_value(g, step, values[v->piece.is_run ? 0 : i]);
         }
@@ -205,6 +248,19 @@ static void add_row_totals(struct group_rows *g, uint32_t row, uint32_t end)
 
         for (uint32_t i = 0; i < end - row; i++)
                 add_item_value(g, 0, values[v->piece.is_run ? 0 : i]);
+}
+
+static enum status add_rows_by_time(struct group_rows *g, uint32_t group, uint32_t row, uint32_t end, struct error *err)
+{
+        const struct row_reader *v = &g->values, *k = &g->times;
+        const int64_t *times = k->piece.is_run ? k->piece.ints : k->piece.ints + (row - k->first);
+        const int64_t *values = v->piece.is_run ? v->piece.ints : v->piece.ints + (row - v->first);
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < end - row; i++)
+                st = group_table_add_at_time(g->table, group, times[k->piece.is_run ? 0 : i],
+                                             values[v->piece.is_run ? 0 : i], err);
+        return st;
 }
 
 /* Read the pieces at `row`. *ret is the end of the rows covered by the pieces of all readers, at most `end`. */
@@ -224,7 +280,8 @@ static enum status read_pieces(struct group_rows *g, uint32_t row, uint32_t end,
         return st ? st : work_meter_add(g->chunk->thread->meter, 8 + (uint64_t)(end - row), err);
 }
 
-static enum status add_group_rows(struct group_rows *g, uint32_t first, uint32_t end, struct error *err)
+static enum status add_group_rows(struct group_rows *g, uint32_t group, uint32_t first, uint32_t end,
+                                  struct error *err)
 {
         enum status st = ST_OK;
 
@@ -234,10 +291,15 @@ static enum status add_group_rows(struct group_rows *g, uint32_t first, uint32_t
                         break;
                 if (group_by_sums_stacks(g->by))
                         st = add_rows_by_stack(g, row, next, err);
+                else if (g->by->times)
+                        st = add_rows_by_time(g, group, row, next, err);
                 else if (g->by->totals)
                         add_row_totals(g, row, next);
-                else
-                        add_rows_by_step(g, row, next);
+                else {
+                        st = g->by->selects_stack ? reserve_verdicts(g, err) : ST_OK;
+                        if (!st)
+                                add_rows_by_step(g, row, next);
+                }
         }
         return st;
 }
@@ -300,7 +362,7 @@ static enum status sum_range_groups(struct group_rows *g, const struct row_range
                 }
                 st = group_keys_find_group(&g->keys, g->table, &group, err);
                 if (!st)
-                        st = add_group_rows(g, row, next, err);
+                        st = add_group_rows(g, group, row, next, err);
                 if (!st)
                         st = add_item_sums(g, group, err);
         }
@@ -312,22 +374,24 @@ static enum status open_value_columns(struct group_rows *g, struct error *err)
         const struct scan_chunk *chunk = g->chunk;
         enum status st = scan_open_chunk_column(chunk, CURSOR_VALUE, "value", PARQUET_INT64, &g->values.cursor, err);
 
-        if (!st && group_by_sums_stacks(g->by))
+        if (!st && (group_by_sums_stacks(g->by) || g->by->selects_stack))
                 st = scan_open_chunk_column(chunk, CURSOR_STACK, "stack_id", PARQUET_BINARY, &g->stacks.cursor, err);
-        else if (!st && !g->by->totals)
+        if (!st && !group_by_sums_stacks(g->by) && !g->by->totals)
                 st = scan_open_chunk_column(chunk, CURSOR_TIME, "time", PARQUET_TIMESTAMP, &g->times.cursor, err);
         return st;
 }
 
 enum status group_rows_sum(struct group_rows *g, const struct scan_chunk *chunk, struct error *err)
 {
-        size_t items = group_by_sums_stacks(g->by) || g->by->totals ? 1 : g->by->step_count;
+        size_t items = group_by_numbers_items(g->by) || g->by->totals ? 1 : g->by->step_count;
         enum status st = reserve_items(g, items, err);
 
         g->chunk = chunk;
         g->values = g->stacks = g->times = (struct row_reader){ 0 };
         for (size_t i = 0; i < g->item_capacity; i++)
                 g->items[i].stack = 0;
+        if (g->verdicts)
+                memset(g->verdicts, STACK_UNKNOWN, g->verdict_capacity);
         if (!st)
                 st = group_keys_read(&g->keys, chunk, err);
         if (!st)

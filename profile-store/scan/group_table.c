@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
+#include "common/hash/hash.h"
 #include "common/memory/array.h"
 #include "common/limits.h"
 
@@ -43,7 +45,12 @@ bool group_by_needs_all_labels(const struct scan_group_by *by)
 
 bool group_by_sums_stacks(const struct scan_group_by *by)
 {
-        return !by->step_ns && !by->totals;
+        return !by->step_ns && !by->totals && !by->times;
+}
+
+bool group_by_numbers_items(const struct scan_group_by *by)
+{
+        return by->times || group_by_sums_stacks(by);
 }
 
 bool group_by_selects_type(const struct scan_group_by *by, struct parquet_bytes type)
@@ -235,6 +242,27 @@ enum status group_table_add_value(struct group_table *t, uint32_t group, uint32_
         return ST_OK;
 }
 
+/* A time is numbered like a stack: its id is the time, so that ids are sorted like times. */
+enum status group_table_add_at_time(struct group_table *t, uint32_t group, int64_t time_us, int64_t value,
+                                    struct error *err)
+{
+        const uint64_t ordered = (uint64_t)time_us ^ UINT64_C(1) << 63;
+        struct hash128 id = { { 0 } };
+        uint32_t item;
+        enum status st;
+
+        if (t->by->nth_time > 1 && hash_bytes64(&time_us, sizeof time_us) % t->by->nth_time)
+                return ST_OK;
+        store_be64(id.bytes, ordered);
+        st = group_table_number_stack(t, &id, &item, err);
+        return st ? st : group_table_add_value(t, group, item, value, 1, err);
+}
+
+int64_t scan_group_sums_get_time(const struct scan_group_sums *s, uint32_t item)
+{
+        return (int64_t)(load_be64(s->stacks.items[item].id) ^ UINT64_C(1) << 63);
+}
+
 /* ---- merging the tables of threads ---- */
 
 static enum status merge_group(struct group_table *into, const struct scan_group *g, uint32_t *ret, struct error *err)
@@ -273,7 +301,7 @@ enum status group_table_merge(struct group_table *into, const struct group_table
         }
         for (size_t i = 0; !st && i < s->count; i++) {
                 const struct scan_group_sum *sum = &s->items[i];
-                uint32_t item = group_by_sums_stacks(into->by) ? stacks[sum->item] : sum->item;
+                uint32_t item = group_by_numbers_items(into->by) ? stacks[sum->item] : sum->item;
 
                 st = group_table_add_value(into, groups[sum->group], item, sum->value, sum->samples, err);
                 if (!st)
@@ -369,7 +397,7 @@ enum status group_table_finish(struct group_table *t, struct work_meter *meter, 
                                     &stacks, err);
         for (size_t i = 0; !st && i < s->count; i++) {
                 s->items[i].group = groups[s->items[i].group];
-                if (group_by_sums_stacks(t->by))
+                if (group_by_numbers_items(t->by))
                         s->items[i].item = stacks[s->items[i].item];
         }
         if (!st)

@@ -41,6 +41,10 @@ void group_table_deinit(struct group_table *t);
 /* Whether groups depend on every label of a sample. */
 bool group_by_needs_all_labels(const struct scan_group_by *by);
 bool group_by_sums_stacks(const struct scan_group_by *by);
+bool group_by_numbers_items(const struct scan_group_by *by); /* items are stacks or times, numbered as found */
+/* Add a value at a time, of sums by time. */
+enum status group_table_add_at_time(struct group_table *t, uint32_t group, int64_t time_us, int64_t value,
+                                    struct error *err) MUST_CHECK;
 bool group_by_selects_type(const struct scan_group_by *by, struct parquet_bytes type);
 
 void group_table_clear_labels(struct group_table *t);

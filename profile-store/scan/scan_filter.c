@@ -335,6 +335,14 @@ bool group_has_one_text(const struct part_file *f, uint32_t group, const char *c
         return true;
 }
 
+bool group_has_only_int(const struct part_file *f, uint32_t group, const char *column, int64_t value)
+{
+        struct parquet_stats s;
+
+        return get_column_stats(f, group, column, &s) && s.has_null_count && !s.null_count && s.has_min && s.has_max &&
+               s.min_exact && s.max_exact && s.min_int == value && s.max_int == value;
+}
+
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group)
 {
         struct parquet_stats s;

@@ -48,6 +48,10 @@ static enum status add_batch_sample(struct group_table *t, uint32_t group, const
         uint32_t item = 0;
         enum status st = ST_OK;
 
+        if (t->by->selects_stack && !t->by->selects_stack(t->by->stack_context, b->stacks[sample->stack].id.bytes))
+                return ST_OK;
+        if (t->by->times)
+                return group_table_add_at_time(t, group, sample->time_us, sample->value, err);
         if (group_by_sums_stacks(t->by))
                 st = group_table_number_stack(t, &b->stacks[sample->stack].id, &item, err);
         else if (!t->by->totals && !find_time_step(t->by, sample->time_us, &item))

@@ -178,6 +178,9 @@ enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column,
 /* The text that, by statistics, all rows of a row group have in a column outside of lists; false if there is none. */
 bool group_has_one_text(const struct part_file *f, uint32_t group, const char *column, struct parquet_bytes *ret);
 
+/* Whether, by statistics, all rows of a row group have this integer in a column outside of lists. */
+bool group_has_only_int(const struct part_file *f, uint32_t group, const char *column, int64_t value);
+
 /* Whether no row of the row group has a label without a column. */
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);
 

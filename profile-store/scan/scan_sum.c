@@ -4,12 +4,14 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_table.h"
 
-/* ---- units and types ---- */
+/* ---- units, types and periods ---- */
 
-/* Units and types of the values seen by one thread. */
+/* Units, types and periods of the values seen by one thread. */
 struct value_kinds {
         char unit[32], type[256];
         bool any_unit, any_type, several_units, several_types;
+        int64_t period; /* 0 unknown */
+        bool any_period, several_periods;
 };
 
 static bool is_noted(const char *noted, size_t capacity, const char *text, size_t n)
@@ -35,6 +37,14 @@ static void note_type(struct value_kinds *k, const char *text, size_t n)
         else if (!is_noted(k->type, sizeof k->type, text, n))
                 k->several_types = true;
         k->any_type = true;
+}
+
+static void note_period(struct value_kinds *k, int64_t period)
+{
+        if (k->any_period && k->period != period)
+                k->several_periods = true;
+        k->period = period;
+        k->any_period = true;
 }
 
 /* ---- one thread ---- */
@@ -113,6 +123,7 @@ static enum status sum_batch(struct stack_summing *s, const struct scan_chunk *c
                         if (sample->type != last_type) {
                                 st = add_unit(s, type->unit, strlen(type->unit), err);
                                 note_type(&s->kinds, type->id, strlen(type->id));
+                                note_period(&s->kinds, type->period);
                                 last_type = sample->type;
                         }
                         if (!st)
@@ -303,7 +314,30 @@ static bool has_only_text(const struct scan_chunk *chunk, const char *column, co
                memcmp(value.data, text, value.size) == 0;
 }
 
-/* Note the units and types of the rows, unless statistics say that the last noted ones are all there are. */
+static enum status note_piece_periods(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err)
+{
+        struct stack_summing *s = context;
+
+        (void)row, (void)err;
+        for (uint32_t i = 0; i < (piece->is_run ? 1 : piece->count); i++)
+                note_period(&s->kinds, piece->ints[i]);
+        return ST_OK;
+}
+
+static enum status note_group_periods(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
+{
+        struct parquet_cursor *periods;
+        enum status st;
+
+        if (!part_file_has_column(chunk->file, "period")) {
+                note_period(&s->kinds, 0);
+                return ST_OK;
+        }
+        st = scan_open_chunk_column(chunk, CURSOR_KEY, "period", PARQUET_INT64, &periods, err);
+        return st ? st : scan_visit_pieces(chunk->thread, periods, chunk->rows, note_piece_periods, s, err);
+}
+
+/* Note the units, types and periods of the rows, unless statistics say that the last noted ones are all there are. */
 static enum status note_group_kinds(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
 {
         enum status st = ST_OK;
@@ -312,6 +346,9 @@ static enum status note_group_kinds(struct stack_summing *s, const struct scan_c
                 st = scan_visit_texts(chunk, "unit", add_unit, s, err);
         if (!st && (!s->kinds.any_type || !has_only_text(chunk, "profile_type", s->kinds.type)))
                 st = scan_visit_texts(chunk, "profile_type", add_type, s, err);
+        if (!st && !s->kinds.several_periods &&
+            (!s->kinds.any_period || !group_has_only_int(chunk->file, chunk->group, "period", s->kinds.period)))
+                st = note_group_periods(s, chunk, err);
         return st;
 }
 
@@ -350,6 +387,9 @@ static enum status merge_summings(struct stack_summing *s, size_t count, struct 
                         st = add_unit(s, k->unit, strlen(k->unit), err);
                 if (k->any_type)
                         note_type(&s->kinds, k->type, strlen(k->type));
+                s->kinds.several_periods |= k->several_periods;
+                if (k->any_period)
+                        note_period(&s->kinds, k->period);
                 if (!st)
                         st = stack_table_merge(&s->table, &s[i].table, meter, err);
         }
@@ -380,6 +420,8 @@ static enum status sum_selection(struct store_scan *scan, const struct scan_filt
                 memcpy(sums.unit, s->kinds.unit, sizeof sums.unit);
         if (!st && !s->kinds.several_types)
                 memcpy(sums.type, s->kinds.type, sizeof sums.type);
+        sums.period = s->kinds.period;
+        sums.several_periods = s->kinds.several_periods;
         for (size_t i = 0; i < threads; i++)
                 summing_deinit(&s[i]);
         if (!st)

@@ -21,7 +21,9 @@ static void put_selection_summary(struct json_out *j, const struct merged_profil
         json_out_int(j, "from_ms", m->selection->from_unix_ns / 1000000);
         json_out_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
         json_out_int(j, "total", m->total);
-        json_out_uint(j, "samples", m->samples);
+        merged_profile_put_samples(m, false, j);
+        if (m->is_average)
+                json_out_str(j, "aggregation", "average");
         if (m->total != m->selected_total)
                 json_out_int(j, "selected_total", m->selected_total);
         json_out_object_end(j);
@@ -180,8 +182,8 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         if (st)
                 return st;
         left_out = f->tree->count - count;
-        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", format_value(m->total, m->unit, value, 40),
-                   m->samples, format_time_utc(m->selection->from_unix_ns, from, sizeof from),
+        merged_profile_put_total(m, ret);
+        buf_printf(ret, ", %s to %s UTC%s", format_time_utc(m->selection->from_unix_ns, from, sizeof from),
                    format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
         utf8_append_escaped(ret, m->selection->text);
         buf_append_u8(ret, '\n');

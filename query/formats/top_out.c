@@ -112,15 +112,11 @@ void top_put_rows(const struct top *t, const struct frame_table *frames, const s
 
 static void put_selection_header(const struct merged_profile *m, const char *name, struct buf *ret)
 {
-        char from[32], to[32], total[40], all[44] = "";
+        char from[32], to[32];
 
-        if (m->total != m->selected_total) {
-                memcpy(all, " of ", 5);
-                format_value(m->selected_total, m->unit, all + 4, sizeof all - 4);
-        }
-        buf_printf(ret, "%s%s%s in %" PRIu64 " samples, %s to %s UTC%s", name,
-                   format_value(m->total, m->unit, total, sizeof total), all, m->samples,
-                   format_time_utc(m->selection->from_unix_ns, from, sizeof from),
+        buf_append_str(ret, name);
+        merged_profile_put_total(m, ret);
+        buf_printf(ret, ", %s to %s UTC%s", format_time_utc(m->selection->from_unix_ns, from, sizeof from),
                    format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
         utf8_append_escaped(ret, m->selection->text);
         buf_append_u8(ret, '\n');

@@ -251,8 +251,9 @@ static int64_t round_sum(double v)
         return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
 }
 
-static enum status make_metrics_samples(struct querier_call *c, const Querier__Series *from, int64_t step_ns,
-                                        ParcaQuery__MetricsSeries *ret)
+/* The value of a gauge is not per time. */
+static enum status make_metrics_samples(struct querier_call *c, const Querier__Series *from, const char *type,
+                                        int64_t step_ns, ParcaQuery__MetricsSeries *ret)
 {
         ret->samples = querier_alloc(c, from->n_points + 1, sizeof(*ret->samples));
         if (!ret->samples)
@@ -268,7 +269,9 @@ static enum status make_metrics_samples(struct querier_call *c, const Querier__S
                         return querier_get_failure(c);
                 s->value = round_sum(from->points[i]->value);
                 s->duration = step_ns;
-                s->value_per_second = step_ns ? from->points[i]->value * (double)NS_PER_S / (double)step_ns : 0;
+                s->value_per_second = profile_type_is_gauge(type) ? from->points[i]->value
+                                      : step_ns                   ? from->points[i]->value * (double)NS_PER_S / (double)step_ns
+                                                                  : 0;
                 ret->samples[ret->n_samples++] = s;
         }
         return work_meter_add(c->q.meter, 16 * from->n_points, c->q.err);
@@ -285,7 +288,7 @@ static enum status make_metrics_series(struct querier_call *c, const Querier__Se
         parca_query__metrics_series__init(series);
         st = make_metrics_labels(c, from, series);
         if (!st)
-                st = make_metrics_samples(c, from, step_ns, series);
+                st = make_metrics_samples(c, from, type, step_ns, series);
         if (st)
                 return st;
         series->period_type = make_parca_value_type(c, type, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);

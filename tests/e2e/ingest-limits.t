@@ -126,7 +126,7 @@ quarantine_export all "$tmp/exported"
 is $? 2 "of a directory's three the damaged one fails"
 like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "  and is named"
 is "$(cd "$tmp/exported" && for f in *; do "$cairn" import --dry-run "$f"; done)" \
-        "$(for n in 1 2; do echo "$(cd "$tmp/exported" && ls -- *-*$n.otlp): otlp, 1 samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
+        "$(for n in 1 2; do echo "$(cd "$tmp/exported" && ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
 cmp -s "$tmp/second.otlp" "$tmp/exported/"*2.otlp
 is $? 0 "  with the same content as alone"
 

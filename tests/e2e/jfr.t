@@ -94,7 +94,7 @@ wait_for 'their workers to be stopped' metric_equals cairn_http_waiting 0
 
 # ---- the command line ----
 
-is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" "$tmp/made.jfr.gz: jfr, 18 samples, 5 stacks, 8 locations; not sent" "cairn import detects the format"
+is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" "$tmp/made.jfr.gz: jfr, 7 samples, 5 stacks, 8 locations; not sent" "cairn import detects the format"
 is "$("$cairn" import --server "$url" --label service.name=imported "$tmp/made.jfr" | sed 's/.*; //')" sent "  and sends it"
 is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{service.name="imported"}' | jq '.sides[0].total')" 2000000000 "    with its sums"
 "$cairn" import --dry-run --format jfr "$tmp/text" >/dev/null 2>"$tmp/err"

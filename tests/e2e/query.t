@@ -8,8 +8,8 @@ corpus=tests/corpus
 
 ok "a dry run reads every format" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
         $corpus/otlp/good/official-message $corpus/perf_script/good/busy $corpus/folded/good/two-stacks
-like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 2 samples' "and standard input"
-like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 5 samples' "and OTLP in JSON"
+like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 10 samples, 2 stacks' "and standard input"
+like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 9 samples, 3 stacks' "and OTLP in JSON"
 err=$("$cairn" import --dry-run $corpus/otlp/bad/stack-index-past-table 2>&1)
 is $? 2 "a damaged file ends in 2"
 like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says what is wrong with it"

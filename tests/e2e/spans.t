@@ -17,26 +17,27 @@ ok "  and one with ids as labels" "$cairn" import --server "$url" --time $((now 
         echo trace_id,span_id,service_name,span_name,value,samples
         python3 -c "
 for k in range($count, 0, -1):
-    print(f'ab{(k + 1) // 2:030x},ab{k:014x},{\"cart\" if k % 3 == 0 else \"shop\"},{\"GET /x\" if k % 2 else \"POST /buy\"},{k * 10**6},2')"
+    print(f'ab{(k + 1) // 2:030x},ab{k:014x},{\"cart\" if k % 3 == 0 else \"shop\"},{\"GET /x\" if k % 2 else \"POST /buy\"},{k * 10**6},{max(k, 2)}')"
 } >"$tmp/want.csv"
 spans() { "$cairn" query --server "$url" --spans "$@"; }
 
+# A sample is a millisecond; the shortest span has one millisecond in two stacks, each of at least one sample.
 # hold WHEN
 hold() {
         spans --json >"$tmp/all.json"
         is "$(jq -c '[.unit, .total, .samples, .with_id]' "$tmp/all.json")" \
-                "[\"nanoseconds\",$(((count * (count + 1) / 2 + 15) * 1000000)),$((2 * count + 3)),{\"total\":$(((count * (count + 1) / 2 + 5) * 1000000)),\"samples\":$((2 * count + 1)),\"spans\":$((count + 1))}]" \
+                "[\"nanoseconds\",$(((count * (count + 1) / 2 + 15) * 1000000)),$((count * (count + 1) / 2 + 12)),{\"total\":$(((count * (count + 1) / 2 + 5) * 1000000)),\"samples\":$((count * (count + 1) / 2 + 2)),\"spans\":$((count + 1))}]" \
                 "all samples are summed, and those with an id, $1"
         spans --csv '{trace_id!="ffffffffffffffffffffffffffffffff"}' | tr -d '\r' >"$tmp/all.csv"
         is "$(diff "$tmp/want.csv" "$tmp/all.csv" | head -5)" "" "  each span has its cost, the most expensive first"
         is "$(jq -c '.rows[0]' "$tmp/all.json")" \
-                '{"labels":{"trace_id":"ab0000000000000000000000000005dc","span_id":"ab00000000000bb8"},"service_name":"cart","span_name":"POST /buy","value":3000000000,"samples":2}' \
+                '{"labels":{"trace_id":"ab0000000000000000000000000005dc","span_id":"ab00000000000bb8"},"service_name":"cart","span_name":"POST /buy","value":3000000000,"samples":3000}' \
                 "  with its service and name"
         is "$(spans --by trace_id --limit 1 --csv | tr -d '\r' | tail -1)" \
-                "ab0000000000000000000000000005dc,cart,POST /buy,5999000000,4" "  and traces theirs"
+                "ab0000000000000000000000000005dc,cart,POST /buy,5999000000,5999" "  and traces theirs"
         is "$(spans --by profile_id --csv | tr -d '\r' | tail -1)" "77,,,5000000,1" "  and values of any label"
         like "$(spans --limit 2 '{trace_id="ab0000000000000000000000000005dc"}')" \
-                '^ +3\.00 s  50\.01% +2  trace_id="ab0{27}5dc", span_id="ab0{11}bb8"  cart  POST /buy$' "  as text"
+                '^ +3\.00 s  50\.01% +3000  trace_id="ab0{27}5dc", span_id="ab0{11}bb8"  cart  POST /buy$' "  as text"
         is "$(curl -sS "$url/api/v1/query/folded?by=span_id&selector=%7Btrace_id%3D%22ab0000000000000000000000000005dc%22%7D" | sort)" \
                 'span_id=ab00000000000bb7;handle;encode 2999000000
 span_id=ab00000000000bb8;handle;query 3000000000' "  and stacks of a trace are told apart by span"

@@ -133,8 +133,14 @@ equal([stepOf('few', 'ratio'), stepOf('main', 'ratio')], [0, 0], 'what few sampl
 equal([stacksOf(CairnChange.takeSide(both, 0)), CairnChange.takeSide(both, 1).total[0]], [{ 'main;few': 1, 'main;less': 900, 'main;more': 100, 'main;same': 1000 }, 4203], 'one side of a comparison stands alone');
 equal(Math.abs(both.w[nodeOf(both, 'same')] - (1000 / 2001 + 2000 / 4203) / 2) < 1e-9, true, 'both sides have the same weight');
 const summed = treeOf({ base: [700e6, 800e6], log: [100e6, 900e6], tick: [10e6, 10e6] });
-summed.sides.forEach(side => { side.samples = 3; });
+summed.sides.forEach(side => { side.samples = 3; side.samples_are = 'stacks'; });
 check(CairnPalette.diffStep(summed, nodeOf(summed, 'log'), 'ratio') > 0, 'stacks that were sent summed up are not taken for so few samples');
+const counted = treeOf({ base: [700e6, 700e6], log: [100e6, 160e6] });
+counted.sides.forEach((side, i) => { side.samples = i ? 86 : 80; }); // 10 ms each; one node for 10 and 16 samples
+check(CairnPalette.diffStep(counted, nodeOf(counted, 'log'), 'ratio') === 0, '  but samples that were merged into few stacks are counted');
+counted.sides.forEach((side, i) => { side.samples = i ? 8600 : 8000; });
+counted.sampleValue = undefined;
+check(CairnPalette.diffStep(counted, nodeOf(counted, 'log'), 'ratio') > 0, '  so that many of them are no chance');
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
 check([...oneSided.w].every(Number.isFinite), 'an empty side divides by nothing');
 equal([1, 2].map(i => CairnPalette.diffStep(oneSided, i, 'ratio')), [0, 0], '  and colours nothing');

@@ -186,7 +186,7 @@ START_TEST(top_counts_leaves_flat_and_recursion_once)
                                          want[i].cumulative);
                 }
                 json_object_put(j);
-                ck_assert_ptr_nonnull(strstr(text, "18.5 s in 6 samples"));
+                ck_assert_ptr_nonnull(strstr(text, "18.5 s in 6 stacks"));
                 ck_assert_ptr_nonnull(strstr(text, "14.0 s  75.68%       14.0 s  75.68%  leaf"));
                 ck_assert_str_eq(none, "[]");
         }
@@ -373,8 +373,8 @@ START_TEST(diff_shows_both_sides)
                 ck_assert_ptr_nonnull(strstr(rows, "\"function\":\"leaf\""));
                 ck_assert_ptr_nonnull(
                         strstr(rows, "\"flat\":5000000000,\"cumulative\":5000000000,\"flat_after\":9000000000"));
-                ck_assert_ptr_nonnull(strstr(text, "before: 8.50 s in 4 samples"));
-                ck_assert_ptr_nonnull(strstr(text, "after:  10.0 s in 2 samples"));
+                ck_assert_ptr_nonnull(strstr(text, "before: 8.50 s in 4 stacks"));
+                ck_assert_ptr_nonnull(strstr(text, "after:  10.0 s in 2 stacks"));
                 ck_assert_ptr_nonnull(strstr(tree, "\"total\":8500000000"));
                 ck_assert_ptr_nonnull(strstr(tree, "\"total\":10000000000"));
         }

@@ -210,18 +210,18 @@ static void check_mixed_types(void)
         EXPECT(json, "{\"type\":\"" MEMORY "\",\"reason\":\"other_type\"}");
         EXPECT(json, "{\"type\":\"" COUNT "\",\"reason\":\"no_period\",\"samples\":1}");
         EXPECT(json, "{\"type\":\"" COUNT "\",\"reason\":\"has_cpu_time\",\"samples\":1}");
-        EXPECT(json, "{\"labels\":{\"host\":\"otel\"},\"total\":30000000,\"samples\":1,");
+        EXPECT(json, "{\"labels\":{\"host\":\"otel\"},\"total\":30000000,\"samples\":3,");
         EXPECT_NOT(json, "\"host\":\"none\"");
         expect_folded(of_one, "main;a 1000000000");
         expect_folded(asked, "main;b 3, main;c 4, main;d 5");
         EXPECT(series, "\"converted_types\"");
-        EXPECT(series, ",1070000000,3]");
+        EXPECT(series, ",1070000000,107]");
         {
                 ASK(again, "top", "format=text");
 
                 ck_assert_str_eq(answer.note, "not included: samples of type " MEMORY
                                               "; 1 samples without a period of type " COUNT "; choose one with type");
-                EXPECT(again, "1.07 s in 3 samples");
+                EXPECT(again, "1.07 s in 107 samples");
         }
         {
                 ASK(go, "top", "selector={host=\"go\"}");
@@ -448,7 +448,8 @@ START_TEST(frames_filter_as_in_pprof)
                 ASK(top, "top", "focus=alloc", "hide=alloc");
                 ASK(text, "top", "focus=alloc", "format=text");
                 REFUSED(bad, "top", "focus=(");
-                REFUSED(series, "series", "focus=x");
+                ASK(series, "series", "focus=alloc", "ignore=run", "from=now-1h", "step=2h");
+                ASK(whole_series, "series", "from=now-1h", "step=2h");
 
                 expect_folded(focus, "main;parse;alloc 8, main;parse;parse 2");
                 expect_folded(ignore, "main 1, main;run;alloc 4");
@@ -456,13 +457,15 @@ START_TEST(frames_filter_as_in_pprof)
                 expect_folded(hide, "main 11, main;run 4");
                 expect_folded(show, "main 11, main;run 4");
                 ck_assert_str_eq(hide_all, "");
-                EXPECT(top, "\"total\":12,\"samples\":2,\"selected_total\":15,");
+                EXPECT(top, "\"total\":12,\"samples\":2,\"samples_are\":\"stacks\",\"selected_total\":15,");
                 EXPECT(top,
                        "\"function\":\"parse\",\"file\":\"json.c\",\"line\":10,\"object\":\"\",\"kind\":\"native\","
                        "\"flat\":8,\"cumulative\":8");
-                EXPECT(text, "12.0 ns of 15.0 ns in 2 samples");
+                EXPECT(text, "12.0 ns of 15.0 ns in 2 stacks");
                 EXPECT(bad, "focus: ");
-                EXPECT(series, "focus is not a parameter of series");
+                EXPECT(series, "\"total\":8,\"samples\":1,\"points\":");
+                EXPECT(series, ",8,1]");
+                EXPECT(whole_series, "\"total\":15,");
         }
         {
                 struct pairs p = { { "focus=parse", "hide=alloc" } };
@@ -654,8 +657,8 @@ static void check_compared_lines(void)
                               "parse,json.c,1,/bin/app,10,10,0,0,old 1\r\n"
                               "parse,json.c,2,/bin/app,20,20,35,35,new 2\r\n"
                               "parse,json.c,3,/bin/app,0,0,5,5,new 3\r\n");
-        EXPECT(json, "\"total\":30,\"samples\":2,\"total_after\":40,\"samples_after\":2,"
-                     "\"flat\":30,\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
+        EXPECT(json, "\"total\":30,\"samples\":2,\"samples_are\":\"stacks\",\"total_after\":40,"
+                     "\"samples_after\":2,\"samples_after_are\":\"stacks\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
         EXPECT(json, "\"line\":1,\"object\":\"/bin/app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
                      "\"cumulative_after\":0,\"source\":\"old 1\"}");
         EXPECT(json, "\"build_id\":\"0100000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
@@ -664,8 +667,8 @@ static void check_compared_lines(void)
         EXPECT(most, "cumulative_after,source\r\nparse,json.c,2,/bin/app,20,20,35,35,new 2\r\n");
         EXPECT_NOT(most, "parse,json.c,1");
         EXPECT(new, "cumulative_after,source\r\nparse,json.c,2,/bin/app,0,0,35,35,new 2\r\n");
-        EXPECT(text, "before: 30.0 ns in 2 samples, ");
-        EXPECT(text, "\nafter:  40.0 ns in 2 samples, ");
+        EXPECT(text, "before: 30.0 ns in 2 stacks, ");
+        EXPECT(text, "\nafter:  40.0 ns in 2 stacks, ");
         EXPECT(text, "\n" CPU "\n\njson.c\n");
         EXPECT(text,
                "\n     before       after      change   of share      before       after      change   of share    line\n"
@@ -813,6 +816,86 @@ START_TEST(spans_and_lines_are_part_of_the_memory_of_a_query)
 }
 END_TEST
 
+/* ---- gauges ---- */
+
+/* Two processes with snapshots of one time; the label "bytes" is of samples, not of a process. */
+static void append_heaps(void)
+{
+        APPEND({ .type = MEMORY, .value = 12, .stack = "x;main", .labels = "instance=a;bytes=16" },
+               { .type = MEMORY, .value = 24, .stack = "y;main", .labels = "instance=a;bytes=32" },
+               { .type = MEMORY, .value = 36, .stack = "x;main", .labels = "instance=a;bytes=16",
+                 .time_unix_ns = NOW - 50 * S },
+               { .type = MEMORY, .value = 100, .stack = "x;main", .labels = "instance=b;bytes=16" });
+}
+
+static void check_heaps(void)
+{
+        ASK(folded, "folded");
+        ASK(top, "top");
+        ASK(text, "top", "format=text");
+        ASK(tree, "flame", "format=text");
+        ASK(csv, "top", "format=csv", "by=instance");
+        ASK(by_size, "top", "format=csv", "by=bytes", "function=main");
+        ASK(size, "folded", "selector={bytes=\"32\"}");
+        ASK(one, "folded", "selector={instance=\"a\"}");
+        ASK(diff, "diff", "base_selector={instance=\"a\"}", "selector={instance=\"b\"}", "format=csv", "function=x");
+        ASK(series, "series", "step=10s", "from=now-60s", "to=now-40s");
+        ASK(series_csv, "series", "step=10s", "from=now-60s", "to=now-40s", "by=instance", "format=csv");
+        ASK(focused, "series", "step=10s", "from=now-60s", "to=now-40s", "focus=y");
+        ASK(whole, "series", "step=1h", "by=instance");
+
+        expect_folded(folded, "main;x 124, main;y 12");
+        EXPECT(top, "\"total\":136,\"samples\":4,\"samples_are\":\"stacks\",\"snapshots\":3,\"aggregation\":\"average\",");
+        EXPECT(text, "136.0 B, the average of 3 snapshots, ");
+        EXPECT(tree, "136.0 B, the average of 3 snapshots, ");
+        EXPECT(csv, "b,x,,0,,native,100,100\r\n");
+        EXPECT(csv, "a,x,,0,,native,24,24\r\n");
+        EXPECT(by_size, "16,main,,0,,native,0,124\r\n");
+        EXPECT(by_size, "32,main,,0,,native,0,12\r\n");
+        expect_folded(size, "main;y 12");
+        expect_folded(one, "main;x 24, main;y 12");
+        EXPECT(diff, "x,,0,,native,24,24,100,100\r\n");
+        EXPECT(series, "\"snapshots\":3,\"aggregation\":\"average\",\"total\":136,");
+        EXPECT(series, "\"points\":[[1699999940000,136,3],[1699999950000,36,1]]");
+        EXPECT(series_csv, "1699999940000,a,36,2\r\n1699999950000,a,36,1\r\n");
+        EXPECT(series_csv, "1699999940000,b,100,1\r\n1699999950000,b,0,0\r\n");
+        EXPECT(focused, "\"total\":12,");
+        EXPECT(focused, "\"points\":[[1699999940000,24,1],[1699999950000,0,0]]");
+        EXPECT(whole, "\"labels\":{\"instance\":\"a\"},\"total\":36,");
+}
+
+START_TEST(gauges_are_averaged_over_the_snapshots_of_each_series)
+{
+        make_store();
+        append_heaps();
+        check_head_and_parts(check_heaps);
+        remove_store();
+}
+END_TEST
+
+#define GOROUTINES "goroutine:goroutine:count:goroutine:count"
+
+START_TEST(averages_add_up_and_any_label_may_identify_a_series)
+{
+        make_store();
+        APPEND({ .type = GOROUTINES, .value = 1, .stack = "a;main", .labels = "run=1" },
+               { .type = GOROUTINES, .value = 1, .stack = "b;main", .labels = "run=1", .time_unix_ns = NOW - 50 * S },
+               { .type = GOROUTINES, .value = 1, .stack = "c;main", .labels = "run=1", .time_unix_ns = NOW - 40 * S },
+               { .type = GOROUTINES, .value = 7, .stack = "a;main", .labels = "run=2", .time_unix_ns = NOW - 30 * S });
+        {
+                ASK(top, "top", "format=csv", "function=main");
+                ASK(by, "top", "by=run", "format=csv", "function=main");
+                ASK(first, "top", "selector={run=\"1\"}", "format=csv", "function=main");
+
+                EXPECT(top, "main,,0,,native,0,8\r\n");
+                EXPECT(by, "2,main,,0,,native,0,7\r\n");
+                EXPECT(by, "1,main,,0,,native,0,1\r\n");
+                EXPECT(first, "main,,0,,native,0,1\r\n");
+        }
+        remove_store();
+}
+END_TEST
+
 /* ---- diff ---- */
 
 START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
@@ -853,13 +936,13 @@ START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
                 EXPECT(value_text, " 0            0            0      40.0 ns      75.0 ns     +35.0 ns  main\n");
                 EXPECT(empty, "before: 0 in 0 ");
                 EXPECT(empty, "   0.00%    0.00%          -    0.00%  100.00%          -  main\n");
-                EXPECT(flame, "\"total\":35,\"samples\":1,\"selected_total\":75}");
+                EXPECT(flame, "\"total\":35,\"samples\":1,\"samples_are\":\"stacks\",\"selected_total\":75}");
                 EXPECT(by, "v,function,file,line,object,kind,flat,cumulative,flat_after,cumulative_after\r\n");
                 EXPECT(by, "2,a,,0,,native,0,0,40,40\r\n");
                 EXPECT(by, "1,b,,0,,native,30,30,0,0\r\n");
                 EXPECT(sandwich, "\"flat\":30,\"cumulative\":30,\"flat_after\":35,\"cumulative_after\":35");
                 EXPECT(sandwich, "\"callers\":{");
-                EXPECT(sandwich, "\"total\":40,\"samples\":2,\"total_after\":75");
+                EXPECT(sandwich, "\"total\":40,\"samples\":2,\"samples_are\":\"stacks\",\"total_after\":75");
                 EXPECT(callers, "\"inverted\":true");
                 EXPECT(bad, "compare 'yes' is not one of shares, values");
                 EXPECT(bad_sort, "sort 'name' is not one of flat, cumulative");
@@ -915,7 +998,7 @@ static void check_spans(void)
         REFUSED(focus, "spans", "focus=a");
 
         EXPECT(spans, "\"unit\":\"nanoseconds\",\"from_ms\":");
-        EXPECT(spans, "\"total\":127,\"samples\":7,\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},\"rows\":"
+        EXPECT(spans, "\"total\":127,\"samples\":7,\"samples_are\":\"stacks\",\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},\"rows\":"
                       "[{\"labels\":{\"trace_id\":\"" TRACE_AB "\",\"span_id\":\"" SPAN_CE
                       "\"},\"service_name\":\"api\",\"span_name\":\"\",\"value\":64,\"samples\":1},"
                       "{\"labels\":{\"trace_id\":\"0123\",\"span_id\":\"\"},\"service_name\":\"\",\"span_name\":\"\","
@@ -1026,6 +1109,7 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
            lines_compare_two_selections_by_number, inlined_recursion_counts_once,
-           spans_and_lines_are_part_of_the_memory_of_a_query, a_diff_is_sorted_by_shares_and_has_values_as_they_are,
+           spans_and_lines_are_part_of_the_memory_of_a_query, gauges_are_averaged_over_the_snapshots_of_each_series,
+           averages_add_up_and_any_label_may_identify_a_series, a_diff_is_sorted_by_shares_and_has_values_as_they_are,
            samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)

@@ -23,7 +23,11 @@ const CairnChart = (() => {
 
     const count = () => (data ? data.groups[0].points.length : 0);
     const timeAt = i => data.groups[0].points[0][0] + i * data.step_ms;
-    const sumOf = (group, from, to) => group.points.slice(from, to).reduce((s, p) => s + p[1], 0);
+    // The sum of steps, or of a gauge the average of those with snapshots.
+    function sumOf(group, from, to) {
+      const points = group.points.slice(from, to), sum = points.reduce((s, p) => s + p[1], 0);
+      return data.average ? sum / (points.filter(p => p[2]).length || 1) : sum;
+    }
     const indexAt = x => Math.max(0, Math.min(count() - 1, Math.floor(x / canvas.clientWidth * count())));
 
     function say() {
@@ -77,7 +81,8 @@ const CairnChart = (() => {
         c.strokeStyle = style.getPropertyValue('--line');
         c.strokeRect(-1, h - axis + 0.5, w + 2, 0);
         drawTicks(c, w, h, style);
-        c.fillText(`${CairnUnits.formatValue(data.max, data.unit)} per ${CairnTimes.formatDuration(data.step_ms)}`, 4, 11);
+        const per = CairnTimes.formatDuration(data.step_ms);
+        c.fillText(CairnUnits.formatValue(data.max, data.unit) + (data.average ? `, average of ${per}` : ` per ${per}`), 4, 11);
       }
       if (cursor >= 0) {
         const from = anchor < 0 ? cursor : Math.min(anchor, cursor), to = (anchor < 0 ? cursor : Math.max(anchor, cursor)) + 1;
@@ -139,7 +144,7 @@ const CairnChart = (() => {
 
     return {
       element: canvas,
-      // { unit, step_ms, max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
+      // { unit, step_ms, average, max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
       show(shown) {
         data = shown && shown.groups.length && shown.groups[0].points.length ? shown : null;
         cursor = anchor = -1;

@@ -186,7 +186,7 @@ const CairnDiffView = (() => {
         let sides, rows = null;
         if (wanted === 'table' && !context.offline) {
           const json = await context.api.query('diff', { ...params, view: 'top', compare: absolute ? 'values' : 'shares', limit: CairnTable.ROWS_MAX }, signal);
-          sides = [{ total: json.total, samples: json.samples }, { total: json.total_after, samples: json.samples_after }];
+          sides = ['', '_after'].map(suffix => CairnLayout.sideOf(json, '', suffix));
           about = { unit: json.unit, totals: sides.map(s => s.total), absolute };
           rows = json.rows;
           context.about('');
@@ -209,7 +209,7 @@ const CairnDiffView = (() => {
         box.hidden = wanted !== 'table' || isEmpty[0] || isEmpty[1];
         await putEmpty(selection, isEmpty, signal);
         note.textContent = isEmpty[0] || isEmpty[1] ? '' :
-          sides.map((s, i) => `${['before', 'after'][i]} ${formatValue(s.total, about.unit)} (${s.samples.toLocaleString('en')} samples)`).join(', ');
+          sides.map((s, i) => `${['before', 'after'][i]} ${formatValue(s.total, about.unit)} (${CairnLayout.countText(s)})`).join(', ');
         if (chosen) await chosen;
       },
       destroy() { for (const g of graphs) g.destroy(); },

@@ -11,8 +11,17 @@ const CairnLayout = (() => {
   const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'callees too small to be drawn each', label: 'samples with this label' };
   const OTHER = 4;
 
+  // What a side's value is the sum or the average of: samples if their number is known, else stacks as they were sent.
+  function countText(s) {
+    const things = (n, thing) => `${n.toLocaleString('en')} ${n === 1 ? thing : thing + 's'}`;
+    return s.aggregation === 'average' ? 'average of ' + things(s.snapshots, 'snapshot') : things(s.samples, s.samples_are === 'stacks' ? 'stack' : 'sample');
+  }
+  // The side of an answer without a list of sides; suffix: "_after" for the second.
+  const sideOf = (json, selector, suffix = '') => ({ selector, from_ms: json.from_ms, to_ms: json.to_ms, total: json['total' + suffix], samples: json['samples' + suffix],
+    samples_are: json[`samples${suffix}_are`], snapshots: json['snapshots' + suffix], aggregation: json.aggregation });
+
   function about(d) {
-    const side = s => `${formatValue(s.total, d.unit)} in ${s.samples.toLocaleString('en')} ${s.samples === 1 ? 'sample' : 'samples'}, ` +
+    const side = s => `${formatValue(s.total, d.unit)}${s.aggregation === 'average' ? ', ' : ' in '}${countText(s)}, ` +
       `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${display(s.selector)}` : '');
     return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
@@ -99,5 +108,5 @@ const CairnLayout = (() => {
     return parts.map(p => label(p)).join(' · ');
   }
 
-  return { parse, place, makeColumns, about, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT, KINDS, OTHER };
+  return { parse, place, makeColumns, about, countText, sideOf, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT, KINDS, OTHER };
 })();

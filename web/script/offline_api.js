@@ -16,7 +16,7 @@ const CairnOfflineApi = (() => {
     if (callers_of) return CairnChange.takeCallers(d, named(d, callers_of), callers_of);
     return callers_matching ? CairnChange.takeCallers(d, null, null) : d;
   }
-  const summary = d => ({ type: d.type, unit: d.unit, from_ms: d.sides[0].from_ms, to_ms: d.sides[0].to_ms, total: d.total[0], samples: d.sides[0].samples });
+  const summary = d => ({ ...d.sides[0], type: d.type, unit: d.unit, total: d.total[0] });
 
   // Functions of that name: compared for equality, while the service takes a pattern.
   function sandwich(d, name) {

@@ -133,11 +133,12 @@ const CairnPalette = (() => {
     return mix(none, end, Math.abs(step) / DIFF_STEPS);
   }
 
-  // An estimate of the value of one sample of a side. In aggregated profiles (folded stacks) a sample is a stack; the
-  // estimate is then the least value of a stack.
+  // The value of one sample of a side. If only stacks as sent were counted, each for any number of samples, it is
+  // estimated; in aggregated profiles (folded stacks) by the least value of a stack.
   function estimateSample(d, side) {
-    const self = side ? d.self2 : d.self, { total, samples } = d.sides[side];
+    const self = side ? d.self2 : d.self, { total, samples, samples_are } = d.sides[side];
     let stacks = 0, least = Infinity;
+    if (samples > 0 && samples_are !== 'stacks') return total / samples;
     for (let i = 0; i < d.count; i++)
       if (self[i] > 0) {
         stacks++;

@@ -35,7 +35,7 @@ const CairnQueryBuilder = (() => {
       return {
         title: `Values of ${context.name}`,
         items: fits.map(g => ({ label: g.value === '' ? '(none)' : visible(g.value), value: g.value, share: sum ? g.total / sum : 0,
-          detail: `${CairnUnits.percent(g.total, sum)} · ${g.samples.toLocaleString('en')} samples` })),
+          detail: `${CairnUnits.percent(g.total, sum)} · ${CairnLayout.countText({ samples: g.samples, samples_are: series.samples_are })}` })),
       };
     }
     function offer(text, caret, signal) {

@@ -111,8 +111,7 @@ const CairnSandwich = (() => {
         if (!json.rows.length) costs.textContent = 'No function of that name has samples here.';
         else putGraphs(up, down);
         if (lineJson) lines.show(lineJson.rows);
-        context.about(CairnLayout.about({ type: json.type, unit: json.unit,
-          sides: [{ selector: selection.selector, from_ms: json.from_ms, to_ms: json.to_ms, total: json.total, samples: json.samples }] }));
+        context.about(CairnLayout.about({ type: json.type, unit: json.unit, sides: [CairnLayout.sideOf(json, selection.selector)] }));
       },
       destroy() { for (const g of graphs) g.destroy(); },
     };

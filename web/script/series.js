@@ -80,14 +80,14 @@ const CairnSeries = (() => {
         legend.replaceChildren();
         return;
       }
-      const { unit, step_ms } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped), name: textOf(g, grouped) }));
+      const { unit, step_ms, average } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped), name: textOf(g, grouped) }));
       if (apart) {
         clearCharts('apart');
         const max = Math.max(...groups.map(g => maxOf([g])));
         body.replaceChildren(...groups.map((g, i) => make('div', { className: 'chart-cell' }, nameOf(g, i),
-          addChart(g.labels ? valuesText(g.labels) : 'All others', { unit, step_ms, max, groups: [g] }, true))));
+          addChart(g.labels ? valuesText(g.labels) : 'All others', { unit, step_ms, average, max, groups: [g] }, true))));
       } else {
-        const label = grouped ? `Cost over time by ${shown.by}` : 'Cost over time', data = { unit, step_ms, max: maxOf(groups), groups };
+        const label = grouped ? `Cost over time by ${shown.by}` : 'Cost over time', data = { unit, step_ms, average, max: maxOf(groups), groups };
         if (kind === label) charts[0].show(data); // which keeps the focus
         else {
           clearCharts(label);
@@ -105,13 +105,13 @@ const CairnSeries = (() => {
         readout.textContent = text;
       },
       async show(next, signal) {
-        const { by } = next, params = CairnSelection.params(next);
+        const { by } = next, params = { ...CairnSelection.params(next), ...CairnFilters.params(next) };
         const series = await api.query('series', { ...params, by, groups: by ? GROUPS_SHOWN : '' }, signal);
         if (signal.aborted) return;
-        const groups = by ? series.groups : series.points.length ? [{ labels: null, points: series.points }] : [];
-        const total = groups.reduce((s, g) => s + g.points.reduce((t, p) => t + p[1], 0), 0);
+        const groups = by ? series.groups : series.points.length ? [{ labels: null, points: series.points, total: series.total }] : [];
+        const total = groups.reduce((s, g) => s + g.total, 0);
         selection = next;
-        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, total };
+        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, total, average: series.aggregation === 'average' };
         build();
       },
     };

@@ -161,7 +161,7 @@ const CairnSourceView = (() => {
 
     function showNothing(selection, answer) {
       notice.replaceChildren(make('p', { textContent: `No sample here has a function named “${visible(selection.function)}”. Try a longer time range, or another selector.` }));
-      context.about(answer.samples ? `${answer.samples.toLocaleString('en')} samples, none in this function` : 'No samples');
+      context.about(answer.samples ? `${CairnLayout.countText(CairnLayout.sideOf(answer, ''))}, none in this function` : 'No samples');
     }
     async function showTop(selection, signal) {
       about = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection) }, signal);

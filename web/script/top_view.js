@@ -26,10 +26,9 @@ const CairnTopView = (() => {
         current = selection;
         filters.show(selection);
         const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), limit: CairnTable.ROWS_MAX }, signal);
-        const side = { selector: selection.selector, from_ms: top.from_ms, to_ms: top.to_ms, total: top.total, samples: top.samples };
         about = top;
         table.show(top.rows);
-        context.about(CairnLayout.about({ type: top.type, unit: top.unit, sides: [side] }));
+        context.about(CairnLayout.about({ type: top.type, unit: top.unit, sides: [CairnLayout.sideOf(top, selection.selector)] }));
       },
       destroy() {},
     };

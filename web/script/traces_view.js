@@ -129,10 +129,9 @@ const CairnTracesView = (() => {
         else table.show(rows);
         link.value = template;
         const { with_id } = answer, filtered = ['focus', 'ignore', 'hide', 'show'].some(k => selection[k]);
-        note.textContent = (with_id.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${with_id.samples.toLocaleString('en')} samples with ids` : '') +
+        note.textContent = (with_id.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${CairnLayout.countText({ ...answer, samples: with_id.samples })} with ids` : '') +
           (filtered ? '. Filters of stacks do not apply here.' : '');
-        context.about(CairnLayout.about({ type: answer.type, unit: answer.unit,
-          sides: [{ selector: selection.selector, from_ms: answer.from_ms, to_ms: answer.to_ms, total: answer.total, samples: answer.samples }] }));
+        context.about(CairnLayout.about({ type: answer.type, unit: answer.unit, sides: [CairnLayout.sideOf(answer, selection.selector)] }));
       },
       destroy() {},
     };
