@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/hash/hash.h"
 #include "common/limits.h"
+#include "common/lmdb_check.h"
 #include "common/lmdb_env.h"
 #include "common/reader.h"
 #include "scan/index_internal.h"
@@ -180,6 +181,10 @@ enum status scan_index_open(const char *dir, struct scan_index **ret, struct err
                 enum status st = ix ? file_make_dirs(dir, err) : error_no_memory(err);
                 int rc;
 
+                if (!st && lmdb_check_env(dir, err) == ST_BAD_DATA)
+                        st = file_remove_tree(dir, err); /* rebuilt by the walks */
+                if (!st)
+                        st = file_make_dirs(dir, err);
                 if (st)
                         return st;
                 rc = open_scan_environment(dir, ix);

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_check.h"
 #include "common/log.h"
 #include "debuginfo-store/fetch.h"
 #include "server/tenants.h"
@@ -128,6 +129,23 @@ static enum status ignore_missing_store(const struct debuginfo_space *s, enum st
         return ST_OK;
 }
 
+/* Keep a damaged index under another name, and start over: it is rebuilt from the stored objects. */
+static enum status put_index_aside(const char *index, const struct error *why, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(index, "data.mdb"), *aside = path_join(index, "data.mdb.damaged"),
+                            *lock = path_join(index, "lock.mdb");
+
+        if (!path || !aside || !lock)
+                return error_no_memory(err);
+        log_error("index", "%s. It is kept as '%s', and the index is rebuilt from the stored objects; check the disk",
+                  why->text, aside);
+        if (rename(path, aside) < 0)
+                return error_os(err, errno, "cannot rename '%s' to '%s'", path, aside);
+        if (unlink(lock) < 0 && errno != ENOENT)
+                return error_os(err, errno, "cannot remove '%s'", lock);
+        return file_sync_parent(path, err);
+}
+
 static enum status open_space_index(struct debuginfo_space *s, struct error *err)
 {
         _cleanup_free_ char *index = path_join(s->base, "index");
@@ -136,6 +154,15 @@ static enum status open_space_index(struct debuginfo_space *s, struct error *err
 
         if (!index)
                 return error_no_memory(err);
+        st = read_only ? lmdb_check_snapshot(index, err) : lmdb_check_env(index, err);
+        if (st == ST_BAD_DATA && read_only) {
+                log_error("index", "%s; answering without it", err->text);
+                return ST_OK;
+        }
+        if (st == ST_BAD_DATA)
+                st = put_index_aside(index, err, err);
+        if (st)
+                return st;
         st = ignore_missing_store(s, symbol_index_open(index, read_only, &s->symbols, err), err);
         if (st != ST_UNSUPPORTED)
                 return st;
@@ -149,6 +176,28 @@ static enum status open_space_index(struct debuginfo_space *s, struct error *err
         return st;
 }
 
+/* The records of the objects cannot be rebuilt: names, labels and links came with the uploads. */
+static enum status check_object_records(const struct debuginfo_space *s, const char *objects, struct error *err)
+{
+        _cleanup_free_ char *meta = path_join(objects, "meta");
+        struct error why;
+        enum status st;
+
+        if (!meta)
+                return error_no_memory(err);
+        st = s->options->read_only ? lmdb_check_snapshot(meta, err) : lmdb_check_env(meta, err);
+        if (st != ST_BAD_DATA)
+                return st;
+        why = *err;
+        log_error("debuginfo",
+                  "to start without the stored objects: mv '%s' '%s.damaged'. Then they can be uploaded again, see "
+                  "\"Damaged databases\" in docs/operations.md",
+                  objects, objects);
+        return error_set(err, ST_BAD_DATA,
+                         "%.130s. Restore '%.50s' from a backup, or move it away and upload the objects again",
+                         why.text, objects);
+}
+
 static enum status open_space(struct debuginfo_space *s, struct error *err)
 {
         _cleanup_free_ char *objects = NULL;
@@ -160,6 +209,8 @@ static enum status open_space(struct debuginfo_space *s, struct error *err)
         if (!objects || !s->symbol_texts)
                 return error_no_memory(err);
         st = s->tenant && !s->options->read_only ? file_make_dirs(s->base, err) : ST_OK;
+        if (!st)
+                st = check_object_records(s, objects, err);
         if (!st)
                 st = open_space_index(s, err);
         return st ? st

@@ -38,6 +38,7 @@
 #include "server/routes/debuginfo/receive_upload.h"
 #include "server/server_internal.h"
 #include "server/share/share_store.h"
+#include "server/start_signals.h"
 
 /* ---- wall clock steps ---- */
 
@@ -499,8 +500,10 @@ static enum status limit_memory(const struct server_options *options, struct err
 enum status server_run(const struct server_options *options, struct error *err)
 {
         struct server s = { .options = options, .reloaded = options, .lock_fd = -1 };
+        struct start_signals starting;
         struct listeners listen;
         sigset_t signals;
+        int got;
         enum status st = access_check_options(options, &listen, err);
 
         if (!st)
@@ -518,9 +521,13 @@ enum status server_run(const struct server_options *options, struct error *err)
         raise_descriptors();
         query_work_set_slow(options->slow_query_ns);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* the service starts only its own workers */
+        st = start_signals_begin(&starting, err);
+        if (st)
+                return st;
         st = start_server(&s, &listen, err);
+        got = start_signals_end(&starting);
         if (!st)
-                log_info("serve", "%s: stopping", strsignal(wait_for_end_signal(&s, &signals)));
+                log_info("serve", "%s: stopping", strsignal(got ? got : wait_for_end_signal(&s, &signals)));
         close_server(&s);
         if (!st)
                 log_info("serve", "stopped");

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/lmdb_check.h"
 #include "common/lmdb_env.h"
 
 #define SPACE_LEAST_BYTES GiB(1) /* free; SPACE_LEAST_PERCENT too */
@@ -188,13 +189,14 @@ static void check_database_map(const char *data, const char *folder, const char 
                 report_finding(f, FINDING_OK, name, "", "no database yet");
                 return;
         }
-        st = lmdb_measure_env(dir, &usage, &err);
+        st = lmdb_check_snapshot(dir, &err);
+        if (!st)
+                st = lmdb_measure_env(dir, &usage, &err);
         if (st) {
-                report_finding(
-                        f, err.os_errno == EACCES ? FINDING_SKIPPED : FINDING_ERROR, name,
-                        "see docs/operations.md: the index is rebuilt from the stored objects, the others are restored "
-                        "from a backup",
-                        "%s", err.text);
+                report_finding(f, err.os_errno == EACCES ? FINDING_SKIPPED : FINDING_ERROR, name,
+                               "see \"Damaged databases\" in docs/operations.md: the index and the list of scanned files "
+                               "are rebuilt at the next start, the records of objects are restored from a backup",
+                               "%s", err.text);
                 return;
         }
         usage.map_bytes =

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn store verify: check the tables, print each problem as it is found. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands/store/store.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/lmdb_check.h"
 #include "common/memory/buf.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
@@ -55,6 +59,40 @@ static void print_verify_progress(void *context, uint64_t done, uint64_t all)
                 fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " files", done, all);
 }
 
+static enum status verify_database(const char *data, const char *folder, struct verify_output *o, uint64_t *problems,
+                                   struct error *err)
+{
+        _cleanup_free_ char *dir = path_join(data, folder);
+        enum status st = dir ? lmdb_check_snapshot(dir, err) : error_no_memory(err);
+
+        if (st != ST_BAD_DATA)
+                return st;
+        print_problem(o, folder, "data.mdb", err->text);
+        ++*problems;
+        return ST_OK;
+}
+
+/* The databases beside the tables: of the service, and of tenants with their own debuginfo. */
+static enum status verify_databases(const char *data, struct verify_output *o, uint64_t *problems, struct error *err)
+{
+        static const char *const folders[] = { "index", "debuginfo/meta", "scan/index" };
+        _cleanup_free_ char *tenants = path_join(data, "tenants");
+        _cleanup_closedir_ DIR *d = tenants ? opendir(tenants) : NULL;
+        const struct dirent *entry;
+        enum status st = tenants ? ST_OK : error_no_memory(err);
+
+        for (size_t i = 0; !st && i < sizeof folders / sizeof *folders; i++)
+                st = verify_database(data, folders[i], o, problems, err);
+        while (!st && d && (entry = readdir(d))) {
+                _cleanup_free_ char *tenant = path_join(tenants, entry->d_name);
+
+                st = tenant ? ST_OK : error_no_memory(err);
+                for (size_t i = 0; !st && entry->d_name[0] != '.' && i < 2; i++)
+                        st = verify_database(tenant, folders[i], o, problems, err);
+        }
+        return st;
+}
+
 enum status store_verify_command(const struct store_command *c, const char *argument, struct error *err)
 {
         struct verify_output output = { .json = c->json, .shows_progress = isatty(STDERR_FILENO) };
@@ -71,6 +109,8 @@ enum status store_verify_command(const struct store_command *c, const char *argu
         if (c->json)
                 printf("{\"problems\":[");
         st = verify_tables(c->dir, &o, &r, err);
+        if (!st)
+                st = verify_databases(c->data, &output, &r.problems, err);
         clear_verify_progress(&output);
         if (c->json)
                 printf("],\"problem_count\":%" PRIu64 ",\"files\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"bytes\":%" PRIu64
@@ -81,7 +121,8 @@ enum status store_verify_command(const struct store_command *c, const char *argu
                        format_store_bytes(r.bytes, bytes), r.problems);
         if (!st && r.problems)
                 st = error_set(err, ST_BAD_DATA,
-                               "the tables in '%s' have problems; restore the named files from a backup or a snapshot",
+                               "'%s' has problems; restore the named files from a backup or a snapshot. A damaged index "
+                               "is rebuilt at the next start",
                                c->dir);
         return st;
 }
