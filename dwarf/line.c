@@ -175,27 +175,41 @@ enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lin
 
 static void append_directory(struct buf *to, const char *name)
 {
-        if (name && name[0]) {
+        if (name) {
                 buf_append_str(to, name);
                 buf_append_u8(to, '/');
         }
 }
 
-/*
- * In version 5 directory 0 repeats the compilation directory. Where that entry is relative ("./csu"), other readers
- * still prefix the compilation directory; doing the same keeps paths equal to theirs, so that sources are found.
- */
+/* Of POSIX, or of Windows: C:/ or C:\, \\SERVER. */
+static bool is_absolute_path(const char *path)
+{
+        bool has_drive = (path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z');
+
+        return path[0] == '/' || (path[0] == '\\' && path[1] == '\\') ||
+               (has_drive && path[1] == ':' && (path[2] == '/' || path[2] == '\\'));
+}
+
+static const char *get_directory(const struct dwarf_lines *l, uint64_t number)
+{
+        const char *name = number < l->directory_count ? l->directories[number] : NULL;
+
+        return name && name[0] ? name : NULL;
+}
+
+/* In version 5, directory 0 is the compilation directory: it is not relative to itself. */
 void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to)
 {
         const struct dwarf_line_file *f = file < l->file_count ? &l->files[file] : NULL;
-        const char *directory;
+        const char *directory, *base;
 
         if (!f || !f->name || !f->name[0])
                 return;
-        if (f->name[0] != '/') {
-                directory = f->directory < l->directory_count ? l->directories[f->directory] : NULL;
-                if (!directory || directory[0] != '/')
-                        append_directory(to, l->unit_directory);
+        if (!is_absolute_path(f->name)) {
+                directory = get_directory(l, f->directory);
+                base = l->unit_directory && l->unit_directory[0] ? l->unit_directory : get_directory(l, 0);
+                if (!directory || (!is_absolute_path(directory) && !(l->version >= 5 && f->directory == 0)))
+                        append_directory(to, base);
                 append_directory(to, directory);
         }
         buf_append_str(to, f->name);

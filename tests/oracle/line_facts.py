@@ -34,7 +34,10 @@ class Table:
         self.comp_dir = ""
 
     def path(self, number):
-        """The full path of a file; a relative path is joined to its directory, and that to the unit's."""
+        """The full path of a file; a relative path is joined to its directory, and that to the unit's.
+
+        Directory 0 of version 5 is the unit's.
+        """
         return self.join(*self.files.get(number, ("", 0)))
 
     def paths_near(self, number):
@@ -48,7 +51,9 @@ class Table:
             return name
         directory = self.directories.get(index, "")
         path = directory + "/" + name if directory else name
-        return self.comp_dir + "/" + path if self.comp_dir and not path.startswith("/") else path
+        if path.startswith("/") or not self.comp_dir or (self.version >= 5 and index == 0 and directory):
+            return path
+        return self.comp_dir + "/" + path
 
 
 class Lines:

@@ -109,12 +109,14 @@ static uint32_t add_qualified_name(struct libdw_names *n, Dwarf_Die *die, const 
         return symbol_table_builder_add_string(b, s ? s : name);
 }
 
-/* libdw joins directory and file, but omits the unit's own directory. */
+/* libdw joins directory and file, but omits the unit's own directory, unless it is the table's directory 0. */
 uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, const char *path)
 {
         _cleanup_buf_ struct buf full = { 0 };
 
-        if (!path || !path[0] || path[0] == '/' || !directory || !directory[0])
+        size_t n = directory ? strlen(directory) : 0;
+
+        if (!path || !path[0] || path[0] == '/' || !n || (strncmp(path, directory, n) == 0 && path[n] == '/'))
                 return symbol_table_builder_add_string(b, path ? path : "");
         buf_init(&full, 2 * LIMIT_NAME_BYTES);
         buf_printf(&full, "%s/%s", directory, path);

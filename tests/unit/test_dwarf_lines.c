@@ -265,6 +265,88 @@ START_TEST(old_file_tables_are_relative_to_the_units_directory)
 }
 END_TEST
 
+START_TEST(paths_of_windows_can_be_absolute)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at;
+
+        dwarf_maker_init(&m, 4);
+        at = begin_table(&m, 1);
+        put_text(&m, DWARF_LINE, "C:/sdk");
+        put_text(&m, DWARF_LINE, "\\\\server\\share");
+        put_text(&m, DWARF_LINE, "d:relative");
+        put_uint(&m, DWARF_LINE, 0, 1);
+        put_file(&m, "C:/proj/a.c", 0);
+        put_file(&m, "z:\\proj\\b.c", 1);
+        put_file(&m, "\\\\server\\c.c", 1);
+        put_file(&m, "src\\d.c", 0);
+        put_file(&m, "e.h", 1);
+        put_file(&m, "f.h", 2);
+        put_file(&m, "g.h", 3);
+        put_file(&m, "1:/h.h", 0);
+        put_uint(&m, DWARF_LINE, 0, 1);
+        end_header(&m);
+        end_length(&m, DWARF_LINE, at);
+        put_unit_with_lines(&m, "D:\\build");
+        read_table(&r, &m);
+        ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
+        check_path(&r.code, 1, "C:/proj/a.c");
+        check_path(&r.code, 2, "z:\\proj\\b.c");
+        check_path(&r.code, 3, "\\\\server\\c.c");
+        check_path(&r.code, 4, "D:\\build/src\\d.c");
+        check_path(&r.code, 5, "C:/sdk/e.h");
+        check_path(&r.code, 6, "\\\\server\\share/f.h");
+        check_path(&r.code, 7, "D:\\build/d:relative/g.h");
+        check_path(&r.code, 8, "D:\\build/1:/h.h");
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
+/* A version 5 table with these directories and a file "a.c" in each. @param unit the compilation directory */
+static void check_new_paths(const char *unit, const char *const *directories, size_t count, const char *const *expected)
+{
+        struct dwarf_maker m;
+        struct read r;
+        size_t at;
+
+        dwarf_maker_init(&m, 5);
+        at = begin_table(&m, 1);
+        put_uint(&m, DWARF_LINE, 1, 1), put_uleb(&m, DWARF_LINE, DW_LNCT_path),
+                put_uleb(&m, DWARF_LINE, DW_FORM_string);
+        put_uleb(&m, DWARF_LINE, count);
+        for (size_t i = 0; i < count; i++)
+                put_text(&m, DWARF_LINE, directories[i]);
+        put_uint(&m, DWARF_LINE, 2, 1), put_uleb(&m, DWARF_LINE, DW_LNCT_path),
+                put_uleb(&m, DWARF_LINE, DW_FORM_string);
+        put_uleb(&m, DWARF_LINE, DW_LNCT_directory_index), put_uleb(&m, DWARF_LINE, DW_FORM_udata);
+        put_uleb(&m, DWARF_LINE, count);
+        for (size_t i = 0; i < count; i++)
+                put_text(&m, DWARF_LINE, "a.c"), put_uleb(&m, DWARF_LINE, i);
+        end_header(&m);
+        end_length(&m, DWARF_LINE, at);
+        put_unit_with_lines(&m, unit);
+        read_table(&r, &m);
+        ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
+        for (size_t i = 0; i < count; i++)
+                check_path(&r.code, i, expected[i]);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+
+START_TEST(relative_directory_0_is_not_relative_to_itself)
+{
+        check_new_paths("./misc", (const char *[]){ "./misc", "../sysdeps", "/usr/include" }, 3,
+                        (const char *[]){ "./misc/a.c", "./misc/../sysdeps/a.c", "/usr/include/a.c" });
+        check_new_paths("", (const char *[]){ "./misc", "../sysdeps" }, 2,
+                        (const char *[]){ "./misc/a.c", "./misc/../sysdeps/a.c" });
+        check_new_paths("/build", (const char *[]){ "", "lib" }, 2, (const char *[]){ "/build/a.c", "/build/lib/a.c" });
+        check_new_paths("D:\\build", (const char *[]){ "D:\\build", "lib" }, 2,
+                        (const char *[]){ "D:\\build/a.c", "D:\\build/lib/a.c" });
+}
+END_TEST
+
 START_TEST(new_file_tables_contain_unit_directory)
 {
         struct dwarf_maker m;
@@ -291,7 +373,7 @@ START_TEST(new_file_tables_contain_unit_directory)
         put_unit_with_lines(&m, "/elsewhere");
         read_table(&r, &m);
         check_path(&r.code, 0, "/build/a.c");
-        check_path(&r.code, 1, "../x/b.h"); /* relative to an unknown directory */
+        check_path(&r.code, 1, "/build/../x/b.h"); /* without a unit, directory 0 is that of the compilation */
         ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
         check_path(&r.code, 0, "/build/a.c");
         check_path(&r.code, 1, "/elsewhere/../x/b.h");
@@ -354,5 +436,6 @@ TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, row
            special_opcodes_move_both_address_and_line, vliw_operations_are_counted_per_instruction,
            wrapping_advances_are_dropped, sequences_are_sorted_and_first_of_overlapping_ones_is_kept,
            headers_that_divide_by_zero_are_refused, old_file_tables_are_relative_to_the_units_directory,
+           paths_of_windows_can_be_absolute, relative_directory_0_is_not_relative_to_itself,
            new_file_tables_contain_unit_directory, a_trillion_empty_file_entries_are_too_many,
            rows_are_limited_also_for_shared_tables)
