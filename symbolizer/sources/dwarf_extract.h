@@ -10,9 +10,10 @@
  * that the result does not depend on scheduling. Only a few units are in memory
  * at a time, whatever the size of the file.
  *
- * Where ranges of units overlap, a range with a function wins over one with
- * lines only, then the earlier unit: a linker keeps the first of several copies
- * of a function, and may give the others the address of that one.
+ * Where ranges of units overlap, a range with a line row wins over one without,
+ * then one with a function over one with lines only, then the earlier unit: a
+ * linker keeps the first of several copies of a function, and may give the
+ * others the address of that one.
  */
 #include "dwarf/split_companion.h"
 #include "symbolizer/table/code_map.h"

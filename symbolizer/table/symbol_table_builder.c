@@ -388,6 +388,17 @@ static size_t count_overlapping(const struct symbol_table_rewrite *s)
         return i;
 }
 
+/*
+ * A line row is at the instruction, while the length of a function may be wrong: GNU as for RISC-V writes it before
+ * relaxation, so that the last function of an assembly file overlaps the next file.
+ */
+static uint32_t rank_chain(const struct symbol_table_builder *b, uint32_t chain)
+{
+        bool has_row = b->frames[b->chains[chain].first_frame].file != 0;
+
+        return 2u * has_row + !symbol_table_builder_is_nameless(b, chain);
+}
+
 static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, struct interval_list *list)
 {
         struct symbol_table_builder *b = s->b;
@@ -398,7 +409,7 @@ static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, str
                 const struct symbol_range *r = &b->ranges[s->read + i];
 
                 ok = interval_list_add(list, (struct interval){ r->start, r->end, reverse_chain(r->chain),
-                                                                !symbol_table_builder_is_nameless(b, r->chain) });
+                                                                rank_chain(b, r->chain) });
         }
         s->read += count;
         if (!ok || !interval_list_overlay(list, add_settled_range, s))

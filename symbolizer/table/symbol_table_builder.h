@@ -76,9 +76,9 @@ void symbol_table_builder_add_range(struct symbol_table_builder *b, uint64_t sta
 bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint32_t chain);
 
 /**
- * Sort the ranges added so far and resolve overlaps: a range with a function
- * wins over one with a line only (two units may share a line table), then the
- * earlier chain.
+ * Sort the ranges added so far and resolve overlaps: a range with a file (a
+ * line row) wins over one without, then one with a function over one with a
+ * line only (two units may share a line table), then the earlier chain.
  */
 void symbol_table_builder_settle(struct symbol_table_builder *b);
 

@@ -114,6 +114,26 @@ START_TEST(first_of_overlapping_units_wins)
 }
 END_TEST
 
+/* A function of assembly that is too long for its code: its rows end where the next unit begins. */
+START_TEST(unit_with_row_overrides_earlier_one_without)
+{
+        struct symbol_table_builder b;
+        struct symbol_table_frame frame = { .line = 7 };
+        uint32_t first;
+
+        symbol_table_builder_init(&b);
+        first = chain_of(&b, "long", 0);
+        symbol_table_builder_add_range(&b, 0x10, 0x40, first);
+        frame.function = symbol_table_builder_add_function(&b, "", "next");
+        frame.file = symbol_table_builder_add_string(&b, "next.S");
+        symbol_table_builder_add_range(&b, 0x20, 0x30, symbol_table_builder_add_chain(&b, &frame, 1));
+        frame.function = SYMBOL_NO_FUNCTION;
+        frame.line = 8;
+        symbol_table_builder_add_range(&b, 0x28, 0x38, symbol_table_builder_add_chain(&b, &frame, 1));
+        ck_assert_str_eq(lines_of(&b), "10-20:0 20-30:7 30-38:8 38-40:0 ");
+}
+END_TEST
+
 START_TEST(unit_with_functions_overrides_earlier_one_with_lines)
 {
         struct symbol_table_builder b;
@@ -372,7 +392,7 @@ END_TEST
 
 TEST_SUITE("extract", deepest_interval_wins_and_outer_one_continues, inner_interval_may_exceed_outer_one,
            intervals_may_be_unsorted_or_empty, later_interval_wins_on_equal_level, first_of_overlapping_units_wins,
-           unit_with_functions_overrides_earlier_one_with_lines, equal_chains_are_shared_and_adjacent_ranges_joined,
-           range_with_function_overrides_range_with_line, inlined_call_has_both_frames_with_lines,
-           best_name_of_several_symbols_wins, unsized_symbol_ends_at_next_symbol, sizes_past_the_code_are_clipped,
-           non_elf_file_is_bad_data)
+           unit_with_row_overrides_earlier_one_without, unit_with_functions_overrides_earlier_one_with_lines,
+           equal_chains_are_shared_and_adjacent_ranges_joined, range_with_function_overrides_range_with_line,
+           inlined_call_has_both_frames_with_lines, best_name_of_several_symbols_wins,
+           unsized_symbol_ends_at_next_symbol, sizes_past_the_code_are_clipped, non_elf_file_is_bad_data)
