@@ -262,8 +262,9 @@ void agent_metrics_log(bool with_sender)
                 return;
         for (size_t i = 0; i < DROP_COUNT; i++)
                 lost_batches += metric_get(&dropped[i]);
-        log_info("agent", "batches: %" PRId64 " sent, %" PRId64 " dropped, %" PRId64 " in the spool", metric_get(&sent),
-                 lost_batches, metric_get(&waiting[1]));
+        log_info("agent",
+                 "batches: %" PRId64 " sent, %" PRId64 " dropped, %" PRId64 " not sent, %" PRId64 " in the spool",
+                 metric_get(&sent), lost_batches, metric_get(&waiting[0]), metric_get(&waiting[1]));
 }
 
 #define DEFAULT_PORT 7701

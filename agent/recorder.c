@@ -103,6 +103,19 @@ void recorder_deinit(struct recorder *r)
         *r = (struct recorder){ 0 };
 }
 
+void recorder_prepare_process(struct recorder *r, uint32_t pid)
+{
+        struct sample_process id;
+
+        if (r->processes.unwinder && process_find_pid(pid, &id))
+                process_table_prepare(&r->processes, &id);
+}
+
+bool recorder_is_building(const struct recorder *r)
+{
+        return r->processes.unwinder && r->unwinder.tables_waiting;
+}
+
 void recorder_use_pods(struct recorder *r, struct pod_cache *pods)
 {
         r->pods = pods;

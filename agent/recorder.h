@@ -53,6 +53,15 @@ struct recorder {
 enum status recorder_start(struct recorder *r, const struct recorder_options *o, struct error *err) MUST_CHECK;
 void recorder_deinit(struct recorder *r);
 
+/**
+ * Request the unwind tables of a running process, so that its first samples have whole stacks. Samples taken meanwhile
+ * are better discarded, since tables of busy processes are built while the sampler runs.
+ */
+void recorder_prepare_process(struct recorder *r, uint32_t pid);
+
+/** Whether unwind tables are being built: poll the descriptors until they are ready. */
+bool recorder_is_building(const struct recorder *r);
+
 /** Label samples by pods from now on. @param pods  borrowed until recorder_deinit(). */
 void recorder_use_pods(struct recorder *r, struct pod_cache *pods);
 

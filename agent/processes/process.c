@@ -151,8 +151,9 @@ static const struct object *find_mapped_object(void *context, const struct proc_
         return object_cache_get(&f->table->objects, f->proc_fd, m);
 }
 
-/* Returns false when the mappings cannot be read. */
-static bool read_process_maps(struct process_table *t, struct process *p, int proc_fd)
+/* The mappings of a process and one object for each, NULL when unknown; both owned. False when they cannot be read. */
+static bool find_mapped_objects(struct process_table *t, int proc_fd, struct proc_maps *maps_ret,
+                                const struct object ***objects_ret)
 {
         struct proc_maps maps;
         const struct object **objects;
@@ -168,19 +169,47 @@ static bool read_process_maps(struct process_table *t, struct process *p, int pr
                 objects[i] = i && is_same_mapped_file(&maps.items[i - 1], &maps.items[i])
                                      ? objects[i - 1]
                                      : object_cache_get(&t->objects, proc_fd, &maps.items[i]);
+        moved_text_assign(&maps, &objects, find_mapped_object, &(struct mapping_finder){ t, proc_fd });
+        *maps_ret = maps;
+        *objects_ret = objects;
+        return true;
+}
+
+/* Returns false when the mappings cannot be read. */
+static bool read_process_maps(struct process_table *t, struct process *p, int proc_fd)
+{
+        struct proc_maps maps;
+        const struct object **objects;
+
+        if (!find_mapped_objects(t, proc_fd, &maps, &objects))
+                return false;
         /* An exiting process has no mappings any more: keep those read before. */
         if (maps.count == 0 && p->maps.count > 0) {
                 proc_maps_deinit(&maps);
                 free(objects);
                 return false;
         }
-        moved_text_assign(&maps, &objects, find_mapped_object, &(struct mapping_finder){ t, proc_fd });
         proc_maps_deinit(&p->maps);
         free(p->objects);
         p->maps = maps;
         p->objects = objects;
         p->has_maps = true;
         return true;
+}
+
+void process_table_prepare(struct process_table *t, const struct sample_process *id)
+{
+        _cleanup_close_ int proc_fd = process_open(id);
+        struct cgroup_names cgroup = { 0 };
+        struct proc_maps maps;
+        const struct object **objects;
+
+        if (!t->unwinder || proc_fd < 0 || !find_mapped_objects(t, proc_fd, &maps, &objects))
+                return;
+        (void)!process_read_cgroup(proc_fd, &cgroup);
+        unwinder_prepare(t->unwinder, proc_fd, cgroup.container, &maps, objects);
+        proc_maps_deinit(&maps);
+        free(objects);
 }
 
 static void read_process_identity(struct process *p, int proc_fd, bool first)

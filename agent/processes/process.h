@@ -104,6 +104,9 @@ bool process_table_has_mapping(struct process_table *t, struct process *p, uint6
  */
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm);
 
+/** Request the unwind tables of a running process before it is sampled. It is not added to the table. */
+void process_table_prepare(struct process_table *t, const struct sample_process *id);
+
 /** Update the unwinder for processes that wait for unwind tables. Call when tables were completed. */
 void process_table_update_waiting(struct process_table *t);
 

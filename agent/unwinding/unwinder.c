@@ -383,6 +383,24 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
         *p = now;
 }
 
+void unwinder_prepare(struct unwinder *u, int proc_fd, const char *container, const struct proc_maps *maps,
+                      const struct object *const *objects)
+{
+        const struct file_source source = { proc_fd, container };
+        uint64_t ignored;
+
+        for (size_t i = 0; i < maps->count; i++) {
+                const struct proc_mapping *m = &maps->items[i];
+                uint32_t number;
+
+                if (!objects[i] || !object_find_code_address(objects[i], m->file_offset, m->end - m->start, &ignored))
+                        continue;
+                number = add_table(u, objects[i]);
+                if (number)
+                        request_table(u, &source, m, number);
+        }
+}
+
 void unwinder_remove_process(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
 {
         unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);

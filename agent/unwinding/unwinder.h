@@ -93,6 +93,10 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                           struct unwinder_process *p);
 void unwinder_remove_process(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p);
 
+/** Request the tables of a process that will be sampled. Parameters as for unwinder_set_process(). */
+void unwinder_prepare(struct unwinder *u, int proc_fd, const char *container, const struct proc_maps *maps,
+                      const struct object *const *objects);
+
 /** Forget object serials. The processes must have been removed before. Tables stay. */
 void unwinder_forget_objects(struct unwinder *u);
 

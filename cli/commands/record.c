@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn record: profile this host without a service. */
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "cli/commands/share_link.h"
 #include "common/memory/array.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 #define NAME "record"
@@ -261,6 +264,48 @@ static enum status write_recording(struct record *r, struct profile *p, struct e
         return st;
 }
 
+/* ---- progress, on a terminal ------------------------------------------------------------------------------ */
+
+/* A command shares the terminal, so its recording is announced once. */
+static void announce_recording(const struct record *r)
+{
+        char limit[64] = "until it ends";
+
+        if (r->target.duration_s)
+                snprintf(limit, sizeof limit, "for %" PRIu64 " s", r->target.duration_s);
+        fprintf(stderr, "recording %s %s; Ctrl-C ends it\n", PRINTABLE(r->command[0]), limit);
+}
+
+static void show_progress(const struct record_target *t, bool is_preparing, uint64_t elapsed_s)
+{
+        char limit[40] = "";
+
+        if (t->duration_s)
+                snprintf(limit, sizeof limit, " of %" PRIu64, t->duration_s);
+        if (is_preparing)
+                fputs("\r\033[Kpreparing: building the unwind tables of running processes", stderr);
+        else
+                fprintf(stderr, "\r\033[Krecording: %" PRIu64 "%s s; Ctrl-C stops it and writes the result", elapsed_s,
+                        limit);
+        fflush(stderr);
+}
+
+static void begin_progress(struct record *r)
+{
+        if (!isatty(STDERR_FILENO))
+                return;
+        if (r->command)
+                announce_recording(r);
+        else
+                r->target.progress = show_progress;
+}
+
+static void end_progress(const struct record *r)
+{
+        if (r->target.progress)
+                fputs("\r\033[K", stderr);
+}
+
 /* ---- the run ------------------------------------------------------------------------------------------ */
 
 static enum status add_advice(struct error *err)
@@ -282,7 +327,9 @@ static enum status record_and_write(struct record *r, struct error *err)
 
         if (st)
                 return st == ST_OS ? add_advice(err) : st;
+        begin_progress(r);
         st = record_run(recording, &p, &counts, err);
+        end_progress(r);
         if (!st) {
                 handle_end_signals();
                 record_report_samples(&counts, &r->target, &p);

@@ -11,6 +11,7 @@
 #include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/text.h"
 #include "query/unit_text.h"
 #include "symbol-index/symbol_state.h"
 
@@ -78,6 +79,14 @@ static void report_stacks(const struct record_counts *c)
                 fprintf(stderr, "; no room for unwind tables of %" PRIu64 " processes, %" PRIu64 " files", c->unmapped,
                         c->unwind_full);
         fputs("\n", stderr);
+        if (ends[SAMPLE_END_TOO_DEEP])
+                fprintf(stderr,
+                        "too_deep: these stacks have more than %d frames, and lack the callers of the outermost one\n",
+                        SAMPLE_STACK_MAX);
+        if (ends[SAMPLE_END_NEW_PROCESS])
+                fputs("new_process: these processes began during the recording, and were sampled before their unwind "
+                      "tables were ready; record for longer\n",
+                      stderr);
 }
 
 void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p)
@@ -205,16 +214,47 @@ static const char *suggest_debuginfod_server(void)
         return "https://debuginfod.elfutils.org";
 }
 
+/* Whether a package manager installs files there: their debug files are in packages and on debuginfod servers. */
+static bool is_of_distribution(const char *path)
+{
+        static const char *const directories[] = { "/usr/", "/lib", "/bin/", "/sbin/" };
+
+        if (starts_with(path, "/usr/local/") || starts_with(path, "/usr/src/"))
+                return false;
+        for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+                if (starts_with(path, directories[i]))
+                        return true;
+        return path[0] != '/'; /* the kernel and its modules */
+}
+
+/* The object that would gain most names, of a distribution or of the user; NULL: none. */
+static const char *find_worst_object(const struct frame_counts *c, const struct profile *p, bool of_distribution)
+{
+        const char *ret = NULL;
+        uint64_t most = 0;
+
+        for (uint32_t i = 0; i < p->mappings.count; i++) {
+                const char *path = profile_text(p, p->mappings.items[i].file);
+
+                if (c->objects[i] > most && is_of_distribution(path) == of_distribution) {
+                        most = c->objects[i];
+                        ret = path;
+                }
+        }
+        return ret;
+}
+
 static void report_next_step(const struct frame_counts *c, const struct profile *p,
                              const struct debuginfo_fetcher *fetcher)
 {
-        bool wanted = false;
+        const char *own = find_worst_object(c, p, false);
 
-        for (uint32_t i = 0; i < p->mappings.count; i++)
-                wanted |= c->objects[i] > 0;
         if (fetcher && debuginfo_fetcher_stats(fetcher)->failure[0])
                 fprintf(stderr, "debuginfod: %s\n", PRINTABLE(debuginfo_fetcher_stats(fetcher)->failure));
-        if (!wanted)
+        if (own)
+                fprintf(stderr, "next: '%s' has no debug information: build it with -g, or put %s.debug beside it\n",
+                        PRINTABLE(own), PRINTABLE(path_base(own)));
+        if (!find_worst_object(c, p, true))
                 return;
         if (fetcher)
                 fprintf(stderr, "next: install the debug packages, or add a server that has them to DEBUGINFOD_URLS\n");

@@ -2,6 +2,7 @@
 #include "cli/commands/record_run.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "agent/recorder.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/config/options.h"
 #include "common/limits.h"
 #include "common/shutdown_signals.h"
 #include "profile-formats/profile_sum.h"
@@ -120,12 +122,15 @@ void record_child_deinit(struct record_child *c)
 
 #define SECOND_NS INT64_C(1000000000)
 #define INTERVAL_MAX_S 10
+#define PROGRESS_MS 1000 /* at least once a second */
 
 struct recording {
         const struct record_target *target;
         struct recorder recorder;
         struct profile_sum sum;
         struct record_counts counts;
+        uint64_t before[SAMPLER_STAT_COUNT]; /* samples of the preparation */
+        struct profile_build_stats built_before;
         struct pollfd *fds; /* owned: the signalfd, the recorder's, a pidfd per process */
         size_t left;        /* running processes */
         int signals;
@@ -276,6 +281,8 @@ static bool run_record_step(struct recording *r, int64_t until_ns, int64_t end_n
 
         r->fds[FD_SIGNALS] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
         recorder_get_fds(&r->recorder, r->fds + FD_RECORDER);
+        if (r->target->progress && left_ms > PROGRESS_MS)
+                left_ms = PROGRESS_MS;
         if (poll(r->fds, FD_PROCESSES + r->target->pid_count,
                  left_ms < 0       ? 0
                  : left_ms > 60000 ? 60000
@@ -294,6 +301,76 @@ static bool run_record_step(struct recording *r, int64_t until_ns, int64_t end_n
         return true;
 }
 
+/* ---- before the clock starts ---- */
+
+#define PREPARE_SLICE_MS 100
+
+static void show_record_progress(const struct recording *r, bool is_preparing, int64_t since_ns)
+{
+        if (r->target->progress)
+                r->target->progress(r->target, is_preparing, (uint64_t)((monotonic_ns() - since_ns) / SECOND_NS));
+}
+
+static bool has_end_signal(const struct recording *r)
+{
+        struct pollfd signal = { .fd = r->signals, .events = POLLIN };
+
+        return poll(&signal, 1, 0) > 0;
+}
+
+/* Take what is ready now, or within a time slice. */
+static void poll_recorder(struct recording *r, int wait_ms)
+{
+        struct pollfd fds[RECORDER_FDS];
+
+        recorder_get_fds(&r->recorder, fds);
+        if (poll(fds, RECORDER_FDS, wait_ms) > 0)
+                recorder_poll(&r->recorder, fds);
+}
+
+/* Every running process: new ones are handled as they are sampled. */
+static void prepare_all_processes(struct recording *r, int64_t until_ns)
+{
+        _cleanup_closedir_ DIR *proc = opendir("/proc");
+        const struct dirent *e;
+        uint64_t pid;
+
+        while (proc && (e = readdir(proc)) && monotonic_ns() < until_ns && !has_end_signal(r)) {
+                if (!parse_uint(e->d_name, &pid) || pid > INT32_MAX)
+                        continue;
+                recorder_prepare_process(&r->recorder, (uint32_t)pid);
+                poll_recorder(r, 0);
+        }
+}
+
+/*
+ * Build the unwind tables of the processes that run already: else the first seconds of a busy host lack the callers of
+ * most samples, which may be all of a short recording. What the sampler counts meanwhile is discarded.
+ */
+static enum status prepare_recording(struct recording *r, struct error *err)
+{
+        const struct record_target *t = r->target;
+        int64_t start = monotonic_ns(), until = start + RECORD_PREPARE_S * SECOND_NS;
+        struct profile ignored;
+        enum status st;
+
+        show_record_progress(r, true, start);
+        for (size_t i = 0; i < t->pid_count; i++)
+                recorder_prepare_process(&r->recorder, t->pids[i]);
+        if (!t->pid_count)
+                prepare_all_processes(r, until);
+        while (recorder_is_building(&r->recorder) && monotonic_ns() < until && !has_end_signal(r)) {
+                poll_recorder(r, PREPARE_SLICE_MS);
+                show_record_progress(r, true, start);
+        }
+        st = recorder_take_profile(&r->recorder, &ignored, err);
+        if (st)
+                return st;
+        profile_deinit(&ignored);
+        r->built_before = r->recorder.build_stats;
+        return recorder_get_stats(&r->recorder, r->before, err);
+}
+
 static enum status run_sampling_loop(struct recording *r, struct error *err)
 {
         int64_t start = monotonic_ns(), next = start + r->interval_ns;
@@ -301,7 +378,9 @@ static enum status run_sampling_loop(struct recording *r, struct error *err)
         enum status st = ST_OK;
 
         r->from_ns = start;
+        show_record_progress(r, false, start);
         while (!st && !r->full && !run_record_step(r, next < end ? next : end, end)) {
+                show_record_progress(r, false, start);
                 if (monotonic_ns() < next)
                         continue;
                 st = add_interval_samples(r, err);
@@ -320,9 +399,13 @@ static enum status fill_record_counts(struct recording *r, struct error *err)
         struct recorder *recorder = &r->recorder;
         struct record_counts *c = &r->counts;
 
-        c->stacks = recorder->build_stats.stacks;
-        c->cut_no_code = recorder->build_stats.no_code_frames;
-        c->exited = recorder->build_stats.exited;
+        enum status st = recorder_get_stats(recorder, c->sampler, err);
+
+        for (size_t i = 0; i < SAMPLER_STAT_COUNT; i++)
+                c->sampler[i] -= r->before[i];
+        c->stacks = recorder->build_stats.stacks - r->built_before.stacks;
+        c->cut_no_code = recorder->build_stats.no_code_frames - r->built_before.no_code_frames;
+        c->exited = recorder->build_stats.exited - r->built_before.exited;
         c->unreadable = recorder->processes.unreadable;
         c->unmapped = recorder->unwinder.stats.processes_refused + recorder->unwinder.stats.processes_over_quota;
         c->unwind_full = recorder->unwinder.stats.tables_refused + recorder->unwinder.stats.tables_over_quota;
@@ -333,12 +416,12 @@ static enum status fill_record_counts(struct recording *r, struct error *err)
                  r->other_numbers ? "this is not the host's pid namespace"
                                   : sampler_fallback_reason(recorder->sampler));
         snprintf(c->kernel_gap, sizeof c->kernel_gap, "%s", recorder->kernel_gap);
-        return recorder_get_stats(recorder, c->sampler, err);
+        return st;
 }
 
 enum status record_run(struct recording *r, struct profile *ret, struct record_counts *counts_ret, struct error *err)
 {
-        enum status st = r->target->child ? record_child_go(r->target->child, err) : ST_OK;
+        enum status st = r->target->child ? record_child_go(r->target->child, err) : prepare_recording(r, err);
 
         if (!st)
                 st = run_sampling_loop(r, err);

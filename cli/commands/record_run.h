@@ -44,6 +44,11 @@ void record_child_deinit(struct record_child *c);
 #define EXIT_NOT_RUNNABLE 126 /* as in POSIX shells */
 #define EXIT_NO_COMMAND 127
 
+struct record_target;
+
+/** Told about the progress of a recording. May be called several times a second. */
+typedef void record_progress(const struct record_target *t, bool is_preparing, uint64_t elapsed_s);
+
 struct record_target {
         enum sampler_kind sampler;
         uint64_t frequency_hz, duration_s; /* 0: no limit */
@@ -51,7 +56,10 @@ struct record_target {
         size_t pid_count;
         struct record_child *child; /* borrowed; the member of pids that is to be released; NULL none */
         struct held_files *held;    /* borrowed; filled */
+        record_progress *progress;  /* NULL: not called */
 };
+
+#define RECORD_PREPARE_S 20
 
 enum record_end { RECORD_TIME, RECORD_SIGNAL, RECORD_ENDED, RECORD_FULL };
 
@@ -78,7 +86,8 @@ enum status record_begin(const struct record_target *t, struct recording **ret, 
 void record_destroy(struct recording *r);
 
 /**
- * Release the child, and sample until the end.
+ * Release the child, and sample until the end. Without a child, the unwind tables of the running processes are built
+ * first, for at most RECORD_PREPARE_S; samples of that time do not count.
  * @param ret         initialised here; profile_deinit() on success only.
  * @param counts_ret  set on success.
  * @return ST_NOT_FOUND, ST_OS: the child cannot be run, see record_child_go(); others: sampling failed.

@@ -249,6 +249,18 @@ static int find_by_debuglink(const char *path, const char *directory, const stru
         return -1;
 }
 
+/* "FILE.debug" beside the file, of the same build. */
+static int find_by_own_name(const char *path, const struct elf_image *img)
+{
+        char file[PATH_MAX], candidate[PATH_MAX];
+        int n;
+
+        if (!img->build_id.size || !realpath(path, file))
+                return -1;
+        n = snprintf(candidate, sizeof candidate, "%s.debug", file);
+        return n > 0 && n < (int)sizeof candidate ? open_matching_debug_file(candidate, img, NULL) : -1;
+}
+
 static int find_local_debug_file(const char *path, const struct debug_file_search *search, const struct elf_image *img)
 {
         char candidate[PATH_MAX];
@@ -258,6 +270,8 @@ static int find_local_debug_file(const char *path, const struct debug_file_searc
                 fd = open_matching_debug_file(candidate, img, NULL);
         if (fd < 0)
                 fd = find_by_debuglink(path, search->directory, img);
+        if (fd < 0)
+                fd = find_by_own_name(path, img);
         if (fd < 0 && search->fetch && img->build_id.size)
                 fd = check_debug_file(search->fetch(search->context, &img->build_id, path), path, img, NULL);
         return fd;

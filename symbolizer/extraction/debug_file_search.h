@@ -6,7 +6,8 @@
  * @file
  * Finding the files that belong to an ELF file on this machine, as gdb does:
  * its debug file by build-id under the debug directory, or by .gnu_debuglink
- * beside it, in .debug/ and under the debug directory; the dwz
+ * beside it, in .debug/ and under the debug directory, or, unlike gdb, as
+ * FILE.debug beside it with the same build-id; the dwz
  * supplementary file that the DWARF refers to; and split DWARF. For command-line
  * programs only: it opens paths given in the files.
  * Source: GDB manual, "Debugging Information in Separate Files".

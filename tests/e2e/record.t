@@ -193,17 +193,49 @@ if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]
         like "$(cat "$tmp/err")" "run it as root" "with a remedy"
 fi
 
+# ---- on a terminal ----
+
+"$tmp/work" & busy=$!
+background_pids="${background_pids:-} $busy"
+cat >"$tmp/terminal.py" <<'END'
+import pty, sys
+sys.exit(pty.spawn(sys.argv[1:]) >> 8)
+END
+on_terminal() { python3 "$tmp/terminal.py" "$cairn" record --no-debuginfod -o "$tmp/terminal.folded" "$@" >"$tmp/tty" </dev/null; }
+on_terminal -p $busy -d 2
+is $? 0 "record on a terminal"
+for line in 'preparing: building the unwind tables' 'recording: [01] of 2 s; Ctrl-C stops it' 'resolving symbols'; do
+        like "$(cat "$tmp/tty")" "$line" "  shows '$line'"
+done
+on_terminal -d 1 -- sh -c "'$tmp/work' $rounds"
+like "$(cat "$tmp/tty")" "recording sh for 1 s; Ctrl-C ends it" "a command is announced"
+record -p $busy -d 1
+like "$(cat "$tmp/err")" "^recorded (0\.9|1\.[0-9]) s at" "the preparation is not part of the time"
+unlike "$(cat "$tmp/err")" "preparing|recording" "without a terminal there is no progress"
+unlike "$(cat "$tmp/err")" "new_process" "a running process is known from the first sample on"
+kill $busy
+
 # ---- debuginfod, and a service ----
 
 cp "$tmp/work" "$tmp/full"
-objcopy --only-keep-debug "$tmp/full" "$tmp/work.debug"
+mkdir "$tmp/elsewhere"
+objcopy --only-keep-debug "$tmp/full" "$tmp/elsewhere/work.debug"
 strip "$tmp/work"
 start_server
 record --no-debuginfod -- "$tmp/work" $rounds
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
 like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is reported with the object"
-like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "with a remedy"
-"$upload" --server "$url" "$tmp/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
+like "$(cat "$tmp/err")" "^next: '$tmp/work' has no debug information: build it with -g, or put work.debug beside it" \
+        "with a remedy for a program of one's own"
+unlike "$(cat "$tmp/err")" "install the debug packages" "which is in no package"
+cp "$tmp/elsewhere/work.debug" "$tmp/work.debug"
+record --no-debuginfod -- "$tmp/work" $rounds
+like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the remedy works: a debug file beside the program"
+objcopy --only-keep-debug "$CAIRN_BUILD/cairn" "$tmp/work.debug"
+record --no-debuginfod -- "$tmp/work" $rounds
+unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "unless it is of another build"
+rm "$tmp/work.debug"
+"$upload" --server "$url" "$tmp/elsewhere/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
 
 cat >"$tmp/silent.py" <<'END'
 import signal, socket
