@@ -48,7 +48,7 @@ COMMANDS_OF = {  # commands of manual pages with another name
     "cairn-upload": [["cairn-upload"]],
 }
 OTHERS_OPTIONS = {  # mentioned in manual pages
-    "cairn-agent": {"perf-basic-prof", "perf-prof"},
+    "cairn-agent": {"perf-basic-prof", "perf-prof", "yjit-perf"},
     "cairn-serve": {"fdcache-mbs"},
 }
 

@@ -32,7 +32,8 @@ const CairnActions = (() => {
     const href = changes => CairnSelection.format(CairnSelection.change(now(), changes));
     return (name, f, line) => [
       ...(canShow('source') && f[1] ? [{ text: 'Open its source in a new tab', href: href({ view: 'source', function: name, file: f[1], line: line || null }) }] : []),
-      ...(canShow('debuginfo') && f[3] < 4 && (f[3] === 3 || !line) ? [{ text: f[3] === 3 ? 'Why it has no name' : 'Why it has no line', href: href({ view: 'debuginfo', panel: 'why', function: name }) }] : []),
+      ...(canShow('debuginfo') && name === CairnNames.JIT ? [{ text: 'Why it has no name', href: href({ view: 'debuginfo', panel: 'why', function: name }) }] :
+        canShow('debuginfo') && f[3] < 4 && (f[3] === 3 || !line) ? [{ text: f[3] === 3 ? 'Why it has no name' : 'Why it has no line', href: href({ view: 'debuginfo', panel: 'why', function: name }) }] : []),
     ];
   }
 

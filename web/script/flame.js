@@ -187,6 +187,7 @@ const CairnFlame = (() => {
       tip.replaceChildren(make('b', { className: 'mono', textContent: display(nameOf(d, i)) }),
         ...[linkage && display(linkage), at].filter(Boolean).map(textContent => make('div', { className: 'soft mono', textContent })),
         ...(i ? [make('div', { className: 'soft', textContent: node < 0 ? 'the first of several frames too narrow to be drawn each' : KIND_TEXT[kindOf(d, i)] })] : []),
+        ...(nameOf(d, i) === CairnNames.JIT ? [make('div', { className: 'soft', textContent: CairnNames.JIT_TEXT })] : []),
         make('table', {}, make('tbody', {}, ...tipRows(i))));
       tip.hidden = false;
       const box = tip.getBoundingClientRect();

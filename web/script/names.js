@@ -53,5 +53,10 @@ const CairnNames = (() => {
     return '^' + pattern + '$';
   }
 
-  return { display, label, exactPattern };
+  // Frames of generated code without names, and the options by which runtimes write them (docs/quick-starts/agents.md).
+  const JIT = '[jit]', JIT_TEXT = 'Code that a runtime generated, without names. They come from a perf map, which these options write: ' +
+    'Java -XX:+PreserveFramePointer with jcmd PID Compiler.perfmap, Node.js --perf-basic-prof, Python 3.12 -X perf, ' +
+    '.NET DOTNET_PerfMapEnabled=1, Ruby --yjit-perf, PHP opcache.jit_debug=0x10, Erlang +JPperf true.';
+
+  return { display, label, exactPattern, JIT, JIT_TEXT };
 })();

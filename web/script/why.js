@@ -123,6 +123,10 @@ const CairnWhy = (() => {
       title.textContent = '';
       list.hidden = true;
       context.about('');
+      if (selection.function === CairnNames.JIT && !selection.address) {
+        report.append(make('div', { className: 'missing', role: 'note' }, make('p', { textContent: CairnNames.JIT_TEXT })));
+        return;
+      }
       const first = selection.function || (selection.build_id && !selection.address) ? await listAddresses(selection, signal) : undefined;
       const build_id = selection.address ? selection.build_id : first && first.build_id, address = selection.address || (first && first.address);
       if (!build_id) {
