@@ -21,7 +21,7 @@ static bool names_code(const struct elf_image *img, const struct elf_symbol *sym
 {
         const struct elf_section *section;
 
-        if (!sym->name[0] || sym->section == SHN_UNDEF)
+        if (!sym->name[0] || sym->section == SHN_UNDEF || strcmp(sym->name, "_PROCEDURE_LINKAGE_TABLE_") == 0)
                 return false;
         if (elf_symbol_is_function(sym))
                 return true;
@@ -47,6 +47,19 @@ static uint64_t find_symbol_end(const struct symbol_source *source, const struct
         if (section && begin <= start && section->size < end - begin)
                 end = begin + section->size;
         return end > start ? end : start;
+}
+
+/*
+ * mold names the stubs of the procedure linkage table. The table has to give the same names with and without them: its
+ * first entry has none (source_plt.h).
+ */
+static bool is_stub_symbol(const struct elf_image *img, const struct elf_symbol *sym)
+{
+        const struct elf_section *section = elf_image_section_at(img, sym->section);
+        const char *suffix = strrchr(sym->name, '$');
+
+        return suffix && section && starts_with(section->name, ".plt") &&
+               (strcmp(suffix, "$plt") == 0 || strcmp(suffix, "$pltgot") == 0);
 }
 
 enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
@@ -75,6 +88,7 @@ enum status code_symbols_add(struct code_symbols *s, const struct symbol_source 
                         continue;
                 c.is_function = elf_symbol_is_function(&sym);
                 c.is_sized = sym.size > 0;
+                c.is_stub = is_stub_symbol(img, &sym);
                 c.end = find_symbol_end(source, &sym, c.start, region->end);
                 if (c.end == c.start)
                         continue;
@@ -196,13 +210,15 @@ enum status code_symbols_filter(struct code_symbols *s, const struct address_fil
 /* "pthread_create@@GLIBC_2.34" is pthread_create. */
 static uint32_t add_symbol_function(struct symbol_table_builder *b, const struct code_symbol *c)
 {
-        size_t n = strcspn(c->name, "@");
+        size_t n = c->is_stub ? (size_t)(strrchr(c->name, '$') - c->name) : strcspn(c->name, "@");
         _cleanup_buf_ struct buf name = { 0 };
 
         if (n == 0 || c->name[n] == 0)
                 return symbol_table_builder_add_function(b, c->name, "");
         buf_init(&name, LIMIT_NAME_BYTES + 1);
         buf_append(&name, c->name, n);
+        if (c->is_stub)
+                buf_append_str(&name, "@plt");
         return symbol_table_builder_add_function(b, buf_cstr(&name) ? buf_cstr(&name) : c->name, "");
 }
 
