@@ -55,11 +55,17 @@ void extract_notes_add_dwarf(struct extract_notes *n, const struct dwarf_summary
         if (damaged)
                 extract_notes_add(n, "%" PRIu64 " of %" PRIu64 " DWARF units could not be read completely", damaged,
                                   all);
-        if (s->missing_companions)
+        if (s->missing_companions > s->skeletons_with_functions)
                 extract_notes_add(n,
                                   "%" PRIu64 " of %" PRIu64
                                   " DWARF units have lines only, because their .dwo or .dwp file is missing",
-                                  s->missing_companions, all);
+                                  s->missing_companions - s->skeletons_with_functions, all);
+        if (s->skeletons_with_functions)
+                extract_notes_add(n,
+                                  "%" PRIu64 " of %" PRIu64
+                                  " DWARF units have lines and inlined calls only, because their .dwo or .dwp file is "
+                                  "missing",
+                                  s->skeletons_with_functions, all);
         if (s->missing.code)
                 extract_notes_add(n, "%s", s->missing.text);
         else if (damaged)

@@ -259,6 +259,7 @@ static void merge_unit(struct dwarf_extraction *x, struct dwarf_slot *s, uint64_
         x->function_count += code->function_count;
         x->summary.unit_count++;
         x->summary.missing_companions += code->misses_companion;
+        x->summary.skeletons_with_functions += code->misses_companion && code->function_count;
         if (code->damage && x->summary.damaged_units++ == 0) {
                 x->summary.damage = code->damage;
                 x->summary.damaged_at = offset;

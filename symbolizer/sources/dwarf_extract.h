@@ -31,8 +31,9 @@ struct dwarf_summary {
         uint64_t damaged_at;    /* its offset in .debug_info, of a line table in .debug_line */
         uint64_t left_out;      /* units whose header cannot be read */
         struct error missing;   /* reason for the first of these or for a missing section; ST_OK: none */
-        uint64_t missing_companions; /* skeleton units without their .dwo or .dwp file: lines only */
-        bool is_complete;            /* all units were read */
+        uint64_t missing_companions;       /* skeleton units without their .dwo or .dwp file: lines only, but for */
+        uint64_t skeletons_with_functions; /* those of them with functions (-fsplit-dwarf-inlining) */
+        bool is_complete;                  /* all units were read */
 };
 
 /** The input of an extraction. Everything is borrowed. */

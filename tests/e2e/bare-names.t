@@ -49,6 +49,9 @@ checked "clang -g1" clang++ -O2 -g1
 checked "g++ -g1" g++ -O2 -g1
 checked "g++ -g: functions without external linkage" g++ -O2 -g
 checked "a skeleton with inlined calls, without its .dwo" clang++ -O2 -g -gsplit-dwarf -fsplit-dwarf-inlining
+"$cairn" symbolize -e bare "$one" 2> note > /dev/null
+grep -q '1 of 1 DWARF units have lines and inlined calls only, because their .dwo or .dwp file is missing' note
+ok $? "and the note says what is there"
 
 clang++ -O2 -gmlt bare.cc -o bare || cannot "compile"
 one=$(address bare _ZN3net6Reader3runEi) two=$(address bare _ZN4disk6Writer3runEi)
