@@ -2,6 +2,8 @@
 #include "profile-formats/profile.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/hash/hash_table.h"
@@ -347,6 +349,26 @@ void profile_reject_sample(struct profile *p, const char *reason)
 {
         if (p->rejected_samples++ == 0)
                 snprintf(p->rejected_reason, sizeof p->rejected_reason, "%s", reason);
+}
+
+void profile_explain_absence(const struct profile *p, char *text, size_t size)
+{
+        const char *reason = p->rejected_samples ? p->rejected_reason : p->note;
+
+        if (p->rejected_samples)
+                snprintf(text, size, "all %" PRIu64 " samples rejected: %s", p->rejected_samples, reason);
+        else
+                snprintf(text, size, "the profile has no samples%s%s", *reason ? ": " : "", reason);
+}
+
+enum status profile_check_samples(const struct profile *p, struct error *err)
+{
+        char text[sizeof p->note + 64];
+
+        if (p->samples.count)
+                return ST_OK;
+        profile_explain_absence(p, text, sizeof text);
+        return error_set(err, ST_BAD_DATA, "%s", text);
 }
 
 /* Add to own the labels whose keys it lacks. */

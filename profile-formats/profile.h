@@ -117,6 +117,7 @@ struct profile {
         uint64_t work, max_work;       /* units; max_work 0: unlimited */
         uint64_t rejected_samples;     /* count of rejected samples; the first reason is below */
         char rejected_reason[240];
+        char note[240]; /* of the decoder for the sender, such as why the profile has no samples; "": none */
 };
 
 /** Start an empty profile whose memory stays under max_bytes (LIMIT_PROFILE_MEMORY_BYTES). */
@@ -164,6 +165,11 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
 
 /** Count a rejected sample; the first reason is kept. */
 void profile_reject_sample(struct profile *p, const char *reason);
+
+/** Why a profile has no samples, by its rejected samples and its note. */
+void profile_explain_absence(const struct profile *p, char *text, size_t size);
+/** ST_BAD_DATA with that reason if a profile has no samples. */
+enum status profile_check_samples(const struct profile *p, struct error *err) MUST_CHECK;
 
 struct sample_labels;
 /** Add each of the labels to every sample that has none with its key. */

@@ -9,6 +9,7 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "http/client.h"
+#include "profile-formats/content_kind.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-formats/sample_labels.h"
@@ -208,9 +209,10 @@ static enum status read_fetched_profile(const struct fetch *f, struct profile *r
         if (st) {
                 snprintf(type, sizeof type, "%.*s", (int)strcspn(f->response.content_type, ";"),
                          f->response.content_type);
-                return st == ST_BAD_DATA ? error_prefix(err, st, "not a profile: content type %s",
-                                                        *type ? PRINTABLE(type) : "missing")
-                                         : st;
+                if (st != ST_BAD_DATA)
+                        return st;
+                content_refuse(f->body.data, f->body.size, err);
+                return error_prefix(err, st, "not a profile: content type %s", *type ? PRINTABLE(type) : "missing");
         }
         st = profile_apply_target_labels(ret, &f->target->labels, err);
         if (!st)

@@ -89,7 +89,11 @@ enum status profile_input_read(const char *path, const struct profile_input *inp
                 st = decode_recording(&b, ret, format_ret, err);
         else
                 st = profile_decode(b.data, b.size, &o, ret, format_ret, err);
-        if (!st)
-                profile_set_missing_times(ret, o.time_unix_ns);
+        if (st)
+                return st;
+        profile_set_missing_times(ret, o.time_unix_ns);
+        st = profile_check_samples(ret, err);
+        if (st)
+                profile_deinit(ret);
         return st;
 }

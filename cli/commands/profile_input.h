@@ -22,6 +22,7 @@ struct profile_input {
  * @param path        "-": standard input.
  * @param ret         initialised here; profile_deinit() it on success only.
  * @param format_ret  the format's name, or NULL.
+ * @return ST_BAD_DATA also for a file without samples.
  */
 enum status profile_input_read(const char *path, const struct profile_input *input, struct profile *ret,
                                const char **format_ret, struct error *err) MUST_CHECK;

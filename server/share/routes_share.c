@@ -33,9 +33,9 @@ static enum status encode_share(struct http_request *req, struct buf *ret, struc
                 return st;
         http_free_body(req);
         profile_set_missing_times(&p, now);
-        st = p.samples.count ? pprof_encode(&p, ret, err)
-                             : error_set(err, ST_BAD_DATA, "the profile has no samples%s%s",
-                                         *p.rejected_reason ? ": " : "", p.rejected_reason);
+        st = profile_check_samples(&p, err);
+        if (!st)
+                st = pprof_encode(&p, ret, err);
         profile_deinit(&p);
         return st;
 }

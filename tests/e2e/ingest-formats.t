@@ -96,6 +96,20 @@ is "$code" 400 "a truncated one is not"
 ingest 'name=scope&format=speedscope' --data-binary @tests/corpus/speedscope/good/sampled.json
 is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 1750000000' "speedscope is taken"
 
+# ---- requests that add no samples ----
+
+# remark CURL-ARGUMENT...: the response's status and X-Cairn-Message.
+remark() { curl -sS -o "$tmp/body" -D "$tmp/head" "$@"; tr -d '\r' <"$tmp/head" | sed -n 's/^HTTP[^ ]* //p; s/^[Xx]-[Cc]airn-[Mm]essage: //p' | tr '\n' ' '; }
+is "$(remark -d '# no stack' "$url/ingest?name=x")" "200 OK the profile has no samples " "folded stacks without a stack are taken, and the answer says so"
+is "$(cat "$tmp/body")" "the profile has no samples" "  also in its body"
+is "$(remark -d 'a;b 5' "$url/ingest?name=x&from=$(date +%s)")" "200 OK " "a profile with samples has no remark"
+is "$(remark -H 'Content-Type: application/json' -d '{"resourceSpans":[]}' "$url/v1development/profiles") $(jq -r .partialSuccess.errorMessage "$tmp/body")" \
+        "200 OK  the profile has no samples: this is OTLP traces; profiles have the member resourceProfiles" "OTLP of another signal, too"
+is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/profiles") $(cat "$tmp/body")" "200 OK  {}" "an empty request is a success"
+ingest 'name=x&format=folded' -d '{"traceEvents":[]}'
+is "$code" 400 "a Chrome trace is not folded stacks"
+like "$body" 'this is a Chrome trace; open it in speedscope' "  and the answer names it"
+
 # ---- rejected requests ----
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'

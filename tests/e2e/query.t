@@ -16,6 +16,11 @@ like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says w
 err=$("$cairn" import --dry-run README.md 2>&1)
 is $? 2 "a file of another kind ends in 2"
 like "$err" 'unknown format' "  and says so"
+for content in '' '# only a comment' '{"traceEvents":[]}'; do
+        err=$(printf '%s' "$content" | "$cairn" import --dry-run - 2>&1)
+        is $? 2 "content without samples ends in 2: '$content'"
+        like "$err" 'empty|no samples|a Chrome trace; open it in speedscope' "  with the reason"
+done
 err=$("$cairn" top --server http://127.0.0.1:1 2>&1)
 is $? 1 "no server ends in 1"
 like "$err" '127.0.0.1' "  and names it"

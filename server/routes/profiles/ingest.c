@@ -8,8 +8,10 @@
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "common/utf8.h"
 #include "grpc/grpc_server.h"
 #include "http/handler_pool.h"
+#include "profile-formats/content_kind.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/profile_accept.h"
@@ -189,10 +191,24 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
 
 enum status fail_if_all_rejected(const struct profile *p, struct error *err)
 {
-        if (p->samples.count || !p->rejected_samples)
-                return ST_OK;
-        return error_set(err, ST_BAD_DATA, "all %llu samples rejected: %s", (unsigned long long)p->rejected_samples,
-                         p->rejected_reason);
+        return p->rejected_samples ? profile_check_samples(p, err) : ST_OK;
+}
+
+#define RECEIVED_BEFORE "this batch was received before: no samples were added"
+
+void describe_added_samples(const struct profile *p, bool duplicate, struct ingest_remark *ret)
+{
+        *ret = (struct ingest_remark){ "" };
+        if (duplicate)
+                snprintf(ret->text, sizeof ret->text, "%s", RECEIVED_BEFORE);
+        else if (!p->samples.count)
+                profile_explain_absence(p, ret->text, sizeof ret->text);
+}
+
+void set_ingest_remark(struct http_request *req, const struct ingest_remark *r)
+{
+        if (*r->text)
+                http_set_header(req, MESSAGE_HEADER, PRINTABLE(r->text));
 }
 
 static void format_age(uint64_t age_s, char ret[static 32])
@@ -221,7 +237,7 @@ static void add_expiring_message(uint64_t age_s, struct otlp_outcome *ret)
 static void describe_otlp_outcome(const struct ingest_batch *batch, const struct profile *p, bool duplicate,
                                   struct otlp_outcome *ret)
 {
-        static const char again[] = "this batch was received before: no samples were added";
+        static const char again[] = RECEIVED_BEFORE;
         uint64_t age_s = 0;
 
         *ret = (struct otlp_outcome){ .rejected = p->rejected_samples };
@@ -231,10 +247,24 @@ static void describe_otlp_outcome(const struct ingest_batch *batch, const struct
                          p->rejected_reason);
         else if (duplicate)
                 snprintf(ret->message, sizeof ret->message, "%s", again);
+        else if (!p->samples.count && *p->note)
+                profile_explain_absence(p, ret->message, sizeof ret->message);
         if (batch->is_history && !duplicate)
                 ret->expiring = profile_store_count_expiring(batch->tenant->profiles, p, &age_s);
         if (ret->expiring)
                 add_expiring_message(age_s, ret);
+}
+
+/* OTLP demands that unknown members are skipped, so the telemetry of another kind is a request without samples. A
+ * request without any content is an empty one by intention. */
+static void note_empty_request(const struct otlp_body *body, struct profile *p)
+{
+        const struct content_description content = content_describe(body->bytes, body->size);
+
+        if (content.kind == CONTENT_FOREIGN)
+                content_explain(body->bytes, body->size, p->note, sizeof p->note);
+        else if (body->size && (!body->is_json || content.kind == CONTENT_OTLP_JSON))
+                snprintf(p->note, sizeof p->note, "the request of %zu bytes has no sample", body->size);
 }
 
 enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
@@ -247,6 +277,8 @@ enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otl
 
         if (st)
                 return st;
+        if (!p.samples.count)
+                note_empty_request(body, &p);
         profile_set_missing_times(&p, wall_clock_ns());
         st = append_ingested_batch(batch, &p, &duplicate, err);
         if (!st)

@@ -63,6 +63,16 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
  */
 enum status fail_if_all_rejected(const struct profile *p, struct error *err) MUST_CHECK;
 
+#define MESSAGE_HEADER "X-Cairn-Message"
+
+/** Why an accepted batch added no samples: it has none, or it was received before. "" if it added some. */
+struct ingest_remark {
+        char text[320];
+};
+void describe_added_samples(const struct profile *p, bool duplicate, struct ingest_remark *ret);
+/** Set the response header MESSAGE_HEADER to a remark that is not empty. */
+void set_ingest_remark(struct http_request *req, const struct ingest_remark *r);
+
 struct otlp_body {
         const void *bytes; /* unpacked */
         size_t size;

@@ -9,6 +9,7 @@
 #include "common/limits.h"
 #include "common/config/options.h"
 #include "pipeline/jfr_job.h"
+#include "profile-formats/content_kind.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/push.h"
@@ -274,25 +275,31 @@ static enum status decode_recording_upload(struct http_request *req, const char 
         return decode_recording_in_turn(&job, ret, err);
 }
 
-static enum status decode_ingest(struct http_request *req, const char *scratch_dir, struct app_name *app,
-                                 struct profile *ret, struct error *err)
+static enum status decode_ingest_body(struct http_request *req, const char *scratch_dir, const struct ingest_body *body,
+                                      struct app_name *app, struct profile *ret, struct error *err)
 {
         const char *format = http_query(req, "format"), *type = http_header(req, "Content-Type");
-        struct ingest_body body;
-        enum status st;
 
-        st = read_ingest_body(req, &body, err);
-        if (st)
-                return st;
-        if (format ? strcmp(format, "jfr") == 0 : body.is_form && body.jfr)
-                return decode_recording_upload(req, scratch_dir, &body, ret, err);
+        if (format ? strcmp(format, "jfr") == 0 : body->is_form && body->jfr)
+                return decode_recording_upload(req, scratch_dir, body, ret, err);
         if (!format && type && strcmp(type, "binary/octet-stream+trie") == 0)
                 format = "trie";
         if (!format && type && strcmp(type, "binary/octet-stream+tree") == 0)
                 format = "tree";
-        if (format ? strcmp(format, "pprof") == 0 : body.is_form)
-                return decode_ingested_pprof(&body, ret, err);
-        return decode_stacks(req, format ? format : "", &body, app, ret, err);
+        if (format ? strcmp(format, "pprof") == 0 : body->is_form)
+                return decode_ingested_pprof(body, ret, err);
+        return decode_stacks(req, format ? format : "", body, app, ret, err);
+}
+
+static enum status decode_ingest(struct http_request *req, const char *scratch_dir, struct app_name *app,
+                                 struct profile *ret, struct error *err)
+{
+        struct ingest_body body = { 0 };
+        enum status st = read_ingest_body(req, &body, err);
+
+        if (!st)
+                st = decode_ingest_body(req, scratch_dir, &body, app, ret, err);
+        return st == ST_BAD_DATA && body.profile ? content_refuse(body.profile, body.size, err) : st;
 }
 
 /* Set what the samples lack: time and duration from `from` and `until`, labels from `name` and `spyName`. */
@@ -319,10 +326,11 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
 }
 
 static enum status ingest_profile(struct http_request *req, const struct server *s, struct ingest_batch *batch,
-                                  struct error *err)
+                                  struct ingest_remark *remark_ret, struct error *err)
 {
         const char *name = http_query(req, "name");
         _cleanup_app_name_ struct app_name app = { 0 };
+        bool duplicate = false;
         struct profile p;
         enum status st;
 
@@ -337,9 +345,11 @@ static enum status ingest_profile(struct http_request *req, const struct server 
                 return st;
         st = complete_ingested(req, &app, &p, err);
         if (!st)
-                st = append_ingested_batch(batch, &p, NULL, err);
+                st = append_ingested_batch(batch, &p, &duplicate, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
+        if (!st)
+                describe_added_samples(&p, duplicate, remark_ret);
         profile_deinit(&p);
         return st;
 }
@@ -347,16 +357,19 @@ static enum status ingest_profile(struct http_request *req, const struct server 
 static void handle_ingest(struct http_request *req, void *context)
 {
         struct ingest_batch batch = begin_http_batch(req);
+        struct ingest_remark remark;
         struct error err;
         enum status st;
 
         if (!check_history(req, &batch.is_history))
                 return;
-        st = ingest_profile(req, context, &batch, &err);
-        if (st)
+        st = ingest_profile(req, context, &batch, &remark, &err);
+        if (st) {
                 fail_ingest(req, st, &err);
-        else
-                http_respond(req, 200, NULL, "", 0);
+                return;
+        }
+        set_ingest_remark(req, &remark);
+        http_respond(req, 200, *remark.text ? "text/plain; charset=utf-8" : NULL, remark.text, strlen(remark.text));
 }
 
 /* ---- POST /push.v1.PusherService/Push ---- */
@@ -365,6 +378,8 @@ static void handle_push(struct http_request *req, void *context)
 {
         struct ingest_batch batch = begin_http_batch(req);
         enum connect_codec codec;
+        struct ingest_remark remark;
+        bool duplicate = false;
         struct profile p;
         struct error err;
         const uint8_t *body;
@@ -387,14 +402,18 @@ static void handle_push(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(&batch, &p, NULL, &err);
+        st = append_ingested_batch(&batch, &p, &duplicate, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
+        if (!st)
+                describe_added_samples(&p, duplicate, &remark);
         profile_deinit(&p);
-        if (st)
+        if (st) {
                 fail_ingest(req, st, &err);
-        else
-                connect_respond_empty(req, codec);
+                return;
+        }
+        set_ingest_remark(req, &remark);
+        connect_respond_empty(req, codec);
 }
 
 static const struct http_route routes[] = {

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "profile-formats/profile_decode.h"
+#include "tests/support/suite.h"
+
+#define SPEEDSCOPE(events)                                                                                             \
+        "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":"       \
+        "\"a\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":\"p\",\"unit\":\"milliseconds\",\"events\":["           \
+        events "]}]}"
+#define BYTES(text) text, sizeof text - 1
+
+START_TEST(content_is_decoded_as_the_format_that_it_has)
+{
+        static const struct {
+                const char *data;
+                size_t n;
+                const char *format;
+        } contents[] = {
+                { BYTES("main;a 5\n"), "folded" },
+                { BYTES("main 5\n"), "folded" },
+                { BYTES("{main};{closure} 5\n"), "folded" },
+                { BYTES("[unknown];a 5\n"), "folded" },
+                { BYTES("\xef\xbb\xbfmain;a 5\n"), "folded" },
+                { BYTES("a 9 1.5: 3 cycles:\n"), "perf" },
+                { BYTES(SPEEDSCOPE("{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"C\",\"frame\":0,\"at\":3}")),
+                  "speedscope" },
+        };
+        const struct profile_decode_options o = { 0 };
+
+        for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+                const char *format = NULL;
+                struct error err = { 0 };
+                struct profile p;
+
+                ck_assert_msg(!profile_decode(contents[i].data, contents[i].n, &o, &p, &format, &err), "%zu: %s", i,
+                              err.text);
+                ck_assert_str_eq(format, contents[i].format);
+                ck_assert_uint_eq(p.samples.count, 1);
+                ck_assert_uint_ne((uint8_t)*profile_text(&p, 1), 0xef); /* the byte order mark is not part of a name */
+                profile_deinit(&p);
+        }
+}
+END_TEST
+
+START_TEST(other_content_is_refused_with_its_name)
+{
+        static const struct {
+                const char *data;
+                size_t n;
+                const char *message;
+        } contents[] = {
+                { BYTES(""), "the input is empty" },
+                { BYTES("{\"traceEvents\":[]}"), "Chrome trace" },
+                { BYTES("[{\"name\":\"x\",\"ph\":\"B\"}]"), "Chrome trace" },
+                { BYTES("{\"meta\":{},\"libs\":[],\"threads\":[{\"samples\":{}}]}"), "profile of Firefox or samply" },
+                { BYTES("{\"nodes\":[],\"startTime\":1,\"endTime\":2,\"samples\":[]}"), ".cpuprofile" },
+                { BYTES("{\"head\":{},\"samples\":[]}"), ".heapprofile" },
+                { BYTES("{\"resourceSpans\":[]}"), "OTLP traces" },
+                { BYTES("{\"resourceMetrics\":[]}"), "OTLP metrics" },
+                { BYTES("{\"resourceLogs\":[]}"), "OTLP logs" },
+                { BYTES("{\"resource_profiles\":[]}"), "lowerCamelCase" },
+                { BYTES("{\"a\":1}"), "neither OTLP" },
+                { BYTES("PERFILE2\1\2\3"), "perf script" },
+                { BYTES("FLR\0\0\2\0\0"), "JFR" },
+                { BYTES("\xff\xfem\0;\0a\0 \0" "5\0"), "UTF-16" },
+                { BYTES("goroutine profile: total 3\n"), "debug=1" },
+                { BYTES("<!DOCTYPE html>\n"), "web page" },
+                { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
+                /* their own format's errors */
+                { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")), "closes a frame that is not the innermost" },
+                { BYTES("{\"resourceProfiles\":7}"), "JSON is malformed at byte 20" },
+                { BYTES("\x32\0\x32\2ab\x12\2\x08\1"), "pprof" }, /* a string table, then a malformed sample */
+                /* read as protobuf, but without a sample of OTLP */
+                { BYTES("\x0a\2\x12\0"), "unknown format" },
+        };
+        const struct profile_decode_options o = { 0 };
+
+        for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+                struct error err = { 0 };
+                struct profile p;
+
+                ck_assert_msg(profile_decode(contents[i].data, contents[i].n, &o, &p, NULL, &err) == ST_BAD_DATA,
+                              "%zu is accepted", i);
+                ck_assert_msg(strstr(err.text, contents[i].message), "%zu: '%s' in '%s'", i, contents[i].message,
+                              err.text);
+        }
+}
+END_TEST
+
+START_TEST(profile_without_samples_explains_it)
+{
+        static const char chrome[] = "{\"traceEvents\":[]}";
+        const struct profile_decode_options otlp = { .format = "otlp" }, folded = { .format = "folded" };
+        _cleanup_profile_ struct profile p;
+        struct profile none;
+        struct error err;
+
+        ck_assert_int_eq(profile_decode(BYTES(chrome), &otlp, &p, NULL, NULL), ST_OK);
+        ck_assert_int_eq(profile_check_samples(&p, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "the profile has no samples: this is a Chrome trace; open it in"));
+        ck_assert_int_eq(profile_decode(BYTES(chrome), &folded, &none, NULL, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "this is a Chrome trace"));
+}
+END_TEST
+
+TEST_SUITE("profile decode", content_is_decoded_as_the_format_that_it_has, other_content_is_refused_with_its_name,
+           profile_without_samples_explains_it)
