@@ -211,6 +211,8 @@
 #define LIMIT_SHARE_BYTES MiB(16)          /* a profile shared by a link, as sent and as stored */
 #define LIMIT_SHARES 10000                 /* stored shared profiles */
 #define LIMIT_JFR_BYTES MiB(256)           /* a JFR recording, decompressed */
+#define LIMIT_JFR_UNUSED 64                /* kinds of unused events that are counted for a message */
+#define LIMIT_JFR_UNUSED_NAMES 5           /* of them in the message */
 #define LIMIT_JFR_CHUNKS 1024              /* in one recording */
 #define LIMIT_JFR_CLASSES 16384            /* described by one chunk of a recording */
 #define LIMIT_JFR_FIELDS 262144            /* in all classes of a chunk */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "common/cleanup.h"
@@ -28,6 +29,21 @@ static enum status make_job_file(const char *dir, const void *data, size_t n, in
         st = file_write_all(fd, data, n, "temporary file", err);
         if (!st)
                 *ret = steal_fd(&fd);
+        return st;
+}
+
+/* The decoder's note, padded with NUL, then OTLP. */
+static enum status read_job_answer(const struct file_map *map, struct profile *ret, struct error *err)
+{
+        const size_t note_size = sizeof ret->note;
+        const uint8_t *bytes = map->data;
+        enum status st;
+
+        if (map->size < note_size || !memchr(map->data, 0, note_size))
+                return error_set(err, ST_BAD_DATA, "the worker's result is malformed");
+        st = otlp_decode_within(bytes + note_size, map->size - note_size, 0, ret, err);
+        if (!st)
+                memcpy(ret->note, map->data, note_size);
         return st;
 }
 
@@ -60,7 +76,7 @@ enum status jfr_job_decode(const struct jfr_job *job, struct profile *ret, struc
         }
         if (!st)
                 st = file_map_fd(answer, LIMIT_JFR_BYTES, "the worker's result", &map, err);
-        return st ? st : otlp_decode_within(map.data ? map.data : "", map.size, 0, ret, err);
+        return st ? st : read_job_answer(&map, ret, err);
 }
 
 /* ---- in the worker ---- */
@@ -100,6 +116,7 @@ enum status jfr_job_run_worker(int argc, char **argv, int recording_fd, int labe
         st = jfr_decode(recording.data, recording.size, &o, &p, err);
         if (st)
                 return st;
+        buf_append(&answer, p.note, sizeof p.note);
         st = otlp_encode(&p, &answer, err);
         profile_deinit(&p);
         return st ? st : file_write_all(out_fd, answer.data, answer.size, "answer", err);

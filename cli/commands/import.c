@@ -104,6 +104,8 @@ static void print_import(const char *path, const char *format, const struct prof
         printf("%u stacks, %u locations", p->stacks.count, p->locations.count);
         if (p->rejected_samples)
                 printf(", %" PRIu64 " samples left out: %s", p->rejected_samples, PRINTABLE(p->rejected_reason));
+        if (*p->note)
+                printf(", %s", PRINTABLE(p->note));
         if (response->rejected)
                 printf(", the service left out: %s", PRINTABLE(response->message));
         printf("%s", dry_run ? "; not sent" : "; sent");
@@ -137,6 +139,8 @@ static enum status print_import_json(const char *path, const char *format, const
         json_out_uint(&j, "expiring_samples", result->expiring_samples);
         if (p->rejected_samples)
                 json_out_str(&j, "unreadable_reason", p->rejected_reason);
+        if (*p->note)
+                json_out_str(&j, "note", p->note);
         if (*result->otlp.message)
                 json_out_str(&j, "message", result->otlp.message);
         json_out_object_end(&j);

@@ -28,6 +28,7 @@ static const char *const name_texts[JFR_NAMES] = {
         [JFR_ALLOCATION_SIZE] = "allocationSize",
         [JFR_WEIGHT] = "weight",
         [JFR_SAMPLES] = "samples",
+        [JFR_SAMPLING_PERIOD] = "samplingPeriod",
         [JFR_SIZE] = "size",
         [JFR_ID] = "id",
         [JFR_NAME] = "name",
@@ -59,6 +60,7 @@ static const char *const class_names[JFR_KINDS] = {
         [JFR_FRAME_TYPES] = "jdk.types.FrameType",
         [JFR_STACK_FRAMES] = "jdk.types.StackFrame",
         [JFR_EXECUTION_SAMPLE] = "jdk.ExecutionSample",
+        [JFR_CPU_TIME_SAMPLE] = "jdk.CPUTimeSample",
         [JFR_NATIVE_METHOD_SAMPLE] = "jdk.NativeMethodSample",
         [JFR_WALL_CLOCK_SAMPLE] = "profiler.WallClockSample",
         [JFR_ALLOCATION_IN_NEW_TLAB] = "jdk.ObjectAllocationInNewTLAB",
@@ -320,6 +322,7 @@ static bool read_attributes(struct metadata_reader *m, struct jfr_class *class, 
                         return false;
                 if (is_metadata_text(key, "name")) {
                         class->kind = find_class_kind(value);
+                        class->name = *value;
                         field->name = find_field_name(value);
                 } else if (is_metadata_text(key, "id")) {
                         if (!parse_decimal(value, &class->id))
@@ -484,6 +487,13 @@ static enum status read_chunk_header(const void *data, size_t n, struct jfr_chun
         c->duration_ns = duration <= INT64_MAX ? (int64_t)duration : 0;
         c->steps_left = size * STEPS_PER_BYTE + LEAST_STEPS;
         return ST_OK;
+}
+
+bool jfr_chunk_is_complete(const void *data, size_t n)
+{
+        struct jfr_chunk c = { 0 };
+
+        return read_chunk_header(data, n, &c, NULL) != ST_BAD_DATA;
 }
 
 enum status jfr_chunk_open(const void *data, size_t n, struct jfr_chunk *ret, struct error *err)

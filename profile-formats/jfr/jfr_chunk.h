@@ -36,6 +36,7 @@ enum jfr_name {
         JFR_ALLOCATION_SIZE,
         JFR_WEIGHT,
         JFR_SAMPLES,
+        JFR_SAMPLING_PERIOD,
         JFR_SIZE,
         JFR_ID,
         JFR_NAME,
@@ -73,6 +74,7 @@ enum jfr_kind {
         JFR_STACK_FRAMES,
         /* events */
         JFR_EXECUTION_SAMPLE,
+        JFR_CPU_TIME_SAMPLE,
         JFR_NATIVE_METHOD_SAMPLE,
         JFR_WALL_CLOCK_SAMPLE,
         JFR_ALLOCATION_IN_NEW_TLAB,
@@ -93,15 +95,16 @@ struct jfr_field {
         bool is_pool, is_array;
 };
 
-struct jfr_class {
-        uint64_t id;
-        enum jfr_kind kind;
-        uint32_t first_field, field_count;
-};
-
 struct jfr_text {
         const uint8_t *data; /* borrowed from the chunk */
         size_t size;
+};
+
+struct jfr_class {
+        uint64_t id;
+        struct jfr_text name;
+        enum jfr_kind kind;
+        uint32_t first_field, field_count;
 };
 
 struct jfr_chunk {
@@ -121,6 +124,9 @@ struct jfr_chunk {
 
 /** Whether data begins with the magic of a JFR file. */
 bool jfr_detect(const void *data, size_t n);
+
+/** Whether data begins with a chunk that is finished and not cut off, by its header. */
+bool jfr_chunk_is_complete(const void *data, size_t n);
 
 /**
  * Open the chunk at the start of data and read its metadata. Files have one chunk after another.

@@ -17,6 +17,7 @@
 
 #define POOLS_TYPE 1 /* type of the events that hold constant pools */
 #define DEFAULT_PERIOD_NS 10000000
+#define DEFAULT_WALL_PERIOD_NS 50000000 /* of async-profiler */
 #define NS_PER_S 1000000000
 #define NOT_KNOWN (UINT32_MAX - 1) /* a memo that was not computed yet; PROFILE_NONE is a result */
 #define TYPES_PER_EVENT 2
@@ -36,6 +37,7 @@ struct event_rule {
 
 static const struct event_rule event_rules[JFR_KINDS] = {
         [JFR_EXECUTION_SAMPLE] = { "process_cpu", { "cpu" }, { "nanoseconds" }, "cpu", "nanoseconds", JFR_NAMES },
+        [JFR_CPU_TIME_SAMPLE] = { "process_cpu", { "cpu" }, { "nanoseconds" }, "cpu", "nanoseconds", JFR_NAMES },
         [JFR_WALL_CLOCK_SAMPLE] = { "wall", { "wall" }, { "nanoseconds" }, "wall", "nanoseconds", JFR_NAMES },
         [JFR_NATIVE_METHOD_SAMPLE] = { "native_method", { "samples" }, { "count" }, "", "", JFR_NAMES },
         [JFR_ALLOCATION_IN_NEW_TLAB] = { "memory",
@@ -72,17 +74,33 @@ static const struct event_rule event_rules[JFR_KINDS] = {
                        JFR_DURATION },
 };
 
+#define EVENT_NAME_BYTES 64
+
+/* Of the JDK, and of async-profiler, which writes its options as settings of jdk.ExecutionSample. */
 struct jfr_settings {
-        bool is_wall; /* async-profiler's event is wall */
-        int64_t period_ns;
+        char event[EVENT_NAME_BYTES]; /* of async-profiler, "" with the JDK */
+        bool has_interval, has_wall, is_unbatched;
+        int64_t interval_ns, wall_ns; /* of async-profiler, 0: its default */
+        int64_t period_ns;            /* of the JDK's jdk.ExecutionSample */
+};
+
+/* An event that does not become samples. */
+struct unused_event {
+        struct jfr_text name; /* borrowed from the recording */
+        uint64_t count;
+        bool has_stack;
 };
 
 struct jfr_decoder {
         const struct jfr_options *options;
         struct profile *p;
         struct jfr_labels labels;
-        struct jfr_settings settings;
-        struct jfr_chunk chunk; /* the current one */
+        struct jfr_settings settings; /* of the last chunk that has any */
+        struct jfr_chunk chunk;       /* the current one */
+        bool has_settings;            /* the current chunk has its own */
+        bool has_cpu_time;            /* the current chunk has jdk.CPUTimeSample */
+        struct unused_event unused[LIMIT_JFR_UNUSED];
+        uint32_t unused_count;
         struct number_map keys; /* entries of the chunk's pools, by kind and key */
         struct jfr_entry *entries;
         size_t entry_capacity;
@@ -531,23 +549,68 @@ static void read_active_setting(struct jfr_decoder *d, const struct jfr_value *v
 {
         const struct jfr_class *class = jfr_chunk_find_class(&d->chunk, v->numbers[JFR_ID]);
         const struct jfr_string *name = &v->strings[JFR_NAME], *value = &v->strings[JFR_VALUE];
-        int64_t period;
+        const bool is_execution = class && class->kind == JFR_EXECUTION_SAMPLE;
+        const bool is_event = jfr_string_is(name, "event"), is_period = is_execution && jfr_string_is(name, "period"),
+                   is_interval = is_execution && jfr_string_is(name, "interval"),
+                   is_wall = is_execution && jfr_string_is(name, "wall"),
+                   is_unbatched = is_execution && jfr_string_is(name, "nobatch");
+        struct jfr_settings *s = &d->settings;
 
-        if (jfr_string_is(name, "event"))
-                d->settings.is_wall = jfr_string_is(value, "wall");
-        if (jfr_string_is(name, "interval") ||
-            (jfr_string_is(name, "period") && class && class->kind == JFR_EXECUTION_SAMPLE)) {
-                period = parse_jfr_time(value);
-                if (period > 0)
-                        d->settings.period_ns = period;
+        if (!is_event && !is_period && !is_interval && !is_wall && !is_unbatched)
+                return;
+        if (!d->has_settings) { /* the earlier ones may be of another recording in the same file */
+                memset(s, 0, sizeof *s);
+                memset(d->types, 0, sizeof d->types); /* they have the periods */
+        }
+        d->has_settings = true;
+        if (is_event)
+                snprintf(s->event, sizeof s->event, "%.*s",
+                         (int)(value->text.size < sizeof s->event ? value->text.size : sizeof s->event - 1),
+                         value->text.size ? (const char *)value->text.data : "");
+        else if (is_period)
+                s->period_ns = parse_jfr_time(value);
+        else if (is_interval) {
+                s->has_interval = true;
+                s->interval_ns = parse_jfr_time(value);
+        } else if (is_wall) {
+                s->has_wall = true;
+                s->wall_ns = parse_jfr_time(value);
+        } else {
+                s->is_unbatched = jfr_string_is(value, "true");
         }
 }
 
-static int64_t choose_period(const struct jfr_decoder *d)
+static bool is_wall_event(const struct jfr_decoder *d)
 {
-        return d->options->period_ns   ? d->options->period_ns
-               : d->settings.period_ns ? d->settings.period_ns
-                                       : DEFAULT_PERIOD_NS;
+        return strcmp(d->settings.event, "wall") == 0;
+}
+
+/* Whether the event of async-profiler is one that does not measure time, such as page-faults or a Java method. */
+static bool is_counted_event(const struct jfr_decoder *d)
+{
+        static const char *const timed[] = { "", "cpu", "itimer", "ctimer", "cpu-clock", "task-clock", "wall" };
+
+        for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
+                if (strcmp(d->settings.event, timed[i]) == 0)
+                        return false;
+        return true;
+}
+
+/* async-profiler has one interval for CPU time and one for wall time; that of the event wall is `interval`. */
+static int64_t choose_period(const struct jfr_decoder *d, enum jfr_kind kind)
+{
+        const struct jfr_settings *s = &d->settings;
+        const bool is_wall = kind == JFR_WALL_CLOCK_SAMPLE || is_wall_event(d);
+
+        if (is_wall && s->has_wall)
+                return s->wall_ns ? s->wall_ns : DEFAULT_WALL_PERIOD_NS;
+        if (d->options->period_ns)
+                return d->options->period_ns;
+        if (s->has_interval && s->interval_ns)
+                return s->interval_ns;
+        if (!s->has_interval && s->period_ns && !is_wall)
+                return s->period_ns;
+        return is_wall ? DEFAULT_WALL_PERIOD_NS : DEFAULT_PERIOD_NS;
 }
 
 static int64_t convert_ticks(const struct jfr_decoder *d, uint64_t ticks)
@@ -571,7 +634,7 @@ static enum status find_event_type(struct jfr_decoder *d, enum jfr_kind kind, un
                                                           .sample_unit = rule->units[i],
                                                           .period_type = rule->period_type,
                                                           .period_unit = rule->period_unit,
-                                                          .period = is_timed ? choose_period(d) : 0 };
+                                                          .period = is_timed ? choose_period(d, kind) : 0 };
 
                 st = profile_type_add(d->p, &parts, ret, err);
                 if (!st)
@@ -644,7 +707,9 @@ static enum status add_event_as(struct jfr_decoder *d, enum jfr_kind kind, const
                 if (kind == JFR_WALL_CLOCK_SAMPLE && v->has[JFR_SAMPLES])
                         amount = v->numbers[JFR_SAMPLES];
                 if (kind == JFR_WALL_CLOCK_SAMPLE || kind == JFR_EXECUTION_SAMPLE)
-                        amount = amount > INT32_MAX ? 0 : amount * (uint64_t)choose_period(d);
+                        amount = amount > INT32_MAX ? 0 : amount * (uint64_t)choose_period(d, kind);
+                if (kind == JFR_CPU_TIME_SAMPLE)
+                        amount = (uint64_t)convert_ticks(d, v->numbers[JFR_SAMPLING_PERIOD]);
                 s->value = amount > INT64_MAX ? 0 : (int64_t)amount;
                 st = find_event_type(d, kind, i, &s->type, err);
                 if (!st)
@@ -653,12 +718,48 @@ static enum status add_event_as(struct jfr_decoder *d, enum jfr_kind kind, const
         return st;
 }
 
-static bool is_sleeping(struct jfr_decoder *d, uint64_t state)
+static bool has_state(struct jfr_decoder *d, const struct jfr_value *event, const char *state)
 {
         struct jfr_value v;
 
-        return read_entry(d, find_entry(d, JFR_THREAD_STATES, state), &v) &&
-               jfr_string_is(&v.strings[JFR_NAME], "STATE_SLEEPING");
+        return read_entry(d, find_entry(d, JFR_THREAD_STATES, event->numbers[JFR_STATE]), &v) &&
+               jfr_string_is(&v.strings[JFR_NAME], state);
+}
+
+/* Add a sample that is not of CPU time: perf:EVENT by the interval of an event, else a count of executions. */
+static enum status add_counted_sample(struct jfr_decoder *d, struct profile_sample *s, struct error *err)
+{
+        const int64_t interval = is_counted_event(d) ? d->settings.interval_ns : 0;
+        const struct profile_type_parts counted = { .name = "perf",
+                                                    .sample_type = d->settings.event,
+                                                    .sample_unit = interval ? "count" : "samples" };
+        enum status st = is_counted_event(d)
+                                 ? profile_type_add(d->p, &counted, &s->type, err)
+                                 : profile_type_add_id(d->p, "process_cpu:samples:count::", 0, &s->type, err);
+
+        s->value = interval ? interval : 1;
+        return st ? st : add_event_value(d, s, err);
+}
+
+/*
+ * jdk.ExecutionSample is CPU time: sampled by the JDK, or at the event of async-profiler. With async-profiler's event
+ * wall it is a sample of wall time, and of CPU time if the thread runs. With `nobatch`, samples of wall time beside
+ * another event differ by their state. Beside jdk.CPUTimeSample, which measures the same time more precisely, it is a
+ * count.
+ */
+static enum status add_execution_sample(struct jfr_decoder *d, const struct jfr_value *v, struct profile_sample *s,
+                                        struct error *err)
+{
+        const struct jfr_settings *settings = &d->settings;
+        enum status st = ST_OK;
+
+        if (settings->has_wall && settings->is_unbatched && !is_wall_event(d) && !has_state(d, v, "STATE_DEFAULT"))
+                return add_event_as(d, JFR_WALL_CLOCK_SAMPLE, v, s, err);
+        if (is_counted_event(d) || d->has_cpu_time)
+                return add_counted_sample(d, s, err);
+        if (!has_state(d, v, "STATE_SLEEPING"))
+                st = add_event_as(d, JFR_EXECUTION_SAMPLE, v, s, err);
+        return st || !is_wall_event(d) ? st : add_event_as(d, JFR_WALL_CLOCK_SAMPLE, v, s, err);
 }
 
 static enum status add_event(struct jfr_decoder *d, enum jfr_kind kind, const struct jfr_value *v, struct error *err)
@@ -673,14 +774,63 @@ static enum status add_event(struct jfr_decoder *d, enum jfr_kind kind, const st
                 return st;
         s.first_label = labels.first;
         s.label_count = labels.count;
-        if (kind != JFR_EXECUTION_SAMPLE)
-                return add_event_as(d, kind, v, &s, err);
-        if (!is_sleeping(d, v->numbers[JFR_STATE]))
-                st = add_event_as(d, kind, v, &s, err);
-        return st || !d->settings.is_wall ? st : add_event_as(d, JFR_WALL_CLOCK_SAMPLE, v, &s, err);
+        return kind == JFR_EXECUTION_SAMPLE ? add_execution_sample(d, v, &s, err) : add_event_as(d, kind, v, &s, err);
 }
 
 /* ---- chunks ---- */
+
+static bool has_stack_field(const struct jfr_decoder *d, const struct jfr_class *class)
+{
+        for (uint32_t i = 0; i < class->field_count; i++)
+                if (d->chunk.fields[class->first_field + i].name == JFR_STACK_TRACE)
+                        return true;
+        return false;
+}
+
+/* Count an event that is not used, for the message about a recording without samples. */
+static void count_unused_event(struct jfr_decoder *d, const struct jfr_class *class)
+{
+        uint32_t i = 0;
+
+        while (i < d->unused_count && (d->unused[i].name.size != class->name.size ||
+                                       memcmp(d->unused[i].name.data, class->name.data, class->name.size) != 0))
+                i++;
+        if (i == LIMIT_JFR_UNUSED || !class->name.size)
+                return;
+        if (i == d->unused_count)
+                d->unused[d->unused_count++] = (struct unused_event){ class->name, 0, has_stack_field(d, class) };
+        d->unused[i].count++;
+}
+
+/* Events with stacks first, then the most frequent ones. */
+static int compare_unused_events(const void *a, const void *b)
+{
+        const struct unused_event *x = a, *y = b;
+
+        return x->has_stack != y->has_stack ? y->has_stack - x->has_stack : (x->count < y->count) - (x->count > y->count);
+}
+
+static void note_unused_events(struct jfr_decoder *d)
+{
+        char *note = d->p->note;
+        size_t used;
+
+        qsort(d->unused, d->unused_count, sizeof *d->unused, compare_unused_events);
+        used = (size_t)snprintf(note, sizeof d->p->note, "no event of the recording is used%s",
+                                d->unused_count ? "; it has " : "");
+        for (uint32_t i = 0; i < d->unused_count && i < LIMIT_JFR_UNUSED_NAMES; i++) {
+                const struct unused_event *e = &d->unused[i];
+                const int n = e->name.size < EVENT_NAME_BYTES ? (int)e->name.size : EVENT_NAME_BYTES;
+                const int added = snprintf(note + used, sizeof d->p->note - used, "%s%" PRIu64 " %.*s", i ? ", " : "",
+                                           e->count, n, (const char *)e->name.data);
+
+                if (added < 0 || (size_t)added >= sizeof d->p->note - used) {
+                        note[used] = 0;
+                        break;
+                }
+                used += (size_t)added;
+        }
+}
 
 enum jfr_pass { PASS_POOLS, PASS_SAMPLES };
 
@@ -694,6 +844,10 @@ static enum status read_jfr_event(struct jfr_decoder *d, struct jfr_event *e, en
                 return pass == PASS_POOLS ? read_pools(d, e->payload, err) : ST_OK;
         class = jfr_chunk_find_class(&d->chunk, e->type_id);
         kind = class ? class->kind : JFR_OTHER;
+        if (pass == PASS_POOLS && kind == JFR_CPU_TIME_SAMPLE)
+                d->has_cpu_time = true;
+        if (pass == PASS_POOLS && class && kind == JFR_OTHER && !d->p->samples.count)
+                count_unused_event(d, class);
         if (pass == PASS_POOLS ? kind != JFR_ACTIVE_SETTING : !event_rules[kind].name)
                 return ST_OK;
         if (!jfr_read_value(&d->chunk, &e->payload, class, &v))
@@ -709,6 +863,7 @@ static enum status read_jfr_chunk(struct jfr_decoder *d, struct error *err)
 {
         enum status st = ST_OK;
 
+        d->has_settings = d->has_cpu_time = false;
         for (enum jfr_pass pass = PASS_POOLS; !st && pass <= PASS_SAMPLES; pass++) {
                 struct jfr_event event;
                 size_t pos = 0;
@@ -721,11 +876,27 @@ static enum status read_jfr_chunk(struct jfr_decoder *d, struct error *err)
         return st;
 }
 
+static bool is_all_zero(const uint8_t *data, size_t n)
+{
+        return n == 0 || (data[0] == 0 && memcmp(data, data + 1, n - 1) == 0);
+}
+
+/* A recording that another one follows is complete in itself; what follows may be padding or cut off. */
+static bool ends_before(struct jfr_decoder *d, const uint8_t *data, size_t n)
+{
+        if (!d->chunk_number || jfr_chunk_is_complete(data, n))
+                return false;
+        if (!is_all_zero(data, n))
+                snprintf(d->p->note, sizeof d->p->note,
+                         "the last %zu bytes of the recording are not read: no chunk, or one that is cut off", n);
+        return true;
+}
+
 static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, size_t n, struct error *err)
 {
         enum status st = ST_OK;
 
-        for (; !st && n; d->chunk_number++) {
+        for (; !st && n && !ends_before(d, data, n); d->chunk_number++) {
                 if (d->chunk_number == LIMIT_JFR_CHUNKS)
                         return error_set(err, ST_TOO_BIG, "the JFR file has more than %d chunks", LIMIT_JFR_CHUNKS);
                 st = jfr_chunk_open(data, n, &d->chunk, err);
@@ -738,6 +909,8 @@ static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, siz
                 d->keys = (struct number_map){ 0 };
                 jfr_chunk_close(&d->chunk);
         }
+        if (!st && !d->p->samples.count)
+                note_unused_events(d);
         return st;
 }
 

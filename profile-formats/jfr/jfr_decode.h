@@ -9,7 +9,9 @@
  * Samples with the same stack, type and labels in one chunk are summed; their time is that of the chunk. Types are
  * those of Pyroscope:
  *
- *     jdk.ExecutionSample                process_cpu:cpu, nanoseconds; wall:wall too if that is async-profiler's event
+ *     jdk.ExecutionSample                process_cpu:cpu, nanoseconds; wall:wall too if that is async-profiler's event;
+ *                                        perf:EVENT for its events that are not times
+ *     jdk.CPUTimeSample                  process_cpu:cpu; in its chunk jdk.ExecutionSample is process_cpu:samples
  *     profiler.WallClockSample           wall:wall, nanoseconds
  *     jdk.ObjectAllocationInNewTLAB      memory:alloc_in_new_tlab_objects, ..._bytes
  *     jdk.ObjectAllocationOutsideTLAB    memory:alloc_outside_tlab_objects, ..._bytes
@@ -21,7 +23,7 @@
  *     jdk.NativeMethodSample             native_method:samples, which Pyroscope leaves out: threads inside of native
  *                                        methods, running or waiting
  *
- * Other events are skipped. A frame is "package/Class.method" with its line; numbers that the JVM gives to generated
+ * Other events are skipped; a recording of which nothing is used has a note with their names. A frame is "package/Class.method" with its line; numbers that the JVM gives to generated
  * classes are left out of names, so that equal code has one. Frames that the compiler inlined are lines of one location
  * with the frame that they were inlined into; a location's mapping says how its code ran ("[jit]", "[interpreted]").
  *
@@ -33,7 +35,7 @@
 #include "profile-formats/profile.h"
 
 struct jfr_options {
-        int64_t period_ns;  /* of execution and wall clock samples; 0: by the recording's settings, else 10 ms */
+        int64_t period_ns;  /* of async-profiler's `interval`; 0: by the recording's settings */
         const void *labels; /* of Pyroscope's agent, jfr_labels.h; may be NULL */
         size_t labels_size;
 };

@@ -2,6 +2,10 @@
 """Writes JFR recordings for tests, and reads the output of the JDK's reader for real ones.
 
     jfr.py make FILE [broken KIND]   a recording of one chunk with known samples, or a broken one
+    jfr.py times FILE [NAME=VALUE]... [cpu-time] [none]
+                                     3 execution and 5 wall clock samples with these settings of async-profiler (event=,
+                                     interval=, wall=, nobatch=) or the JDK (period=); with 2 CPU time samples of 7 ms;
+                                     without all of these
     jfr.py labels FILE               the labels of its contexts, as Pyroscope's Java agent sends them
     jfr.py slow FILE                 a compressed recording whose constants take seconds to read
     jfr.py corpus DIR                good/ and bad/ recordings for the fuzz target
@@ -87,8 +91,9 @@ def event(type, payload):
     raise AssertionError
 
 
+MS = TICKS_PER_S // 1000
 TRACE, FRAME, METHOD, CLASS, SYMBOL, STATE, FRAMETYPE, THREAD, ODD = 30, 31, 32, 33, 34, 35, 36, 37, 38
-EXEC, WALL, TLAB, OUTSIDE, ALLOC, LOCK, PARK, NATIVE, SETTING, OTHER, LIVE, MALLOC = range(50, 62)
+EXEC, WALL, TLAB, OUTSIDE, ALLOC, LOCK, PARK, NATIVE, SETTING, OTHER, LIVE, MALLOC, CPU_TIME = range(50, 63)
 
 
 def metadata():
@@ -119,6 +124,7 @@ def metadata():
     m.add(SETTING, "jdk.ActiveSetting", timed + [("id", c["long"], ""), ("name", c["java.lang.String"], ""), ("value", c["java.lang.String"], "")])
     m.add(OTHER, "jdk.GarbageCollection", [("startTime", c["long"], ""), ("name", c["java.lang.String"], "")])
     m.add(LIVE, "profiler.LiveObject", common + [("objectClass", CLASS, "pool"), ("allocationSize", c["long"], "")])
+    m.add(CPU_TIME, "jdk.CPUTimeSample", common + [("failed", c["boolean"], ""), ("samplingPeriod", c["long"], ""), ("biased", c["boolean"], "")])
     m.add(MALLOC, "profiler.Malloc", common + [("address", c["long"], ""), ("size", c["long"], "")])
     return m.bytes()
 
@@ -144,7 +150,7 @@ def constants():
     strings = {i: text(n) for n, i in s.items()}
     strings[s["add"]] = chars("add")
     threads = {9: text("main") + number(2) + b"\0" * 8 + b"\0" * 8 + number(7)}
-    pools = [pool(FRAMETYPE, kinds), pool(STATE, {1: text("STATE_RUNNABLE"), 2: text("STATE_SLEEPING")}), pool(TRACE, traces), pool(METHOD, methods)]
+    pools = [pool(FRAMETYPE, kinds), pool(STATE, {1: text("STATE_RUNNABLE"), 2: text("STATE_SLEEPING"), 3: text("STATE_DEFAULT")}), pool(TRACE, traces), pool(METHOD, methods)]
     more = [pool(CLASS, classes), pool(SYMBOL, strings), pool(THREAD, threads), pool(CLASSES["java.lang.String"], {0: text(None), 1: text("pooled")})]
     return [b"".join([number(1), number(0), number(0), b"\1", number(len(p)), b"".join(p)]) for p in (pools, more)]
 
@@ -183,6 +189,24 @@ def recording(chunks=1, start_ns=None, wall=False, head=None, broken=None):
         version = 3 if broken == "version" else 2
         out += b"FLR\0" + struct.pack(">HHQQQQQQQI", version, 1, size + (1000 if broken == "cut" else 0), 68, 68 + len(body), start, 10 * 10**9, 0, TICKS_PER_S, 0 if broken == "plain" else 1) + body + meta
     return out
+
+
+def chunk(events, start_ns):
+    body, meta = b"".join(events), event(0, metadata())
+    return b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 1, 68 + len(body) + len(meta), 68, 68 + len(body), start_ns, 10 * 10**9, 0, TICKS_PER_S, 1) + body + meta
+
+
+def times(start_ns, options):
+    settings = dict(o.split("=") for o in options if "=" in o)
+    common = number(1000) + number(9) + number(2)
+    setting = lambda name, value: event(SETTING, number(1000) + number(0) + number(9) + number(2) + number(EXEC) + text(name) + text(value))
+    events = [event(1, c) for c in constants()] + [setting(*s) for s in settings.items()] + [event(OTHER, number(5) + b"\2" + number(1))] * 3
+    if "none" not in options:
+        events += [event(EXEC, common + number(state) + number(0) * 3) for state in (3, 1, 2)]
+        events += [event(WALL, common + number(2) + number(5))]
+    if "cpu-time" in options:
+        events += [event(CPU_TIME, common + b"\0" + number(7 * MS) + b"\0")] * 2
+    return chunk(events, start_ns)
 
 
 def slow(n=40000000):
@@ -261,6 +285,10 @@ if __name__ == "__main__":
         broken = arguments[2] if len(arguments) > 2 else None
         with open(arguments[0], "wb") as f:
             f.write(recording(start_ns=time.time_ns() - 10**9 * 20, broken=broken))
+    elif command == "times":
+        import time
+        with open(arguments[0], "wb") as f:
+            f.write(times(time.time_ns() - 10**9 * 20, arguments[1:]))
     elif command == "slow":
         import gzip
         with gzip.open(arguments[0], "wb", compresslevel=1) as f:

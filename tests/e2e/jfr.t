@@ -100,6 +100,52 @@ is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{s
 "$cairn" import --dry-run --format jfr "$tmp/text" >/dev/null 2>"$tmp/err"
 is "$? $(grep -c 'not a JFR file' "$tmp/err")" "2 1" "a malformed recording is bad data"
 
+# ---- periods and kinds of time ----
+
+# sums FILE TYPE...: the sum of each type in the recording.
+sums() {
+        sums_file=$1; shift
+        for type; do
+                "$cairn" flame --profile "$sums_file" --type "$type" --format folded 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'
+        done | paste -s -d' '
+}
+# times_are CPU WALL NAME=VALUE...: time in ms of three execution samples (one sleeps) and five wall clock samples.
+times_are() {
+        times_want="$1 $2"; shift 2
+        make_recording times "$tmp/times.jfr" "$@"
+        is "$(sums "$tmp/times.jfr" process_cpu:cpu wall:wall | awk '{ print $1 / 1e6, $2 / 1e6 }')" "$times_want" "CPU and wall time with ${*:-no settings}"
+}
+times_are 20 250
+times_are 40 250 period='20 ms'
+times_are 2 250 event=cpu interval=1000000 wall=50000000
+times_are 20 50 event=cpu interval=0 wall=10000000
+times_are 20 250 event=itimer interval=0 wall=0
+times_are 40 160 event=wall interval=20000000
+times_are 100 400 event=wall interval=0
+times_are 1 350 event=cpu interval=1000000 wall=50000000 nobatch=true
+times_are 14 250 cpu-time
+is "$(sums "$tmp/times.jfr" process_cpu:samples)" 3 "  beside CPU time samples execution samples are counts"
+make_recording times "$tmp/faults.jfr" event=page-faults interval=4
+is "$(sums "$tmp/faults.jfr" process_cpu:cpu perf:page-faults:count)" "0 12" "an event that is not a time is counted by its interval"
+
+# ---- the end of a file, and what is not used ----
+
+make_recording times "$tmp/one.jfr" event=cpu interval=1000000 wall=50000000
+make_recording times "$tmp/two.jfr" period='20 ms'
+cat "$tmp/one.jfr" "$tmp/two.jfr" >"$tmp/both.jfr"
+is "$(sums "$tmp/both.jfr" process_cpu:cpu wall:wall)" "42000000 500000000" "the settings of a recording do not apply to the next one"
+{ cat "$tmp/one.jfr"; head -c 5000 /dev/zero; } >"$tmp/padded.jfr"
+is "$("$cairn" import --dry-run "$tmp/padded.jfr" 2>&1 | sed 's/.*locations//')" "; not sent" "zeros after the last chunk are padding"
+{ cat "$tmp/one.jfr"; head -c 900 "$tmp/two.jfr"; } >"$tmp/cut.jfr"
+like "$("$cairn" import --dry-run "$tmp/cut.jfr" 2>&1)" 'jfr, [2-9] samples.*, the last 900 bytes of the recording are not read.*; not sent' \
+        "a recording that is complete is read although the next one is cut off"
+answers 200 'last 900 bytes' "  and the service says so" --data-binary "@$tmp/cut.jfr" "$url/ingest?name=cut&format=jfr"
+make_recording times "$tmp/none.jfr" none
+"$cairn" import --dry-run "$tmp/none.jfr" >/dev/null 2>"$tmp/err"
+is "$? $(sed 's/.*: no event/no event/' "$tmp/err")" "2 no event of the recording is used; it has 3 jdk.GarbageCollection" \
+        "a recording of which nothing is used is refused with the names of its events"
+answers 200 'it has 3 jdk.GarbageCollection' "  and accepted by the service, with a remark" --data-binary "@$tmp/none.jfr" "$url/ingest?name=none&format=jfr"
+
 # ---- recordings of a JDK ----
 
 if command -v javac >/dev/null && command -v jfr >/dev/null; then

@@ -203,6 +203,8 @@ void describe_added_samples(const struct profile *p, bool duplicate, struct inge
                 snprintf(ret->text, sizeof ret->text, "%s", RECEIVED_BEFORE);
         else if (!p->samples.count)
                 profile_explain_absence(p, ret->text, sizeof ret->text);
+        else
+                snprintf(ret->text, sizeof ret->text, "%s", p->note);
 }
 
 void set_ingest_remark(struct http_request *req, const struct ingest_remark *r)

@@ -65,7 +65,7 @@ enum status fail_if_all_rejected(const struct profile *p, struct error *err) MUS
 
 #define MESSAGE_HEADER "X-Cairn-Message"
 
-/** Why an accepted batch added no samples: it has none, or it was received before. "" if it added some. */
+/** Why an accepted batch added no samples (it has none, or it was received before), or the note of its profile. */
 struct ingest_remark {
         char text[320];
 };
