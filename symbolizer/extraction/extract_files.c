@@ -102,16 +102,20 @@ void extract_files_close(struct extract_files *f)
 }
 
 /* Replace a relocatable file by a copy with addresses. */
-static enum status assign_addresses(struct elf_image *img, struct buf *bytes, struct error *err)
+static enum status assign_addresses(struct elf_image *img, struct buf *bytes, struct extract_notes *notes,
+                                    struct error *err)
 {
         struct elf_image placed;
+        struct error dropped;
         enum status st;
 
         if (img->type != ET_REL)
                 return ST_OK;
-        st = relocatable_assign_addresses(img, bytes, &placed, err);
+        st = relocatable_assign_addresses(img, bytes, &placed, &dropped, err);
         if (st)
                 return st;
+        if (dropped.code)
+                extract_notes_add(notes, "%s", dropped.text);
         elf_image_close(img);
         *img = placed;
         return elf_image_check_complete(img, err);
@@ -119,7 +123,7 @@ static enum status assign_addresses(struct elf_image *img, struct buf *bytes, st
 
 /* @param placed NULL: relocatable files are unsupported here. */
 static enum status open_input_file(int fd, const char *name, const char *what, struct elf_image *ret,
-                                   struct buf *placed, struct error *err)
+                                   struct buf *placed, struct extract_notes *notes, struct error *err)
 {
         char full[LIMIT_PATH_BYTES];
         struct elf_image img;
@@ -134,7 +138,7 @@ static enum status open_input_file(int fd, const char *name, const char *what, s
                 return st;
         st = elf_image_check_complete(&img, err);
         if (!st && placed)
-                st = assign_addresses(&img, placed, err);
+                st = assign_addresses(&img, placed, notes, err);
         if (st)
                 elf_image_close(&img);
         else
@@ -146,7 +150,7 @@ static enum status open_input_file(int fd, const char *name, const char *what, s
 static enum status open_dwo_package(int fd, const char *name, struct extract_files *f, struct error *err)
 {
         struct error reason;
-        enum status st = fd > 0 ? open_input_file(fd, name, " (package)", &f->dwp, NULL, &reason) : ST_NOT_FOUND;
+        enum status st = fd > 0 ? open_input_file(fd, name, " (package)", &f->dwp, NULL, &f->notes, &reason) : ST_NOT_FOUND;
 
         if (!st)
                 st = dwarf_package_open(&f->dwp, &f->package, &reason);
@@ -157,10 +161,12 @@ enum status extract_files_open(const struct extract_inputs *in, struct extract_f
 {
         struct error reasons[3];
         enum status st[] = {
-                open_input_file(in->debuginfo_fd, in->name, "", &f->debuginfo, &f->debuginfo_placed, &reasons[0]),
+                open_input_file(in->debuginfo_fd, in->name, "", &f->debuginfo, &f->debuginfo_placed, &f->notes,
+                                &reasons[0]),
                 open_input_file(in->executable_fd, in->name, " (executable)", &f->executable, &f->executable_placed,
-                                &reasons[1]),
-                open_input_file(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, NULL, &reasons[2]),
+                                &f->notes, &reasons[1]),
+                open_input_file(in->altlink_fd, in->name, " (dwz supplementary file)", &f->altlink, NULL, &f->notes,
+                                &reasons[2]),
         };
 
         for (size_t i = 0; i < 3; i++)

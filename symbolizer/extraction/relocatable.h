@@ -12,21 +12,24 @@
  * order, each at its alignment, then all other allocated ones. An address below
  * the size of .text is therefore an offset in .text.
  *
- * Source: gABI "Relocation"; psABI of x86-64 4.4, ELF for the Arm 64-bit architecture 5.7.
+ * Source: gABI "Relocation"; psABI of x86-64 4.4, ELF for the Arm 64-bit architecture 5.7, and those of the other
+ * machines; RISC-V ELF psABI 8.4.
  */
 #include "common/memory/buf.h"
 #include "elf-image/elf_image.h"
 
 /**
- * Copy a relocatable image, with addresses in its section headers and symbols,
- * and with the relocations of its .debug_ sections applied. References to an
- * undefined symbol become all ones, which is not a code address.
- * @param bytes empty; ret borrows it.
- * @param ret   of type ET_EXEC; elf_image_close() it before bytes is freed.
- * @return ST_UNSUPPORTED for 32-bit files, and for DWARF of machines other than x86-64 and AArch64 or with
- *         unexpected relocations; ST_BAD_DATA; ST_TOO_BIG.
+ * Copy a relocatable image, with addresses in its section headers and symbols, and with the relocations of its DWARF
+ * applied. References to an undefined symbol or to a discarded function become an address that is not code: all ones, in
+ * lists of address pairs 1.
+ *
+ * If a relocation is unknown or damaged, the copy has no DWARF, only the symbols.
+ * @param bytes       empty; ret borrows it.
+ * @param ret         of type ET_EXEC; elf_image_close() it before bytes is freed.
+ * @param dropped_ret why the copy has no DWARF; code ST_OK when it has it.
+ * @return ST_UNSUPPORTED, ST_BAD_DATA; ST_TOO_BIG.
  */
 enum status relocatable_assign_addresses(const struct elf_image *img, struct buf *bytes, struct elf_image *ret,
-                                         struct error *err) MUST_CHECK;
+                                         struct error *dropped_ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -341,4 +341,60 @@ tar cJf tree.tar.xz module.ko && fails "a compressed archive" 'it is an archive,
 head -c 200 module.ko.xz > cut.ko.xz && fails "a compressed file that is cut off" "cannot decompress 'cut.ko.xz'" cut.ko.xz
 echo text | gzip > text.gz && fails "a compressed text" "cannot read 'text.gz': not an ELF file" text.gz
 : > empty && fails "an empty file" 'not an ELF file: it is empty' empty
+
+# ---- relocatable files of other machines, such as kernel modules
+
+cat > other.c << 'END'
+static inline __attribute__((always_inline)) int mix(int a, int b) { return (a << 5) ^ (a >> 3) ^ b; }
+__attribute__((noinline)) int first(int n)
+{
+        int s = 0;
+        for (int i = 0; i < n; i++)
+                s = mix(s, i);
+        return s;
+}
+__attribute__((noinline)) int second(int n)
+{
+        return first(n) + mix(n, 3);
+}
+END
+text_offsets() { # FILE
+        size=$(readelf -SW "$1" | sed 's/^ *\[ *//' | awk '$2 == ".text" { print $6 }')
+        seq 0 2 $((0x$size - 1)) | awk '{ printf "0x%x\n", $1 }'
+}
+for machine in i386 aarch64 armv7a powerpc powerpc64 powerpc64le s390x; do
+        for dwarf in 4 5; do
+                clang --target=$machine-linux-gnu -O1 -gdwarf-$dwarf -c -o other.o other.c 2> err || cannot "compile for $machine"
+                text_offsets other.o > list
+                llvm-symbolizer --inlines --demangle --obj=other.o < list | sed -E 's/:[0-9]+$/:0/' > want
+                "$cairn" symbolize -e other.o --format=llvm < list > got
+                same "a relocatable file of $machine with DWARF $dwarf" want got
+        done
+done
+# llvm-symbolizer takes names from symbols that are labels there.
+for machine in riscv32 riscv64 bpf mips mipsel mips64 mips64el; do
+        clang --target=$machine -O1 -g -c -o other.o other.c || cannot "compile for $machine"
+        text_offsets other.o | "$cairn" symbolize -e other.o --format=llvm | grep -v '^$' | sed -E "s|$dir/||; s/:[0-9]+$//" |
+                paste -d' ' - - | awk '{ if ($0 != last) print; last = $0 }' | tr '\n' ';' > got
+        grep -qE '^first other.c:[345];.*mix other.c:1;first other.c:6;.*second other.c:1[01];' got && ! grep -q '??' got
+        ok $? "a relocatable file of $machine: $(head -c 100 got)"
+done
+
+# A discarded function of a COMDAT group, to which lld leaves relocations without effect.
+cat > shared.h << 'END'
+struct shared { int a[4]; __attribute__((noinline)) int sum(int n) const { int s = 0; for (int i = 0; i < n; i++) s += a[i & 3]; return s; } };
+END
+echo 'extern "C" int at_the_start(int n) { return n * 3; }' > no-debug.cc
+g++ -O1 -c no-debug.cc || cannot "compile"
+for dwarf in 4 5; do
+        for unit in a b; do
+                printf '#include "shared.h"\nint call_%s(shared *s) { return s->sum(3); }\n' $unit > shared-$unit.cc
+                g++ -O1 -g -gdwarf-$dwarf -c shared-$unit.cc || cannot "compile"
+        done
+        for linker in ld ld.lld; do
+                $linker -r -o discarded.o no-debug.o shared-a.o shared-b.o || cannot "link with $linker"
+                is "$("$cairn" symbolize -e discarded.o 0 | head -1)" at_the_start "$linker -r: a discarded function has no address (DWARF $dwarf)"
+                is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" "  and others have theirs"
+        done
+done
 done_testing

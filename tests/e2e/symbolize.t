@@ -189,6 +189,8 @@ g++ -O2 -g -c -ffunction-sections -fno-asynchronous-unwind-tables -o parts.o pro
 relocatable "a relocatable file with many sections of code is read as the linker would lay it out" parts.o
 objcopy --compress-debug-sections=zlib parts.o packed.o
 relocatable "also when its DWARF is compressed" packed.o
+objcopy --compress-debug-sections=zlib-gnu parts.o zdebug.o
+relocatable "also in .zdebug_ sections" zdebug.o
 
 if objcopy --compress-debug-sections=zstd prog prog.zstd 2>/dev/null; then
         "$cairn" symbolize -e prog.zstd < list > got
