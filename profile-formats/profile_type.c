@@ -90,7 +90,7 @@ bool profile_type_count_samples(const char *id, int64_t period, int64_t value, u
         interval = (__int128)period * period_unit;
         samples = ((__int128)value * unit + interval / 2) / interval;
         if (samples < (__int128)stacks)
-                return false;
+                samples = stacks;
         *ret = samples > UINT64_MAX ? UINT64_MAX : (uint64_t)samples;
         return true;
 }

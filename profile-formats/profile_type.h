@@ -30,7 +30,7 @@ bool profile_type_is_gauge(const char *id);
  * Compute the number of samples that were taken for a sum of values, from their sampling period.
  * @param period  in the unit of the type's period; 0 unknown.
  * @param stacks  that were sent with the values, each for one sample or more.
- * @return false if the type does not tell, or the period is wrong; the values may be of any number of samples.
+ * @return false if the type does not tell; the values may be of any number of samples.
  */
 bool profile_type_count_samples(const char *id, int64_t period, int64_t value, uint64_t stacks, uint64_t *ret);
 

@@ -286,7 +286,7 @@ async function compare(page) {
   equal((await rows(page))[0].slice(0, 7), ['▲ +35.00 pp, ×4.50', '▲ +35.00 pp, ×4.50', '10.00%', '45.00%', '10.00%', '45.00%', 'write_log'], '  or of shares, never of scaled times');
   await page.click(`${panel} th button:text-is("Change of total")`);
   check((await rows(page)).every((r, i, all) => !i || Math.abs(parseFloat(r[1].slice(2)) || 0) <= Math.abs(parseFloat(all[i - 1][1].slice(2)) || 0)), '  or by the change of total');
-  match(await page.textContent(`${panel} .bar [role=status]`), /before 1\.00 s \(5 samples\), after 2\.00 s \(4 samples\)/, '  but the totals are said as they are');
+  match(await page.textContent(`${panel} .bar [role=status]`), /before 1\.00 s \(5 stacks\), after 2\.00 s \(4 stacks\)/, '  but the totals are said as they are');
   const [content, room] = await page.$eval(`${panel} .table-box:not([hidden]) .table-scroll`, e => [e.scrollWidth, e.clientWidth]);
   check(content <= room, '  and all its columns are in sight', `${content} px in ${room}`);
   await axe(page, '  axe has no complaint');

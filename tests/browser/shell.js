@@ -208,12 +208,12 @@ async function walkByKeyboard(browser) {
 async function chooseType(browser) {
   const page = await openPage(browser, url + '/#view=top&from=now-13h&to=now-11h');
   await ready(page);
-  match(await total(page), /^CPU time · 4\.10 µs in 1 sample,/, 'without a type, CPU time is shown');
+  match(await total(page), /^CPU time · 4\.10 µs in 1 stack,/, 'without a type, CPU time is shown');
   await page.waitForFunction(() => document.querySelectorAll('#type option').length === 3);
   await page.selectOption('#type', { label: 'memory · inuse space' });
   await hasSelection(page, 'type', /^memory:inuse_space:/);
   await ready(page);
-  match(await total(page), /4\.00 KiB in 1 sample,/, '  another type is chosen from those of the selection');
+  match(await total(page), /4\.00 KiB, average of 1 snapshot,/, '  another type is chosen from those of the selection');
   await noProblems(page, '  no console error, no policy violation');
   await page.context().close();
 }
@@ -302,7 +302,7 @@ async function buildQueries(browser) {
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => / samples$/.test(document.querySelector('.option')?.textContent)); // no names any more
   const values = await page.$$eval('.option', rows => rows.map(r => r.textContent));
-  match(values[0], /^zstd40\.\d\d% · \d+ samples$/, 'values are completed with their share, the greatest first');
+  match(values[0], /^zstd40\.\d\d% · [\d,]+ samples$/, 'values are completed with their share, the greatest first');
   check(values.length >= 5, '  all of them', values);
   await axe(page, '  axe has no complaint about the list');
   await screenshot(page, 'values');
@@ -319,7 +319,7 @@ async function buildQueries(browser) {
   await page.keyboard.type('version="');
   await page.waitForFunction(() => { // names have details, too
     const rows = [...document.querySelectorAll('.option')];
-    return rows.length === 2 && rows.every(r => /^[12]\d+\.\d\d% · \d+ samples$/.test(r.textContent));
+    return rows.length === 2 && rows.every(r => /^[12]\d+\.\d\d% · [\d,]+ samples$/.test(r.textContent));
   });
   await page.click('.option >> nth=0');
   await hasSelection(page, 'selector', /version/);

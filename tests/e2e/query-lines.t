@@ -108,7 +108,7 @@ is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function squ
 is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" "  with the same values, whatever is compared"
 is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
 compare >"$tmp/both"
-like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 stacks,' "  as text, with the totals of both sides"
+like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "  as text, with the totals of both sides"
 like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
         "  and the change of each line, absolute and of the share"
 compare --format html >"$tmp/both" 2>"$tmp/err"
@@ -156,7 +156,7 @@ pq.write_table(t, path, compression="zstd")
 END
 "$cairn" flame --data "$data" --format pprof --output "$tmp/deep.pb.gz" 2>"$tmp/err"
 is $? 0 "a pprof file is written"
-like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" 'pprof, 4 stacks' "  with the innermost 256 frames, which is valid"
+like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" '5 samples' "  with the innermost 256 frames, which is valid"
 "$cairn" flame --data "$data" --format autofdo --output "$tmp/deep.prof" 2>"$tmp/err"
 is $? 0 "a sample profile is written without them"
 done_testing

@@ -1012,7 +1012,7 @@ static void check_spans(void)
         ck_assert_str_eq(label, "profile_id,service_name,span_name,value,samples\r\n77,,,16,1\r\n");
         ck_assert_str_eq(narrow, "trace_id,span_id,service_name,span_name,value,samples\r\n" TRACE_AB "," SPAN_CD
                                  ",api,GET /x,6,2\r\n");
-        EXPECT(text, "95.0 ns of 127.0 ns, 6 of 7 samples have ids, of 4 spans\n");
+        EXPECT(text, "95.0 ns of 127.0 ns, 6 of 7 stacks have ids, of 4 spans\n");
         EXPECT(text, "\n     64.0 ns  50.39%         1  trace_id=\"" TRACE_AB "\", span_id=\"" SPAN_CE "\"  api\n");
         EXPECT(text, "\n... 2 more\n");
         EXPECT(top, SPAN_CD ",a,,0,,native,2,2\r\n");
