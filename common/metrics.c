@@ -70,7 +70,7 @@ void metric_set_share(struct metric *m, _Atomic int64_t *share, int64_t v)
         metric_add(m, v - atomic_exchange(share, v));
 }
 
-int64_t metric_get(struct metric *m)
+int64_t metric_get(const struct metric *m)
 {
         return atomic_load_explicit(&m->value, memory_order_relaxed);
 }
@@ -126,6 +126,17 @@ static void write_histogram(struct buf *out, struct histogram *h)
 
 /* ---- all metrics ---- */
 
+static void write_metric(struct buf *out, const struct metric *m)
+{
+        int64_t value = metric_get(m);
+
+        buf_printf(out, m->labels[0] ? "%s{%s} " : "%s%s ", m->name, m->labels);
+        if (m->parts)
+                buf_printf(out, "%.3f\n", (double)value / (double)m->parts);
+        else
+                buf_printf(out, "%" PRId64 "\n", value);
+}
+
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context)
 {
         pthread_mutex_lock(&lock);
@@ -148,8 +159,7 @@ void metrics_write(struct buf *out)
                 if (is_histogram(m))
                         write_histogram(out, (struct histogram *)m);
                 else
-                        buf_printf(out, m->labels[0] ? "%s{%s} %" PRId64 "\n" : "%s%s %" PRId64 "\n", m->name,
-                                   m->labels, metric_get(m));
+                        write_metric(out, m);
         }
         pthread_mutex_unlock(&lock);
 }

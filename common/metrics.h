@@ -30,6 +30,7 @@
 
 struct metric {
         const char *name, *help, *type, *labels;
+        int64_t parts; /* of a unit, in which the value is counted: 1000 for milliseconds of seconds. 0: units */
         _Atomic int64_t value;
         _Atomic int registered;
         struct metric *next;
@@ -38,6 +39,11 @@ struct metric {
 #define METRIC_COUNTER(n, h, l)                                                                                        \
         {                                                                                                              \
                 .name = (n), .help = (h), .type = "counter", .labels = (l)                                             \
+        }
+/** Seconds, to which milliseconds are added. */
+#define METRIC_SECONDS(n, h, l)                                                                                        \
+        {                                                                                                              \
+                .name = (n), .help = (h), .type = "counter", .labels = (l), .parts = 1000                              \
         }
 #define METRIC_GAUGE(n, h, l)                                                                                          \
         {                                                                                                              \
@@ -65,7 +71,7 @@ void metric_add(struct metric *m, int64_t n);
 void metric_set(struct metric *m, int64_t v);
 /** Set one part's share of a gauge that is the sum of several parts. Shares start at 0. */
 void metric_set_share(struct metric *m, _Atomic int64_t *share, int64_t v);
-int64_t metric_get(struct metric *m);
+int64_t metric_get(const struct metric *m);
 
 /** Make a metric appear with value 0 before its first event. */
 void metric_register(struct metric *m);

@@ -17,7 +17,7 @@
 #define PAUSE_MAX_S 600
 #define RECENT 100
 
-enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, MILLISECONDS, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
+enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, DURATION, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
 
 struct upstream {
         atomic_uint references;
@@ -75,8 +75,8 @@ static enum status make_upstream_metrics(struct upstream *u, const char *tenant,
                 [UPSTREAM_FAILED] = { requests, "Requests to an upstream, by outcome.", "counter", "failed" },
                 [UPSTREAM_UNSURE] = { requests, "Requests to an upstream, by outcome.", "counter", "unsure" },
                 [SKIPPED] = { requests, "Requests to an upstream, by outcome.", "counter", "skipped" },
-                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Duration of requests to an upstream.",
-                                   "counter", NULL },
+                [DURATION] = { "cairn_upstream_request_seconds_total", "Duration of requests to an upstream.",
+                               "counter", NULL },
                 [BYTES] = { "cairn_upstream_bytes_total", "Bytes received from an upstream.", "counter", NULL },
                 [IN_FLIGHT] = { "cairn_upstream_in_flight", "Requests in flight to an upstream.", "gauge", NULL },
                 [OPEN] = { "cairn_upstream_open", "1 while the circuit breaker of an upstream is open.", "gauge",
@@ -100,9 +100,11 @@ static enum status make_upstream_metrics(struct upstream *u, const char *tenant,
                         return st;
                 }
                 u->labels[i] = (char *)label.data;
-                u->metrics[i] = (struct metric){
-                        .name = kinds[i].name, .help = kinds[i].help, .type = kinds[i].type, .labels = u->labels[i]
-                };
+                u->metrics[i] = (struct metric){ .name = kinds[i].name,
+                                                 .help = kinds[i].help,
+                                                 .type = kinds[i].type,
+                                                 .labels = u->labels[i],
+                                                 .parts = i == DURATION ? 1000 : 0 };
                 metric_register(&u->metrics[i]);
         }
         return ST_OK;
@@ -258,7 +260,7 @@ enum upstream_change upstream_end_request(struct upstream *u, uint64_t epoch, en
         metric_set(&u->metrics[IN_FLIGHT], s->in_flight);
         metric_add(&u->metrics[outcome], 1);
         metric_add(&u->metrics[BYTES], (int64_t)response->received_bytes);
-        metric_add(&u->metrics[MILLISECONDS], (int64_t)took_ms);
+        metric_add(&u->metrics[DURATION], (int64_t)took_ms);
         if (outcome == UPSTREAM_FAILED || outcome == UPSTREAM_REFUSED) {
                 snprintf(s->last_error, sizeof s->last_error, "%.*s", (int)sizeof s->last_error - 1, why->text);
                 s->last_error_unix_s = wall_clock_ns() / 1000000000;

@@ -23,22 +23,23 @@
 #define LONG_DELAY_MS 5000
 
 static struct metric rounds =
-        METRIC_COUNTER("cairn_heal_rounds_total", "Re-symbolization rounds after symbol changes.", "");
+        METRIC_COUNTER("cairn_resymbolize_rounds_total", "Re-symbolization rounds after symbol changes.", "");
 static struct metric failures =
-        METRIC_COUNTER("cairn_heal_failures_total", "Failed re-symbolizations, which are retried.", "");
-static struct metric resymbolized_objects = METRIC_COUNTER("cairn_heal_objects_total", "Re-symbolized objects.", "");
+        METRIC_COUNTER("cairn_resymbolize_failures_total", "Failed re-symbolizations, which are retried.", "");
+static struct metric resymbolized_objects =
+        METRIC_COUNTER("cairn_resymbolize_objects_total", "Re-symbolized objects.", "");
 static struct metric resymbolized_locations =
-        METRIC_COUNTER("cairn_heal_locations_total", "Locations rewritten with better symbols.", "");
+        METRIC_COUNTER("cairn_resymbolize_locations_total", "Locations rewritten with better symbols.", "");
 static struct metric delays =
-        METRIC_COUNTER("cairn_heal_delays_total", "Uploads after which locations were re-symbolized.", "");
-static struct metric delay_sum = METRIC_COUNTER("cairn_heal_delay_milliseconds_total",
+        METRIC_COUNTER("cairn_resymbolize_delays_total", "Uploads after which locations were re-symbolized.", "");
+static struct metric delay_sum = METRIC_SECONDS("cairn_resymbolize_delay_seconds_total",
                                                 "Time from these uploads until the new names are in the tables.", "");
 static struct metric long_delays =
-        METRIC_COUNTER("cairn_heal_long_delays_total", "Of these uploads, those that took more than 5 s.", "");
+        METRIC_COUNTER("cairn_resymbolize_long_delays_total", "Of these uploads, those that took more than 5 s.", "");
 static struct metric failing_objects = METRIC_GAUGE(
-        "cairn_heal_failing", "Objects whose re-symbolization failed and that are retried separately.", "");
+        "cairn_resymbolize_failing", "Objects whose re-symbolization failed and that are retried separately.", "");
 static struct metric waiting = METRIC_GAUGE(
-        "cairn_heal_queue", "Objects whose symbols changed and whose locations are not re-symbolized yet.", "");
+        "cairn_resymbolize_queue", "Objects whose symbols changed and whose locations are not re-symbolized yet.", "");
 
 /*
  * Number of running jobs that may change the symbols of this id: an object's own, or that of an object with this alias.

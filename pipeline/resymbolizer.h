@@ -34,7 +34,7 @@ void resymbolizer_stop(struct resymbolizer *r);
 
 /**
  * A file of this object was uploaded: the time until its locations have the new names is counted
- * (cairn_heal_delays_total). The last 256 uploads are remembered.
+ * (cairn_resymbolize_delays_total). The last 256 uploads are remembered.
  */
 void resymbolizer_note_upload(struct resymbolizer *r, const struct build_id *id);
 

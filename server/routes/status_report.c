@@ -321,7 +321,10 @@ static void put_metric(void *context, struct metric *m)
         json_out_object(j, NULL);
         json_out_str(j, "name", m->name);
         put_text_if_any(j, "labels", m->labels);
-        json_out_int(j, "value", metric_get(m));
+        if (m->parts)
+                json_out_double(j, "value", (double)metric_get(m) / (double)m->parts);
+        else
+                json_out_int(j, "value", metric_get(m));
         if (strcmp(m->type, "counter") == 0)
                 json_out_str(j, "help", m->help);
         json_out_object_end(j);

@@ -51,7 +51,7 @@ is "$code" 201 "debuginfo is stored"
 put_object debuginfo "$tmp/named"
 is "$code" 201 "and a symbol table"
 wait_metric cairn_objects_indexed_total 2
-wait_metric cairn_heal_locations_total 2
+wait_metric cairn_resymbolize_locations_total 2
 wait_metric "cairn_upstream_requests_total{upstream=\"$upstream\",outcome=\"failed\"}" 1
 
 jq -n --arg missing "$(id_of 03)" --arg named "$(id_of 02)" --arg full "$(id_of 01)" --arg at "0x$(printf %x "0x$at")" --arg upstream "$upstream" \

@@ -89,8 +89,8 @@ put_object debuginfo "$tmp/deep-02"
 put_object debuginfo "$tmp/plain-12"
 resolved() { folded plain-12 | grep -q plain_part; }
 wait_for "the other object to get its symbols" resolved
-wait_for "the queue of re-symbolization to be empty" metric_equals cairn_heal_queue 0
-is "$(metric cairn_heal_failures_total)" 0 "no round failed"
+wait_for "the queue of re-symbolization to be empty" metric_equals cairn_resymbolize_queue 0
+is "$(metric cairn_resymbolize_failures_total)" 0 "no round failed"
 like "$(folded deep-02)" 'f249;f248.*;f0' "and the deep one as far as memory permitted"
 queries deep-02
 bounded "a re-symbolization"

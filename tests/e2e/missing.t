@@ -76,10 +76,10 @@ is $? 64 "as is a time range of the list of objects"
 command=$(missing --json | jq -r '.poor[0].command')
 like "$command" '^cairn-upload --server http://127' "the command names the service that was asked"
 put_object debuginfo "$tmp/program-02"
-wait_metric cairn_heal_locations_total 1
+wait_metric cairn_resymbolize_locations_total 1
 is "$(rows missing)" '[["01","no_debuginfo",1,20,100]]' "an uploaded object is no longer missing"
 put_object debuginfo "$tmp/program-03"
-wait_metric cairn_heal_locations_total 2
+wait_metric cairn_resymbolize_locations_total 2
 is "$(rows poor)" '[]' "and with debuginfo nothing more can be gained"
 put_object debuginfo "$tmp/program-01"
 wait_for "the last one to go" gone

@@ -77,7 +77,7 @@ ok "the debug files of python3.11 and libc are uploaded" upload "$python_debug" 
 ok "and that of a module, found by cairn-upload from the module" upload "$json"
 # An object may be indexed twice, before and after its dwz file arrives, so counting re-symbolizations is not
 # sufficient.
-settled() { metric_equals cairn_index_queue 0 && metric_equals cairn_heal_queue 0; }
+settled() { metric_equals cairn_index_queue 0 && metric_equals cairn_resymbolize_queue 0; }
 wait_for "indexing and healing to be done" settled
 pass "the past heals by itself"
 

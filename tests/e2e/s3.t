@@ -163,7 +163,7 @@ gcc -g -x c -Wl,--build-id=0x$id -Wl,-Ttext=0x401000 -nostdlib -static -o "$tmp/
 void _start(void) { for (;;) ; }
 END
 put_object debuginfo "$tmp/program"
-wait_metric cairn_heal_locations_total 1
+wait_metric cairn_resymbolize_locations_total 1
 is "$(curl -sS "$url/store/locations/" | grep -c "$before")" 0 "re-symbolization replaces a file"
 ask -I -H "If-Match: $etag" "$url$before"
 is "$code $(header ETag)" "200 $etag" "which remains readable"

@@ -231,9 +231,9 @@ is "$code" 200 "samples of an unknown program"
 unlike "$(folded)" outer_part "have no names"
 mkdir "$tmp/late.d" && objcopy --only-keep-debug "$tmp/late" "$tmp/late.d/late.debug"
 package late-dbgsym "$tmp/late.d"
-is "$(metric cairn_heal_rounds_total)" 0 "nothing was re-symbolized yet"
+is "$(metric cairn_resymbolize_rounds_total)" 0 "nothing was re-symbolized yet"
 walk_again
-wait_metric cairn_heal_rounds_total 1
+wait_metric cairn_resymbolize_rounds_total 1
 like "$(folded)" '^main;outer_part 7$' "and get them from a package that arrives later"
 wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" 1 "nothing else of the tree was indexed"

@@ -36,7 +36,7 @@ folded() {
 }
 ingest 0a upstream-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
-wait_metric cairn_heal_locations_total 2
+wait_metric cairn_resymbolize_locations_total 2
 is "$(folded upstream-has-it)" 'main;work 7' "the object is fetched and the past has names"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' "it is stored with the upstream as source"
 
@@ -52,7 +52,7 @@ has_it() { curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program
 wait_for "the upstream to have the third object" has_it
 stop_server
 start_server --flush-interval 1 --upstream "$upstream"
-wait_metric cairn_heal_locations_total 2
+wait_metric cairn_resymbolize_locations_total 2
 is "$(folded nobody-has-it)" 'main;work 7' "it is requested again after a restart"
 
 # ---- for a debuginfod client ----

@@ -47,11 +47,11 @@ is "$(missing 01)" '[["program-01","no_debuginfo",1]]' "the object is missing"
 began_ns=$(date +%s%N)
 put_object debuginfo "$tmp/program-01"
 is "$code" 201 "its debuginfo is uploaded"
-wait_metric cairn_heal_rounds_total 1
+wait_metric cairn_resymbolize_rounds_total 1
 took_s=$((($(date +%s%N) - began_ns) / 1000000000))
 like "$(folded one)" "$resolved" "and the past samples have names"
-is "$(metric cairn_heal_delays_total)" 1 "the time since the upload is counted"
-ok "  as more than 5 s only if it was ($took_s s)" test "$(metric cairn_heal_long_delays_total)" -le $((took_s >= 5))
+is "$(metric cairn_resymbolize_delays_total)" 1 "the time since the upload is counted"
+ok "  as more than 5 s only if it was ($took_s s)" test "$(metric cairn_resymbolize_long_delays_total)" -le $((took_s >= 5))
 is "$(missing 01)" '[]' "nothing is missing any more"
 
 # ---- in parts ----
@@ -62,7 +62,7 @@ start_server --flush-interval 3600
 becomes 0 "a clean stop has flushed" metric cairn_queue_batches
 unlike "$(folded two)" 'outer_part' "no names in the parts"
 put_object debuginfo "$tmp/program-02"
-wait_metric cairn_heal_locations_total 2
+wait_metric cairn_resymbolize_locations_total 2
 like "$(folded two)" "$resolved" "the rows of locations are rewritten"
 like "$(folded one)" "$resolved" "and others kept"
 like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' --data-urlencode from=now-1h --data-urlencode to=now)" \

@@ -113,7 +113,7 @@ wait_for "the upstream to be asked for their object" was_asked
 folded() { curl -sS --max-time 20 -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="sampled"}' --data-urlencode from=now-1h --data-urlencode to=now; }
 like "$(folded)" '^0x[0-9a-f]+.* 7$' "while the upstream sends their debuginfo, they are answered with an address"
 : >"$tmp/first/go"
-wait_metric cairn_heal_locations_total 1
+wait_metric cairn_resymbolize_locations_total 1
 is "$(folded)" 'main 7' "when it has arrived, past samples have names"
 rm "$tmp/first/go"
 

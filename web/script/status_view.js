@@ -60,7 +60,7 @@ const CairnStatusView = (() => {
   function storeCards(s, m) {
     const q = s.queue, { tables, ...storage } = s.storage, r = s.resymbolization, k = s.retention;
     const rules = k.rules.map(rule => [make('span', { className: 'mono', textContent: display(rule.selector, 200) }), duration(rule.age_s)]);
-    const delays = m && m.one('cairn_heal_delays_total');
+    const delays = m && m.one('cairn_resymbolize_delays_total');
     return [
       card('Queue', [['Waits for the next flush', batches(q.batches)], ['', bytes(q.bytes)], q.limit_bytes ? ['Full at', bytes(q.limit_bytes)] : null,
         q.limit_bytes ? ['Filled', meter(q.bytes, q.limit_bytes, 'Queue')] : null, ['On disk', bytes(q.disk_bytes)],
@@ -71,8 +71,8 @@ const CairnStatusView = (() => {
         ...(m ? [['Merges since the start', count(m.one('cairn_compactions_total'))], ['Files merged', count(m.one('cairn_compaction_merged_files_total'))], ['Failed', count(m.one('cairn_compaction_failures_total'))]] : [])], failure(s.compaction)),
       card('Re-symbolization', [['Addresses without a name', count(r.unresolved_locations)],
         ['Requested', r.requests_running ? `runs: ${count(r.locations_done)} of ${count(r.locations_all)} addresses` : r.locations_all ? `done: ${things(r.locations_all, 'address', 'addresses')}` : ''],
-        ...(m ? [['Objects that wait', count(m.one('cairn_heal_queue'))], ['Failing', m.one('cairn_heal_failing') ? things(m.one('cairn_heal_failing'), 'object') : ''],
-          ['Rewritten since the start', things(m.one('cairn_heal_locations_total'), 'address', 'addresses')], ['From upload to names', delays ? `${formatValue(1e6 * m.one('cairn_heal_delay_milliseconds_total') / delays, 'nanoseconds')} on average` : '']] : [])]),
+        ...(m ? [['Objects that wait', count(m.one('cairn_resymbolize_queue'))], ['Failing', m.one('cairn_resymbolize_failing') ? things(m.one('cairn_resymbolize_failing'), 'object') : ''],
+          ['Rewritten since the start', things(m.one('cairn_resymbolize_locations_total'), 'address', 'addresses')], ['From upload to names', delays ? `${formatValue(1e9 * m.one('cairn_resymbolize_delay_seconds_total') / delays, 'nanoseconds')} on average` : '']] : [])]),
       card('Retention', [['Samples are kept', k.age_s ? duration(k.age_s) : k.size_bytes || rules.length ? 'at any age' : 'for ever'], ['At most', k.size_bytes ? bytes(k.size_bytes) : ''], ...rules,
         ['Accepted if not older than', k.accepted_age_s ? duration(k.accepted_age_s) : ''], ['And not further ahead than', k.accepted_ahead_s ? duration(k.accepted_ahead_s) : '']], failure(k)),
     ];
