@@ -133,7 +133,7 @@ static enum status read_max_nodes(struct render *r, int64_t *ret)
         return ST_OK;
 }
 
-static enum status check_format(struct render *r)
+static enum status check_render_format(struct render *r)
 {
         const char *format = http_query(r->req, "format");
 
@@ -165,18 +165,13 @@ static void put_flamebearer(struct json_out *j, char *const *names, size_t name_
         json_out_object_end(j);
 }
 
-static bool is_part(const char *part, size_t n, const char *text)
-{
-        return strlen(text) == n && memcmp(part, text, n) == 0;
-}
-
 /* Pyroscope names what its viewer understands: CPU time is in samples of a nanosecond, counts are objects. */
 static void put_metadata(struct json_out *j, const char *type, const char *format)
 {
         size_t n, unit_size;
         const char *sample_type = profile_type_part(type, TYPE_SAMPLE_TYPE, &n);
         const char *unit = profile_type_part(type, TYPE_SAMPLE_UNIT, &unit_size);
-        bool is_cpu = is_part(sample_type, n, "cpu");
+        bool is_cpu = profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu");
 
         json_out_object(j, "metadata");
         json_out_str(j, "format", format);
@@ -184,7 +179,7 @@ static void put_metadata(struct json_out *j, const char *type, const char *forma
         json_out_int(j, "sampleRate", is_cpu ? CPU_TICKS_PER_SECOND : DEFAULT_SAMPLE_RATE);
         if (is_cpu)
                 json_out_str(j, "units", "samples");
-        else if (is_part(unit, unit_size, "count"))
+        else if (profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count"))
                 json_out_str(j, "units", "objects");
         else
                 json_out_strn(j, "units", unit, unit_size);
@@ -270,7 +265,7 @@ static enum status load_render(struct render *r, Querier__SelectMergeStacktraces
         static const struct selection_names names = { "query", "from", "until" };
         const char *group_by = http_query(r->req, "groupBy");
         const void *answer;
-        enum status st = check_format(r);
+        enum status st = check_render_format(r);
 
         if (!st)
                 st = read_selection(r, &names, selection);
@@ -338,7 +333,7 @@ static enum status load_render_diff(struct render *r, const Querier__FlameGraphD
         Querier__SelectMergeStacktracesRequest left, right;
         Querier__DiffRequest request = QUERIER__DIFF_REQUEST__INIT;
         const void *answer;
-        enum status st = check_format(r);
+        enum status st = check_render_format(r);
 
         if (!st)
                 st = read_selection(r, &left_names, &left);
