@@ -114,7 +114,7 @@ static const char *get_name_text(const struct dwarf_name *n, struct buf *text)
 }
 
 /* The symbol's name if the table has that of the function in place of DWARF's. */
-static struct function_symbol_name get_symbol_name(struct explain_dwarf *d, uint32_t scope)
+static struct function_symbol_name find_symbol_in_place(struct explain_dwarf *d, uint32_t scope)
 {
         const struct dwarf_name *of = &d->code.names[d->code.scopes[scope].name];
         struct function_symbol_name name = { 0 };
@@ -133,7 +133,7 @@ static struct function_symbol_name get_symbol_name(struct explain_dwarf *d, uint
 static bool matches_name(struct explain_dwarf *d, uint32_t scope, const char *wanted)
 {
         _cleanup_buf_ struct buf text = { 0 };
-        struct function_symbol_name symbol = get_symbol_name(d, scope);
+        struct function_symbol_name symbol = find_symbol_in_place(d, scope);
 
         if (symbol.text)
                 return strncmp(symbol.text, wanted, symbol.size) == 0 && wanted[symbol.size] == 0;
@@ -174,7 +174,7 @@ static bool is_named_by_symbol(struct explain_dwarf *d, uint64_t address)
 
         while (scope != DWARF_NO_SCOPE && d->code.scopes[scope].parent != DWARF_NO_SCOPE)
                 scope = d->code.scopes[scope].parent;
-        return scope != DWARF_NO_SCOPE && get_symbol_name(d, scope).text;
+        return scope != DWARF_NO_SCOPE && find_symbol_in_place(d, scope).text;
 }
 
 static enum status try_unit(struct explain_dwarf *d, size_t i, const struct explain_chain *chain, size_t unit,

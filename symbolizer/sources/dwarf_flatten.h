@@ -35,7 +35,7 @@ enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_lis
 /** The builder's numbers for the texts of a unit; reused from unit to unit. */
 struct dwarf_merge {
         struct function_symbols *symbols; /* borrowed; for names that DWARF lacks; NULL none */
-        uint32_t *functions, *files; /* owned; by the numbers of the texts in its chains */
+        uint32_t *functions, *files;      /* owned; by the numbers of the texts in its chains */
         size_t function_capacity, file_capacity;
 };
 void dwarf_merge_deinit(struct dwarf_merge *m);

@@ -76,7 +76,7 @@ static enum status load_function_symbols(struct function_symbols *s)
         return ST_OK;
 }
 
-static struct function_symbol_name get_base_name(const char *name)
+static struct function_symbol_name cut_clone_suffix(const char *name)
 {
         const char *last = strrchr(name, 'E'), *cut;
         size_t size = strcspn(name, "@");
@@ -87,7 +87,7 @@ static struct function_symbol_name get_base_name(const char *name)
                                               cut && cut > name && cut < name + size ? (size_t)(cut - name) : size };
 }
 
-static bool is_same_name(struct function_symbol_name a, struct function_symbol_name b)
+static bool is_same_symbol_name(struct function_symbol_name a, struct function_symbol_name b)
 {
         return a.size == b.size && memcmp(a.text, b.text, a.size) == 0;
 }
@@ -96,13 +96,13 @@ static bool equal_symbol_name(const void *context, uint32_t item, const void *ke
 {
         const struct function_symbols *s = context;
 
-        return is_same_name(get_base_name(s->items[item].name), (struct function_symbol_name){ key, size });
+        return is_same_symbol_name(cut_clone_suffix(s->items[item].name), (struct function_symbol_name){ key, size });
 }
 
 static enum status hash_symbol_names(struct function_symbols *s)
 {
         for (size_t i = 0; !s->is_hashed && i < s->count && i < UINT32_MAX; i++) {
-                struct function_symbol_name name = get_base_name(s->items[i].name);
+                struct function_symbol_name name = cut_clone_suffix(s->items[i].name);
                 uint32_t known, hash = hash_table_hash(name.text, name.size);
 
                 if (hash_table_find(&s->names, hash, equal_symbol_name, s, name.text, name.size, &known))
@@ -127,9 +127,9 @@ static void choose_mangled_symbol(const struct function_symbol *items, size_t co
 
         snprintf(wanted, sizeof wanted, "%zu%.*s", size, (int)(size < LIMIT_NAME_BYTES ? size : 0), plain);
         for (size_t i = 0; i < count; i++) {
-                struct function_symbol_name base = get_base_name(items[i].name);
+                struct function_symbol_name base = cut_clone_suffix(items[i].name);
 
-                if (is_same_name(base, (struct function_symbol_name){ plain, strlen(plain) }))
+                if (is_same_symbol_name(base, (struct function_symbol_name){ plain, strlen(plain) }))
                         return;
                 if (!dwarf_is_mangled_name(items[i].name))
                         continue;
@@ -139,20 +139,20 @@ static void choose_mangled_symbol(const struct function_symbol *items, size_t co
                         best = &items[i];
         }
         if (any)
-                *ret = get_base_name((best ? best : any)->name);
+                *ret = cut_clone_suffix((best ? best : any)->name);
 }
 
 /* The symbol of a function whose address another one's debug information has. */
 static enum status choose_real_symbol(struct function_symbols *s, const struct function_symbol *items, size_t count,
                                       uint64_t end, const char *linkage, struct function_symbol_name *ret)
 {
-        struct function_symbol_name wanted = get_base_name(linkage);
+        struct function_symbol_name wanted = cut_clone_suffix(linkage);
         const struct function_symbol *exact = NULL;
         enum status st;
         uint32_t other;
 
         for (size_t i = 0; i < count; i++) {
-                if (is_same_name(get_base_name(items[i].name), wanted))
+                if (is_same_symbol_name(cut_clone_suffix(items[i].name), wanted))
                         return ST_OK;
                 if (!exact && items[i].end == end && items[i].is_function)
                         exact = &items[i];
@@ -161,7 +161,7 @@ static enum status choose_real_symbol(struct function_symbols *s, const struct f
         if (!st && exact &&
             hash_table_find(&s->names, hash_table_hash(wanted.text, wanted.size), equal_symbol_name, s, wanted.text,
                             wanted.size, &other))
-                *ret = get_base_name(exact->name);
+                *ret = cut_clone_suffix(exact->name);
         return st;
 }
 

@@ -408,8 +408,8 @@ static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, str
         for (size_t i = 0; ok && i < count; i++) {
                 const struct symbol_range *r = &b->ranges[s->read + i];
 
-                ok = interval_list_add(list, (struct interval){ r->start, r->end, reverse_chain(r->chain),
-                                                                rank_chain(b, r->chain) });
+                ok = interval_list_add(
+                        list, (struct interval){ r->start, r->end, reverse_chain(r->chain), rank_chain(b, r->chain) });
         }
         s->read += count;
         if (!ok || !interval_list_overlay(list, add_settled_range, s))

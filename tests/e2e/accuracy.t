@@ -57,7 +57,7 @@ built() {
         shift
         if clang++ "$@" -O2 -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC -shared -fuse-ld=lld \
                 tests/oracle/freestanding.cc -o "$work/$name" 2>"$work/complaints"; then
-                compare "$name" --random 500 --peers llvm-symbolizer "$name" "$work/$name" "$work/$name"
+                compare "$name" --random 500 --peers llvm-symbolizer,llvm-symbolizer-19 "$name" "$work/$name" "$work/$name"
         else
                 skip "$name" "$(head -n 1 "$work/complaints")"
         fi

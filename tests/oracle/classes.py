@@ -152,6 +152,16 @@ def no_directory(c, i, ours, theirs):
         same_place(ours[0], u.directory + "/" + theirs[0]) for u in units)
 
 
+@add(PLACE_TESTS, "unit directory twice", "ours",
+     "directory 0 of a version 5 table, which is that of the unit and relative, joined to the unit's. Holds when the "
+     "peer's path is that directory and ours, which begins with it")
+def directory_twice(c, i, ours, theirs):
+    tables = {s.table for s in c.sequences}
+    units = [c.unit(chain) for chain in c.scopes] or [u for u in c.dies.units.values() if u.lines in tables]
+    return ours[1] == theirs[1] and any(
+        ours[0].startswith(u.directory + "/") and same_path(theirs[0], u.directory + "/" + ours[0]) for u in units)
+
+
 @add(PLACE_TESTS, "file symbol", "both",
      "the name of an STT_FILE symbol for code without lines. Holds when no row covers the address, the peer's file"
      " is such a name or empty, with line 0, and ours is empty, or in a Go program equal to its runtime's output")

@@ -54,4 +54,6 @@ class Dies:
     def call_path(self, scope):
         directory = self.units[scope.unit].directory
         path = scope.call_file
-        return directory + "/" + path if path and not path.startswith("/") and directory else path
+        if not path or not directory or path.startswith("/") or path.startswith(directory + "/"):
+            return path  # libdw has joined directory 0 of version 5, which is the unit's
+        return directory + "/" + path

@@ -39,6 +39,7 @@ sample() {
                 input "$name" "sample.cc, $* -O2 -g, $(compiler_version "$1" --version)" "$work/$name" "$work/$name"
         fi
 }
+llvm=llvm-symbolizer,llvm-symbolizer-19
 
 libc=$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64|AArch64/ { print $NF; exit }')
 debian libc libc6-dbg "$libc"
@@ -76,6 +77,17 @@ copies c++-copies-gold clang++ gold
 
 if wanted rust && build rust rustc -O -g tests/oracle/sample.rs -o "$work/rust"; then
         input rust "sample.rs, rustc -O -g, $(rustc --version)" "$work/rust" "$work/rust"
+fi
+
+# Line tables only: other readers than LLVM's do not combine such DIEs with symbols.
+if wanted c++-clang-lines && build c++-clang-lines clang++ -O2 -gline-tables-only -std=c++17 tests/oracle/sample.cc \
+        -o "$work/c++-clang-lines"; then
+        input c++-clang-lines "sample.cc, clang++ -O2 -gline-tables-only, $(compiler_version clang++ --version)" \
+                "$work/c++-clang-lines" "$work/c++-clang-lines" --peers $llvm
+fi
+if wanted rust-lines && build rust-lines rustc -O -C debuginfo=line-tables-only tests/oracle/sample.rs -o "$work/rust-lines"; then
+        input rust-lines "sample.rs, rustc -O -C debuginfo=line-tables-only, $(rustc --version)" "$work/rust-lines" \
+                "$work/rust-lines" --peers $llvm
 fi
 
 # Cairn gets the stripped program, the other tools the same code with DWARF.
@@ -137,7 +149,7 @@ machine() {
         if build "machine-$1" clang++ --target="$2" -O2 -g -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC -shared \
                 -fuse-ld=lld tests/oracle/freestanding.cc -o "$work/machine-$1"; then
                 input "machine-$1" "freestanding.cc, $(compiler_version clang++ --version), --target=$2 -O2 -g" \
-                        "$work/machine-$1" "$work/machine-$1" --peers llvm-symbolizer
+                        "$work/machine-$1" "$work/machine-$1" --peers $llvm
         fi
 }
 machine powerpc64 powerpc64-linux-gnu
@@ -158,7 +170,7 @@ served() {
         server=$!
         while [ ! -s "$work/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
         input "$1" "$2, from the index of cairn serve" "$3" "$4" --server "http://127.0.0.1:$(cat "$work/port")" \
-                --peers llvm-symbolizer
+                --peers $llvm
         kill $server
         wait $server
         server=

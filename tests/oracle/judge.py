@@ -6,7 +6,7 @@ The rules: of the rows of a sequence that share the greatest address not above t
 frames are the innermost DIE whose ranges cover the address and the enclosing ones; the location of each frame but the
 innermost is the call_file and call_line of the frame inlined into it. Addresses without a covering DIE have one frame,
 named after the symbol. Of several units with a function at an address the first counts: linkers keep the first copy of
-a function, and some give the dropped copies its address.
+a function, and some give the dropped copies its address. A function without a linkage name may have that of a symbol.
 
 For a Go program Cairn gets only the pclntab. Then the expected result is that of the program's own runtime, and DWARF
 is used only for addresses that the runtime cannot resolve.
@@ -14,6 +14,7 @@ is used only for addresses that the runtime cannot resolve.
 import collections
 import re
 
+from elf_facts import no_suffix
 from line_facts import collapse, resolve
 
 Frame = collections.namedtuple("Frame", "linkage name path line scope")
@@ -117,9 +118,14 @@ class Case:
         for frame, (name, path, line), mangled in zip(chain, ours, linkage):
             if line != frame.line or not same_path(path, frame.path):
                 return False
-            if not self.is_name(frame, name, mangled):
+            if not self.is_name(frame, name, mangled) and not (frame is chain[-1] and self.is_symbols(frame, mangled)):
                 return False
         return True
+
+    def is_symbols(self, frame, mangled):
+        """Is this the name of a mangled symbol with a size here, for a function whose DIE has no linkage name?"""
+        return bool(mangled) and not frame.linkage and any(
+            s.size and no_suffix(s.name) == mangled for s in self.covering)
 
     def is_name(self, frame, name, mangled):
         if frame.name is None:

@@ -44,7 +44,8 @@ class Table:
         """Paths returned by readers that are off by one in the file index, the directory index or both."""
         near = [n for n in (number - 1, number, number + 1) if n in self.files]
         indexes = {i for n in near for i in (self.files[n][1] - 1, self.files[n][1], self.files[n][1] + 1)}
-        return {self.join(self.files[n][0], i) for n in near for i in indexes if i == 0 or i in self.directories}
+        paths = {self.join(self.files[n][0], i) for n in near for i in indexes if i == 0 or i in self.directories}
+        return paths | {self.comp_dir + "/" + p for p in paths}  # directory 0 of version 5, joined twice
 
     def join(self, name, index):
         if not name or name.startswith("/"):

@@ -4,11 +4,13 @@
 """
 import json
 import re
+import shutil
 import subprocess
 
 import elf_facts
 
 BATCH = 200000
+NEWER_LLVM = "llvm-symbolizer-19"  # of the package llvm-19; asked if it is installed
 UNKNOWN = "??\n??:0"
 
 
@@ -53,14 +55,12 @@ class Cairn:
 
 
 class Llvm:
-    name = "llvm-symbolizer"
-
-    def __init__(self, debug):
-        self.debug = debug
+    def __init__(self, debug, name="llvm-symbolizer"):
+        self.debug, self.name = debug, name
 
     def ask(self, addresses, demangle=True):
         option = "--demangle" if demangle else "--no-demangle"
-        out = feed(["llvm-symbolizer", "--inlines", option, "--obj=" + self.debug], addresses)
+        out = feed([self.name, "--inlines", option, "--obj=" + self.debug], addresses)
         return llvm_blocks(out)
 
 
@@ -126,6 +126,7 @@ def version(argv):
 
 
 def versions():
-    return {"llvm-symbolizer": version(["llvm-symbolizer", "--version"]),
+    newer = {NEWER_LLVM: version([NEWER_LLVM, "--version"])} if shutil.which(NEWER_LLVM) else {}
+    return {"llvm-symbolizer": version(["llvm-symbolizer", "--version"]), **newer,
             "eu-addr2line": version(["eu-addr2line", "--version"]),
             "addr2line": version(["addr2line", "--version"])}
