@@ -254,6 +254,7 @@
 #define LIMIT_REGEX_PROGRAM 2000        /* instructions; matching takes at most this times the length of the text */
 #define LIMIT_REGEX_STEPS 1000000000ull /* all regular expressions of one query: about 5 s */
 #define LIMIT_REGEX_REMEMBERED_BYTES MiB(64) /* cached texts with match results, per expression */
+#define LIMIT_LABEL_VALUES_COUNTED 1000      /* values of one label, where a query counts them */
 #define LIMIT_BATCH_DATES 64                 /* distinct days in the samples of one batch */
 /* distinct days in one commit: each has a file in each of two tables */
 #define LIMIT_FLUSH_DATES 64

@@ -141,6 +141,15 @@ enum status store_scan_list_label_names(struct store_scan *scan, const struct sc
 enum status store_scan_list_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
                                          struct scan_names *ret, struct error *err) MUST_CHECK;
 
+struct scan_label_count {
+        const char *name; /* in column spelling */
+        uint32_t values;  /* LIMIT_LABEL_VALUES_COUNTED + 1: more than LIMIT_LABEL_VALUES_COUNTED */
+};
+/** Count the values of all labels in one pass, sorted by name; labels without values are left out. Owned by the scan. */
+enum status store_scan_count_label_values(struct store_scan *scan, const struct scan_filter *filter,
+                                          struct scan_label_count **ret, size_t *count_ret,
+                                          struct error *err) MUST_CHECK;
+
 /** Bounds of the times of all samples, from statistics only: [*from_ret, *to_ret]. False without samples. */
 bool store_scan_get_time_range(const struct store_scan *scan, int64_t *from_ret, int64_t *to_ret);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
+#include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "common/utf8.h"
 #include "query/formats/csv.h"
@@ -41,27 +42,30 @@ static void put_name_answer(struct query_call *q, const struct scan_names *names
 }
 
 /* Each label with its number of values among the selected samples; labels without values are omitted. */
-static enum status answer_label_counts(struct query_call *q, const struct scan_names *names)
+static enum status answer_label_counts(struct query_call *q)
 {
         const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
-        enum status st = ST_OK;
+        struct scan_label_count *counts = NULL;
+        size_t count = 0;
         struct json_out j;
+        enum status st = store_scan_count_label_values(q->scan, &filter, &counts, &count, q->err);
 
+        if (st)
+                return st;
         json_out_init(&j, q->ret);
         json_out_array(&j, NULL);
-        for (size_t i = 0; !st && i < names->count; i++) {
-                struct scan_names values;
+        for (size_t i = 0; i < count; i++) {
+                bool is_more = counts[i].values > LIMIT_LABEL_VALUES_COUNTED;
 
-                st = store_scan_list_label_values(q->scan, names->items[i], &filter, &values, q->err);
-                if (st || !values.count)
-                        continue;
                 json_out_object(&j, NULL);
-                json_out_str(&j, "name", names->items[i]);
-                json_out_int(&j, "values", (int64_t)values.count);
+                json_out_str(&j, "name", counts[i].name);
+                json_out_int(&j, "values", is_more ? LIMIT_LABEL_VALUES_COUNTED : counts[i].values);
+                if (is_more)
+                        json_out_bool(&j, "more", true);
                 json_out_object_end(&j);
         }
         json_out_array_end(&j);
-        return st;
+        return ST_OK;
 }
 
 static enum status answer_labels(struct query_call *q)
@@ -72,12 +76,12 @@ static enum status answer_labels(struct query_call *q)
         bool counts = false;
         enum status st = query_param_get_flag(&q->params, "counts", &counts, q->err);
 
-        if (!st)
-                st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
         if (!st && counts && q->r.format != FORMAT_JSON)
                 return error_set(q->err, ST_USAGE, "labels with counts=1 have the format json only");
         if (!st && counts)
-                return answer_label_counts(q, &names);
+                return answer_label_counts(q);
+        if (!st)
+                st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
         if (!st)
                 put_name_answer(q, &names);
         return st;

@@ -182,6 +182,18 @@ bool group_has_one_text(const struct part_file *f, uint32_t group, const char *c
 bool group_has_only_int(const struct part_file *f, uint32_t group, const char *column, int64_t value);
 
 /* Whether no row of the row group has a label without a column. */
+/* Whether the statistics of a text column say that it has no value in the chunk's row group. */
+bool group_lacks_column(const struct scan_chunk *chunk, const char *column);
+
+/* The labels without a column of a row group. */
+struct rest_labels {
+        struct column_source from;
+        struct parquet_column keys, values;
+};
+enum status open_rest_labels(const struct scan_chunk *chunk, struct rest_labels *ret, struct error *err) MUST_CHECK;
+void rest_labels_deinit(struct rest_labels *r);
+#define _cleanup_rest_labels_ _cleanup_(rest_labels_deinit)
+
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);
 
 /*

@@ -144,29 +144,43 @@ static enum status collect_row_rest(struct name_list *n, const struct parquet_co
         return st;
 }
 
+enum status open_rest_labels(const struct scan_chunk *chunk, struct rest_labels *ret, struct error *err)
+{
+        enum status st;
+
+        ret->from = (struct column_source){ .file = chunk->file, .group = chunk->group, .memory.use = MEMORY_QUERIES };
+        st = scan_read_column(&ret->from, "labels_rest.key_value.key", PARQUET_STRING, &ret->keys, err);
+        if (!st)
+                st = scan_read_column(&ret->from, "labels_rest.key_value.value", PARQUET_STRING, &ret->values, err);
+        if (!st && ret->keys.count != ret->values.count)
+                st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
+        return st;
+}
+
+void rest_labels_deinit(struct rest_labels *r)
+{
+        parquet_column_deinit(&r->keys);
+        parquet_column_deinit(&r->values);
+        column_source_deinit(&r->from);
+}
+
 static enum status collect_rest_values(struct name_list *n, const struct scan_chunk *chunk, const char *key,
                                        struct error *err)
 {
-        _cleanup_column_source_ struct column_source from = { .file = chunk->file,
-                                                              .group = chunk->group,
-                                                              .memory.use = MEMORY_QUERIES };
-        _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
+        _cleanup_rest_labels_ struct rest_labels rest = { 0 };
         enum status st;
 
         if (group_lacks_rest_labels(chunk->file, chunk->group))
                 return ST_OK;
-        st = scan_read_column(&from, "labels_rest.key_value.key", PARQUET_STRING, &keys, err);
-        if (!st)
-                st = scan_read_column(&from, "labels_rest.key_value.value", PARQUET_STRING, &values, err);
-        if (!st && keys.count != values.count)
-                st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
+        st = open_rest_labels(chunk, &rest, err);
         for (size_t k = 0; !st && k < chunk->rows->count; k++) {
                 const struct row_range *range = &chunk->rows->items[k];
 
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        st = work_meter_add(chunk->thread->meter, 2 + keys.offsets[i + 1] - keys.offsets[i], err);
+                        st = work_meter_add(chunk->thread->meter, 2 + rest.keys.offsets[i + 1] - rest.keys.offsets[i],
+                                            err);
                         if (!st)
-                                st = collect_row_rest(n, &keys, &values, i, key, err);
+                                st = collect_row_rest(n, &rest.keys, &rest.values, i, key, err);
                 }
         }
         return st;
@@ -254,16 +268,26 @@ static enum status note_text(void *context, const char *text, size_t n, struct e
         return ST_OK;
 }
 
+bool group_lacks_column(const struct scan_chunk *chunk, const char *column)
+{
+        const struct parquet_schema *schema = parquet_file_schema(chunk->file->file);
+        uint32_t node = parquet_schema_find(schema, column);
+        struct parquet_stats stats;
+
+        if (schema->nodes[node].column == PARQUET_NO_COLUMN)
+                return false; /* reading it fails */
+        parquet_file_stats(chunk->file->file, chunk->group, node, &stats);
+        return stats.has_null_count && stats.null_count == stats.value_count;
+}
+
 static enum status has_selected_value(const struct scan_chunk *chunk, const char *column, bool *ret, struct error *err)
 {
         uint32_t node = parquet_schema_find(parquet_file_schema(chunk->file->file), column);
-        struct parquet_stats stats;
 
         *ret = false;
         if (parquet_file_schema(chunk->file->file)->nodes[node].column == PARQUET_NO_COLUMN)
                 return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column, chunk->file->path);
-        parquet_file_stats(chunk->file->file, chunk->group, node, &stats);
-        if (stats.has_null_count && stats.null_count == stats.value_count)
+        if (group_lacks_column(chunk, column))
                 return ST_OK;
         return scan_visit_texts(chunk, column, note_text, ret, err);
 }
