@@ -12,6 +12,7 @@
 #include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
@@ -31,6 +32,7 @@ static inline bool perf_is_blank(char c)
 struct perf_header {
         struct perf_text comm;
         uint64_t pid;
+        bool has_pid;
         int64_t time_ns;
         struct perf_text rest; /* from the period or event on */
 };
@@ -128,30 +130,35 @@ static bool parse_perf_pid(struct perf_text t, uint64_t *ret)
         return parse_perf_number((struct perf_text){ t.at, slash ? (size_t)(slash - t.at) : t.n }, 10, ret);
 }
 
-/* The name may hold blanks and digits, so the search is for the time. */
-/* COMM PID[/TID] [[CPU]] TIME: ... */
+#define WORDS_AFTER_PID 4 /* most words between the process and the time: CPU, misc, date and time of day */
+
+/*
+ * [COMM] [PID[/TID]] [[CPU]] [MISC] TIME: ...
+ *
+ * The name may have blanks and digits, so the search is for the time, and then for the last number before it. The
+ * name is empty for processes without one, and `has_pid` is false without the field pid.
+ */
 static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
 {
-        struct perf_text rest = line, before = { line.at, 0 }, previous = { line.at, 0 };
+        struct perf_text rest = line, pid = { NULL, 0 }, word;
+        unsigned words_after_pid = 0;
+        uint64_t number;
 
-        for (;;) {
-                struct perf_text word = cut_perf_word(&rest), pid;
-
-                if (word.n == 0)
-                        return false;
+        for (word = cut_perf_word(&rest); word.n; word = cut_perf_word(&rest)) {
                 if (parse_perf_time(word, &ret->time_ns)) {
-                        pid = previous;
-                        if (pid.n && pid.at[0] == '[')
-                                pid = before;
-                        if (pid.n && pid.at > line.at && parse_perf_pid(pid, &ret->pid)) {
-                                ret->comm = trim_perf_text((struct perf_text){ line.at, (size_t)(pid.at - line.at) });
-                                ret->rest = trim_perf_text(rest);
-                                return true;
-                        }
+                        ret->has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &ret->pid);
+                        ret->comm = trim_perf_text((struct perf_text){
+                                line.at, (size_t)((ret->has_pid ? pid.at : word.at) - line.at) });
+                        ret->rest = trim_perf_text(rest);
+                        return ret->has_pid || *line.at != '\t';
                 }
-                before = previous;
-                previous = word;
+                words_after_pid++;
+                if (parse_perf_pid(word, &number)) {
+                        pid = word;
+                        words_after_pid = 0;
+                }
         }
+        return false;
 }
 
 #define PROCESS_START                                                                                                  \
@@ -338,10 +345,14 @@ struct perf_decoder {
         struct perf_maps maps;
         struct number_map locations; /* see add_perf_location() */
 
-        bool open; /* a sample's header has been read */
+        bool has_header; /* a header has been read */
+        bool open;       /* the last one was that of a sample */
+        bool has_stack;  /* its frames are on lines of their own, which begin with a tab */
+        const char *clock; /* the first event that is a clock; static, NULL: none */
         struct profile_sample sample;
         uint32_t frames[LIMIT_STACK_FRAMES + 1];
         uint32_t frame_count, depth;
+        uint32_t last_line; /* of the frame on the line before, plus one; 0: it has no name */
         bool kernel_below;                           /* the frame before was a kernel frame */
         const struct perf_script_observer *observer; /* NULL: none */
         struct profile_line inlined[LIMIT_LINES_PER_LOCATION];
@@ -383,7 +394,45 @@ static bool is_unknown_name(struct perf_text t)
         return t.n == 9 && memcmp(t.at, "[unknown]", 9) == 0;
 }
 
-/* ADDRESS SYMBOL[+0xOFFSET] (FILE) */
+/* The parenthesis that opens the one at the end, if a blank precedes it; n: none. */
+static size_t find_partner(const char *text, size_t n)
+{
+        size_t open = 0;
+
+        for (size_t i = n; i-- > 1;) {
+                open += text[i] == ')';
+                if (text[i] == '(' && --open == 0)
+                        return text[i - 1] == ' ' ? i : n;
+        }
+        return n;
+}
+
+/* Names of functions and paths may have blanks and parentheses; in paths, these may even lack their partner. */
+size_t perf_script_find_file(const char *text, size_t n)
+{
+        size_t at;
+
+        if (!n || text[n - 1] != ')')
+                return n;
+        at = find_partner(text, n);
+        for (size_t i = 1; at == n && i + 1 < n; i++)
+                if (text[i] == '(' && text[i - 1] == ' ' && strchr("/[", text[i + 1]))
+                        at = i;
+        return at;
+}
+
+/* Remove "+0x21" from the end. */
+static void strip_perf_offset(struct perf_text *t)
+{
+        const char *plus = t->n ? memrchr(t->at, '+', t->n) : NULL;
+        const size_t size = plus ? (size_t)(plus - t->at) : 0;
+        uint64_t offset;
+
+        if (size && t->n - size > 3 && parse_perf_number((struct perf_text){ plus + 1, t->n - size - 1 }, 16, &offset))
+                t->n = size;
+}
+
+/* ADDRESS SYMBOL[+0xOFFSET] (FILE[+0xOFFSET]); ST_NOT_FOUND: another line. */
 static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, struct error *err)
 {
         const struct perf_text whole = t;
@@ -392,28 +441,21 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
         struct perf_text word = cut_perf_word(&t), symbol, file = { "", 0 };
         uint32_t file_string, location;
         enum status st;
+        size_t open;
         bool named;
 
         if (!parse_perf_number(word, 16, &l.address))
-                return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
+                return ST_NOT_FOUND;
         symbol = trim_perf_text(t);
-        for (size_t i = symbol.n; symbol.n && symbol.at[symbol.n - 1] == ')' && i-- > 1;) {
-                if (symbol.at[i] == '(' && symbol.at[i - 1] == ' ') {
-                        file = (struct perf_text){ symbol.at + i + 1, symbol.n - i - 2 };
-                        symbol.n = i;
-                        break;
-                }
+        open = perf_script_find_file(symbol.at, symbol.n);
+        if (open < symbol.n) {
+                file = (struct perf_text){ symbol.at + open + 1, symbol.n - open - 2 };
+                symbol.n = open;
+                strip_perf_offset(&file);
         }
         symbol = trim_perf_text(symbol);
-        for (size_t i = symbol.n; i-- > 1;) { /* +0x21 */
-                uint64_t offset;
-
-                if (symbol.at[i] == '+' && symbol.n - i > 3 &&
-                    parse_perf_number((struct perf_text){ symbol.at + i + 1, symbol.n - i - 1 }, 16, &offset)) {
-                        symbol.n = i;
-                        break;
-                }
-        }
+        strip_perf_offset(&symbol);
+        d->last_line = 0;
         named = symbol.n && !is_unknown_name(symbol);
         if (named) {
                 st = profile_add_string(d->p, symbol.at, utf8_truncate(symbol.at, symbol.n, LIMIT_NAME_BYTES),
@@ -439,6 +481,8 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
         d->depth++;
         st = add_perf_location(d, &l, named ? &line : NULL, &location, err);
         d->inlined_count = 0;
+        if (!st && named) /* the function's own line is the last one */
+                d->last_line = d->p->locations.items[location].first_line + d->p->locations.items[location].line_count;
         if (!st && d->frame_count <= LIMIT_STACK_FRAMES)
                 d->frames[d->frame_count++] = location;
         return st ? st : notify_frame_observer(d, whole, location, err);
@@ -458,63 +502,213 @@ static enum status close_perf_sample(struct perf_decoder *d, struct error *err)
         return st ? st : profile_add_sample(d->p, &d->sample, &number, err);
 }
 
+/* Remove the colon at the end, and modifiers ("cpu-clock:pppH:"). Returns whether it is a tracepoint or a probe. */
+static bool strip_event_modifiers(struct perf_text *event)
+{
+        const char *colon;
+        size_t modifiers = 0;
+
+        while (event->n && event->at[event->n - 1] == ':')
+                event->n--;
+        colon = event->n ? memrchr(event->at, ':', event->n) : NULL;
+        if (!colon)
+                return false;
+        while (colon + 1 + modifiers < event->at + event->n && strchr("ukhGHIpPSDWeb", colon[1 + modifiers]))
+                modifiers++;
+        if (colon + 1 + modifiers == event->at + event->n) {
+                event->n = (size_t)(colon - event->at);
+                colon = event->n ? memrchr(event->at, ':', event->n) : NULL;
+        }
+        return colon != NULL;
+}
+
+/* The name of an event that is a clock, static; NULL for others. */
+static const char *find_clock(const char *name)
+{
+        static const char *const clocks[] = { "cpu-clock", "task-clock" };
+
+        for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+                if (strcmp(name, clocks[i]) == 0)
+                        return clocks[i];
+        return NULL;
+}
+
+/* Two clocks measure the same time, so only the first one of a recording is process_cpu. */
 static enum status add_event_type(struct perf_decoder *d, struct perf_text event, bool has_period, struct error *err)
 {
-        const char *colon = memchr(event.at, ':', event.n);
-        struct perf_text base = { event.at, colon && colon > event.at ? (size_t)(colon - event.at) : event.n };
+        const char *clock;
         char name[128];
-        bool clock;
 
-        /* A tracepoint's name has a colon of its own ("sched:sched_switch:"); modifiers are short
-         * ("cpu-clock:pppH:"). */
-        if (colon && event.n - base.n > 6) {
-                base = event;
-                while (base.n && base.at[base.n - 1] == ':')
-                        base.n--;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)(base.n < 127 ? base.n : 127), base.at);
-        clock = strcmp(name, "cpu-clock") == 0 || strcmp(name, "task-clock") == 0;
-        if (clock)
+        snprintf(name, sizeof name, "%.*s", (int)(event.n < 127 ? event.n : 127), event.n ? event.at : "");
+        clock = find_clock(name);
+        if (!d->clock)
+                d->clock = clock;
+        if (clock && clock == d->clock)
                 return profile_type_add_id(d->p,
                                            has_period ? "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
                                                       : "process_cpu:samples:count:cpu:nanoseconds",
                                            0, &d->sample.type, err);
         return profile_type_add(d->p,
                                 &(struct profile_type_parts){ .name = "perf",
-                                                              .sample_type = name,
-                                                              .sample_unit = has_period ? "count" : "samples" },
+                                                              .sample_type = *name ? name : "event",
+                                                              .sample_unit = !has_period ? "samples"
+                                                                             : clock     ? "nanoseconds"
+                                                                                         : "count" },
                                 &d->sample.type, err);
 }
 
-static enum status open_perf_sample(struct perf_decoder *d, struct perf_header *h, struct error *err)
+#define ADDRESS_DIGITS 8 /* fewest of an address that follows the fields of a tracepoint */
+
+/*
+ * Find the frame at the end of a header of a recording without call chains: an address and its symbol, after fields
+ * such as flags, addr, data_src and weight, or those of the tracepoint. Empty when there is none.
+ */
+static struct perf_text find_header_frame(struct perf_text t, bool is_tracepoint)
+{
+        struct perf_text rest = t, word, next;
+        uint64_t number;
+
+        for (word = cut_perf_word(&rest); word.n; word = next) {
+                const struct perf_text after = rest, frame = { word.at, (size_t)(t.at + t.n - word.at) };
+
+                next = cut_perf_word(&rest);
+                if (!parse_perf_number(word, 16, &number) || (next.n && *next.at == '|') ||
+                    parse_perf_number(next, 16, &number))
+                        continue;
+                if (!next.n && word.at != t.at)
+                        break;
+                if (!is_tracepoint || (word.n >= ADDRESS_DIGITS && perf_script_find_file(after.at, after.n) < after.n))
+                        return frame;
+        }
+        return (struct perf_text){ t.at + t.n, 0 };
+}
+
+static enum status add_perf_labels(struct perf_decoder *d, const struct perf_header *h, struct error *err)
 {
         struct sample_labels labels = { .count = 0 };
-        struct perf_text word = cut_perf_word(&h->rest);
-        uint64_t period = 1;
-        bool has_period = parse_perf_number(word, 10, &period) && period <= INT64_MAX;
+        enum status st = ST_OK;
         char pid[24];
-        enum status st;
 
-        if (has_period)
-                word = cut_perf_word(&h->rest);
-        d->sample = (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
-        d->frame_count = d->depth = d->inlined_count = 0;
-        d->kernel_below = false;
-        st = add_event_type(d, word, has_period, err);
-        if (!st)
+        if (h->comm.n)
                 st = sample_labels_set_text(&labels, d->p, "comm", h->comm.at, h->comm.n, err);
-        if (!st)
+        if (!st && h->has_pid)
                 st = sample_labels_set_text(&labels, d->p, "pid", pid,
                                             (size_t)snprintf(pid, sizeof pid, "%" PRIu64, h->pid), err);
         if (!st)
                 st = profile_add_label_set(d->p, labels.items, labels.count, &d->sample.first_label, err);
+        d->sample.label_count = labels.count;
+        return st;
+}
+
+static enum status open_perf_sample(struct perf_decoder *d, struct perf_header *h, struct error *err)
+{
+        struct perf_text rest = h->rest, event = cut_perf_word(&rest), frame;
+        uint64_t period = 1;
+        bool has_period = parse_perf_number(event, 10, &period) && period <= INT64_MAX, is_tracepoint = false;
+        enum status st;
+
+        if (has_period) {
+                h->rest = rest;
+                event = cut_perf_word(&rest);
+        }
+        if (event.n && event.at[event.n - 1] == ':') {
+                h->rest = rest;
+                is_tracepoint = strip_event_modifiers(&event);
+        } else {
+                event.n = 0; /* printed without the field event */
+        }
+        d->sample = (struct profile_sample){ .value = has_period ? (int64_t)period : 1, .time_unix_ns = h->time_ns };
+        d->frame_count = d->depth = d->inlined_count = d->last_line = 0;
+        d->kernel_below = d->has_stack = false;
+        st = add_event_type(d, event, has_period, err);
+        if (!st)
+                st = add_perf_labels(d, h, err);
         if (st)
                 return st;
-        d->sample.label_count = labels.count;
         d->open = true;
-        h->rest = trim_perf_text(h->rest);
-        return h->rest.n ? read_perf_frame(d, h->rest, err)
-                         : ST_OK; /* without a call chain, the line ends with the frame */
+        frame = find_header_frame(trim_perf_text(h->rest), is_tracepoint);
+        st = frame.n ? read_perf_frame(d, frame, err) : ST_OK;
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+/* Whether a line is a header without a time: it has PID/TID, or an event, which ends in a colon, after a process. */
+static bool lacks_perf_time(struct perf_text line)
+{
+        struct perf_text word;
+        bool has_process = false;
+        uint64_t pid;
+
+        for (word = cut_perf_word(&line); word.n; word = cut_perf_word(&line)) {
+                if (has_process && word.n > 1 && word.at[word.n - 1] == ':')
+                        return true;
+                if (parse_perf_pid(word, &pid)) {
+                        has_process = true;
+                        if (memchr(word.at, '/', word.n))
+                                return true;
+                }
+        }
+        return false;
+}
+
+static enum status refuse_perf_line(struct perf_text t, struct error *err)
+{
+        char text[48];
+
+        if (lacks_perf_time(t))
+                return error_set(err, ST_BAD_DATA,
+                                 "a header without the field time; print it with 'perf script -F +time'");
+        snprintf(text, sizeof text, "%.*s", (int)(t.n < sizeof text ? t.n : sizeof text - 1), t.at);
+        return error_set(err, ST_BAD_DATA, "neither a header nor a frame: '%s'", PRINTABLE(text));
+}
+
+/* Whether a line has the form of a frame: an address and a symbol. */
+static bool is_named_frame(struct perf_text t)
+{
+        uint64_t address;
+
+        return parse_perf_number(cut_perf_word(&t), 16, &address) && trim_perf_text(t).n;
+}
+
+/* FILE:LINE of the frame on the line before (field srcline). */
+static enum status read_source_line(struct perf_decoder *d, struct perf_text t, struct error *err)
+{
+        const char *colon = t.n ? memrchr(t.at, ':', t.n) : NULL;
+        struct perf_text number = { colon + 1, colon ? (size_t)(t.at + t.n - colon - 1) : 0 };
+        struct profile_line *line = NULL;
+        uint64_t value;
+
+        if (d->inlined_count)
+                line = &d->inlined[d->inlined_count - 1];
+        else if (d->last_line)
+                line = &d->p->lines.items[d->last_line - 1];
+        if (!line || line->file || !colon || colon == t.at || !parse_perf_number(number, 10, &value) || !value ||
+            value > INT32_MAX || *t.at == '?')
+                return ST_OK;
+        line->line = (int64_t)value;
+        number.n = (size_t)(colon - t.at);
+        return profile_add_string(d->p, t.at, utf8_truncate(t.at, number.n, LIMIT_PATH_BYTES), &line->file, err);
+}
+
+/*
+ * A line below a header: a frame, or other fields of the sample or record. A stack begins with a tab, so that the
+ * numbers of fields (phys_addr) after a stack are not taken for frames.
+ */
+static enum status read_perf_field(struct perf_decoder *d, struct perf_text line, struct error *err)
+{
+        const bool has_tab = *line.at == '\t';
+        enum status st;
+
+        if (!d->open)
+                return is_named_frame(trim_perf_text(line)) ? refuse_perf_line(trim_perf_text(line), err) : ST_OK;
+        if (has_tab && !d->has_stack) { /* a number on the header's line was not a frame */
+                d->has_stack = true;
+                d->frame_count = d->depth = d->inlined_count = 0;
+                d->kernel_below = false;
+        }
+        st = d->has_stack && !has_tab ? ST_NOT_FOUND : read_perf_frame(d, trim_perf_text(line), err);
+        if (st != ST_NOT_FOUND)
+                return st;
+        return has_tab ? refuse_perf_line(trim_perf_text(line), err) : read_source_line(d, trim_perf_text(line), err);
 }
 
 static enum status read_perf_line(struct perf_decoder *d, struct perf_text line, struct error *err)
@@ -526,12 +720,14 @@ static enum status read_perf_line(struct perf_decoder *d, struct perf_text line,
 
         if (t.n == 0 || t.at[0] == '#')
                 return t.n ? ST_OK : close_perf_sample(d, err);
-        if (d->open && perf_is_blank(line.at[0]) && !parse_perf_header(t, &h))
-                return read_perf_frame(d, t, err);
-        if (!d->open && parse_build_id_line(t, &build_id, &rest))
-                return add_file_build_id(&d->maps, &build_id, rest, err);
-        if (!parse_perf_header(t, &h))
-                return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
+        if (!parse_perf_header(*line.at == '\t' ? line : t, &h)) {
+                if (d->has_header && perf_is_blank(*line.at))
+                        return read_perf_field(d, line, err);
+                if (!d->open && parse_build_id_line(t, &build_id, &rest))
+                        return add_file_build_id(&d->maps, &build_id, rest, err);
+                return refuse_perf_line(t, err);
+        }
+        d->has_header = true;
         st = close_perf_sample(d, err);
         if (st)
                 return st;

@@ -11,8 +11,11 @@
  * symbolized later; without, frames have the names that perf printed. In place of --buildid-mmap, the lines of
  * `perf buildid-list` before the text give the build-ids of the files, which perf keeps in its file.
  *
- * Clocks (cpu-clock, task-clock) become the type process_cpu, other events
- * perf:EVENT:count. Labels: comm and pid.
+ * A clock (cpu-clock, task-clock) becomes the type process_cpu, the second one of a recording and other events
+ * perf:EVENT. Labels: comm and pid, where they are not empty.
+ *
+ * A header needs a time. Lines and fields that are neither headers nor frames (srcline apart, which gives files and
+ * lines) are skipped below a header, and refused elsewhere.
  *
  * Threads: no shared state.
  * Source: linux tools/perf/builtin-script.c, tools/perf/util/evsel_fprintf.c.
@@ -25,6 +28,9 @@
  */
 enum status perf_script_decode(const void *data, size_t n, int64_t end_unix_ns, struct profile *ret,
                                struct error *err) MUST_CHECK;
+
+/** Start of "(FILE)" at the end of a frame; n when it has none. */
+size_t perf_script_find_file(const char *text, size_t n);
 
 /** Callback for each frame in the order of the text, for programs that rewrite the text. */
 struct perf_script_observer {

@@ -106,7 +106,7 @@ static bool looks_like_folded(const struct profile_bytes *b)
 static enum status refuse_both_formats(enum profile_format first, const struct error *first_err,
                                        enum profile_format second, const struct error *second_err, struct error *err)
 {
-        return error_set(err, ST_BAD_DATA, "unknown format; as %s: %.80s; as %s: %.80s", format_names[first],
+        return error_set(err, ST_BAD_DATA, "unknown format; as %s: %.110s; as %s: %.80s", format_names[first],
                          first_err->text, format_names[second], second_err->text);
 }
 

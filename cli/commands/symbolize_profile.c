@@ -66,15 +66,6 @@ static enum status add_frame_text(void *context, const char *at, size_t n, uint3
         return ST_OK;
 }
 
-/* "(FILE)" at the end of a frame; n when it has none. */
-static size_t find_file_start(const struct frame_text *f)
-{
-        for (size_t i = f->n; f->n && f->at[f->n - 1] == ')' && i-- > 1;)
-                if (f->at[i] == '(' && f->at[i - 1] == ' ')
-                        return i;
-        return f->n;
-}
-
 /* Indentation of a frame's line; 0 for a frame on its header's line. */
 static size_t measure_indent(const char *line, const char *at)
 {
@@ -95,7 +86,7 @@ static void append_perf_frame(const struct profile *p, const struct frame_text *
 {
         const struct profile_location *l = &p->locations.items[f->location];
         const char *blank = memchr(f->at, ' ', f->n);
-        size_t address_size = blank ? (size_t)(blank - f->at) : f->n, file = find_file_start(f);
+        size_t address_size = blank ? (size_t)(blank - f->at) : f->n, file = perf_script_find_file(f->at, f->n);
         size_t indent = measure_indent(find_line_start, f->at);
 
         for (uint32_t i = 0; i < l->line_count; i++) {

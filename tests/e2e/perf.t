@@ -50,4 +50,25 @@ imported build-ids-of-the-table
 imported build-ids-of-perf-inject
 script "$tmp/table.data" | "$cairn" import --server "$url" --label service.name=none - >/dev/null
 unlike "$("$cairn" top --server "$url" --from now-1h --type process_cpu '{service.name="none"}')" ' burn ' "without build-ids it has none"
+# Fields and records that are not used, and a process without a name.
+cat >"$tmp/nameless.c" <<'END'
+#include <sys/prctl.h>
+volatile unsigned long sink;
+int main(void)
+{
+        prctl(PR_SET_NAME, "");
+        for (int i = 0; i < 100000000; i++)
+                sink += i;
+        return 0;
+}
+END
+gcc -O1 -g -fno-omit-frame-pointer -o "$tmp/nameless" "$tmp/nameless.c"
+perf record -q -e cpu-clock -F 500 -g --namespaces -o "$tmp/nameless.data" "$tmp/nameless" >/dev/null 2>&1
+for fields in '-F +srcline' '-F +insn' '-F +misc' '--show-namespace-events --show-task-events'; do
+        # shellcheck disable=SC2086
+        perf script -i "$tmp/nameless.data" $fields >"$tmp/text" 2>/dev/null
+        like "$("$cairn" top --profile "$tmp/text" 2>&1)" ' main( |$)' "perf script $fields is read"
+done
+perf script -i "$tmp/nameless.data" -F comm,pid,tid,event,ip,sym,dso >"$tmp/text" 2>/dev/null
+like "$("$cairn" import --dry-run "$tmp/text" 2>&1)" "without the field time; print it with 'perf script -F .time'" "a missing field is named"
 done_testing
