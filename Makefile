@@ -11,6 +11,8 @@
 VERSION := 0.1.0
 O ?= build
 CC = gcc
+CXX = $(if $(findstring clang,$(CC)),clang++,g++)
+LLVM_INCLUDE ?= /usr/lib/llvm-19/include
 CLANG ?= clang
 PROTOC_C ?= protoc-c
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
@@ -57,7 +59,7 @@ MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
 # A folder's main.c is the entry point of a program and is not in the library.
 lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c))
-lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1)))
+lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1))) $(patsubst %.cc,$(O)/%.o,$(wildcard $(1)/*.cc))
 lib = $(O)/lib/lib$(1).a
 
 BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/bpf/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -66,15 +68,15 @@ PROTO_FILES := $(wildcard profile-formats/proto/*.proto)
 PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
+	-liberty -lstdc++ -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel agent source-bundle debuginfo-store \
 	scan symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
+	-liberty -lstdc++ -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
-SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lcrypto -lyaml -lm
+SYSTEM_cairn-upload := -lseccomp -liberty -lstdc++ -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lcrypto -lyaml -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-agent := agent/main.c
 MAIN_cairn-upload := uploader/main.c
@@ -97,6 +99,13 @@ $(O)/%.o: %.c | generated
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC     $<")
 	$(Q)$(CC) $(CPPFLAGS) $(BANNED) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+# Without sanitizers: a demangler that gives up leaves its frames by longjmp.
+$(O)/symbol-index/demangle_llvm.o: symbol-index/demangle_llvm.cc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CXX    $<")
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -fPIE -fvisibility=hidden -fno-omit-frame-pointer \
+		-ffile-prefix-map=$(CURDIR)/= -fno-exceptions -fno-rtti -finstrument-functions -I. -isystem $(LLVM_INCLUDE) -MMD -MP -c $< -o $@
 
 $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-tables/unwind_step.h)
 	@mkdir -p $(@D)

@@ -154,8 +154,8 @@
 #define LIMIT_UPSTREAM_HEADER_BYTES 4096 /* authorization header of an upstream */
 #define LIMIT_UPSTREAM_FILE_BYTES MiB(1) /* list of upstreams with their headers */
 #define LIMIT_NAME_BYTES KiB(64)         /* one linkage name or file path in an index */
-#define LIMIT_MANGLED_BYTES KiB(4)       /* a longer linkage name is not demangled */
-#define LIMIT_DEMANGLED_BYTES KiB(16)
+#define LIMIT_MANGLED_BYTES KiB(64)      /* a longer linkage name is not demangled */
+#define LIMIT_DEMANGLED_BYTES KiB(64)
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256) /* .gnu_debugdata, decompressed */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)    /* a symbol table file, or a symcache */
 #define LIMIT_SYMBOL_FILE_BYTES MiB(512)   /* a symbol table file as uploaded, decompressed */

@@ -8,7 +8,7 @@
 # Without root, it only prints the command to run.
 set -eu
 
-build="gcc libc6-dev make pkg-config clang llvm libbpf-dev bpftool binutils ca-certificates
+build="gcc g++ libc6-dev make pkg-config clang llvm llvm-19-dev libbpf-dev bpftool binutils ca-certificates
 libelf-dev libdw-dev libdebuginfod-dev liblmdb-dev
 libmicrohttpd-dev libnghttp2-dev libgnutls28-dev libzstd-dev zlib1g-dev libdeflate-dev liblz4-dev libsnappy-dev liblzma-dev libcurl4-openssl-dev libssl-dev libiberty-dev libseccomp-dev
 libxxhash-dev libjson-c-dev libcap-dev libcapstone-dev libarchive-dev libyaml-dev libprotobuf-c-dev protobuf-c-compiler"

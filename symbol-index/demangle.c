@@ -10,13 +10,15 @@
 
 #include "common/limits.h"
 #include "common/text.h"
+#include "symbol-index/demangle_llvm.h"
 
 #define FLAGS (DMGL_PARAMS | DMGL_ANSI)
 
 /*
- * libiberty's recursion limit rejects C++ names over 1,024 bytes, which real template code exceeds; LIMIT_MANGLED_BYTES
- * bounds the depth instead. In Rust names, back references create depth without length, so the limit is kept.
+ * libiberty's recursion limit rejects C++ names over 1,024 bytes, which real template code exceeds; the length bounds
+ * the depth instead. In Rust names, back references create depth without length, so the limit is kept.
  */
+#define LIBIBERTY_MANGLED_BYTES_MAX KiB(4)
 #define CPLUSPLUS_FLAGS (FLAGS | DMGL_NO_RECURSE_LIMIT)
 
 /*
@@ -67,19 +69,61 @@ static bool demangle_d(const char *name, struct buf *scratch)
         return readable && strlen(readable) <= LIMIT_DEMANGLED_BYTES && !buf_append_str(scratch, readable);
 }
 
+static bool demangle_with_libiberty(const char *name, struct buf *scratch)
+{
+        bool done = false;
+
+        if (starts_with(name, "_R") || starts_with(name, "_ZN"))
+                done = demangle_with(rust_demangle_callback, FLAGS, name, scratch);
+        if (!done && (starts_with(name, "_Z") || starts_with(name, "_GLOBAL_")))
+                done = demangle_with(cplus_demangle_v3_callback, CPLUSPLUS_FLAGS, name, scratch);
+        return done || (starts_with(name, "_D") && demangle_d(name, scratch));
+}
+
+/* Append the suffixes of a name as libiberty prints them: ".isra.0.cold" is " [clone .isra.0] [clone .cold]". */
+static void append_clone_suffixes(struct buf *to, const char *suffixes)
+{
+        while (*suffixes) {
+                size_t n = 1 + strcspn(suffixes + 1, ".");
+
+                while (suffixes[n] == '.' && suffixes[n + 1] >= '0' && suffixes[n + 1] <= '9')
+                        n += 1 + strspn(suffixes + n + 1, "0123456789");
+                buf_printf(to, " [clone %.*s]", (int)n, suffixes);
+                suffixes += n;
+        }
+}
+
+/* For names that libiberty does not know, such as those of C++20, or does not print. */
+static bool demangle_with_llvm(const char *name, struct buf *scratch)
+{
+        size_t n = strcspn(name, "."), size;
+        void *to;
+
+        buf_clear(scratch);
+        to = buf_reserve(scratch, LIMIT_DEMANGLED_BYTES);
+        size = to ? llvm_demangle_name(name, n, to, LIMIT_DEMANGLED_BYTES) : 0;
+        if (!size)
+                return false;
+        buf_commit(scratch, size);
+        append_clone_suffixes(scratch, name + n);
+        return !scratch->failed && scratch->size <= LIMIT_DEMANGLED_BYTES;
+}
+
 const char *symbol_demangle(const char *linkage_name, struct buf *scratch)
 {
         const char *readable;
         bool done = false;
+        size_t n;
 
-        if (linkage_name[0] != '_' || strnlen(linkage_name, LIMIT_MANGLED_BYTES + 1) > LIMIT_MANGLED_BYTES)
+        if (linkage_name[0] != '_')
                 return linkage_name;
-        if (starts_with(linkage_name, "_R") || starts_with(linkage_name, "_ZN"))
-                done = demangle_with(rust_demangle_callback, FLAGS, linkage_name, scratch);
-        if (!done && (starts_with(linkage_name, "_Z") || starts_with(linkage_name, "_GLOBAL_")))
-                done = demangle_with(cplus_demangle_v3_callback, CPLUSPLUS_FLAGS, linkage_name, scratch);
-        if (!done && starts_with(linkage_name, "_D"))
-                done = demangle_d(linkage_name, scratch);
+        n = strnlen(linkage_name, LIMIT_MANGLED_BYTES + 1);
+        if (n > LIMIT_MANGLED_BYTES)
+                return linkage_name;
+        if (n <= LIBIBERTY_MANGLED_BYTES_MAX)
+                done = demangle_with_libiberty(linkage_name, scratch);
+        if (!done && starts_with(linkage_name, "_Z"))
+                done = demangle_with_llvm(linkage_name, scratch);
         if (!done)
                 return linkage_name;
         readable = buf_cstr(scratch);

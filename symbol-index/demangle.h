@@ -4,11 +4,12 @@
 
 /**
  * @file
- * Demangling of C++ (Itanium), Rust (legacy and v0) and D names, with the output
- * of `addr2line -C`; other names are returned unchanged.
+ * Demangling of C++ (Itanium), Rust (legacy and v0) and D names by libiberty, with the output of `addr2line -C`. C++
+ * names that it does not know, and those over 4 KiB, are demangled by LLVM's demangler (demangle_llvm.h), with the output
+ * of `llvm-cxxfilt`. Other names are returned unchanged.
  *
  * Linkage names are untrusted: a few bytes can expand to an unbounded name. Names over LIMIT_MANGLED_BYTES or with a
- * readable form over LIMIT_DEMANGLED_BYTES are returned unchanged.
+ * readable form over LIMIT_DEMANGLED_BYTES are returned unchanged, as are Rust and D names over 4 KiB.
  *
  * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs to one thread.
  */

@@ -47,6 +47,88 @@ START_TEST(other_names_are_unchanged)
 }
 END_TEST
 
+/* libiberty of Debian 12 knows none of these. */
+START_TEST(names_of_cplusplus_20_are_demangled)
+{
+        assert_readable("_Z4addcITk3NumiET_S0_i", "int addc<int>(int, int)");
+        assert_readable("_ZN1B1mIiQ5Same2IT_iEEEiS1_", "int B::m<int>(T)");
+        assert_readable("_ZNH1B3dedIRS_EEiOT_i", "int B::ded<B&>(this B&, int)");
+        assert_readable("_Z2pkIJidEEiiDpT_Qfraa3NumIS0_E",
+                        "int pk<int, double>(int, int, double) requires ((Num<int>, Num<double>) && ...)");
+        assert_readable("_Z4addcITk3NumiET_S0_i.isra.0.cold", "int addc<int>(int, int) [clone .isra.0] [clone .cold]");
+        assert_readable("_ZZ4addcITk3NumiET_S0_iE1f_0", "int addc<int>(int, int)::f");
+}
+END_TEST
+
+/* The arguments are "Foo, Foo, ...": each takes 4 bytes of the linkage name and 5 of the readable one. */
+static void check_long_name(int arguments, bool is_readable)
+{
+        _cleanup_buf_ struct buf name, expected;
+
+        buf_init(&name, 2 * LIMIT_MANGLED_BYTES);
+        buf_init(&expected, 2 * LIMIT_DEMANGLED_BYTES);
+        buf_append_str(&name, "_Z1fI");
+        buf_append_str(&expected, "void f<Foo");
+        for (int i = 0; i < arguments; i++) {
+                buf_append_str(&name, "3Foo");
+                buf_append_str(&expected, i ? ", Foo" : "");
+        }
+        buf_append_str(&name, "Evv");
+        buf_append_str(&expected, ">()");
+        assert_readable(buf_cstr(&name), is_readable ? buf_cstr(&expected) : buf_cstr(&name));
+}
+
+START_TEST(long_names_are_demangled_up_to_the_limit)
+{
+        check_long_name(1000, true);
+        check_long_name(2000, true);
+        check_long_name(13000, true); /* 65,013 bytes */
+        check_long_name(13200, false);
+        check_long_name(17000, false);
+}
+END_TEST
+
+/* Names that nest deeply, double with each part, or double without output: left where a bound is reached. */
+START_TEST(crafted_names_do_not_exceed_bounds)
+{
+        static const struct {
+                const char *start, *part, *end;
+                int count;
+        } cases[] = {
+                { "_Z1f", "P", "i", 65000 },
+                { "_Z1f", "A1_", "i", 20000 },
+                { "_Z1fI", "N1a", "", 10000 },
+                { "_Z1fIX", "pl", "Evv", 30000 },
+                { "_Z1fIQ", "aa", "Evv", 30000 },
+                { "_Z1fIJ", "J", "EEvv", 30000 },
+                { "_Z1f", "F", "v", 30000 },
+                { "_Z1fIUl", "Ul", "E_v", 30000 },
+                { "_Z1fITk3Num", "TtT", "Evv", 20000 },
+                { "_Z1fIJEEvDp", "Dp", "T_", 30000 },
+        };
+        static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        _cleanup_buf_ struct buf name, scratch;
+
+        buf_init(&name, LIMIT_MANGLED_BYTES + 1);
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                buf_clear(&name);
+                buf_append_str(&name, cases[i].start);
+                for (int k = 0; k < cases[i].count; k++)
+                        buf_append_str(&name, cases[i].part);
+                buf_append_str(&name, cases[i].end);
+                ck_assert_uint_gt(strlen(symbol_demangle(buf_cstr(&name), &scratch)), 0);
+        }
+        for (int with_output = 0; with_output < 2; with_output++) {
+                buf_clear(&name);
+                buf_append_str(&name, "_Z1fQ1CSt4pairIJEE");
+                for (int k = 0; k < 30; k++)
+                        buf_printf(&name, with_output ? "1BIS%c_S%c_E" : "1BIJDpS%c_DpS%c_EE", digits[k], digits[k]);
+                ck_assert_uint_gt(strlen(symbol_demangle(buf_cstr(&name), &scratch)), 0);
+        }
+}
+END_TEST
+
 START_TEST(names_over_a_kilobyte_are_demangled)
 {
         _cleanup_buf_ struct buf name, scratch;
@@ -98,5 +180,7 @@ START_TEST(name_over_the_limit_is_unchanged)
 END_TEST
 
 TEST_SUITE("demangle", cplusplus_names_are_demangled, rust_names_of_both_schemes_are_demangled_without_hash,
-           d_names_are_demangled, other_names_are_unchanged, names_over_a_kilobyte_are_demangled,
-           name_that_expands_exponentially_is_unchanged, name_over_the_limit_is_unchanged)
+           d_names_are_demangled, other_names_are_unchanged, names_of_cplusplus_20_are_demangled,
+           long_names_are_demangled_up_to_the_limit, crafted_names_do_not_exceed_bounds,
+           names_over_a_kilobyte_are_demangled, name_that_expands_exponentially_is_unchanged,
+           name_over_the_limit_is_unchanged)
