@@ -213,3 +213,24 @@ void utf8_append_escaped(struct buf *ret, const char *text)
 {
         utf8_append_escaped_n(ret, text, strlen(text));
 }
+
+void utf8_append_source_line(struct buf *ret, const char *text, size_t n)
+{
+        size_t column = 0;
+
+        while (n) {
+                const char *tab = memchr(text, '\t', n);
+                size_t part = tab ? (size_t)(tab - text) : n;
+
+                for (size_t i = 0; i < part; i++) /* one column for each code point */
+                        column += ((unsigned char)text[i] & 0xc0) != 0x80;
+                utf8_append_escaped_n(ret, text, part);
+                if (!tab)
+                        return;
+                do
+                        buf_append_u8(ret, ' ');
+                while (++column % 8);
+                text += part + 1;
+                n -= part + 1;
+        }
+}

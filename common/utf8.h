@@ -28,6 +28,9 @@ bool utf8_is_c1(const char *s, size_t n);
 void utf8_append_escaped(struct buf *ret, const char *text);
 void utf8_append_escaped_n(struct buf *ret, const char *text, size_t n);
 
+/** A line of source: tabs become blanks up to the next multiple of 8 columns, other controls are escaped. */
+void utf8_append_source_line(struct buf *ret, const char *text, size_t n);
+
 /**
  * Number of leading bytes that are plain: printable ASCII except '"' and '\\'. Neither utf8_append_escaped() nor JSON
  * escapes a plain text.

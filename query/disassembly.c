@@ -607,7 +607,7 @@ static void put_place_text(struct code_table *t, const struct code_place *p)
                 buf_printf(ret, ":%" PRIu32, p->line);
         if (text) {
                 buf_append_str(ret, "  ");
-                utf8_append_escaped_n(ret, text, n);
+                utf8_append_source_line(ret, text, n);
         }
         buf_append_u8(ret, '\n');
 }

@@ -181,6 +181,20 @@ static enum status append_matcher(struct selector_parser *p, char **key, char **
         return ST_OK;
 }
 
+/* A value without quotes ends before a blank, "=", a comma, a brace or a quote, and has no escapes. */
+static enum status parse_bare_value(struct selector_parser *p, char **ret)
+{
+        size_t n = strcspn(p->at, " \t\r\n=,{}\"'`");
+
+        if (!n)
+                return report_expected(p, "a value");
+        if (!utf8_valid(p->at, n))
+                return report_expected(p, "UTF-8 text");
+        *ret = strndup(p->at, n);
+        p->at += n;
+        return *ret ? ST_OK : error_no_memory(p->err);
+}
+
 static enum status parse_matcher(struct selector_parser *p)
 {
         _cleanup_free_ char *key = NULL, *value = NULL;
@@ -194,9 +208,7 @@ static enum status parse_matcher(struct selector_parser *p)
         if (st)
                 return st;
         skip_selector_blanks(p);
-        if (!is_at_quote(p))
-                return report_expected(p, "a quoted value");
-        st = parse_quoted(p, &value);
+        st = is_at_quote(p) ? parse_quoted(p, &value) : parse_bare_value(p, &value);
         return st ? st : append_matcher(p, &key, &value, op);
 }
 

@@ -92,7 +92,7 @@ static enum status choose_query_operation(const struct option_spec *specs, const
 int command_query(int argc, char **argv)
 {
         struct query_options o = { 0 };
-        struct query_params params = { 0 };
+        struct query_params params = { .command = "query" };
         struct query_view view = { 0 };
         bool types = false, labels = false, series = false, spans = false, missing = false, lines = false, json = false,
              csv = false, disassembly = false;
@@ -178,7 +178,7 @@ static const struct usage top_usage = {
 int command_top(int argc, char **argv)
 {
         struct query_options o = { 0 };
-        struct query_params params = { 0 };
+        struct query_params params = { .command = "top" };
         struct query_view view = { 0 };
         const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL, *sort = NULL;
         bool json = false, csv = false;
@@ -308,7 +308,7 @@ static void query_part_add(struct query_params *params, const struct query_part 
 int command_flame(int argc, char **argv)
 {
         struct query_options o = { 0 };
-        struct query_params params = { 0 };
+        struct query_params params = { .command = "flame" };
         const char *format = NULL, *output = NULL, *max_nodes = NULL, *names = NULL, *labels = NULL, *selector;
         struct query_part part = { 0 };
         struct query_view view = { 0 };
@@ -417,7 +417,7 @@ static enum status compare_files(const char *operation, char *const paths[2], co
 int command_diff(int argc, char **argv)
 {
         struct query_options o = { 0 };
-        struct query_params params = { 0 };
+        struct query_params params = { .command = "diff" };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
                    *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL;
         struct query_view view = { 0 };

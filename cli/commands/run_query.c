@@ -57,10 +57,10 @@ const char *query_param_value(void *context, const char *name)
 }
 
 /* Print on standard error what the answer leaves out, whatever its format. */
-static void print_note(const char *operation, const char *note)
+static void print_note(const struct query_params *p, const char *note)
 {
         if (*note)
-                fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
+                fprintf(stderr, "cairn%s%s: %s\n", p->command ? " " : "", p->command ? p->command : "", PRINTABLE(note));
 }
 
 enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret, struct error *err)
@@ -135,7 +135,7 @@ static enum status query_data_directory(const struct query_options *o, const cha
         if (!st)
                 st = query_run(store, operation, &input, ret, &query_answer, err);
         if (!st)
-                print_note(operation, query_answer.note);
+                print_note(params, query_answer.note);
         if (store)
                 profile_store_close(store);
         if (options.symbols)
@@ -196,7 +196,7 @@ static enum status query_server(const struct query_options *o, const char *opera
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);
-        print_note(operation, response.note);
+        print_note(params, response.note);
         return buf_status(ret, err, "answer");
 }
 
@@ -251,7 +251,7 @@ enum status query_profiles(const struct profile *const *profiles, size_t count, 
         enum status st = query_run_profiles(&query, ret, &query_answer, err);
 
         if (!st)
-                print_note(operation, query_answer.note);
+                print_note(params, query_answer.note);
         return st;
 }
 

@@ -58,6 +58,7 @@ enum status open_optional_index(const char *base, const char *without, struct sy
 
 /** The parameters of one query, by name; pairs with value NULL count as absent. */
 struct query_params {
+        const char *command; /* named by notes on standard error; NULL: none */
         const char *names[QUERY_PARAMS];
         const char *values[QUERY_PARAMS];
         size_t count;

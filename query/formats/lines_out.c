@@ -206,7 +206,7 @@ static void put_row_text(struct line_table *t, struct line_file *file, const str
         put_costs_text(t, r->flat, r->cumulative, ret);
         buf_printf(ret, "  %6" PRId64 "  ", r->line);
         if (text)
-                utf8_append_escaped_n(ret, text, n);
+                utf8_append_source_line(ret, text, n);
         else
                 utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
         buf_append_u8(ret, '\n');

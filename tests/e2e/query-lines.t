@@ -47,7 +47,7 @@ lines --function square >"$tmp/served" 2>"$tmp/served-note"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
 is "$(cat "$tmp/local")" "$(cat "$tmp/served")" "without the sources a data directory shows the function in place of the text, as the service"
 like "$(cat "$tmp/local")" ' 3  square$' "  the function"
-is "$(cat "$tmp/err")" "cairn: lines: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
+is "$(cat "$tmp/err")" "cairn query: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
         "  and how to upload them"
 mv "$data/debuginfo" "$tmp/debuginfo"
 like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" "  also without any debuginfo"

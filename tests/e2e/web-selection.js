@@ -60,6 +60,8 @@ equal(['|', '{|', 'ser|', '{a="b", ser|', 'a="x",|'].map(context), [['name', '',
   'where a name is completed');
 equal(['a=|', 'a="|', 'a=~"x|y"', 'b="1", service.name!="po|'].map(context), [['value', 'a', ''], ['value', 'a', ''], ['value', 'a', 'x'], ['value', 'service.name', 'po']],
   'where a value is');
+equal(['a=x|', 'a="b", service_name=che|', 'a=~po.*|'].map(context), [['value', 'a', 'x'], ['value', 'service_name', 'che'], ['value', 'a', 'po.*']], '  also without a quote');
+equal(T.withMatcher('zone=a, v=~1.*', 'zone', 'b'), 'v=~"1.*", zone="b"', '  which is added');
 equal(['a="b"|', 'a|="b"', 'a="b" c|'].map(context), [null, ['name', '', 'a'], null], 'where neither is');
 const text = '{zone="a", service=~"x\\"y", host!=`h`}';
 equal(T.matchers(text).map(m => m.value), ['a', 'x"y', 'h'], 'matchers are read, however they are quoted');

@@ -114,11 +114,13 @@
       await Promise.all([panel.instance.show(selection, signal), series.show(selection, signal)]);
       if (running !== mine) return;
       $('error').hidden = true;
+      document.body.classList.remove('stale');
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
       $('error').textContent = CairnNames.display(e.message);
       $('error').hidden = false;
+      document.body.classList.add('stale'); // what is shown is the result of another selection
     } finally {
       if (running === mine) {
         panel.root.setAttribute('aria-busy', 'false');

@@ -34,13 +34,23 @@ const CairnDebuginfoView = (() => {
       { caption: 'Missing debuginfo', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'Nothing is missing in this range.' });
     const poor = CairnRecordTable.create(poorBox, columns({ title: 'Names by', key: 'quality', text: r => r.state === 'sender' ? 'the sender' : words(r.quality) }),
       { caption: 'Objects with names only', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'All other objects have lines.' });
+    const ask = (selection, signal) => context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal);
+    // Samples of several types have no common cost: take that of the type which other views show.
+    async function addCosts(selection, answer, signal) {
+      if (answer.unit !== undefined || !answer.samples) return answer;
+      const { selector, from, to } = selection, types = await context.api.query('types', { selector, from, to }, signal);
+      const type = ['process_cpu:cpu', 'process_cpu:samples'].map(p => types.find(t => t.startsWith(p + ':'))).find(Boolean) || types[0];
+      const costs = await ask({ ...selection, type }, signal), value = new Map([...costs.missing, ...costs.poor].map(r => [r.build_id, r.value]));
+      const add = rows => rows.map(r => ({ ...r, value: value.get(r.build_id) ?? 0 }));
+      return { ...answer, unit: costs.unit, missing: add(answer.missing), poor: add(answer.poor) };
+    }
     let all = [];
     copyAll.onclick = async () => {
       const text = all.map(r => r.command).join('\n') + '\n';
       said.textContent = await CairnFlameMenu.copyText(text) ? `${all.length} commands copied, the most useful first` : 'The browser does not allow it';
     };
     return async (selection, signal) => {
-      about = await context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal);
+      about = await addCosts(selection, await ask(selection, signal), signal);
       all = about.missing;
       copyAll.parentElement.hidden = note.hidden = !all.length;
       said.textContent = '';

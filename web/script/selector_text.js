@@ -5,7 +5,8 @@
 'use strict';
 const CairnSelectorText = (() => {
   const NAME = '[A-Za-z_][\\w.\\/-]*';
-  const MATCHER = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`[^\`]*\`)`, 'g');
+  const BARE = '[^\\s=,{}"\'`]'; // of a value without quotes
+  const MATCHER = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`[^\`]*\`|${BARE}+)`, 'g');
 
   // Quote with escapes as in Go, which the service unquotes; invisible and bidirectional formatting characters are
   // escaped.
@@ -14,6 +15,7 @@ const CairnSelectorText = (() => {
     return code < 0x80 ? '\\x' + code.toString(16).padStart(2, '0') : '\\u' + code.toString(16).padStart(4, '0');
   }) + '"';
   function unquote(text) {
+    if (!/^["'`]/.test(text)) return text;
     if (text[0] === '`') return text.slice(1, -1);
     return text.slice(1, -1).replace(/\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))/gs, (all, byte, unit, c) =>
       byte || unit ? String.fromCharCode(parseInt(byte || unit, 16)) : { n: '\n', t: '\t', r: '\r' }[c] || c);
@@ -29,11 +31,11 @@ const CairnSelectorText = (() => {
   // }, where a completion replaces start to end; null for any other token.
   function contextAt(text, caret) {
     const before = text.slice(0, caret), after = text.slice(caret);
-    const value = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*|)$`).exec(before);
+    const value = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*|${BARE}*)$`).exec(before);
     if (value && !/^\s*[=!~]/.test(after)) {
-      const rest = value[3] ? /^(?:[^"\\]|\\.)*"?/.exec(after)[0].length : 0;
-      return { kind: 'value', name: value[1], op: value[2], prefix: value[3].slice(1), matcher: value.index,
-        start: caret - value[3].length, end: caret + rest };
+      const isQuoted = value[3].startsWith('"'), rest = isQuoted ? /^(?:[^"\\]|\\.)*"?/.exec(after) : new RegExp(`^${BARE}*`).exec(after);
+      return { kind: 'value', name: value[1], op: value[2], prefix: value[3].slice(isQuoted ? 1 : 0), matcher: value.index,
+        start: caret - value[3].length, end: caret + rest[0].length };
     }
     const name = new RegExp(`(^|[{,])\\s*((?:${NAME})?)$`).exec(before);
     if (!name) return null;
