@@ -87,8 +87,8 @@ static struct metric spool_failures[] = {
         METRIC_COUNTER("cairn_agent_uploads_total", "Build-ids by outcome of the upload.", "result=\"" result "\"")
 
 static struct metric uploads[] = {
-        UPLOADS("sent"),   UPLOADS("there"),   UPLOADS("refused"),
-        UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"), UPLOADS("no_worker"),
+        UPLOADS("sent"),    UPLOADS("there"),      UPLOADS("refused"),   UPLOADS("failed"),
+        UPLOADS("too_big"), UPLOADS("no_symbols"), UPLOADS("no_worker"),
 };
 static struct metric upload_offered =
         METRIC_COUNTER("cairn_agent_upload_questions_total", "Build-ids offered to the service.", "");
@@ -178,8 +178,9 @@ static void update_sender(const struct sender_stats *s)
 
 static void update_uploads(const struct uploads_stats *u)
 {
-        const uint64_t results[] = { u->sent, u->there, u->refused, u->failed,
-                                     u->too_big, u->no_symbols, u->no_worker };
+        const uint64_t results[] = {
+                u->sent, u->there, u->refused, u->failed, u->too_big, u->no_symbols, u->no_worker
+        };
 
         for (size_t i = 0; i < sizeof results / sizeof *results; i++)
                 set_metric(&uploads[i], results[i]);

@@ -104,8 +104,7 @@ static bool open_replacement(const char *path, const struct stat *was, struct ou
         return false;
 }
 
-static enum status open_regular_output(const char *path, const struct stat *s, struct output_file *f,
-                                       struct error *err)
+static enum status open_regular_output(const char *path, const struct stat *s, struct output_file *f, struct error *err)
 {
         f->is_regular = true;
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 && errno != ETXTBSY)

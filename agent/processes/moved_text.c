@@ -19,8 +19,7 @@ struct pieces {
 
 static bool append_piece(struct pieces *to, const struct proc_mapping *m, const struct object *o)
 {
-        if (to->count == LIMIT_AGENT_MAPPINGS ||
-            !array_reserve(&to->mappings, &to->mapping_capacity, to->count) ||
+        if (to->count == LIMIT_AGENT_MAPPINGS || !array_reserve(&to->mappings, &to->mapping_capacity, to->count) ||
             !array_reserve(&to->objects, &to->object_capacity, to->count))
                 return false;
         to->mappings[to->count] = *m;

@@ -395,8 +395,8 @@ enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *e
         pthread_cond_broadcast(&s->service.changed);
         while (s->outbox.first && !st)
                 if (!condition_wait_until(&s->service.changed, &s->service.lock, until))
-                        st = error_set(err, ST_BUSY, "%" PRIu64 " %s could not be sent: %.150s",
-                                       s->outbox.stats.queued, s->outbox.stats.queued == 1 ? "batch" : "batches",
+                        st = error_set(err, ST_BUSY, "%" PRIu64 " %s could not be sent: %.150s", s->outbox.stats.queued,
+                                       s->outbox.stats.queued == 1 ? "batch" : "batches",
                                        s->last_error[0] ? s->last_error : "the server does not respond in time");
         pthread_mutex_unlock(&s->service.lock);
         return st;

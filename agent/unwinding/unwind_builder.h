@@ -19,8 +19,8 @@
 struct unwind_builder;
 
 enum unwind_build_end {
-        UNWIND_BUILD_READ,   /* the worker read the file; it may have no CFI */
-        UNWIND_BUILD_FAILED, /* the file crashed the worker or exceeded its limits */
+        UNWIND_BUILD_READ,      /* the worker read the file; it may have no CFI */
+        UNWIND_BUILD_FAILED,    /* the file crashed the worker or exceeded its limits */
         UNWIND_BUILD_NO_WORKER, /* no worker could be started, so nothing is known about the file */
 };
 

@@ -39,7 +39,7 @@ enum message {
 
 /* ---- in the child, forked from a threaded process: async-signal-safe calls only ---- */
 
-static bool send_message(int socket, enum message m)
+static bool send_opener_message(int socket, enum message m)
 {
         char byte = (char)m;
 
@@ -73,7 +73,7 @@ static bool copy_remote_file(int socket, int from, int to, uint64_t max_bytes)
                         continue;
                 copied += n > 0 ? (uint64_t)n : 0;
                 if (n < 0 || copied > max_bytes || !write_piece(to, piece, (size_t)n) ||
-                    !send_message(socket, MESSAGE_PROGRESS))
+                    !send_opener_message(socket, MESSAGE_PROGRESS))
                         return false;
         }
 }
@@ -86,14 +86,14 @@ static void answer_request(int socket, const struct request *r, int root_fd)
         bool copied;
 
         if (fd < 0) {
-                send_message(socket, MESSAGE_MISSING);
+                send_opener_message(socket, MESSAGE_MISSING);
         } else if (is_on_local_filesystem(fd)) {
-                send_message(socket, MESSAGE_LOCAL);
+                send_opener_message(socket, MESSAGE_LOCAL);
                 fd_send(socket, fd);
-        } else if (send_message(socket, MESSAGE_REMOTE)) {
-                copied = !fd_receive(socket, &to, &ignored) && to >= 0 &&
-                         copy_remote_file(socket, fd, to, r->max_bytes);
-                send_message(socket, copied ? MESSAGE_COPIED : MESSAGE_MISSING);
+        } else if (send_opener_message(socket, MESSAGE_REMOTE)) {
+                copied =
+                        !fd_receive(socket, &to, &ignored) && to >= 0 && copy_remote_file(socket, fd, to, r->max_bytes);
+                send_opener_message(socket, copied ? MESSAGE_COPIED : MESSAGE_MISSING);
         }
 }
 
@@ -173,7 +173,7 @@ static bool wait_for_opener(const struct file_opener *o)
         return false;
 }
 
-static bool receive_message(const struct file_opener *o, enum message *ret)
+static bool receive_opener_message(const struct file_opener *o, enum message *ret)
 {
         char byte;
 
@@ -198,7 +198,7 @@ static int receive_copy(const struct file_opener *o, bool *gone_ret)
 
         fd_send(o->socket, copy);
         while (m == MESSAGE_PROGRESS)
-                if (!receive_message(o, &m)) {
+                if (!receive_opener_message(o, &m)) {
                         *gone_ret = true;
                         return -1;
                 }
@@ -216,7 +216,7 @@ static int open_by_child(struct file_opener *o, int root_fd, const struct reques
         if (*gone_ret)
                 return -1;
         fd_send(o->socket, root_fd);
-        *gone_ret = !receive_message(o, &m);
+        *gone_ret = !receive_opener_message(o, &m);
         if (*gone_ret || m == MESSAGE_MISSING)
                 return -1;
         if (m == MESSAGE_REMOTE)

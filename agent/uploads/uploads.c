@@ -35,8 +35,8 @@ struct uploads {
         struct uploads_options options; /* strings are borrowed */
         struct upload_workers workers;  /* used by the thread only, as is health */
         struct worker_health health;
-        struct file_opener opener; /* used by the thread only */
-        struct service_thread service;  /* its lock protects the members that follow */
+        struct file_opener opener;     /* used by the thread only */
+        struct service_thread service; /* its lock protects the members that follow */
         struct upload_history history;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
         size_t offer_count;
@@ -522,8 +522,7 @@ static size_t choose_offers(struct uploads *u, const struct profile *p, struct p
             !has_due_mapping(&u->history, p, now))
                 return 0;
         ranked = rank_mappings(p);
-        for (uint32_t i = 0; ranked && i < p->mappings.count && u->stats.waiting + n < LIMIT_AGENT_UPLOAD_OFFERS;
-             i++) {
+        for (uint32_t i = 0; ranked && i < p->mappings.count && u->stats.waiting + n < LIMIT_AGENT_UPLOAD_OFFERS; i++) {
                 const struct profile_mapping *m = &p->mappings.items[ranked[i].mapping];
 
                 if (!m->build_id.size || !upload_history_begin(&u->history, &m->build_id, now))
@@ -582,7 +581,8 @@ void uploads_add_profile(struct uploads *u, const struct profile *p, const struc
                 if (processes->items[i]->has_maps && processes->items[i]->objects)
                         match_process_objects(processes->items[i], pending, count);
         for (size_t i = 0; i < count; i++) {
-                if (!pending[i].found) /* the kernel, or an ended process: the path on the host, if it is the same file */
+                if (!pending[i]
+                             .found) /* the kernel, or an ended process: the path on the host, if it is the same file */
                         pending[i].offer.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
                 pending[i].offer.path = strdup(pending[i].path);
         }

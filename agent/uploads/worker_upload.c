@@ -162,17 +162,16 @@ static enum status inspect_file_group(const struct upload_workers *w, const int 
                 fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
         }
         st = run_upload_worker(w, "inspect", fds, 2 * count, sizeof *ret, err);
-        end = st && err->reason == WORKER_NOT_STARTED                  ? INSPECT_NO_WORKER
+        end = st && err->reason == WORKER_NOT_STARTED              ? INSPECT_NO_WORKER
               : st == ST_OS || st == ST_NO_MEMORY || st == ST_BUSY ? INSPECT_SKIPPED
-                                                                       : INSPECT_DONE;
+                                                                   : INSPECT_DONE;
         for (size_t i = 0; i < count; i++) {
                 int answer = fds[2 * i + 1];
 
                 if (answer < 0 || !read_inspection(answer, &ret[i]))
-                        ret[i] = (struct inspected_file){ .end = files[i] < 0 ? INSPECT_DONE
-                                                                 : answer < 0 && end == INSPECT_DONE
-                                                                         ? INSPECT_SKIPPED
-                                                                         : end };
+                        ret[i] = (struct inspected_file){ .end = files[i] < 0                        ? INSPECT_DONE
+                                                                 : answer < 0 && end == INSPECT_DONE ? INSPECT_SKIPPED
+                                                                                                     : end };
                 if (answer >= 0)
                         close(answer);
         }

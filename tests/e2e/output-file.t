@@ -40,7 +40,7 @@ every() {
         is "$(stat -c %a "$tmp/target")" 600 "  a file's mode is kept"
         (umask 077; "$@" --output "$tmp/private") >"$tmp/log" 2>&1
         is "$(stat -c %a "$tmp/private")" 600 "  a new file has the mode of the umask"
-        is "$(ls -A "$tmp" | grep -c '^\.tmp-')" 0 "  no temporary file is left"
+        is "$(find "$tmp" -name '.tmp-*')" "" "  no temporary file is left"
         rm -f "$tmp/fifo" "$tmp/link" "$tmp/dangling" "$tmp/target" "$tmp/created" "$tmp/private" "$tmp/want"
 }
 every "cairn flame" "$cairn" flame --format folded --profile "$tmp/folded"
