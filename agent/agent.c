@@ -157,6 +157,7 @@ static void update_metrics(struct agent *r)
         struct recorder *recorder = &r->recorder;
         struct agent_counters counters = { .build = recorder->build_stats,
                                            .unreadable_processes = recorder->processes.unreadable,
+                                           .too_many_mappings = recorder->processes.too_many_mappings,
                                            .jit_dropped = recorder->processes.jit_dropped,
                                            .jit_bytes = recorder->processes.jit_budget.used,
                                            .excluded_processes = recorder->processes.excluded,

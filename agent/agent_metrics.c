@@ -128,6 +128,8 @@ static struct metric unmapped[] = {
                        "Processes without space for their mappings in the kernel.", "reason=\"no_room\""),
         METRIC_COUNTER("cairn_agent_processes_unmapped_total",
                        "Processes without space for their mappings in the kernel.", "reason=\"owner_full\""),
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
+                       "Processes without space for their mappings in the kernel.", "reason=\"too_many\""),
 };
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
@@ -236,6 +238,7 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&no_rules[0], r->unwinder.rules_refused);
         set_metric(&no_rules[1], r->unwinder.rules_over_quota);
         set_metric(&unmapped[0], r->unwinder.processes_refused);
+        set_metric(&unmapped[2], r->too_many_mappings);
         set_metric(&unmapped[1], r->unwinder.processes_over_quota);
         set_metric(&shift, r->kernel_shift_known);
 }

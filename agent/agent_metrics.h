@@ -29,7 +29,7 @@ struct agent_counters {
         struct uploads_stats uploads;
         struct pod_cache_stats pods;    /* zero without Kubernetes */
         struct unwinder_stats unwinder; /* zero without unwinding */
-        uint64_t unreadable_processes, excluded_processes;
+        uint64_t unreadable_processes, excluded_processes, too_many_mappings;
         uint64_t jit_dropped, jit_bytes;
         bool kernel_shift_known;
 };

@@ -90,6 +90,7 @@ static bool find_jit_name(struct jit_names *j, uint64_t addr, struct jit_locatio
 
 #define MAPS_AGE_MAX_NS (30 * (int64_t)1000000000)
 #define UNUSED_DRAINS_MAX 6
+#define ALL_MAPPINGS_MAX 1048576 /* of all processes; one may add a quarter of what is left */
 #define FIRST_NOTICES 8 /* handled at once: the dynamic linker is running */
 #define NOTICE_PAUSE_NS ((int64_t)500000000)
 #define READ_SHARE 20    /* rereading the mappings of a process uses at most 1/20 of a CPU */
@@ -104,6 +105,7 @@ static void process_destroy(struct process_table *t, struct process *p)
 {
         if (t->unwinder)
                 unwinder_remove_process(t->unwinder, &p->id, &p->unwind);
+        t->mapping_count -= p->maps.count;
         proc_maps_deinit(&p->maps);
         deinit_jit_names(&p->jit);
         free(p->objects);
@@ -189,8 +191,15 @@ static bool read_process_maps(struct process_table *t, struct process *p, int pr
                 free(objects);
                 return false;
         }
+        t->mapping_count -= p->maps.count;
         proc_maps_deinit(&p->maps);
         free(p->objects);
+        if (maps.count > (ALL_MAPPINGS_MAX - t->mapping_count) / 4) {
+                t->too_many_mappings++;
+                proc_maps_deinit(&maps);
+                maps = (struct proc_maps){ 0 };
+        }
+        t->mapping_count += maps.count;
         p->maps = maps;
         p->objects = objects;
         p->has_maps = true;

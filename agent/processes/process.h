@@ -67,6 +67,8 @@ struct process_table {
         uint64_t drain; /* number of the current drain */
         struct object_cache objects;
         uint64_t unreadable;                 /* processes that exited before their mappings were read */
+        size_t mapping_count;                /* of all processes */
+        uint64_t too_many_mappings;          /* reads of processes with more mappings than there is room for */
         struct unwinder *unwinder;           /* borrowed; NULL: none */
         const struct process_filter *filter; /* borrowed; NULL: no process is excluded */
         const struct sample_process *lives;  /* borrowed; other processes with the pid of one of these are excluded */
