@@ -216,6 +216,17 @@ START_TEST(plain_text_ends_at_first_byte_that_an_output_escapes)
 }
 END_TEST
 
+START_TEST(tabs_of_source_lines_become_blanks)
+{
+        static const char line[] = "\th\303\251\t^=\033x\t";
+        _cleanup_buf_ struct buf b;
+
+        buf_init(&b, 100);
+        utf8_append_source_line(&b, line, sizeof line - 1);
+        ck_assert_str_eq(buf_cstr(&b), "        h\303\251      ^=\\x1bx    ");
+}
+END_TEST
+
 START_TEST(utf8_refuses_overlong_forms_and_surrogates)
 {
         ck_assert(utf8_valid("h\xc3\xa9 \xe2\x82\xac \xf0\x9f\xaa\xa8", 12));
@@ -607,7 +618,8 @@ TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
            arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another,
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
-           plain_text_ends_at_first_byte_that_an_output_escapes, utf8_refuses_overlong_forms_and_surrogates,
+           plain_text_ends_at_first_byte_that_an_output_escapes, tabs_of_source_lines_become_blanks,
+           utf8_refuses_overlong_forms_and_surrogates,
            file_limit_is_exact, options_are_removed_from_arguments, unknown_option_is_usage_error,
            verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
            histogram_counts_are_cumulative, visitor_gets_single_values,
