@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands in pages: docs-commands.py PROGRAMS DIR CAN PAGE...; prints "ok - NAME" and "not ok - NAME".
 
-The fenced blocks `sh` and `bash` of a page are run in their order by one shell, in a directory of their own with build/shop's
-source shop.c, a Makefile for it, a profile shop.pb.gz, and deploy/scrape.yaml; a block ends at its first command that fails. Comments right above a
-block change that:
+The fenced blocks `sh` and `bash` of a page are run in their order by one shell, in a directory of their own that is also
+docs/examples/shop: with its shop.c and Makefile, a profile shop.pb.gz, and deploy/scrape.yaml. A block ends at its first command
+that fails. Comments right above a block change that:
 
     <!-- keeps running -->      it is a service: it runs until the page's end, and must end well then
     <!-- prints: REGEX -->      what the block prints has a match, in lines (re.M)
@@ -35,35 +35,6 @@ from profiles import blob, num, packed
 
 PROGRAMS, DIR = sys.argv[1:3]
 CAN = sys.argv[3].split(",")
-SHOP = """#include <stdio.h>
-#include <stdlib.h>
-
-struct item {
-        const char *name;
-        int price, count;
-};
-volatile unsigned long total;
-
-/* The sum of a bill, many times. */
-__attribute__((noinline)) void add_item(const struct item *i, int times)
-{
-        while (times-- > 0)
-                total += i->price * i->count;
-}
-static void serve(int times)
-{
-        struct item tea = { "tea", 3, 2 };
-
-        add_item(&tea, times);
-}
-int main(int argc, char **argv)
-{
-        serve(argc > 1 ? atoi(argv[1]) : 200000000);
-        printf("%lu\\n", total);
-        return 0;
-}
-"""
-MAKEFILE = "build/shop: shop.c\n\tmkdir -p build\n\t$(CC) -g -O1 -Wl,--build-id -o $@ shop.c\n"
 FUNCTIONS = """
 await() {
         tries=0
@@ -203,9 +174,10 @@ class Page:
         os.makedirs(self.work + "/bin")
         for program in ("cairn", "cairn-agent", "cairn-upload"):
             os.symlink(os.path.abspath(f"{PROGRAMS}/{program}"), f"{self.work}/bin/{program}")
-        for name, text in (("shop.c", SHOP), ("Makefile", MAKEFILE)):
-            with open(f"{self.work}/{name}", "w", encoding="utf-8") as f:
-                f.write(text)
+        for name in os.listdir("docs/examples/shop"):
+            shutil.copy(f"docs/examples/shop/{name}", self.work)
+        os.makedirs(self.work + "/docs/examples")
+        os.symlink(self.work, self.work + "/docs/examples/shop")
         shutil.copy("deploy/scrape.yaml", self.work)
         with gzip.open(self.work + "/shop.pb.gz", "wb") as f:
             f.write(shop_profile())
