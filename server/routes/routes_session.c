@@ -168,7 +168,7 @@ static bool check_sent_token(struct http_request *req, struct access_control *co
         if (access == ACCESS_DENIED)
                 http_fail_code(req, 403, "scope", "the token does not carry the scope 'read'");
         else
-                http_fail_code(req, 401, "bad_token", "the token is unknown");
+                http_fail_code(req, 401, "bad_token", "unknown token");
         return false;
 }
 

@@ -79,7 +79,7 @@ async function useMenu(page) {
   await page.waitForSelector('[role=menu] :focus');
   await axe(page, 'a menu opens by keyboard, and axe has no complaint');
   const entries = await page.$$eval('[role=menuitem]', all => all.map(e => e.textContent));
-  check(['Copy its name', 'Callers and callees', 'Leave out stacks with it', 'Hide it, keep its cost', 'Only what calls it'].every(t => entries.includes(t)), '  with what can be done', entries);
+  check(['Copy its name', 'Callers and callees', 'Exclude stacks with it', 'Hide frame (merge into caller)', 'Only what calls it'].every(t => entries.includes(t)), '  with what can be done', entries);
   await screenshot(page, 'menu');
   await press(page, 'ArrowDown', 'Escape');
   check(await page.evaluate(() => document.activeElement.tagName === 'CANVAS'), '  Escape closes it');
@@ -94,7 +94,7 @@ async function useMenu(page) {
   await page.waitForSelector('.flame-tip:not([hidden])');
   match(await page.textContent('.flame-tip'), /^work/, 'the pointer shows what it is on');
   await page.mouse.click(box.x + 30, box.y + 50, { button: 'right' });
-  await page.click('[role=menuitem]:has-text("Leave out stacks with it")');
+  await page.click('[role=menuitem]:has-text("Exclude stacks with it")');
   await ready(page);
   await select(page);
   match(await status(page), /^all — 350\.0 ms/, '  and a menu by its right button, which leaves out stacks');

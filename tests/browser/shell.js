@@ -221,14 +221,14 @@ async function chooseType(browser) {
 // Omitted nodes are summed up and can be loaded, inlined frames are marked, and the graph is updated when more data arrives.
 async function drawRecorded(browser) {
   const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now&max_nodes=60', { expected: [/willReadFrequently/] }), rest = () => page.textContent('#view-flame > .bar:last-child');
-  const left = async () => Number(/^([\d,]+) small frames are summed up as \(other\), exactly\./.exec(await rest())[1].replaceAll(',', ''));
+  const left = async () => Number(/^([\d,]+) small frames are grouped as \(other\); totals are exact\./.exec(await rest())[1].replaceAll(',', ''));
   await ready(page);
   const few = await left(), root = await page.textContent('#view-flame .flame-status'), sum = /· (\d.*?) in/.exec(await total(page))[1];
   check(few > 500 && root.startsWith(`all — ${sum}, 100`), 'a graph of 60 frames has the total of all', `${few} ${root} ${sum}`);
   await page.fill('#view-flame input[type=search]', '(other)');
   match(await page.textContent('#view-flame input[type=search] ~ [role=status]'), /^\d+\.\d\d% in \d+ frames$/, '  what is left out is there as (other)');
   await page.fill('#view-flame input[type=search]', '');
-  await page.click('text=Draw more of them');
+  await page.click('text=Show more');
   await hasSelection(page, 'max_nodes', /^600$/);
   await ready(page);
   check(await left() < few && await page.textContent('#view-flame .flame-status') === root, '  more of it is drawn, of the same total');

@@ -132,7 +132,7 @@ while [ $guesses -lt 30 ]; do
         signs_in "$tmp/none" "guess-$guesses-token"
         if [ "$code" = 401 ]; then
                 guesses=$((guesses + 1))
-                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"the token is unknown","reason":"bad_token",ID}' "a guessed token is 401"
+                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"unknown token","reason":"bad_token",ID}' "a guessed token is 401"
                 continue
         fi
         signs_in "$tmp/none" reader-token

@@ -55,7 +55,7 @@ const CairnDebuginfoView = (() => {
       copyAll.parentElement.hidden = note.hidden = !all.length;
       said.textContent = '';
       sum.textContent = !about.samples ? 'No samples here. Try a longer time range or another selector.' :
-        all.length ? `${count(about.samples)} samples; the first object is in ${about.missing[0].percent.toFixed(2)}% of them.` : `${count(about.samples)} samples, all with names.`;
+        all.length ? `${count(about.samples)} samples; ${all.length === 1 ? '1 object lacks' : `${count(all.length)} objects lack`} symbols.` : `${count(about.samples)} samples, all with names.`;
       missing.show(about.missing);
       poor.show(about.poor);
       context.about('');

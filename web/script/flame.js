@@ -205,7 +205,7 @@ const CairnFlame = (() => {
         { text: 'Copy its name', run: () => copyName(i) },
         f ? { text: 'Search for its name', run: () => search(name) } : undefined, null,
         entry('sandwich', 'Callers and callees'), entry('callees', 'Only what it calls'), entry('callers', 'Only what calls it'), null,
-        entry('focus', 'Only stacks with it'), entry('ignore', 'Leave out stacks with it'), entry('hide', 'Hide it, keep its cost'), null,
+        entry('focus', 'Only stacks with it'), entry('ignore', 'Exclude stacks with it'), entry('hide', 'Hide frame (merge into caller)'), null,
         entry('source', 'Show its source'), ...(hasFunction(i) && options.links ? options.links(name, f, line) : []),
       ].filter(item => item !== undefined);
       while (items[items.length - 1] === null) items.pop();

@@ -9,7 +9,7 @@ const CairnFlameKeys = (() => {
   // [keys, action, help text]; "Shift+" precedes a key that requires it. Away from and towards the root are down and up
   // if the root is on top.
   const KEYS = [
-    [['ArrowDown'], 'down', 'the frame below: the heaviest callee, or, in a flame, the caller'],
+    [['ArrowDown'], 'down', 'the frame below: the heaviest callee, or, with callers below, the heaviest caller'],
     [['ArrowUp'], 'up', 'the frame above'],
     [['ArrowLeft'], 'left', 'the frame to the left in this row'],
     [['ArrowRight'], 'right', 'the frame to the right in this row'],

@@ -14,7 +14,7 @@ const CairnFlameView = (() => {
     const all = make('button', { type: 'button', textContent: 'everything' });
     const focus = make('div', { className: 'bar', hidden: true }, make('span', {}, 'Only ', name), callees, callers, all);
     const graph = make('div', { className: 'flame' }), rest = make('span', { className: 'soft' });
-    const more = make('button', { type: 'button', textContent: 'Draw more of them' }), restBar = make('div', { className: 'bar', hidden: true }, rest, more);
+    const more = make('button', { type: 'button', textContent: 'Show more' }), restBar = make('div', { className: 'bar', hidden: true }, rest, more);
     let flame = null, reversed = false, current = {};
     const filters = CairnFilters.create(root, context.go);
     root.append(focus, graph, restBar);
@@ -55,7 +55,7 @@ const CairnFlameView = (() => {
           makeGraph(data);
         }
         restBar.hidden = !data.leftOut;
-        rest.textContent = data.leftOut ? `${data.leftOut.toLocaleString('en')} small frames are summed up as (other), exactly.` : '';
+        rest.textContent = data.leftOut ? `${data.leftOut.toLocaleString('en')} small frames are grouped as (other); totals are exact.` : '';
         more.hidden = Number(max_nodes) >= MOST_NODES;
         context.about(CairnLayout.about(data));
       },

@@ -71,7 +71,7 @@ const CairnQueryBuilder = (() => {
       const rows = queries.map(q => make('button', { type: 'button', className: 'menu-item', onclick: () => { panel.close(); go({ selector: null, type: null, by: null, ...q }); } },
         make('span', { className: 'mono', textContent: visible(q.selector) }),
         make('span', { className: 'soft', textContent: visible([q.type && CairnSelection.typeText(q.type), q.by && 'by ' + q.by].filter(Boolean).join(' · ')) })));
-      const clear = make('button', { type: 'button', textContent: 'Forget them', onclick: () => { CairnRecent.clear(); panel.close(); } });
+      const clear = make('button', { type: 'button', textContent: 'Clear history', onclick: () => { CairnRecent.clear(); panel.close(); } });
       recentPanel.replaceChildren(make('h2', { textContent: 'Recent queries' }),
         ...(rows.length ? [...rows, clear] : [make('p', { className: 'soft', textContent: 'None yet. Queries are kept only in this browser.' })]));
     });

@@ -102,7 +102,7 @@ const CairnSandwich = (() => {
           (json.rows.length > 1 ? `, in ${json.rows.length} places` : '') + (json.rows.length && json.rows[0].file ? ` — ${display(json.rows[0].file, 200)}` : '');
         const row = json.rows[0] || { file: '', line: 0 };
         buttons.replaceChildren(...[act('Copy name', () => copyName(name)), act('Flame graph of what it calls', () => actions.callees(name)),
-          act('Flame graph of what calls it', () => actions.callers(name)), act('Leave it out', () => actions.ignore(name)),
+          act('Flame graph of what calls it', () => actions.callers(name)), act('Exclude', () => actions.ignore(name)),
           actions.source ? act('Source', () => actions.source(name, [name, row.file], row.line)) : null,
           !row.line && context.canShow && context.canShow('debuginfo') ? act('Why it has no line', () => context.go({ view: 'debuginfo', panel: 'why', function: name })) : null, said].filter(Boolean));
         said.textContent = '';

@@ -128,7 +128,7 @@ const CairnSourceView = (() => {
       current = { lines: sumLines(answer.rows, found.file), text: entry.text, opened: new Set(), answer };
       const why = context.canShow('debuginfo') && !answer.rows.some(r => r.line) ? make('p', {}, make('button', { type: 'button', textContent: 'Why it has no lines',
         onclick: () => context.go({ view: 'debuginfo', panel: 'why', function: selection.function }) })) : null;
-      notice.replaceChildren(...(entry.text === undefined && entry.missing ? [missingBox(entry.missing, 'There is no text of these lines', why)] : []));
+      notice.replaceChildren(...(entry.text === undefined && entry.missing ? [missingBox(entry.missing, 'Source not available', why)] : []));
       linesBox.hidden = false;
       const items = makeItems(current.lines, current.text, current.opened);
       lines.show(items, answer);
@@ -148,7 +148,7 @@ const CairnSourceView = (() => {
       object.replaceChildren(...(selection.build_id ? [new Option('all objects', '')] : []), ...known);
       object.hidden = object.options.length < 2;
       object.value = answer.build_id;
-      notice.replaceChildren(...(answer.missing ? [missingBox(answer.missing, 'The code cannot be shown')] : []));
+      notice.replaceChildren(...(answer.missing ? [missingBox(answer.missing, 'Disassembly not available')] : []));
       syntax.hidden = false;
       syntax.value = selection.syntax === 'att' ? 'att' : '';
       codeBox.hidden = !answer.ranges.length;

@@ -72,8 +72,8 @@ const CairnStatusView = (() => {
       card('Re-symbolization', [['Addresses without a name', count(r.unresolved_locations)],
         ['Requested', r.requests_running ? `runs: ${count(r.locations_done)} of ${count(r.locations_all)} addresses` : r.locations_all ? `done: ${things(r.locations_all, 'address', 'addresses')}` : ''],
         ...(m ? [['Objects that wait', count(m.one('cairn_resymbolize_queue'))], ['Failing', m.one('cairn_resymbolize_failing') ? things(m.one('cairn_resymbolize_failing'), 'object') : ''],
-          ['Rewritten since the start', things(m.one('cairn_resymbolize_locations_total'), 'address', 'addresses')], ['From upload to names', delays ? `${formatValue(1e9 * m.one('cairn_resymbolize_delay_seconds_total') / delays, 'nanoseconds')} on average` : '']] : [])]),
-      card('Retention', [['Samples are kept', k.age_s ? duration(k.age_s) : k.size_bytes || rules.length ? 'at any age' : 'for ever'], ['At most', k.size_bytes ? bytes(k.size_bytes) : ''], ...rules,
+          ['Rewritten since the start', things(m.one('cairn_resymbolize_locations_total'), 'address', 'addresses')], ['Upload-to-names time', delays ? `${formatValue(1e9 * m.one('cairn_resymbolize_delay_seconds_total') / delays, 'nanoseconds')} (average)` : '']] : [])]),
+      card('Retention', [['Samples are kept', k.age_s ? duration(k.age_s) : k.size_bytes || rules.length ? 'at any age' : 'forever'], ['At most', k.size_bytes ? bytes(k.size_bytes) : ''], ...rules,
         ['Accepted if not older than', k.accepted_age_s ? duration(k.accepted_age_s) : ''], ['And not further ahead than', k.accepted_ahead_s ? duration(k.accepted_ahead_s) : '']], failure(k)),
     ];
   }
@@ -102,7 +102,7 @@ const CairnStatusView = (() => {
     return [
       card('Debuginfo', [['Stored', things(m.one('cairn_debuginfo_objects'), 'object')], ['', bytes(m.one('cairn_debuginfo_stored_bytes'))],
         ['Uploads stored', uploads('stored')], ['Refused', uploads('refused')], ['In progress', count(m.one('cairn_uploads_receiving'))],
-        ['Wait to be indexed', count(m.one('cairn_index_queue'))], ['Postponed', m.one('cairn_index_postponed') ? count(m.one('cairn_index_postponed')) : ''], ['Could not be indexed', count(m.one('cairn_objects_failed_total'))],
+        ['Waiting for index', count(m.one('cairn_index_queue'))], ['Postponed', m.one('cairn_index_postponed') ? count(m.one('cairn_index_postponed')) : ''], ['Could not be indexed', count(m.one('cairn_objects_failed_total'))],
         ...service.debuginfo_rules.map(r => [ruleText(r), ruleBounds(r)]), service.debuginfo_rules.length ? null : ['Retention', 'no rule: all are kept']]),
       card('Memory', [['Reserved', bytes(held)], ['Limit', bytes(limit)], ['Filled', limit ? meter(held, limit, 'Memory') : ''], ...uses.map(([use, v]) => [words(use), bytes(v)])]),
       card('Requests', [['Connections', count(m.one('cairn_http_connections'))],
@@ -159,11 +159,11 @@ const CairnStatusView = (() => {
       { title: 'Sent by', key: 'program', className: 'mono', text: h => h.program || '(unknown)' },
       { title: 'Version', key: 'version', className: 'mono', text: h => h.version || '—' },
       { title: 'Last batch', key: 'last_unix_s', number: true, node: h => make('span', { className: h.silent ? 'silent' : '' }, ago(h.last_unix_s, now), h.silent ? ' · silent' : '') },
-      { title: 'Its samples', key: 'last_samples', number: true, text: h => count(h.last_samples) },
+      { title: 'Samples in last batch', key: 'last_samples', number: true, text: h => count(h.last_samples) },
       { title: 'Batches', key: 'batches', number: true, text: h => count(h.batches) },
       { title: 'Samples', key: 'samples', number: true, text: h => count(h.samples) },
       { title: 'Rejected', key: 'rejected_samples', number: true, text: h => count(h.rejected_samples) },
-      { title: 'Clock', key: 'ahead', number: true, text: h => Math.abs(h.ahead) < 60 ? 'right' : `${duration(Math.abs(h.ahead))} ${h.ahead > 0 ? 'ahead' : 'behind'}`, explain: 'Time of the newest sample of the last batch, against its arrival' },
+      { title: 'Clock', key: 'ahead', number: true, text: h => Math.abs(h.ahead) < 60 ? 'in sync' : `${duration(Math.abs(h.ahead))} ${h.ahead > 0 ? 'ahead' : 'behind'}`, explain: 'Time of the newest sample of the last batch, against its arrival' },
       { title: 'Address', key: 'address', className: 'mono' },
       { title: 'First seen', key: 'first_unix_s', number: true, node: h => ago(h.first_unix_s, now) },
     ], { caption: 'Hosts', thing: 'sender', things: 'senders', sort: 'last_unix_s', empty: 'Nothing was sent since the service started.', filter: h => [h.host, h.agent, h.address, h.silent ? 'silent' : ''] });

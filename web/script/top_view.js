@@ -9,7 +9,7 @@ const CairnTopView = (() => {
   function menuOf(actions, links) {
     const entry = (key, text) => actions[key] ? row => ({ text, run: () => actions[key](row.function, [row.function, row.file], row.line) }) : null;
     const entries = [entry('callees', 'Flame graph of what it calls'), entry('callers', 'Flame graph of what calls it'), entry('focus', 'Only stacks with it'),
-      entry('ignore', 'Leave out stacks with it'), entry('hide', 'Hide it, keep its cost'), entry('source', 'Show its source')].filter(Boolean);
+      entry('ignore', 'Exclude stacks with it'), entry('hide', 'Hide frame (merge into caller)'), entry('source', 'Show its source')].filter(Boolean);
     const kindOf = row => typeof row.kind === 'number' ? row.kind : Math.max(0, CairnLayout.KINDS.indexOf(row.kind)); // a number in trees, a word in tables
     return row => [...entries.map(e => e(row)), ...links(row.function, [row.function, row.file, row.object, kindOf(row)], row.line)];
   }

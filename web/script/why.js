@@ -131,7 +131,7 @@ const CairnWhy = (() => {
       const build_id = selection.address ? selection.build_id : first && first.build_id, address = selection.address || (first && first.address);
       if (!build_id) {
         if (first) report.append(make('div', { className: 'missing', role: 'note' }, make('p', { textContent: sentence(first.meaning || words(first.state)) }), first.next_step ? make('p', { textContent: 'Next: ' + sentence(first.next_step) }) : null));
-        else if (!selection.function && !selection.build_id) title.textContent = 'Give a build id and an address. Frames have “Why it has no name” in their menu, and tables here have “Why”.';
+        else if (!selection.function && !selection.build_id) title.textContent = 'Enter a build-id and an address. Frames have “Why it has no name” in their menu, and tables here have “Why”.';
         return;
       }
       const [answer, uploads] = await explain(build_id, address, selection, signal);
