@@ -2,6 +2,8 @@
 #include "profile-formats/folded.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,66 +82,149 @@ bool folded_parse_address(const char *text, size_t n, struct folded_address *ret
         return true;
 }
 
-/* Parse the count that ends a line, and shorten *n to the frames before it. */
-static bool parse_folded_count(const char *line, size_t *n, int64_t *ret)
+static bool is_folded_blank(char c)
 {
-        size_t end = *n, start;
+        return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* The start of the last word of a line, whose end is cut off where blanks begin. */
+static size_t find_last_word(const char *line, size_t *n)
+{
+        size_t start;
+
+        while (*n && is_folded_blank(line[*n - 1]))
+                --*n;
+        start = *n;
+        while (start && !is_folded_blank(line[start - 1]))
+                start--;
+        return start;
+}
+
+#define COUNT_BYTES 64
+
+/* A number in decimal notation, possibly with a fraction or an exponent. */
+static bool parse_fraction(const char *text, size_t n, double *ret)
+{
+        char copy[COUNT_BYTES], *end;
+
+        if (n == 0 || n >= sizeof copy)
+                return false;
+        memcpy(copy, text, n);
+        copy[n] = 0;
+        if (strspn(copy, "0123456789.eE+-") < n)
+                return false;
+        *ret = strtod(copy, &end);
+        return !*end && isfinite(*ret);
+}
+
+static bool parse_integer(const char *text, size_t n, int64_t *ret)
+{
+        const bool is_negative = n && *text == '-';
         int64_t v = 0;
 
-        while (end && (line[end - 1] == ' ' || line[end - 1] == '\t' || line[end - 1] == '\r'))
-                end--;
-        start = end;
-        while (start && line[start - 1] >= '0' && line[start - 1] <= '9')
-                start--;
-        if (start == end || start == 0 || (line[start - 1] != ' ' && line[start - 1] != '\t'))
-                return false;
-        for (size_t i = start; i < end; i++)
-                if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, line[i] - '0', &v))
+        for (size_t i = is_negative; i < n; i++) {
+                if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(v, 10, &v) ||
+                    __builtin_sub_overflow(v, text[i] - '0', &v))
                         return false;
-        *n = start - 1;
-        *ret = v;
+        }
+        if (n == is_negative || (!is_negative && v == INT64_MIN))
+                return false;
+        *ret = is_negative ? v : -v;
         return true;
 }
 
-static enum status add_folded_line(struct stack_builder *b, const char *line, size_t n, uint32_t type,
-                                   struct error *err)
-{
-        struct profile_sample s = { .type = type };
+/* The lines of one text. */
+struct folded_reader {
+        struct stack_builder *b;
+        uint32_t type;
+        double remainder; /* of the fractions before, which are rounded to integers, so that their sum is right */
+        bool has_one_count; /* a line whose frames do not end in a number, too */
+};
 
-        if (!parse_folded_count(line, &n, &s.value))
+/* Parse the count that ends a line, and shorten *n to the frames before it. */
+static enum status parse_folded_count(struct folded_reader *r, const char *line, size_t *n, int64_t *ret,
+                                      struct error *err)
+{
+        const size_t start = find_last_word(line, n), size = *n - start;
+        double fraction, rounded;
+
+        if (!start || !parse_fraction(line + start, size, &fraction))
                 return error_set(err, ST_BAD_DATA, "no count at the end");
-        return stack_builder_add_text(b, line, n, &s, err);
+        *n = start - 1;
+        if (parse_integer(line + start, size, ret))
+                return ST_OK;
+        rounded = floor(fraction + r->remainder + 0.5);
+        if (rounded >= 0x1p63 || rounded < -0x1p63)
+                return error_set(err, ST_BAD_DATA, "the count %.*s is over 63 bits", (int)size, line + start);
+        r->remainder += fraction - rounded;
+        *ret = (int64_t)rounded;
+        return ST_OK;
 }
 
-static enum status add_plain_line(struct stack_builder *b, const char *line, size_t n, uint32_t type, struct error *err)
+static bool ends_in_number(const char *line, size_t n)
 {
-        struct profile_sample s = { .type = type, .value = 1 };
+        const size_t start = find_last_word(line, &n);
+        int64_t ignored;
+
+        return start && parse_integer(line + start, n - start, &ignored);
+}
+
+static enum status add_folded_line(struct folded_reader *r, const char *line, size_t n, struct error *err)
+{
+        struct profile_sample s = { .type = r->type };
+        enum status st = parse_folded_count(r, line, &n, &s.value, err);
+
+        r->has_one_count = r->has_one_count || !ends_in_number(line, n);
+        return st ? st : stack_builder_add_text(r->b, line, n, &s, err);
+}
+
+static enum status add_plain_line(struct folded_reader *r, const char *line, size_t n, struct error *err)
+{
+        struct profile_sample s = { .type = r->type, .value = 1 };
 
         while (n && (line[n - 1] == '\r' || line[n - 1] == ' '))
                 n--;
-        return stack_builder_add_text(b, line, n, &s, err);
+        r->has_one_count = true;
+        return stack_builder_add_text(r->b, line, n, &s, err);
 }
 
-typedef enum status add_line_fn(struct stack_builder *b, const char *line, size_t n, uint32_t type, struct error *err);
+static bool is_blank_line(const char *line, size_t n)
+{
+        while (n && is_folded_blank(line[n - 1]))
+                n--;
+        return n == 0;
+}
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
+
+typedef enum status add_line_fn(struct folded_reader *r, const char *line, size_t n, struct error *err);
 
 static enum status add_text_lines(struct stack_builder *b, const void *data, size_t n, const char *type_id,
                                   add_line_fn *add, struct error *err)
 {
-        const char *at = n ? data : "", *end = at + n;
-        uint32_t type, number = 0;
-        enum status st = profile_type_add_id(b->p, type_id ? type_id : "samples:samples:count::", 0, &type, err);
+        const char *at = n ? data : "", *const end = at + n;
+        struct folded_reader r = { .b = b };
+        uint32_t number = 0;
+        enum status st = profile_type_add_id(b->p, type_id ? type_id : "samples:samples:count::", 0, &r.type, err);
+
+        if (n >= 3 && memcmp(at, BYTE_ORDER_MARK, 3) == 0)
+                at += 3;
 
         while (!st && at < end) {
                 const char *eol = memchr(at, '\n', (size_t)(end - at));
                 size_t size = (size_t)((eol ? eol : end) - at);
 
                 number++;
-                if (size && *at != '#' && !(size == 1 && *at == '\r'))
-                        st = add(b, at, size, type, err);
+                if (*at != '#' && !is_blank_line(at, size))
+                        st = add(&r, at, size, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
                 at = eol ? eol + 1 : end;
         }
+        if (!st && b->p->samples.count && !r.has_one_count)
+                snprintf(b->p->note, sizeof b->p->note,
+                         "each line ends in two numbers, as those of difffolded.pl; the first is taken for a part of "
+                         "the frame");
         return st;
 }
 
@@ -277,7 +362,8 @@ static enum status add_folded_sample(struct folded_encoder *e, const struct prof
                 e->lines[number] = (struct folded_line){ start, e->text.size - start, 0 };
         else
                 e->text.size = start;
-        e->lines[number].value = (int64_t)((uint64_t)e->lines[number].value + (uint64_t)s->value);
+        if (__builtin_add_overflow(e->lines[number].value, s->value, &e->lines[number].value))
+                e->lines[number].value = s->value < 0 ? INT64_MIN : INT64_MAX;
         return ST_OK;
 }
 

@@ -52,18 +52,16 @@ static enum status read_profile_type_name(const Push__RawProfileSeries *series, 
         return st;
 }
 
-/* The first of several values of a label counts. */
+/* The last of several values of a label counts, as in pprof and OTLP. */
 static enum status collect_series_label(const struct push_decoder *d, const Push__LabelPair *label, struct profile *p,
                                         struct sample_labels *labels)
 {
         char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
-        uint32_t key;
         enum status st = copy_label_text(&label->name, name, d->err);
 
         if (!st)
                 st = copy_label_text(&label->value, value, d->err);
-        if (st || !*name || starts_with(name, "__") ||
-            (profile_find_string(p, name, strlen(name), &key) && sample_labels_has(labels, key)))
+        if (st || !*name || starts_with(name, "__"))
                 return st;
         return sample_labels_set_text(labels, p, name, value, strlen(value), d->err);
 }

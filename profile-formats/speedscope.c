@@ -22,6 +22,7 @@ struct speedscope_reader {
         uint32_t leaf_first[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
         size_t depth, capacity;
         double scale;                 /* of weights */
+        double remainder;             /* of the weights before, which are rounded to integers, so that their sum is right */
         struct profile_sample sample; /* the values that all samples of a profile share */
 };
 
@@ -102,13 +103,16 @@ static enum status push_speedscope_frame(struct speedscope_reader *r, const stru
 static enum status add_speedscope_sample(struct speedscope_reader *r, double weight, struct error *err)
 {
         struct profile_sample s = r->sample;
-        double value = round(weight * r->scale);
+        double exact = weight * r->scale + r->remainder, value = floor(exact + 0.5);
         uint32_t at, count = 0;
         enum status st;
 
-        if (value < 0 || value >= 0x1p63)
+        if (weight < 0 || value >= 0x1p63)
                 return error_set(err, ST_BAD_DATA, "a speedscope weight is negative or over 63 bits");
-        if (value == 0 || !r->depth)
+        if (!r->depth)
+                return ST_OK;
+        r->remainder = exact - value;
+        if (value == 0)
                 return ST_OK;
         for (; count < r->depth && count <= LIMIT_STACK_FRAMES; count++)
                 r->leaf_first[count] = r->frames[r->depth - 1 - count];
@@ -192,6 +196,7 @@ static enum status set_speedscope_type(struct speedscope_reader *r, const char *
         } times[] = { { "nanoseconds", 1 }, { "microseconds", 1e3 }, { "milliseconds", 1e6 }, { "seconds", 1e9 } };
 
         r->scale = 1;
+        r->remainder = 0;
         for (size_t i = 0; i < sizeof times / sizeof *times; i++)
                 if (strcmp(unit, times[i].unit) == 0) {
                         r->scale = times[i].ns;

@@ -44,7 +44,7 @@ static enum status add_labels(struct profile *p, const struct option_list *label
 {
         enum status st = ST_OK;
 
-        for (size_t i = 0; !st && i < labels->count; i++) {
+        for (size_t i = labels->count; !st && i-- > 0;) { /* the last of several values of a key counts */
                 const char *equals = strchr(labels->items[i], '=');
                 _cleanup_free_ char *key = NULL;
 

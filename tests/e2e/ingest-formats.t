@@ -110,7 +110,26 @@ ingest 'name=x&format=folded' -d '{"traceEvents":[]}'
 is "$code" 400 "a Chrome trace is not folded stacks"
 like "$body" 'this is a Chrome trace; open it in speedscope' "  and the answer names it"
 
+# ---- equal requests ----
+
+for i in 1 2 3; do answers 200 '' "equal stacks without a time, $i" -d 'main;a 5' "$url/ingest?name=equal&format=folded"; done
+is "$(total equal samples)" 15 "  are different samples, since their time is that of the arrival"
+for i in 1 2; do answers 200 '' "  of one batch, $i" -H 'X-Cairn-Batch: 0123456789abcdef0123456789abcdef' -d 'main;a 5' "$url/ingest?name=batch&format=folded"; done
+is "$(total batch samples)" 5 "    count once"
+now=$(date +%s)
+for i in 1 2; do answers 200 '' "  of one time, $i" -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now"; done
+is "$(total timed samples)" 5 "    count once"
+like "$(remark -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now")" '200 OK this batch was received before' "    and the answer says so"
+for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$url/ingest?name=pprof&format=pprof"; done
+is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and counts once"
+
 # ---- rejected requests ----
+
+for range in from=yesterday "until=yesterday" "from=$now&until=$((now - 1))"; do
+        answers 400 'time|until is before from' "an unreadable range is refused: $range" -d 'main;a 5' "$url/ingest?name=range&$range"
+done
+ingest 'name=twice%7Ba%3D1%2Ca%3D2%7D&format=folded' -d 'a;b 5'
+is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="twice",a="2"}' | jq '.sides[0].total')" 5 "of a key twice the last value counts"
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
 is "$code" 400 "a form without a valid recording is refused"

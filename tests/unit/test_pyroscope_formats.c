@@ -149,6 +149,50 @@ START_TEST(malformed_speedscope_is_refused)
 }
 END_TEST
 
+START_TEST(speedscope_weights_are_rounded_by_their_sum)
+{
+        static const char text[] =
+                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":\"a\"}]},"
+                "\"profiles\":[{\"type\":\"sampled\",\"name\":\"p\",\"unit\":\"none\",\"samples\":[[0],[0],[],[0],[0]],"
+                "\"weights\":[0.4,0.4,7.3,2.2,0]}]}";
+        _cleanup_profile_ struct profile p;
+
+        ck_assert_int_eq(speedscope_decode(text, sizeof text - 1, &p, NULL), ST_OK);
+        check_folded(&p, "a 3\n");
+}
+END_TEST
+
+START_TEST(folded_counts_are_numbers_of_any_form)
+{
+        static const struct {
+                const char *text, *folded;
+        } texts[] = {
+                { "main;a 1.5\nmain;a 1.5\n", "main;a 3\n" },
+                { "main;a 0.4\nmain;a 0.4\nmain;a 2.2\n", "main;a 3\n" },
+                { "main;a 1e6\n", "main;a 1000000\n" },
+                { "main;a -5\n", "main;a -5\n" },
+                { "main;a 9223372036854775807\nmain;a 5\n", "main;a 9223372036854775807\n" }, /* the sum saturates */
+                { "\xef\xbb\xbfmain;a 5\r\n  \t\r\nmain;a 5\n", "main;a 10\n" },
+                { "main;a 5 7\nmain;b 9\n", "main;a 5 7\nmain;b 9\n" },
+        };
+        static const char *const refused[] = { "main;a 9223372036854775808\n", "main;a 1e30\n", "main;a nan\n", "main;a 0x5\n",
+                                               "main;a -\n" };
+        struct profile p;
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                ck_assert_int_eq(folded_decode(texts[i].text, strlen(texts[i].text), NULL, &p, NULL), ST_OK);
+                check_folded(&p, texts[i].folded);
+                ck_assert_str_eq(p.note, "");
+                profile_deinit(&p);
+        }
+        for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+                ck_assert_int_eq(folded_decode(refused[i], strlen(refused[i]), NULL, &p, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(folded_decode("main;a 5 7\nmain;b 0 1\n", 22, NULL, &p, NULL), ST_OK);
+        ck_assert_ptr_nonnull(strstr(p.note, "difffolded.pl"));
+        profile_deinit(&p);
+}
+END_TEST
+
 START_TEST(lines_without_counts_count_one)
 {
         _cleanup_profile_ struct profile p;
@@ -283,6 +327,7 @@ END_TEST
 
 TEST_SUITE("pyroscope_formats", trie_and_tree_nodes_become_stacks, trie_depth_and_text_are_limited,
            speedscope_weights_become_nanoseconds, speedscope_events_are_attributed_to_open_frames,
-           malformed_speedscope_is_refused, lines_without_counts_count_one, types_are_named_as_in_pyroscope,
+           malformed_speedscope_is_refused, lines_without_counts_count_one, speedscope_weights_are_rounded_by_their_sum,
+           folded_counts_are_numbers_of_any_form, types_are_named_as_in_pyroscope,
            only_cumulative_values_of_previous_profile_are_subtracted, profile_without_previous_one_is_unchanged,
            type_of_stacks_is_derived_from_suffix_or_unit)

@@ -37,17 +37,6 @@ static enum status split_label_pair(char *pair, char **key_ret, char **value_ret
         return **key_ret ? ST_OK : error_set(err, ST_BAD_DATA, "a label of the name has no key");
 }
 
-/* The first of several values of a key counts. */
-static enum status collect_name_label(struct profile *p, const char *key, const char *value,
-                                      struct sample_labels *labels, struct error *err)
-{
-        uint32_t number;
-
-        if (profile_find_string(p, key, strlen(key), &number) && sample_labels_has(labels, number))
-                return ST_OK;
-        return sample_labels_set_text(labels, p, key, value, strlen(value), err);
-}
-
 static enum status collect_label_pairs(char *pairs, struct profile *p, struct sample_labels *labels,
                                        bool *has_service_ret, struct error *err)
 {
@@ -69,7 +58,7 @@ static enum status collect_label_pairs(char *pairs, struct profile *p, struct sa
                                 continue;
                         *has_service_ret = true;
                 }
-                st = collect_name_label(p, key, value, labels, err);
+                st = sample_labels_set_text(labels, p, key, value, strlen(value), err);
         }
         return st;
 }
@@ -81,7 +70,8 @@ enum status app_name_add_labels(struct app_name *a, struct profile *p, struct er
         enum status st = collect_label_pairs(a->pairs, p, &labels, &has_service, err);
 
         if (!st)
-                st = collect_name_label(p, has_service ? "app_name" : "service_name", a->service, &labels, err);
+                st = sample_labels_set_text(&labels, p, has_service ? "app_name" : "service_name", a->service,
+                                            strlen(a->service), err);
         return st ? st : profile_add_labels_to_all(p, &labels, err);
 }
 

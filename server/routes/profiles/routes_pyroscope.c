@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ingest at the paths of Pyroscope's clients: /ingest and push.v1. docs/formats/ingest.md */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -302,6 +304,32 @@ static enum status decode_ingest(struct http_request *req, const char *scratch_d
         return st == ST_BAD_DATA && body.profile ? content_refuse(body.profile, body.size, err) : st;
 }
 
+/*
+ * Equal requests are different samples if their time is that of their arrival: the identity of the batch then includes
+ * it, unless the sender gave one.
+ */
+static void distinguish_arrival(struct http_request *req, const struct profile *p, struct hash128 *id)
+{
+        const char *from = http_query(req, "from");
+        struct {
+                struct hash128 id;
+                struct timespec arrival;
+                uint64_t count;
+        } seed = { .id = *id };
+        static atomic_uint_least64_t count;
+        bool is_timed = true;
+
+        if (http_header(req, "X-Cairn-Batch") || (from && !strchr("n-", *from)))
+                return;
+        for (uint32_t i = 0; i < p->samples.count && is_timed; i++)
+                is_timed = p->samples.items[i].time_unix_ns != 0;
+        if (is_timed)
+                return;
+        clock_gettime(CLOCK_REALTIME, &seed.arrival);
+        seed.count = atomic_fetch_add(&count, 1);
+        *id = hash_bytes128(&seed, sizeof seed);
+}
+
 /* Set what the samples lack: time and duration from `from` and `until`, labels from `name` and `spyName`. */
 static enum status complete_ingested(struct http_request *req, struct app_name *app, struct profile *p,
                                      struct error *err)
@@ -309,12 +337,16 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
         const char *from = http_query(req, "from"), *until = http_query(req, "until"),
                    *spy = http_query(req, "spyName");
         int64_t now = wall_clock_ns(), start = now, end = 0;
-        enum status st;
+        enum status st = from ? time_text_parse(from, now, &start, err) : ST_OK;
 
-        if (from && (time_text_parse(from, now, &start, err) || start < NS_OF_1971))
+        if (!st && until)
+                st = time_text_parse(until, now, &end, err);
+        if (!st && from && until && end < start)
+                st = error_set(err, ST_USAGE, "until is before from");
+        if (st)
+                return st;
+        if (start < NS_OF_1971)
                 start = now;
-        if (until && time_text_parse(until, now, &end, err))
-                end = 0;
         for (uint32_t i = 0; i < p->samples.count && from && end > start; i++)
                 if (!p->samples.items[i].duration_ns)
                         p->samples.items[i].duration_ns = end - start;
@@ -343,6 +375,7 @@ static enum status ingest_profile(struct http_request *req, const struct server 
                 st = decode_ingest(req, s->scratch_dir, &app, &p, err);
         if (st)
                 return st;
+        distinguish_arrival(req, &p, &batch->id);
         st = complete_ingested(req, &app, &p, err);
         if (!st)
                 st = append_ingested_batch(batch, &p, &duplicate, err);
