@@ -137,7 +137,7 @@ static bool parse_integer(const char *text, size_t n, int64_t *ret)
 struct folded_reader {
         struct stack_builder *b;
         uint32_t type;
-        double remainder; /* of the fractions before, which are rounded to integers, so that their sum is right */
+        double remainder;   /* of the fractions before, which are rounded to integers, so that their sum is right */
         bool has_one_count; /* a line whose frames do not end in a number, too */
 };
 

@@ -22,7 +22,7 @@ struct speedscope_reader {
         uint32_t leaf_first[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
         size_t depth, capacity;
         double scale;                 /* of weights */
-        double remainder;             /* of the weights before, which are rounded to integers, so that their sum is right */
+        double remainder;             /* of the weights before, which are rounded by their sum */
         struct profile_sample sample; /* the values that all samples of a profile share */
 };
 

@@ -807,7 +807,8 @@ static int compare_unused_events(const void *a, const void *b)
 {
         const struct unused_event *x = a, *y = b;
 
-        return x->has_stack != y->has_stack ? y->has_stack - x->has_stack : (x->count < y->count) - (x->count > y->count);
+        return x->has_stack != y->has_stack ? y->has_stack - x->has_stack
+                                            : (x->count < y->count) - (x->count > y->count);
 }
 
 static void note_unused_events(struct jfr_decoder *d)

@@ -37,9 +37,8 @@ static void describe_stack(const struct profile *p, const struct profile_sample 
         for (uint32_t i = 0; i < stack->location_count; i++) {
                 const struct profile_location *l =
                         &p->locations.items[p->stack_locations.items[stack->first_location + i]];
-                const char *file = l->mapping == PROFILE_NONE
-                                           ? ""
-                                           : profile_text(p, p->mappings.items[l->mapping].file),
+                const char *file = l->mapping == PROFILE_NONE ? ""
+                                                              : profile_text(p, p->mappings.items[l->mapping].file),
                            *name = l->line_count ? profile_text(p, p->lines.items[l->first_line].function) : "?";
 
                 used += (size_t)snprintf(to + used, size - used, "%s%s@%s", i ? " " : "", name, file);
@@ -93,7 +92,8 @@ END_TEST
 START_TEST(processes_may_have_any_name_or_none)
 {
         expect_sample(" 9211   803.218: 9 cpu-clock:\n" STACK, "-", "9211", CPU, "hot@/bin/e");
-        expect_sample("my proc 5 9211/9212 [001] 803.218: 9 cpu-clock:\n" STACK, "my proc 5", "9211", CPU, "hot@/bin/e");
+        expect_sample("my proc 5 9211/9212 [001] 803.218: 9 cpu-clock:\n" STACK, "my proc 5", "9211", CPU,
+                      "hot@/bin/e");
         expect_sample("x 9211 [001] U   803.218: 9 cpu-clock:\n" STACK, "x", "9211", CPU, "hot@/bin/e");
         expect_sample("x   803.218: 9 cpu-clock:\n" STACK, "x", "-", CPU, "hot@/bin/e");
         expect_sample("803.218: 9 cpu-clock:\n" STACK, "-", "-", CPU, "hot@/bin/e");
@@ -102,14 +102,14 @@ END_TEST
 
 START_TEST(events_of_all_kinds_are_samples)
 {
-        expect_sample("x 7 [000] 1.5: sched:sched_switch: prev_comm=x prev_pid=7 ==> next_comm=y next_pid=18\n" STACK, "x", "7",
-                      "perf:sched_sched_switch:samples::", "hot@/bin/e");
+        expect_sample("x 7 [000] 1.5: sched:sched_switch: prev_comm=x prev_pid=7 ==> next_comm=y next_pid=18\n" STACK,
+                      "x", "7", "perf:sched_sched_switch:samples::", "hot@/bin/e");
         expect_sample("x 7 1.5: raw_syscalls:sys_enter: NR 16 (b, 2400, 0, 7f42de22b5e0, 1, 0)\n", "x", "7",
                       "perf:raw_syscalls_sys_enter:samples::", "");
         expect_sample("x 7 1.5: raw_syscalls:sys_enter: NR 16 (b, 1) ffffffff81417d70 enter ([kernel.kallsyms])\n", "x",
                       "7", "perf:raw_syscalls_sys_enter:samples::", "enter@[kernel.kallsyms]");
-        expect_sample("x 7 1.5: 1 probe_libc:malloc: (7f12aabbccdd)\n" STACK, "x", "7", "perf:probe_libc_malloc:count::",
-                      "hot@/bin/e");
+        expect_sample("x 7 1.5: 1 probe_libc:malloc: (7f12aabbccdd)\n" STACK, "x", "7",
+                      "perf:probe_libc_malloc:count::", "hot@/bin/e");
         expect_sample("x 7 1.5: 3 probe:ab:\n" STACK, "x", "7", "perf:probe_ab:count::", "hot@/bin/e");
         expect_sample("x 7 1.5: 3 cycles:ppp:\n" STACK, "x", "7", "perf:cycles:count::", "hot@/bin/e");
         expect_sample("x 7 1.5: 3\n" STACK, "x", "7", "perf:event:count::", "hot@/bin/e");
@@ -121,8 +121,8 @@ START_TEST(unused_fields_are_skipped)
         expect_sample("x 7 1.5: 9 cpu-clock:    0   1e05080021 |OP N/A|LVL N/A or N/A|LCK N/A|BLK  N/A      0\n" STACK
                       " ABI:2    AX:0x6e1872    IP:0x564b8fa01148           3f2a0 N/A 4K\n insn: 48 01 c2\n  3f2a0\n\n",
                       "x", "7", CPU, "hot@/bin/e");
-        expect_sample("x 7 1.5: 9 cpu-clock:   7f12  1e05080021 |OP N/A|LVL N/A   0   55796bc4f145 hot+0xc (/bin/e)\n", "x", "7",
-                      CPU, "hot@/bin/e");
+        expect_sample("x 7 1.5: 9 cpu-clock:   7f12  1e05080021 |OP N/A|LVL N/A   0   55796bc4f145 hot+0xc (/bin/e)\n",
+                      "x", "7", CPU, "hot@/bin/e");
         expect_sample("x 7 1.5: 9 cpu-clock:   jmp   1145 hot+0xc (/bin/e) 0x1/0x2/P/-/-/0\n", "x", "7", CPU,
                       "hot+0xc (/bin/e) 0x1/0x2/P/-/-/0@");
         expect_sample("e 7 1.4: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 7\n\t\t[0/net: 4/0xf0000075, 1/uts: "
@@ -134,9 +134,10 @@ END_TEST
 
 START_TEST(source_lines_belong_to_the_frame_before)
 {
-        _cleanup_profile_ struct profile p = decode_text("x 7 1.5: 9 cpu-clock:\n"
-                                                         "\t 1145 inner (inlined)\n  e.h:7\n\t 1145 hot+0xc (/bin/e)\n  my e.c:3\n"
-                                                         "\t 2724a main+0x7a (/bin/e)\n  ??:0\n\n");
+        _cleanup_profile_ struct profile p =
+                decode_text("x 7 1.5: 9 cpu-clock:\n"
+                            "\t 1145 inner (inlined)\n  e.h:7\n\t 1145 hot+0xc (/bin/e)\n  my e.c:3\n"
+                            "\t 2724a main+0x7a (/bin/e)\n  ??:0\n\n");
         const struct profile_location *l = p.locations.items;
 
         ck_assert_uint_eq(p.locations.count, 2);
@@ -151,8 +152,8 @@ END_TEST
 
 START_TEST(only_one_clock_is_cpu_time)
 {
-        _cleanup_profile_ struct profile p = decode_text("x 7 1.5: 9 task-clock:\n" STACK "x 7 1.5: 9 cpu-clock:\n" STACK
-                                                         "x 7 1.6: 9 task-clock:\n" STACK);
+        _cleanup_profile_ struct profile p = decode_text(
+                "x 7 1.5: 9 task-clock:\n" STACK "x 7 1.5: 9 cpu-clock:\n" STACK "x 7 1.6: 9 task-clock:\n" STACK);
 
         ck_assert_uint_eq(p.samples.count, 3);
         ck_assert_str_eq(profile_text(&p, p.types.items[p.samples.items[0].type].id), CPU);
@@ -166,10 +167,13 @@ START_TEST(missing_field_is_named)
         static const struct {
                 const char *text, *message;
         } texts[] = {
-                { "x 7   20000000 cpu-clock:\n" STACK, "line 1 of perf script output: a header without the field time" },
+                { "x 7   20000000 cpu-clock:\n" STACK,
+                  "line 1 of perf script output: a header without the field time" },
                 { "x 7/7\n" STACK, "a header without the field time; print it with 'perf script -F +time'" },
-                { "x 7 1.5: 9 cpu-clock:\n" STACK "\n" STACK, "line 4 of perf script output: neither a header nor a frame" },
-                { "x 7 1.5: 9 cpu-clock:\n" STACK "odd line\n", "line 3 of perf script output: neither a header nor a frame: 'odd line'" },
+                { "x 7 1.5: 9 cpu-clock:\n" STACK "\n" STACK,
+                  "line 4 of perf script output: neither a header nor a frame" },
+                { "x 7 1.5: 9 cpu-clock:\n" STACK "odd line\n",
+                  "line 3 of perf script output: neither a header nor a frame: 'odd line'" },
         };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

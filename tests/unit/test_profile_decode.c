@@ -7,8 +7,8 @@
 
 #define SPEEDSCOPE(events)                                                                                             \
         "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":"       \
-        "\"a\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":\"p\",\"unit\":\"milliseconds\",\"events\":["           \
-        events "]}]}"
+        "\"a\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":\"p\",\"unit\":\"milliseconds\",\"events\":[" events    \
+        "]}]}"
 #define BYTES(text) text, sizeof text - 1
 
 START_TEST(content_is_decoded_as_the_format_that_it_has)
@@ -64,12 +64,15 @@ START_TEST(other_content_is_refused_with_its_name)
                 { BYTES("{\"a\":1}"), "neither OTLP" },
                 { BYTES("PERFILE2\1\2\3"), "perf script" },
                 { BYTES("FLR\0\0\2\0\0"), "JFR" },
-                { BYTES("\xff\xfem\0;\0a\0 \0" "5\0"), "UTF-16" },
+                { BYTES("\xff\xfem\0;\0a\0 \0"
+                        "5\0"),
+                  "UTF-16" },
                 { BYTES("goroutine profile: total 3\n"), "debug=1" },
                 { BYTES("<!DOCTYPE html>\n"), "web page" },
                 { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
                 /* their own format's errors */
-                { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")), "closes a frame that is not the innermost" },
+                { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")),
+                  "closes a frame that is not the innermost" },
                 { BYTES("{\"resourceProfiles\":7}"), "JSON is malformed at byte 20" },
                 { BYTES("\x32\0\x32\2ab\x12\2\x08\1"), "pprof" }, /* a string table, then a malformed sample */
                 /* read as protobuf, but without a sample of OTLP */

@@ -152,7 +152,8 @@ END_TEST
 START_TEST(speedscope_weights_are_rounded_by_their_sum)
 {
         static const char text[] =
-                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":\"a\"}]},"
+                "{\"$schema\":\"https://www.speedscope.app/"
+                "file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":\"a\"}]},"
                 "\"profiles\":[{\"type\":\"sampled\",\"name\":\"p\",\"unit\":\"none\",\"samples\":[[0],[0],[],[0],[0]],"
                 "\"weights\":[0.4,0.4,7.3,2.2,0]}]}";
         _cleanup_profile_ struct profile p;
@@ -175,8 +176,8 @@ START_TEST(folded_counts_are_numbers_of_any_form)
                 { "\xef\xbb\xbfmain;a 5\r\n  \t\r\nmain;a 5\n", "main;a 10\n" },
                 { "main;a 5 7\nmain;b 9\n", "main;a 5 7\nmain;b 9\n" },
         };
-        static const char *const refused[] = { "main;a 9223372036854775808\n", "main;a 1e30\n", "main;a nan\n", "main;a 0x5\n",
-                                               "main;a -\n" };
+        static const char *const refused[] = { "main;a 9223372036854775808\n", "main;a 1e30\n", "main;a nan\n",
+                                               "main;a 0x5\n", "main;a -\n" };
         struct profile p;
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
