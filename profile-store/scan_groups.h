@@ -23,7 +23,8 @@ struct scan_group_by {
         size_t label_count;
         bool all_labels; /* instead of `labels`: every label of a sample */
         bool series;     /* also by the set of all labels: scan_group.series */
-        /* Of sums by step: only samples with these stacks; NULL: all. Called by several threads, once per stack of a row group. */
+        /* Of sums by step: only samples with these stacks; NULL: all. Called by several threads, once per stack of a
+         * row group. */
         bool (*selects_stack)(const void *context, const stack_id id);
         const void *stack_context;
         bool totals;     /* one sum per group instead of one per stack */

@@ -167,7 +167,8 @@ static size_t list_labels(const struct scan_names *names, const bool *differ, co
 }
 
 /* The matchers of labels that describe processes; the others may select a part of a snapshot. */
-static size_t copy_process_matchers(const struct selector *s, struct label_matcher *ret, char (*keys)[LIMIT_LABEL_BYTES])
+static size_t copy_process_matchers(const struct selector *s, struct label_matcher *ret,
+                                    char (*keys)[LIMIT_LABEL_BYTES])
 {
         size_t count = 0;
 

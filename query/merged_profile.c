@@ -351,7 +351,8 @@ enum status merged_profile_load(struct store_scan *scan, const struct query_sele
 {
         struct merged_profile m = { .meter = q->frames->meter, .selection = s };
         const bool one_type = q->plan->type_count <= 1 && !q->plan->converts;
-        bool by_group = !one_type || q->groups->labels->count || (q->plan->type && profile_type_is_gauge(q->plan->type));
+        bool by_group = !one_type || q->groups->labels->count ||
+                        (q->plan->type && profile_type_is_gauge(q->plan->type));
         const struct scan_filter filter = query_selection_make_filter(s, one_type ? q->plan->type : NULL);
         enum status st = by_group ? ST_OK : load_stack_sums(scan, &filter, q, &m, &by_group, err);
 

@@ -7,7 +7,8 @@
  * Label selectors as in Prometheus: {service="api", comm=~"post.*"}.
  *
  * Operators are =, !=, =~ and !~. Values are quoted with ", ' or ` (the last
- * without escapes), or bare: without blanks, "=", commas, braces and quotes. Keys may contain dots, or be quoted ("service.name"). Braces
+ * without escapes), or bare: without blanks, "=", commas, braces and quotes. Keys may
+ * contain dots, or be quoted ("service.name"). Braces
  * are optional. A type id may precede the opening brace, which is equivalent to
  * the key __profile_type__ with =.
  *

@@ -16,13 +16,15 @@
 
 bool is_cpu_time_type(const char *type)
 {
-        return profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu") && profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
+        return profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu") &&
+               profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
 }
 
 /* Whether values count samples taken once per period of CPU time. */
 static bool is_cpu_count_type(const char *type)
 {
-        return profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count") && profile_type_has_part(type, TYPE_PERIOD_TYPE, "cpu") &&
+        return profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count") &&
+               profile_type_has_part(type, TYPE_PERIOD_TYPE, "cpu") &&
                profile_type_get_time_unit(type, TYPE_PERIOD_UNIT);
 }
 
@@ -33,7 +35,8 @@ static bool get_time_factor(const char *type, int64_t period, int64_t *ret)
 
         if (is_cpu_time_type(type))
                 factor = profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
-        else if (period <= 0 || __builtin_mul_overflow(period, profile_type_get_time_unit(type, TYPE_PERIOD_UNIT), &factor))
+        else if (period <= 0 ||
+                 __builtin_mul_overflow(period, profile_type_get_time_unit(type, TYPE_PERIOD_UNIT), &factor))
                 return false;
         *ret = factor;
         return true;

@@ -60,7 +60,8 @@ const char *query_param_value(void *context, const char *name)
 static void print_note(const struct query_params *p, const char *note)
 {
         if (*note)
-                fprintf(stderr, "cairn%s%s: %s\n", p->command ? " " : "", p->command ? p->command : "", PRINTABLE(note));
+                fprintf(stderr, "cairn%s%s: %s\n", p->command ? " " : "", p->command ? p->command : "",
+                        PRINTABLE(note));
 }
 
 enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret, struct error *err)

@@ -150,8 +150,8 @@ static void put_side_values(const int64_t values[2], const char *unit, struct bu
 {
         char v[3][40];
 
-        buf_printf(ret, "%12s %12s %12s", format_value(values[0], unit, v[0], 40), format_value(values[1], unit, v[1], 40),
-                   format_change(values, unit, v[2], 40));
+        buf_printf(ret, "%12s %12s %12s", format_value(values[0], unit, v[0], 40),
+                   format_value(values[1], unit, v[1], 40), format_change(values, unit, v[2], 40));
 }
 
 static void put_side_shares(const int64_t values[2], const int64_t totals[2], struct buf *ret)

@@ -658,7 +658,8 @@ static void check_compared_lines(void)
                               "parse,json.c,2,/bin/app,20,20,35,35,new 2\r\n"
                               "parse,json.c,3,/bin/app,0,0,5,5,new 3\r\n");
         EXPECT(json, "\"total\":30,\"samples\":2,\"samples_are\":\"stacks\",\"total_after\":40,"
-                     "\"samples_after\":2,\"samples_after_are\":\"stacks\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
+                     "\"samples_after\":2,\"samples_after_are\":\"stacks\",\"flat\":30,"
+                     "\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
         EXPECT(json, "\"line\":1,\"object\":\"/bin/app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
                      "\"cumulative_after\":0,\"source\":\"old 1\"}");
         EXPECT(json, "\"build_id\":\"0100000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
@@ -845,7 +846,8 @@ static void check_heaps(void)
         ASK(whole, "series", "step=1h", "by=instance");
 
         expect_folded(folded, "main;x 124, main;y 12");
-        EXPECT(top, "\"total\":136,\"samples\":4,\"samples_are\":\"stacks\",\"snapshots\":3,\"aggregation\":\"average\",");
+        EXPECT(top, "\"total\":136,\"samples\":4,\"samples_are\":\"stacks\",\"snapshots\":3,"
+                    "\"aggregation\":\"average\",");
         EXPECT(text, "136.0 B, the average of 3 snapshots, ");
         EXPECT(tree, "136.0 B, the average of 3 snapshots, ");
         EXPECT(csv, "b,x,,0,,native,100,100\r\n");
@@ -998,7 +1000,8 @@ static void check_spans(void)
         REFUSED(focus, "spans", "focus=a");
 
         EXPECT(spans, "\"unit\":\"nanoseconds\",\"from_ms\":");
-        EXPECT(spans, "\"total\":127,\"samples\":7,\"samples_are\":\"stacks\",\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},\"rows\":"
+        EXPECT(spans, "\"total\":127,\"samples\":7,\"samples_are\":\"stacks\",\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},"
+                      "\"rows\":"
                       "[{\"labels\":{\"trace_id\":\"" TRACE_AB "\",\"span_id\":\"" SPAN_CE
                       "\"},\"service_name\":\"api\",\"span_name\":\"\",\"value\":64,\"samples\":1},"
                       "{\"labels\":{\"trace_id\":\"0123\",\"span_id\":\"\"},\"service_name\":\"\",\"span_name\":\"\","
