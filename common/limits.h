@@ -118,6 +118,8 @@
 #define LIMIT_ELF_SEGMENTS 1024
 #define LIMIT_SYMBOLS 16000000          /* entries of one symbol table */
 #define LIMIT_UPSTREAM_S 900            /* one file from an upstream debuginfod server, in total */
+#define LIMIT_HEAP_FREE_BYTES MiB(64)   /* freed memory that may stay resident, */
+#define LIMIT_HEAP_TRIM_INTERVAL_S 10   /* looked at this often */
 #define LIMIT_UPSTREAM_RATE 10          /* background requests per second to each upstream (--upstream-rate) */
 #define LIMIT_UPSTREAM_RATE_MOST 10000
 #define LIMIT_FETCH_SENDER_IDS 10000    /* queued build-ids of the samples of one sender; further ones come later */

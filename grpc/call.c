@@ -197,6 +197,11 @@ static void find_grpc_token(struct grpc_call *call)
 {
         const char *value = grpc_call_metadata(call, "authorization");
 
+        if (grpc_call_count_metadata(call, "authorization") > 1) { /* a proxy may read another one than this server */
+                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "there are several authorization headers");
+                return;
+        }
+
         if (value && strncasecmp(value, "Bearer ", 7) == 0)
                 call->token = value + 7 + strspn(value + 7, " ");
 }
@@ -318,8 +323,9 @@ static void check_grpc_headers(struct grpc_call *call)
                 fail_grpc_call_http(call, call->is_post ? 415 : 405);
                 return;
         }
-        find_grpc_token(call);
         find_grpc_method(call);
+        if (!call->answered)
+                find_grpc_token(call);
         if (!call->answered)
                 check_grpc_access(call);
         if (!call->answered)

@@ -220,6 +220,10 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                                req->deadline.timeout_s);
                 return;
         }
+        if (err && (err->os_errno == EMFILE || err->os_errno == ENFILE)) {
+                http_fail_code(req, 503, "busy", "%s; retry later", err->text);
+                return;
+        }
         if (st == ST_BUSY) {
                 http_fail_code(req, is_retried(req) ? 429 : 503, "busy", "%s", err ? err->text : BUSY_TEXT);
                 return;

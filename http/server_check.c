@@ -24,7 +24,7 @@
 /* ---- framing ---- */
 
 struct framing {
-        unsigned lengths, encodings, hosts;
+        unsigned lengths, encodings, hosts, authorizations;
         bool bad_name, bad_value;
 };
 
@@ -42,6 +42,7 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
         f->lengths += strcasecmp(name, "Content-Length") == 0;
         f->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
         f->hosts += strcasecmp(name, "Host") == 0;
+        f->authorizations += strcasecmp(name, "Authorization") == 0;
         /*
          * libmicrohttpd 0.9.75 appends a continuation line (obs-fold) to the name of the preceding header, in memory
          * after the value: "Content-Length: 5" becomes "Content-Length0". Normally names precede their values.
@@ -67,6 +68,8 @@ void request_check_framing(struct http_request *req, const char *version)
                 problem = "there are several Content-Length headers";
         else if (f.hosts > 1)
                 problem = "there are several Host headers";
+        else if (f.authorizations > 1) /* a proxy may read another one than this server */
+                problem = "there are several Authorization headers";
         else if (f.lengths && f.encodings)
                 problem = "there are both Content-Length and Transfer-Encoding";
         else if (f.encodings > 1 || (encoding && strcasecmp(encoding, "chunked") != 0))

@@ -32,6 +32,7 @@
 #include "server/access/identify.h"
 #include "server/data_lock.h"
 #include "server/grpc_listener.h"
+#include "server/heap_trim.h"
 #include "server/reload.h"
 #include "server/routes/profiles/ingest.h"
 #include "server/routes/profiles/query_work.h"
@@ -450,10 +451,12 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         struct logged_failures logged = { 0 };
         struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
         struct clock_watch clock = { 0 };
+        struct heap_trim heap = { 0 };
 
         for (;;) {
                 service_notify_alive();
                 log_clock_steps(&clock);
+                heap_trim_check(&heap);
                 if (scan)
                         scan_check_progress(scan);
                 int got = sigtimedwait(signals, NULL, &moment);

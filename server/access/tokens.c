@@ -158,6 +158,9 @@ static enum status parse_tokens(char *text, const char *path, struct token_list 
         unsigned number = 0;
         enum status st = list.items ? ST_OK : error_no_memory(err);
 
+        if (*text && text[strlen(text) - 1] != '\n')
+                st = error_set(err, ST_BAD_DATA,
+                               "'%s' does not end with a line end: it may be cut off while it is being written", path);
         while (text && !st) {
                 char *line = strsep(&text, "\n");
 

@@ -72,6 +72,13 @@ for old in 1 1_1; do
         openssl s_client -connect "127.0.0.1:$port" "-tls$old" -cipher ALL:@SECLEVEL=0 </dev/null >"$tmp/old" 2>&1
         like "$(cat "$tmp/old")" 'Cipher is \(NONE\)' "TLS $old is not"
 done
+for suite in AES128-SHA AES256-GCM-SHA384 ECDHE-RSA-AES128-SHA ECDHE-RSA-AES256-SHA384 DHE-RSA-AES128-SHA; do
+        openssl s_client -connect "127.0.0.1:$port" -tls1_2 -cipher "$suite:@SECLEVEL=0" </dev/null >"$tmp/old" 2>&1
+        like "$(cat "$tmp/old")" 'Cipher is \(NONE\)' "TLS 1.2 with $suite is not: it lacks forward secrecy or AEAD"
+done
+ok 'TLS 1.2 with ECDHE and GCM is' curl -sS --tlsv1.2 --tls-max 1.2 --ciphers ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256 "$url/healthz"
+request -H 'Authorization: Bearer some-token' -H 'Authorization: Bearer other-token' "$url/metrics"
+is "$code" 400 'two tokens are refused'
 head -c 3000000 /dev/urandom >"$tmp/big"
 request -H "Authorization: Bearer wrong-token" --data-binary "@$tmp/big" "$url/v1development/profiles"
 is "$code" 401 'a refused body is answered'

@@ -37,6 +37,25 @@ static bool get_limits(struct tokens *t, const char *token, struct token_limits 
         return tokens_get_limits(t, token_identify(token, &id) ? &id : NULL, ret);
 }
 
+START_TEST(file_that_is_cut_off_is_refused)
+{
+        static const char text[] = "first-token read,ingest rate=100\n";
+        struct tokens *t;
+        struct error err;
+
+        ck_assert_int_eq(load(text, &t, &err), ST_OK);
+        tokens_destroy(t);
+        for (size_t n = 1; n < sizeof text - 1; n++) {
+                char part[sizeof text];
+
+                memcpy(part, text, n);
+                part[n] = 0;
+                ck_assert_int_eq(load(part, &t, &err), ST_BAD_DATA);
+                ck_assert_ptr_nonnull(strstr(err.text, "does not end with a line end"));
+        }
+}
+END_TEST
+
 START_TEST(tokens_carry_the_scopes_of_their_line)
 {
         char name[HTTP_TOKEN_NAME_SIZE];
@@ -44,7 +63,7 @@ START_TEST(tokens_carry_the_scopes_of_their_line)
         struct error err;
 
         ck_assert_int_eq(
-                load("# who may\n\nagent-token-1 ingest,upload  # hosts\r\nreader-token read\nroot-token admin", &t,
+                load("# who may\n\nagent-token-1 ingest,upload  # hosts\r\nreader-token read\nroot-token admin\n", &t,
                      &err),
                 ST_OK);
         ck_assert_int_eq(check_token(t, "agent-token-1", SCOPE_INGEST, name), ACCESS_GRANTED);
@@ -87,7 +106,7 @@ START_TEST(tokens_have_names_and_may_be_written_as_digests)
         /* the digest of "secret-of-ci" */
         ck_assert_int_eq(
                 load("sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5 upload name=ci/main\n"
-                     "plain-token read",
+                     "plain-token read\n",
                      &t, &err),
                 ST_OK);
         ck_assert_int_eq(check_token(t, "secret-of-ci", SCOPE_UPLOAD, name), ACCESS_GRANTED);
@@ -107,7 +126,7 @@ START_TEST(tokens_have_limits)
         struct tokens *t = NULL;
         struct error err;
 
-        ck_assert_int_eq(load("first-token read bytes=20G rate=50 name=ci\nsecond-token read", &t, &err), ST_OK);
+        ck_assert_int_eq(load("first-token read bytes=20G rate=50 name=ci\nsecond-token read\n", &t, &err), ST_OK);
         ck_assert(get_limits(t, "first-token", &l));
         ck_assert_uint_eq(l.limits.requests_per_s, 50);
         ck_assert_uint_eq(l.limits.bytes_per_day, GiB(20));
@@ -147,14 +166,14 @@ END_TEST
 
 START_TEST(invalid_token_file_is_reported_with_line)
 {
-        static const char *const bad[] = { "good-token read\nshort read",
-                                           "good-token read\nother-token",
-                                           "good-token read\nother-token write",
-                                           "good-token read\nother-token read upload",
-                                           "good-token read\nother-token read name=a b",
-                                           "good-token read\nother-token read rate=0",
-                                           "good-token read\nother-token read bytes=9X",
-                                           "good-token read\nsha256:12 read" };
+        static const char *const bad[] = { "good-token read\nshort read\n",
+                                           "good-token read\nother-token\n",
+                                           "good-token read\nother-token write\n",
+                                           "good-token read\nother-token read upload\n",
+                                           "good-token read\nother-token read name=a b\n",
+                                           "good-token read\nother-token read rate=0\n",
+                                           "good-token read\nother-token read bytes=9X\n",
+                                           "good-token read\nsha256:12 read\n" };
         struct tokens *t = NULL;
         struct error err;
 
@@ -341,7 +360,8 @@ START_TEST(addresses_are_parsed_and_loopback_is_detected)
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tenant_is_only_returned_with_scope,
+TEST_SUITE("server_access", file_that_is_cut_off_is_refused, tokens_carry_the_scopes_of_their_line,
+           tenant_is_only_returned_with_scope,
            tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
            tokens_are_reloaded_and_kept_if_file_is_invalid, invalid_token_file_is_reported_with_line,
            every_modifying_route_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
