@@ -93,13 +93,13 @@ uint32_t pool_sender_number(const char *token, uint64_t address)
         return hash_table_hash(&address, sizeof address) ^ (token ? hash_table_hash(token, strlen(token)) : 0);
 }
 
-static struct pool_sender *find_sender(struct pool_lane *lane, uint32_t number)
+static struct pool_sender *find_lane_sender(struct pool_lane *lane, uint32_t number)
 {
         struct pool_sender *s;
 
         TAILQ_FOREACH(s, &lane->senders, next)
-                if (s->number == number)
-                        return s;
+        if (s->number == number)
+                return s;
         s = calloc(1, sizeof *s);
         if (!s)
                 return &lane->common;
@@ -126,8 +126,8 @@ static struct pool_sender *find_ready_sender(const struct handler_pool *p, const
         if (!lane->queued || (lane->working >= p->lane_most + p->spare && !p->stop))
                 return NULL;
         TAILQ_FOREACH(s, &lane->senders, next)
-                if (s->queued && (!spare_only || !s->working))
-                        return s;
+        if (s->queued && (!spare_only || !s->working))
+                return s;
         return NULL;
 }
 
@@ -188,7 +188,7 @@ static struct pool_task *take_task(struct handler_pool *p)
         return task;
 }
 
-static void end_task(struct handler_pool *p)
+static void finish_pool_task(struct handler_pool *p)
 {
         pthread_mutex_lock(&p->lock);
         sender_of_thread->working--;
@@ -212,7 +212,7 @@ static void *run_pool_thread(void *arg)
                 shorten_time_slice();
         while ((task = take_task(p))) {
                 task->run(task);
-                end_task(p);
+                finish_pool_task(p);
         }
         return NULL;
 }
@@ -275,7 +275,7 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
 static void enqueue_task(struct handler_pool *p, struct pool_task *task)
 {
         struct pool_lane *lane = &p->lanes[task->lane];
-        struct pool_sender *s = find_sender(lane, task->sender);
+        struct pool_sender *s = find_lane_sender(lane, task->sender);
 
         STAILQ_INSERT_TAIL(&s->queue, task, next);
         s->queued++;
@@ -312,8 +312,8 @@ static bool has_full_queue(const struct handler_pool *p, const struct pool_task 
         if (!most || lane->queued >= most)
                 return most;
         TAILQ_FOREACH(s, &lane->senders, next)
-                if (s->number == task->sender)
-                        return s->queued >= most - most / 4;
+        if (s->number == task->sender)
+                return s->queued >= most - most / 4;
         return false;
 }
 

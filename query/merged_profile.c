@@ -37,7 +37,7 @@ static enum status allocate_entries(struct merged_profile *m, size_t count, stru
 
 /* ---- frames ---- */
 
-static int compare_stack_ids(const void *x, const void *y)
+static int compare_merged_ids(const void *x, const void *y)
 {
         return memcmp(x, y, sizeof(stack_id));
 }
@@ -53,7 +53,7 @@ static enum status keep_stack_ids(struct merged_profile *m, const struct stack_s
                 return error_no_memory(err);
         for (size_t i = 0; i < m->count; i++)
                 memcpy(m->kept_ids[m->kept_count++], stacks->items[m->entries[i].stack].id, sizeof *m->kept_ids);
-        qsort(m->kept_ids, m->kept_count, sizeof *m->kept_ids, compare_stack_ids);
+        qsort(m->kept_ids, m->kept_count, sizeof *m->kept_ids, compare_merged_ids);
         return ST_OK;
 }
 
@@ -61,7 +61,7 @@ bool merged_profile_keeps_stack(const void *m, const stack_id id)
 {
         const struct merged_profile *kept = m;
 
-        return bsearch(id, kept->kept_ids, kept->kept_count, sizeof *kept->kept_ids, compare_stack_ids);
+        return bsearch(id, kept->kept_ids, kept->kept_count, sizeof *kept->kept_ids, compare_merged_ids);
 }
 
 /* Resolve and filter the stacks, and sum the entries that are kept. */
@@ -151,10 +151,9 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
         for (size_t i = 0; !st && i < sums.count; i++) {
                 const struct stack_sum *s = &sums.items[i];
 
-                m->entries[m->count++] = (struct merged_entry){
-                        (uint32_t)i, group, s->value,
-                        count_entry_samples(m, sums.type, sums.period, s->value, s->samples)
-                };
+                m->entries[m->count++] =
+                        (struct merged_entry){ (uint32_t)i, group, s->value,
+                                               count_entry_samples(m, sums.type, sums.period, s->value, s->samples) };
         }
         if (!st) {
                 memcpy(m->type, sums.type, sizeof m->type);
@@ -351,8 +350,8 @@ enum status merged_profile_load(struct store_scan *scan, const struct query_sele
 {
         struct merged_profile m = { .meter = q->frames->meter, .selection = s };
         const bool one_type = q->plan->type_count <= 1 && !q->plan->converts;
-        bool by_group = !one_type || q->groups->labels->count ||
-                        (q->plan->type && profile_type_is_gauge(q->plan->type));
+        bool by_group =
+                !one_type || q->groups->labels->count || (q->plan->type && profile_type_is_gauge(q->plan->type));
         const struct scan_filter filter = query_selection_make_filter(s, one_type ? q->plan->type : NULL);
         enum status st = by_group ? ST_OK : load_stack_sums(scan, &filter, q, &m, &by_group, err);
 

@@ -165,7 +165,7 @@ static int compare_row_costs(const struct row_sorting *s, const void *x, const v
         return first ? first : second ? second : compare_row_names(a, b, s->frames);
 }
 
-static int compare_costs(const int64_t a[2], const int64_t b[2], const int64_t *totals)
+static int compare_function_costs(const int64_t a[2], const int64_t b[2], const int64_t *totals)
 {
         (void)totals;
         return a[0] > b[0] ? -1 : a[0] < b[0];
@@ -173,7 +173,7 @@ static int compare_costs(const int64_t a[2], const int64_t b[2], const int64_t *
 
 static int compare_top_rows(const void *x, const void *y, void *sorting)
 {
-        return compare_row_costs(sorting, x, y, compare_costs);
+        return compare_row_costs(sorting, x, y, compare_function_costs);
 }
 
 static int compare_row_changes(const void *x, const void *y, void *sorting)

@@ -15,7 +15,7 @@ static const char *get_label_text(const struct profile *p, const struct sample_l
         return "";
 }
 
-static const char *get_base_name(const char *path)
+static const char *get_file_name(const char *path)
 {
         const char *slash = strrchr(path, '/');
 
@@ -26,7 +26,7 @@ static const char *get_program_name(const struct profile *p, const struct sample
 {
         const char *name = get_label_text(p, l, "process.executable.name");
 
-        return *name ? name : get_base_name(get_label_text(p, l, "process.executable.path"));
+        return *name ? name : get_file_name(get_label_text(p, l, "process.executable.path"));
 }
 
 bool has_service_name(const struct profile *p, const struct sample_labels *l)
@@ -40,9 +40,9 @@ bool has_program_name(const struct profile *p, const struct sample_labels *l)
 }
 
 /* Libraries are NAME.so and NAME.so.VERSION; [vdso], [jit] and the like are no files. */
-static bool is_program_file(const char *path)
+static bool is_executable_name(const char *path)
 {
-        const char *name = get_base_name(path), *library = strstr(name, ".so");
+        const char *name = get_file_name(path), *library = strstr(name, ".so");
 
         return *name && *name != '[' && !(library && (library[3] == 0 || library[3] == '.'));
 }
@@ -56,7 +56,7 @@ uint32_t find_main_file(const struct profile *p, uint32_t stack)
                 const struct profile_location *l = &p->locations.items[at];
 
                 if (l->mapping != PROFILE_NONE && !l->is_kernel &&
-                    is_program_file(profile_text(p, p->mappings.items[l->mapping].file)))
+                    is_executable_name(profile_text(p, p->mappings.items[l->mapping].file)))
                         return p->mappings.items[l->mapping].file;
         }
         return 0;
@@ -68,7 +68,7 @@ enum status set_unknown_service(struct profile *p, uint32_t main_file, struct sa
         char text[sizeof UNKNOWN_SERVICE + LIMIT_LABEL_BYTES];
 
         if (!*program)
-                program = get_base_name(profile_text(p, main_file));
+                program = get_file_name(profile_text(p, main_file));
         snprintf(text, sizeof text, UNKNOWN_SERVICE "%s%s", *program ? ":" : "", program);
         return sample_labels_set_text(l, p, "service.name", text, strlen(text), err);
 }
