@@ -30,7 +30,7 @@
 
 enum { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_OVERFLOW = 4, PAGE_LEAF2 = 0x20, PAGE_SUB = 0x40 };
 enum { NODE_BIG = 1, NODE_TREE = 2, NODE_DUPLICATES = 4 };
-#define DEPTH_MAX 32 /* of a tree: CURSOR_STACK of LMDB */
+#define DEPTH_MAX 32  /* of a tree: CURSOR_STACK of LMDB */
 #define NESTING_MAX 2 /* trees in the main tree, and trees of duplicates in these */
 
 struct lmdb_tree {
@@ -356,7 +356,8 @@ static enum status read_meta_pages(struct lmdb_file *f, uint64_t txn)
         *f = second.txn > first.txn ? second : first;
         if (txn && f->txn != txn)
                 *f = second.txn == txn ? second : first;
-        return txn && f->txn != txn ? error_set(f->err, ST_BUSY, "'%s' changes too fast to be checked", f->path) : ST_OK;
+        return txn && f->txn != txn ? error_set(f->err, ST_BUSY, "'%s' changes too fast to be checked", f->path)
+                                    : ST_OK;
 }
 
 static enum status check_open_file(struct lmdb_file *f, uint64_t txn)
@@ -370,9 +371,9 @@ static enum status check_open_file(struct lmdb_file *f, uint64_t txn)
         if (st)
                 return st;
         if (f->last_page < 1 || f->last_page >= (uint64_t)info.st_size / f->page_size)
-                return error_set(f->err, ST_BAD_DATA, "'%s' is damaged: it has %" PRIu64 " bytes instead of %" PRIu64
-                                 " pages",
-                                 f->path, (uint64_t)info.st_size, f->last_page + 1);
+                return error_set(f->err, ST_BAD_DATA,
+                                 "'%s' is damaged: it has %" PRIu64 " bytes instead of %" PRIu64 " pages", f->path,
+                                 (uint64_t)info.st_size, f->last_page + 1);
         f->seen = calloc(f->last_page / 8 + 1, 1);
         if (!f->seen)
                 return error_no_memory(f->err);

@@ -31,7 +31,7 @@ struct scan_demand {
  */
 enum status scan_demand_open_trees(struct scan_demand *d, struct scan_options *options, struct error *err) MUST_CHECK;
 
-/** Index the objects without a record in the index. @param rest_ret those whose debuginfo is in no tree; up to count. */
+/** Index the objects without a record in the index. @param rest_ret up to count: debuginfo of these is in no tree. */
 void scan_demand_index_objects(struct scan_demand *d, const struct wanted_object *objects, size_t count,
                                struct wanted_object *rest_ret, size_t *rest_count_ret);
 

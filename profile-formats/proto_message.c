@@ -51,8 +51,8 @@ static bool is_whole_text(const struct reader *r)
 }
 
 /*
- * False when it was seen before. protobuf-c merges the occurrences of a message, and copies the elements so far with each,
- * which is quadratic; no encoder writes a field of this kind twice.
+ * False when it was seen before. protobuf-c merges the occurrences of a message, and copies the elements so far with
+ * each, which is quadratic; no encoder writes a field of this kind twice.
  */
 static bool mark_field_seen(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *field,
                             uint64_t *seen)

@@ -194,8 +194,8 @@ static void check_database_map(const char *data, const char *folder, const char 
                 st = lmdb_measure_env(dir, &usage, &err);
         if (st) {
                 report_finding(f, err.os_errno == EACCES ? FINDING_SKIPPED : FINDING_ERROR, name,
-                               "see \"Damaged databases\" in docs/operations.md: the index and the list of scanned files "
-                               "are rebuilt at the next start, the records of objects are restored from a backup",
+                               "see \"Damaged databases\" in docs/operations.md: the index and the list of scanned "
+                               "files are rebuilt at the next start, the records of objects are restored from a backup",
                                "%s", err.text);
                 return;
         }

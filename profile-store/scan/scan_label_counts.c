@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The number of values of each label, in one pass over the selected samples: the columns of a row group are read one after
- * the other, and the labels without a column once for all of them. Values of a label are counted up to a maximum, so the
- * memory is bounded by the number of labels.
+ * The number of values of each label, in one pass over the selected samples: the columns of a row group are read one
+ * after the other, and the labels without a column once for all of them. Values of a label are counted up to a maximum,
+ * so the memory is bounded by the number of labels.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -121,8 +121,8 @@ enum status store_verify_command(const struct store_command *c, const char *argu
                        format_store_bytes(r.bytes, bytes), r.problems);
         if (!st && r.problems)
                 st = error_set(err, ST_BAD_DATA,
-                               "'%s' has problems; restore the named files from a backup or a snapshot. A damaged index "
-                               "is rebuilt at the next start",
+                               "'%s' has problems; restore the named files from a backup or a snapshot. A damaged "
+                               "index is rebuilt at the next start",
                                c->dir);
         return st;
 }
