@@ -10,7 +10,7 @@ import collections
 import re
 
 from elf_facts import no_suffix
-from judge import same_path, same_place
+from judge import same_path, same_place, same_resolved
 
 Class = collections.namedtuple("Class", "key who text")
 CLASSES = {}
@@ -140,7 +140,7 @@ def padding(c, i, ours, mangled, theirs, their_mangled):
 @add(PLACE_TESTS, "path spelling", "both",
      "the same path without `dir/../`, `./` or `//`")
 def path_spelling(c, i, ours, theirs):
-    return ours[1] == theirs[1] and bool(theirs[0]) and same_place(ours[0], theirs[0])
+    return ours[1] == theirs[1] and bool(theirs[0]) and same_resolved(ours[0], theirs[0])
 
 
 @add(PLACE_TESTS, "no unit directory", "ours",

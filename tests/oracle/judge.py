@@ -146,6 +146,13 @@ def same_path(a, b):
     return a == b or collapse(a) == collapse(b)
 
 
-def same_place(a, b):
+def same_resolved(a, b):
     """The same file, even if one tool collapsed 'dir/../'."""
     return same_path(a, b) or resolve(a) == resolve(b)
+
+
+def same_place(a, b):
+    """The same file, even if one tool also joined the unit's relative directory twice: ./misc/./misc/err.c."""
+    def once(path):
+        return re.sub(r"^(\.[^/]*(?:/[^/]+)*)/\1/", r"\1/", path)
+    return same_resolved(a, b) or same_resolved(once(a), once(b))
