@@ -31,6 +31,21 @@ static void check_table(const struct dwarf_lines *l)
         }
 }
 
+/* A table has at most one start for every opcode that sets an address. */
+static void check_line_starts(struct dwarf_object *o, uint64_t table)
+{
+        static const struct dwarf_unit unit = { .format = { .version = 5, .address_size = 8, .offset_size = 4 } };
+        const struct dwarf_context x = { .object = o, .file = &o->main, .unit = &unit };
+        struct dwarf_line_starts starts;
+        uint64_t address, count = 0;
+
+        if (!dwarf_line_starts_begin(&starts, &x, table))
+                return;
+        while (dwarf_line_starts_next(&starts, &address))
+                count++;
+        assert(count <= o->main.sections.data[DWARF_LINE].size / 3);
+}
+
 /* The reference reader must find each row of the other one, unless sequences overlap. */
 static void check_row(const struct dwarf_reader *r, uint64_t table, const struct dwarf_lines *l)
 {
@@ -72,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
         dwarf_code_init(&result);
         for (uint64_t at = 0; at != UINT64_MAX; at = dwarf_lines_next(&object.main.sections, at)) {
+                check_line_starts(&object, at);
                 if (dwarf_reader_lines(reader, at, &result))
                         continue;
                 check_table(&result.lines);
