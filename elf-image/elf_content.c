@@ -33,11 +33,10 @@ static bool has_code(const struct elf_image *img)
 
 static bool defines_functions(const struct elf_image *img, uint32_t type)
 {
-        const struct elf_section *s = elf_image_section_of_type(img, type);
         struct elf_symbol_cursor c;
         struct elf_symbol sym;
 
-        if (!s || elf_symbols_begin(img, s, &c, NULL))
+        if (elf_symbols_begin_type(img, type, &c, NULL))
                 return false;
         while (elf_symbols_next(&c, &sym)) {
                 if (elf_symbol_is_function(&sym))

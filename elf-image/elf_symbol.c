@@ -58,6 +58,139 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
         return ST_OK;
 }
 
+/* ---- without section headers ---- */
+
+struct dynamic_table {
+        uint64_t symbols, strings, string_size, entry_size, hash, gnu_hash; /* addresses; 0: absent */
+};
+
+static bool read_dynamic_table(const struct elf_image *img, struct dynamic_table *ret)
+{
+        const struct elf_segment *s = NULL;
+        struct reader r;
+
+        for (size_t i = 0; !s && i < img->segment_count; i++)
+                if (img->segments[i].type == PT_DYNAMIC)
+                        s = &img->segments[i];
+        if (!s || s->offset > img->size || s->file_size > img->size - s->offset)
+                return false;
+        reader_init(&r, img->data + s->offset, s->file_size);
+        r.big_endian = img->big_endian;
+        for (;;) {
+                uint64_t tag, value;
+                uint32_t tag32, value32;
+                bool ok = img->is_64 ? reader_u64(&r, &tag) && reader_u64(&r, &value)
+                                     : reader_u32(&r, &tag32) && reader_u32(&r, &value32);
+
+                if (!ok)
+                        break;
+                if (!img->is_64) {
+                        tag = tag32;
+                        value = value32;
+                }
+                if (tag == DT_NULL)
+                        break;
+                if (tag == DT_SYMTAB)
+                        ret->symbols = value;
+                else if (tag == DT_STRTAB)
+                        ret->strings = value;
+                else if (tag == DT_STRSZ)
+                        ret->string_size = value;
+                else if (tag == DT_SYMENT)
+                        ret->entry_size = value;
+                else if (tag == DT_HASH)
+                        ret->hash = value;
+                else if (tag == DT_GNU_HASH)
+                        ret->gnu_hash = value;
+        }
+        return ret->symbols && ret->strings;
+}
+
+static bool read_word_at(const struct elf_image *img, uint64_t address, uint32_t *ret)
+{
+        const uint8_t *bytes;
+        struct reader r;
+
+        if (!elf_image_bytes_at(img, address, sizeof *ret, &bytes))
+                return false;
+        reader_init(&r, bytes, sizeof *ret);
+        r.big_endian = img->big_endian;
+        return reader_u32(&r, ret);
+}
+
+/* The symbols end with the chain of the last one that any bucket starts with. */
+static uint64_t count_gnu_hash_symbols(const struct elf_image *img, uint64_t at)
+{
+        uint32_t buckets, first, bloom, last = 0, word = 0;
+        uint64_t chains;
+
+        if (!read_word_at(img, at, &buckets) || !read_word_at(img, at + 4, &first) ||
+            !read_word_at(img, at + 8, &bloom) || buckets > LIMIT_SYMBOLS)
+                return 0;
+        at += 16 + (uint64_t)bloom * (img->is_64 ? 8 : 4);
+        chains = at + (uint64_t)buckets * sizeof word;
+        for (uint32_t i = 0; i < buckets && read_word_at(img, at + (uint64_t)i * sizeof word, &word); i++)
+                last = word > last ? word : last;
+        if (last < first)
+                return first;
+        while (last < LIMIT_SYMBOLS && read_word_at(img, chains + (uint64_t)(last - first) * sizeof word, &word)) {
+                last++;
+                if (word & 1)
+                        break;
+        }
+        return last;
+}
+
+/* The hash tables tell the number; without one the string table usually follows. */
+static uint64_t count_dynamic_symbols(const struct elf_image *img, const struct dynamic_table *t)
+{
+        uint64_t count = t->gnu_hash ? count_gnu_hash_symbols(img, t->gnu_hash) : 0;
+        uint32_t chains;
+
+        if (!count && t->hash && read_word_at(img, t->hash + 4, &chains))
+                count = chains;
+        if (!count && t->strings > t->symbols)
+                count = (t->strings - t->symbols) / t->entry_size;
+        return count;
+}
+
+enum status elf_dynamic_symbols_begin(const struct elf_image *img, struct elf_symbol_cursor *ret, struct error *err)
+{
+        size_t entry_min = img->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+        struct elf_symbol_cursor c = { .img = img };
+        struct dynamic_table t = { .entry_size = entry_min };
+        uint64_t count;
+
+        if (!read_dynamic_table(img, &t) || t.entry_size < entry_min || t.entry_size > UINT16_MAX)
+                return error_set(err, ST_NOT_FOUND, "'%s' has no dynamic symbols", img->name);
+        count = count_dynamic_symbols(img, &t);
+        if (count > LIMIT_SYMBOLS)
+                return error_set(err, ST_TOO_BIG, "'%s' has %" PRIu64 " dynamic symbols, at most %d are read",
+                                 img->name, count, LIMIT_SYMBOLS);
+        if (!count || !elf_image_bytes_at(img, t.symbols, count * t.entry_size, &c.entries) ||
+            !elf_image_bytes_at(img, t.strings, t.string_size, &c.strings))
+                return error_set(err, ST_NOT_FOUND, "the dynamic symbols of '%s' are not in the file", img->name);
+        c.count = count;
+        c.entry_size = t.entry_size;
+        c.string_size = t.string_size;
+        *ret = c;
+        return ST_OK;
+}
+
+enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, struct elf_symbol_cursor *ret,
+                                   struct error *err)
+{
+        const struct elf_section *s = elf_image_section_of_type(img, type);
+
+        if (!img->section_count && type == SHT_DYNSYM)
+                return elf_dynamic_symbols_begin(img, ret, err);
+        if (!s || !elf_section_has_content(s))
+                return error_set(err, ST_NOT_FOUND, "'%s' has no such symbols", img->name);
+        return elf_symbols_begin(img, s, ret, err);
+}
+
+/* ---- one symbol ---- */
+
 static const char *elf_symbol_name(const struct elf_symbol_cursor *c, uint32_t offset)
 {
         if (offset >= c->string_size || !memchr(c->strings + offset, 0, c->string_size - offset))

@@ -54,13 +54,15 @@ static uint64_t explain_find_prelink_bias(const struct extract_view *v, const st
 static enum status add_source_symbols(const struct elf_image *img, uint32_t type, const struct extract_view *v,
                                       struct code_symbols *symbols, struct error *err)
 {
-        const struct elf_section *s = img ? elf_image_section_of_type(img, type) : NULL;
         struct symbol_source source = { .img = img, .quality = QUALITY_SYMTAB };
+        enum status st;
 
-        if (!s || !elf_section_has_content(s))
+        if (!img)
                 return ST_OK;
+        source.running = v->executable ? v->executable : v->debuginfo;
         source.prelink_bias = explain_find_prelink_bias(v, img);
-        return code_symbols_add(symbols, &source, s, v->code, err);
+        st = code_symbols_add(symbols, &source, type, v->code, err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 static enum status fill_source_symbols(const struct extract_view *v, enum explain_source source,

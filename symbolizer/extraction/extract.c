@@ -32,13 +32,13 @@ struct elf_symbols {
 static enum status add_table_symbols(struct elf_symbols *e, const struct elf_image *img, uint32_t type,
                                      enum symbol_quality quality, struct error *err)
 {
-        const struct elf_section *s = extract_file_is_open(img) ? elf_image_section_of_type(img, type) : NULL;
-        const struct symbol_source source = { img, quality, extract_files_prelink_bias(e->files, img) };
+        const struct symbol_source source = { img, extract_files_running(e->files), quality,
+                                              extract_files_prelink_bias(e->files, img) };
         struct error reason;
 
-        if (!s || !elf_section_has_content(s))
+        if (!extract_file_is_open(img))
                 return ST_OK;
-        return extract_notes_add_failure(&e->notes, code_symbols_add(&e->symbols, &source, s, e->code, &reason),
+        return extract_notes_add_failure(&e->notes, code_symbols_add(&e->symbols, &source, type, e->code, &reason),
                                          &reason, err);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/reader.h"
 #include "common/text.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/interval_overlay.h"
@@ -25,8 +26,8 @@ static bool names_code(const struct elf_image *img, const struct elf_symbol *sym
                 return false;
         if (elf_symbol_is_function(sym))
                 return true;
-        /* Labels, except for mapping symbols (`$x`) and the assembler's local labels (.L). */
-        if (sym->type != STT_NOTYPE || sym->name[0] == '$' || starts_with(sym->name, ".L"))
+        /* Labels, except for mapping symbols (`$x`) and the assembler's local labels (.L); GHC has objects there. */
+        if ((sym->type != STT_NOTYPE && sym->type != STT_OBJECT) || sym->name[0] == '$' || starts_with(sym->name, ".L"))
                 return false;
         section = elf_image_section_at(img, sym->section);
         return section && (section->flags & SHF_EXECINSTR);
@@ -62,25 +63,54 @@ static bool is_stub_symbol(const struct elf_image *img, const struct elf_symbol 
                (strcmp(suffix, "$plt") == 0 || strcmp(suffix, "$pltgot") == 0);
 }
 
-enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
-                             const struct elf_section *section, const struct code_map *code, struct error *err)
+static bool is_descriptor(const struct elf_image *img, const struct elf_symbol *sym)
+{
+        const struct elf_section *section = elf_image_section_at(img, sym->section);
+
+        return img->machine == EM_PPC64 && section && strcmp(section->name, ".opd") == 0;
+}
+
+/* Replace the address of a function's descriptor by the first word in it, the address of the code. */
+static void follow_descriptor(const struct elf_image *running, struct elf_symbol *sym)
+{
+        const struct elf_section *opd = elf_image_section(running, ".opd");
+        const uint8_t *bytes;
+        uint64_t entry;
+        struct reader r;
+        size_t size;
+
+        if (!opd || elf_section_raw(running, opd, &bytes, &size, NULL))
+                return;
+        reader_init(&r, bytes, size);
+        r.big_endian = running->big_endian;
+        if (sym->value < opd->address || !reader_seek(&r, sym->value - opd->address) || !reader_u64(&r, &entry))
+                return;
+        sym->value = entry;
+        sym->section = SHN_ABS; /* not that of the descriptor */
+}
+
+enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source, uint32_t type,
+                             const struct code_map *code, struct error *err)
 {
         const struct elf_image *img = source->img;
         struct elf_symbol_cursor cursor;
         struct elf_symbol sym;
-        enum status st = elf_symbols_begin(img, section, &cursor, err);
+        enum status st = elf_symbols_begin_type(img, type, &cursor, err);
 
         if (st)
                 return st;
         while (elf_symbols_next(&cursor, &sym)) {
-                struct code_symbol c = { .name = sym.name,
-                                         .start = sym.value + source->prelink_bias,
-                                         .binding = sym.binding,
-                                         .source = source->quality };
                 const struct code_region *region;
+                struct code_symbol c;
 
                 if (!names_code(img, &sym))
                         continue;
+                if (is_descriptor(img, &sym))
+                        follow_descriptor(source->running, &sym);
+                c = (struct code_symbol){ .name = sym.name,
+                                          .start = sym.value + source->prelink_bias,
+                                          .binding = sym.binding,
+                                          .source = source->quality };
                 if (img->machine == EM_ARM)
                         c.start &= ~1ull; /* Thumb */
                 region = code_map_find(code, c.start);

@@ -8,7 +8,7 @@
  * and for every function that DWARF does not name.
  *
  * Of several symbols at one address the first of these criteria decides: a
- * function before an untyped label; one with a size; global, weak, local; fewer
+ * function before an untyped label or an object in a section of code; one with a size; global, weak, local; fewer
  * leading underscores; the shorter name; the smaller name. So `malloc` wins over
  * `__libc_malloc`. A symbol without a size reaches to the next symbol or to the
  * end of its section, and never overlaps one with a size.
@@ -36,17 +36,17 @@ int compare_code_symbols(const void *a, const void *b);
 
 struct symbol_source {
         const struct elf_image *img;
+        const struct elf_image *running; /* has the content of .opd */
         enum symbol_quality quality;
         uint64_t prelink_bias; /* added to its addresses: find_prelink_bias() */
 };
 
 /**
- * Add the symbols of a SHT_SYMTAB or SHT_DYNSYM section that name code. Several files and sections may be added in
- * any order; duplicates count once.
+ * Add the symbols of a table that name code: elf_symbols_begin_type(). Several files and tables may be added in any
+ * order; duplicates count once. Function descriptors (.opd, 64-bit PowerPC ELF ABI 1) are followed.
  */
-enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source,
-                             const struct elf_section *section, const struct code_map *code,
-                             struct error *err) MUST_CHECK;
+enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source, uint32_t type,
+                             const struct code_map *code, struct error *err) MUST_CHECK;
 
 /** Drop symbols that do not affect the addresses of the filter. */
 enum status code_symbols_filter(struct code_symbols *s, const struct address_filter *filter,

@@ -397,4 +397,41 @@ for dwarf in 4 5; do
                 is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" "  and others have theirs"
         done
 done
+
+# ---- symbols that are not those of functions in a section
+
+cat > objects.s << 'END'
+        .text
+        .globl function
+        .type function, @function
+function: nop
+        ret
+        .size function, .-function
+        .globl closure_info
+        .type closure_info, @object
+closure_info: nop
+        nop
+        ret
+        .size closure_info, .-closure_info
+END
+gcc -nostdlib -static -Wl,-e,function,--build-id=none -o objects objects.s || cannot "assemble"
+is "$(at objects closure_info 1)" "closure_info ??:?" "an object among code names it, as in Haskell"
+is "$(at objects function 1)" "function ??:?" "  beside functions"
+
+cat > descriptors.c << 'END'
+__attribute__((noinline)) int leaf(int x) { int s = 0; for (int i = 0; i < x; i++) s = s * 3 + i; return s; }
+int _start(int c) { return leaf(c); }
+END
+clang --target=powerpc64-linux-gnu -ffreestanding -O1 -c descriptors.c && ld.lld -o descriptors descriptors.o || cannot "link for ppc64"
+readelf -SW descriptors | sed 's/^ *\[ *//' | awk '$2 == ".text" { print $4 }' > text
+is "$("$cairn" symbolize -e descriptors "$(cat text)" | head -1)" leaf "function descriptors of 64-bit PowerPC are followed"
+is "$("$cairn" symbolize -e descriptors.o 0 | head -1)" leaf "  also in relocatable files"
+
+for style in gnu sysv both; do
+        gcc -O1 -rdynamic -Wl,--hash-style=$style -o exported code.c || cannot "compile"
+        python3 -c 'd = bytearray(open("exported", "rb").read()); d[0x28:0x30] = bytes(8); d[0x3c:0x40] = bytes(4); open("headless", "wb").write(d)'
+        start=$(nm exported | awk '$3 == "hot" { print $1 }')
+        is "$("$cairn" symbolize -e headless "$start" | head -1)" hot "without section headers, dynamic symbols are found (hash $style)"
+        is "$("$cairn" why --json headless "$start" | jq -r '.quality + " " + .results[0].state')" "dynsym resolved" "  and their quality is known"
+done
 done_testing
