@@ -275,7 +275,7 @@ bool archive_name(const char *path)
 
 bool archive_name_is_compressed_elf(const char *path)
 {
-        static const char *const suffixes[] = { ".ko.gz",     ".ko.xz",    ".ko.zst", ".debug.gz", ".debug.xz",
+        static const char *const suffixes[] = { ".ko.gz",     ".ko.xz", ".ko.zst", ".debug.gz", ".debug.xz",
                                                 ".debug.zst", ".so.gz", ".so.xz",  ".so.zst" };
 
         for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
@@ -321,8 +321,8 @@ bool compressed_magic_at_fd(int fd)
 bool archive_magic_at_fd(int fd)
 {
         static const struct file_magic magics[] = {
-                { 0, "!<arch>\n", 8 }, { 0, "\xed\xab\xee\xdb", 4 }, { 0, "PK\3\4", 4 },
-                { 257, "ustar", 5 },   { 0, "0707", 4 },
+                { 0, "!<arch>\n", 8 }, { 0, "\xed\xab\xee\xdb", 4 }, { 0, "PK\3\4", 4 }, { 257, "ustar", 5 },
+                { 0, "0707", 4 },
         };
 
         return has_magic_at_fd(fd, magics, sizeof magics / sizeof *magics) || compressed_magic_at_fd(fd);

@@ -6,8 +6,8 @@
  * @file
  * Iterates over the regular files in archives and packages: .deb, .rpm, tar, zip, cpio and ar, compressed with gzip,
  * bzip2, xz, lzma or zstd. A compressed file that is no archive has one member, its content, and so has a member with
- * the name of a compressed kernel module (.ko.xz). Streaming, in archive order. Nothing is written to disk, links and devices are skipped, and
- * names are never opened.
+ * the name of a compressed kernel module (.ko.xz). Streaming, in archive order. Nothing is written to disk, links and
+ * devices are skipped, and names are never opened.
  *
  * Archives are untrusted: the decompressed size is limited to LIMIT_ARCHIVE_RATIO times the compressed size, beyond
  * LIMIT_ARCHIVE_FREE_BYTES. Memory use does not depend on the archive.
@@ -64,8 +64,8 @@ bool compressed_magic_at_fd(int fd);
 bool archive_is_compressed_elf(int fd);
 
 /**
- * Whether the file name is that of a compressed ELF file: that of a kernel module, debug file or shared object, and .gz,
- * .xz or .zst.
+ * Whether the file name is that of a compressed ELF file: that of a kernel module, debug file or shared object, and
+ * .gz, .xz or .zst.
  */
 bool archive_name_is_compressed_elf(const char *path);
 

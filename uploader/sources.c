@@ -39,8 +39,11 @@ static bool add_source_name(void *context, const char *name)
         struct source_name_list *n = context;
         char *absolute;
 
-        if (!array_reserve(&n->items, &n->capacity, n->count) ||
-            asprintf(&absolute, "%s%s", *name == '/' ? "" : starts_with(name, "./") ? "/" : "/./", name) < 0)
+        if (!array_reserve(&n->items, &n->capacity, n->count) || asprintf(&absolute, "%s%s",
+                                                                          *name == '/'              ? ""
+                                                                          : starts_with(name, "./") ? "/"
+                                                                                                    : "/./",
+                                                                          name) < 0)
                 return false;
         n->items[n->count++] = absolute;
         return true;

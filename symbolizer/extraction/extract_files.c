@@ -150,7 +150,8 @@ static enum status open_input_file(int fd, const char *name, const char *what, s
 static enum status open_dwo_package(int fd, const char *name, struct extract_files *f, struct error *err)
 {
         struct error reason;
-        enum status st = fd > 0 ? open_input_file(fd, name, " (package)", &f->dwp, NULL, &f->notes, &reason) : ST_NOT_FOUND;
+        enum status st =
+                fd > 0 ? open_input_file(fd, name, " (package)", &f->dwp, NULL, &f->notes, &reason) : ST_NOT_FOUND;
 
         if (!st)
                 st = dwarf_package_open(&f->dwp, &f->package, &reason);

@@ -120,11 +120,11 @@ static enum status place_symbols(struct placing *p, struct error *err)
 enum formula {
         DISCARDED, /* none: linkers write it at references to discarded functions */
         IGNORED,
-        ABSOLUTE,         /* S + A */
+        ABSOLUTE,          /* S + A */
         RELATIVE_TO_PLACE, /* S + A - P */
-        ADDEND,           /* A */
-        ADDED,            /* V + S + A, V the value at the place */
-        SUBTRACTED,       /* V - S - A */
+        ADDEND,            /* A */
+        ADDED,             /* V + S + A, V the value at the place */
+        SUBTRACTED,        /* V - S - A */
 };
 
 /* Widths that are not a number of bytes: the low six bits of a byte, and an ULEB128 of the length that it has. */
@@ -336,8 +336,8 @@ static void write_place(struct placing *p, uint64_t at, unsigned width, unsigned
 /* Only sections with addresses are considered; their headers have none. Linkers also use the type as padding. */
 static bool may_hold_discarded_address(const struct relocated_section *to, uint64_t at)
 {
-        static const char *const names[] = { "debug_info", "debug_types",    "debug_line", "debug_aranges",
-                                             "debug_rnglists", "debug_loclists" };
+        static const char *const names[] = { "debug_info",    "debug_types",    "debug_line",
+                                             "debug_aranges", "debug_rnglists", "debug_loclists" };
         const char *of = strstr(to->name, "debug_");
 
         if (of && (to->has_lists || strcmp(of, "debug_addr") == 0))
@@ -413,8 +413,7 @@ static enum status relocate_section(struct placing *p, const struct elf_section 
                                          "the DWARF of '%s' is not used: relocation type %" PRIu32
                                          " of machine %u in %.64s is unknown",
                                          p->img->name, one.type, p->img->machine, relocations->name);
-                if (kind->formula != IGNORED &&
-                    (kind->formula != DISCARDED || may_hold_discarded_address(to, one.at)))
+                if (kind->formula != IGNORED && (kind->formula != DISCARDED || may_hold_discarded_address(to, one.at)))
                         st = apply_relocation(p, to, &one, has_addend, kind, err);
         }
         return st;

@@ -20,8 +20,8 @@
 
 /**
  * Copy a relocatable image, with addresses in its section headers and symbols, and with the relocations of its DWARF
- * applied. References to an undefined symbol or to a discarded function become an address that is not code: all ones, in
- * lists of address pairs 1.
+ * applied. References to an undefined symbol or to a discarded function become an address that is not code: all ones,
+ * in lists of address pairs 1.
  *
  * If a relocation is unknown or damaged, the copy has no DWARF, only the symbols.
  * @param bytes       empty; ret borrows it.

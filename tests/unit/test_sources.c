@@ -558,8 +558,9 @@ END_TEST
 
 START_TEST(unknown_relocation_leaves_the_symbols)
 {
-        ck_assert_str_eq(extract_with_relocation(R_X86_64_GOTPCREL, 0),
-                         "the DWARF of 'made' is not used: relocation type 9 of machine 62 in .rela.debug_str is unknown");
+        ck_assert_str_eq(
+                extract_with_relocation(R_X86_64_GOTPCREL, 0),
+                "the DWARF of 'made' is not used: relocation type 9 of machine 62 in .rela.debug_str is unknown");
 }
 END_TEST
 

@@ -14,8 +14,8 @@ struct lister {
 };
 
 /*
- * Older versions stored supplementary files as debuginfo. Other debuginfo without symbols is refused, or gets the quality
- * none when it is indexed.
+ * Older versions stored supplementary files as debuginfo. Other debuginfo without symbols is refused, or gets the
+ * quality none when it is indexed.
  */
 static const char *get_object_state(const struct stored_object *stored, const struct symbol_object *o)
 {
