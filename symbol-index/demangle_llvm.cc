@@ -38,7 +38,7 @@ struct Bounds {
 
 thread_local Bounds *bounds;
 
-UNCOUNTED [[noreturn]] void give_up()
+[[noreturn]] UNCOUNTED void give_up()
 {
         longjmp(bounds->end, 1);
 }
