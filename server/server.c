@@ -274,16 +274,17 @@ static enum status start_http(struct server *s, const struct listen_address *lis
 {
         const struct server_options *c = s->options;
         const struct http_pool_options pools[POOL_COUNT] = {
-                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS },
-                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0 },
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS, 0 },
+                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0, 0 },
                 [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS },
                 [POOL_UPLOAD] = { "upload", choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS), LIMIT_POOL_QUEUE,
-                                  LIMIT_UPLOAD_S, BACKGROUND_NICENESS },
+                                  LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0 },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,
-                                     choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS },
+                                     choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS, 0 },
                 [POOL_DEBUGINFOD] = { "debuginfod", choose_limit(c->debuginfod_threads, LIMIT_DEBUGINFOD_THREADS),
-                                      LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS },
-                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS },
+                                      LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS, 0 },
+                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS,
+                                 0 },
         };
         const struct http_options o = { .pools = pools,
                                         .pool_count = POOL_COUNT,
