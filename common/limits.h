@@ -42,9 +42,9 @@
 #define LIMIT_POOL_QUEUE 1024   /* requests that wait for a thread of one pool; further ones get 503 */
 /* Threads of the ingest pool that run only requests of senders without another. */
 #define LIMIT_POOL_SPARE_THREADS 1
-#define LIMIT_QUERY_S 60        /* a query, unless set by --query-timeout */
-#define LIMIT_STATUS_S 10       /* /metrics */
-#define LIMIT_INGEST_S 120      /* a batch, from its last byte to the response */
+#define LIMIT_QUERY_S 60   /* a query, unless set by --query-timeout */
+#define LIMIT_STATUS_S 10  /* /metrics */
+#define LIMIT_INGEST_S 120 /* a batch, from its last byte to the response */
 /* an upload, from its last byte to the response: verified and compressed */
 #define LIMIT_UPLOAD_S 900
 #define LIMIT_SYMBOLIZE_S 300   /* a symbolize, symbolicate or why request */
@@ -116,11 +116,11 @@
 #define LIMIT_SECTION_UNPACKED_FREE_BYTES MiB(32) /* allowed at any ratio */
 #define LIMIT_ELF_SECTIONS 65536
 #define LIMIT_ELF_SEGMENTS 1024
-#define LIMIT_SYMBOLS 16000000          /* entries of one symbol table */
-#define LIMIT_UPSTREAM_S 900            /* one file from an upstream debuginfod server, in total */
-#define LIMIT_HEAP_FREE_BYTES MiB(64)   /* freed memory that may stay resident, */
-#define LIMIT_HEAP_TRIM_INTERVAL_S 10   /* looked at this often */
-#define LIMIT_UPSTREAM_RATE 10          /* background requests per second to each upstream (--upstream-rate) */
+#define LIMIT_SYMBOLS 16000000        /* entries of one symbol table */
+#define LIMIT_UPSTREAM_S 900          /* one file from an upstream debuginfod server, in total */
+#define LIMIT_HEAP_FREE_BYTES MiB(64) /* freed memory that may stay resident, */
+#define LIMIT_HEAP_TRIM_INTERVAL_S 10 /* looked at this often */
+#define LIMIT_UPSTREAM_RATE 10        /* background requests per second to each upstream (--upstream-rate) */
 #define LIMIT_UPSTREAM_RATE_MOST 10000
 #define LIMIT_FETCH_SENDER_IDS 10000    /* queued build-ids of the samples of one sender; further ones come later */
 #define LIMIT_FETCH_SENDERS 1024        /* senders that are told apart */
@@ -208,23 +208,23 @@
 #define LIMIT_DECODE_WORK_FREE 10000 /* plus this */
 #define LIMIT_DECODE_FILE_WORK 500   /* counted for each of several files in a request */
 #define LIMIT_SAMPLES 4000000
-#define LIMIT_TRIE_STACK_BYTES MiB(1)      /* one stack of it */
-#define LIMIT_TRIE_DEPTH 65536             /* nesting of nodes */
-#define LIMIT_SHARE_BYTES MiB(16)          /* a profile shared by a link, as sent and as stored */
-#define LIMIT_SHARES 10000                 /* stored shared profiles */
-#define LIMIT_JFR_BYTES MiB(256)           /* a JFR recording, decompressed */
-#define LIMIT_JFR_UNUSED 64                /* kinds of unused events that are counted for a message */
-#define LIMIT_JFR_UNUSED_NAMES 5           /* of them in the message */
-#define LIMIT_JFR_CHUNKS 1024              /* in one recording */
-#define LIMIT_JFR_CLASSES 16384            /* described by one chunk of a recording */
-#define LIMIT_JFR_FIELDS 262144            /* in all classes of a chunk */
-#define LIMIT_JFR_DEPTH 16                 /* nesting of values and arrays of a recording */
-#define LIMIT_JFR_INLINED 64               /* frames inlined into one frame */
-#define LIMIT_JFR_ENTRIES (4 << 20)        /* constant pools of a chunk: stacks, methods, classes, symbols */
-#define LIMIT_JFR_LABEL_BYTES MiB(16)      /* labels sent with a recording, decompressed */
-#define LIMIT_JFR_LABEL_MEMORY MiB(256)    /* these labels as decoded messages */
-#define LIMIT_JFR_CONTEXTS (1 << 20)       /* label sets sent with a recording */
-#define LIMIT_JFR_WORKER_BYTES GiB(1)      /* memory of the worker that reads a recording */
+#define LIMIT_TRIE_STACK_BYTES MiB(1)   /* one stack of it */
+#define LIMIT_TRIE_DEPTH 65536          /* nesting of nodes */
+#define LIMIT_SHARE_BYTES MiB(16)       /* a profile shared by a link, as sent and as stored */
+#define LIMIT_SHARES 10000              /* stored shared profiles */
+#define LIMIT_JFR_BYTES MiB(256)        /* a JFR recording, decompressed */
+#define LIMIT_JFR_UNUSED 64             /* kinds of unused events that are counted for a message */
+#define LIMIT_JFR_UNUSED_NAMES 5        /* of them in the message */
+#define LIMIT_JFR_CHUNKS 1024           /* in one recording */
+#define LIMIT_JFR_CLASSES 16384         /* described by one chunk of a recording */
+#define LIMIT_JFR_FIELDS 262144         /* in all classes of a chunk */
+#define LIMIT_JFR_DEPTH 16              /* nesting of values and arrays of a recording */
+#define LIMIT_JFR_INLINED 64            /* frames inlined into one frame */
+#define LIMIT_JFR_ENTRIES (4 << 20)     /* constant pools of a chunk: stacks, methods, classes, symbols */
+#define LIMIT_JFR_LABEL_BYTES MiB(16)   /* labels sent with a recording, decompressed */
+#define LIMIT_JFR_LABEL_MEMORY MiB(256) /* these labels as decoded messages */
+#define LIMIT_JFR_CONTEXTS (1 << 20)    /* label sets sent with a recording */
+#define LIMIT_JFR_WORKER_BYTES GiB(1)   /* memory of the worker that reads a recording */
 #define LIMIT_JFR_WORKER_CPU_S 60
 #define LIMIT_JFR_WAITING 64 /* recordings being read or queued; others get 503 */
 #define LIMIT_LABELS_PER_SAMPLE 128

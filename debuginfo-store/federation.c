@@ -32,8 +32,7 @@ static struct metric missed = METRIC_COUNTER("cairn_federation_fetches_total",
                                              "Build-ids requested from upstreams, by outcome.", "outcome=\"missing\"");
 static struct metric dropped = METRIC_COUNTER(
         "cairn_federation_dropped_total",
-        "Build-ids that were not queued for a background fetch, since their sender has too many; queued later.",
-        "");
+        "Build-ids that were not queued for a background fetch, since their sender has too many; queued later.", "");
 static struct metric failed = METRIC_COUNTER("cairn_federation_fetches_total",
                                              "Build-ids requested from upstreams, by outcome.", "outcome=\"failed\"");
 

@@ -76,11 +76,11 @@ struct federation {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* an entry's state, client_fetches, or stop */
         struct fetch_queue table;
-        uint64_t upstream_changes; /* how often upstreams were added or their headers changed, which invalidates older
-                                      results */
+        uint64_t upstream_changes;  /* how often upstreams were added or their headers changed, which invalidates older
+                                       results */
         struct fetch_order order;   /* of the entries in state FETCH_ENTRY_QUEUED */
         int64_t next_background_ns; /* when the next background fetch may begin; fetches before are ahead of the rate */
-        unsigned client_fetches; /* threads running one */
+        unsigned client_fetches;    /* threads running one */
         unsigned client_fetches_by_hops[FORWARD_LIMIT];
         atomic_bool stop;
         pthread_t threads[FEDERATION_THREADS_MAX];

@@ -27,8 +27,8 @@ static struct fetch_sender *find_fetch_sender(const struct fetch_order *o, uint3
         struct fetch_sender *s;
 
         TAILQ_FOREACH(s, &o->senders, next)
-                if (s->number == number)
-                        break;
+        if (s->number == number)
+                break;
         return s;
 }
 
@@ -95,8 +95,8 @@ struct fetch_entry *fetch_order_take(struct fetch_order *o)
         TAILQ_INSERT_TAIL(&o->senders, s, next);
         first = TAILQ_FIRST(&s->entries);
         TAILQ_FOREACH(entry, &s->entries, next_queued)
-                if (entry->weight > first->weight)
-                        first = entry;
+        if (entry->weight > first->weight)
+                first = entry;
         fetch_order_remove(o, first);
         return first;
 }
@@ -106,8 +106,8 @@ struct fetch_entry *fetch_order_find_excess(const struct fetch_order *o, uint32_
         const struct fetch_sender *own = find_fetch_sender(o, sender), *longest = NULL, *s;
 
         TAILQ_FOREACH(s, &o->senders, next)
-                if (!longest || s->count > longest->count)
-                        longest = s;
+        if (!longest || s->count > longest->count)
+                longest = s;
         return longest && longest->count > (own ? own->count : 0) + 1 ? TAILQ_LAST(&longest->entries, fetch_entries)
                                                                       : NULL;
 }

@@ -25,7 +25,7 @@
 enum fetch_entry_state { FETCH_ENTRY_QUEUED, FETCH_ENTRY_IN_FLIGHT, FETCH_ENTRY_MISSING, FETCH_ENTRY_FAILED };
 
 struct fetch_entry {
-        struct fetch_entry *next; /* in its bucket */
+        struct fetch_entry *next;             /* in its bucket */
         TAILQ_ENTRY(fetch_entry) next_queued; /* fetch_order.h */
         uint32_t sender;                      /* as in struct wanted_object; 0: a client that waits */
         uint64_t weight;

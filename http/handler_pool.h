@@ -26,7 +26,7 @@ struct http_server;
 /** A task for a pool thread; embedded in its subject, reusable once run is called. */
 struct pool_task {
         STAILQ_ENTRY(pool_task) next;
-        unsigned lane;     /* below http_options.lanes */
+        unsigned lane;   /* below http_options.lanes */
         uint32_t sender; /* pool_sender_number(); 0: unknown */
         void (*run)(struct pool_task *task);
 };

@@ -36,7 +36,8 @@ int64_t tls_get_expiry(struct tls *t);
 
 /** GnuTLS priorities: TLS 1.2 and 1.3 only, with forward secrecy and authenticated encryption (RFC 9325, 4.2). */
 #define TLS_PRIORITIES                                                                                                 \
-        "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-AES-128-CBC:-AES-256-CBC:-CAMELLIA-128-CBC:-CAMELLIA-256-CBC"
+        "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-AES-128-CBC:-AES-256-CBC:-CAMELLIA-128-CBC:-CAMELLIA-256-"   \
+        "CBC"
 
 /** The current pair; release it with tls_pair_release(). */
 struct tls_pair *tls_pair_acquire(struct tls *t);

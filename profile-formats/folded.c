@@ -15,6 +15,8 @@
 #include "profile-formats/profile_type.h"
 #include "profile-formats/stack_builder.h"
 
+#define TWO_TO_63 9223372036854775808.0
+
 #define BUILD_ID_LEAST 16 /* hexadecimal digits; fewer may be a file name */
 
 static bool parse_prefixed_hex(const char *text, size_t n, uint64_t *ret)
@@ -154,7 +156,7 @@ static enum status parse_folded_count(struct folded_reader *r, const char *line,
         if (parse_integer(line + start, size, ret))
                 return ST_OK;
         rounded = floor(fraction + r->remainder + 0.5);
-        if (rounded >= 0x1p63 || rounded < -0x1p63)
+        if (rounded >= TWO_TO_63 || rounded < -TWO_TO_63)
                 return error_set(err, ST_BAD_DATA, "the count %.*s is over 63 bits", (int)size, line + start);
         r->remainder += fraction - rounded;
         *ret = (int64_t)rounded;

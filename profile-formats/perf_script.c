@@ -147,8 +147,8 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
         for (word = cut_perf_word(&rest); word.n; word = cut_perf_word(&rest)) {
                 if (parse_perf_time(word, &ret->time_ns)) {
                         ret->has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &ret->pid);
-                        ret->comm = trim_perf_text((struct perf_text){
-                                line.at, (size_t)((ret->has_pid ? pid.at : word.at) - line.at) });
+                        ret->comm = trim_perf_text(
+                                (struct perf_text){ line.at, (size_t)((ret->has_pid ? pid.at : word.at) - line.at) });
                         ret->rest = trim_perf_text(rest);
                         return ret->has_pid || *line.at != '\t';
                 }
@@ -345,14 +345,14 @@ struct perf_decoder {
         struct perf_maps maps;
         struct number_map locations; /* see add_perf_location() */
 
-        bool has_header; /* a header has been read */
-        bool open;       /* the last one was that of a sample */
-        bool has_stack;  /* its frames are on lines of their own, which begin with a tab */
+        bool has_header;   /* a header has been read */
+        bool open;         /* the last one was that of a sample */
+        bool has_stack;    /* its frames are on lines of their own, which begin with a tab */
         const char *clock; /* the first event that is a clock; static, NULL: none */
         struct profile_sample sample;
         uint32_t frames[LIMIT_STACK_FRAMES + 1];
         uint32_t frame_count, depth;
-        uint32_t last_line; /* of the frame on the line before, plus one; 0: it has no name */
+        uint32_t last_line;                          /* of the frame on the line before, plus one; 0: it has no name */
         bool kernel_below;                           /* the frame before was a kernel frame */
         const struct perf_script_observer *observer; /* NULL: none */
         struct profile_line inlined[LIMIT_LINES_PER_LOCATION];
@@ -673,7 +673,7 @@ static bool is_named_frame(struct perf_text t)
 static enum status read_source_line(struct perf_decoder *d, struct perf_text t, struct error *err)
 {
         const char *colon = t.n ? memrchr(t.at, ':', t.n) : NULL;
-        struct perf_text number = { colon + 1, colon ? (size_t)(t.at + t.n - colon - 1) : 0 };
+        struct perf_text number;
         struct profile_line *line = NULL;
         uint64_t value;
 
@@ -681,12 +681,14 @@ static enum status read_source_line(struct perf_decoder *d, struct perf_text t, 
                 line = &d->inlined[d->inlined_count - 1];
         else if (d->last_line)
                 line = &d->p->lines.items[d->last_line - 1];
-        if (!line || line->file || !colon || colon == t.at || !parse_perf_number(number, 10, &value) || !value ||
-            value > INT32_MAX || *t.at == '?')
+        if (!line || line->file || !colon || colon == t.at || *t.at == '?')
+                return ST_OK;
+        number = (struct perf_text){ colon + 1, (size_t)(t.at + t.n - colon - 1) };
+        if (!parse_perf_number(number, 10, &value) || !value || value > INT32_MAX)
                 return ST_OK;
         line->line = (int64_t)value;
-        number.n = (size_t)(colon - t.at);
-        return profile_add_string(d->p, t.at, utf8_truncate(t.at, number.n, LIMIT_PATH_BYTES), &line->file, err);
+        return profile_add_string(d->p, t.at, utf8_truncate(t.at, (size_t)(colon - t.at), LIMIT_PATH_BYTES),
+                                  &line->file, err);
 }
 
 /*

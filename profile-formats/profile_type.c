@@ -49,8 +49,8 @@ int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
 bool profile_type_is_gauge(const char *id)
 {
         /* Of Go, Java (async-profiler's live objects), .NET; objects and space: heap profiles of V8 and tcmalloc. */
-        static const char *const gauges[] = { "goroutine", "goroutines", "threadcreate", "threads", "live",
-                                              "objects",   "space",      "inuse" };
+        static const char *const gauges[] = { "goroutine", "goroutines", "threadcreate", "threads",
+                                              "live",      "objects",    "space",        "inuse" };
         size_t n;
         const char *sample_type = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
 

@@ -17,8 +17,8 @@
 
 struct speedscope_reader {
         struct profile *p;
-        char *text;       /* LIMIT_NAME_BYTES + 1 bytes */
-        uint32_t *frames; /* of the current stack, root first */
+        char *text;                                  /* LIMIT_NAME_BYTES + 1 bytes */
+        uint32_t *frames;                            /* of the current stack, root first */
         uint32_t leaf_first[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
         size_t depth, capacity;
         double scale;                 /* of weights */

@@ -71,7 +71,8 @@ enum status stack_builder_add_text(struct stack_builder *b, const char *text, si
         uint32_t count = 0, at;
         enum status st = ST_OK;
 
-        for (size_t end = n; !st && count <= LIMIT_STACK_FRAMES;) { /* the leaf is last in the text and first in a stack */
+        for (size_t end = n;
+             !st && count <= LIMIT_STACK_FRAMES;) { /* the leaf is last in the text and first in a stack */
                 size_t start = end;
 
                 while (start && text[start - 1] != ';')

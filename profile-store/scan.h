@@ -145,7 +145,8 @@ struct scan_label_count {
         const char *name; /* in column spelling */
         uint32_t values;  /* LIMIT_LABEL_VALUES_COUNTED + 1: more than LIMIT_LABEL_VALUES_COUNTED */
 };
-/** Count the values of all labels in one pass, sorted by name; labels without values are left out. Owned by the scan. */
+/** Count the values of all labels in one pass, sorted by name; labels without values are left out. Owned by the scan.
+ */
 enum status store_scan_count_label_values(struct store_scan *scan, const struct scan_filter *filter,
                                           struct scan_label_count **ret, size_t *count_ret,
                                           struct error *err) MUST_CHECK;

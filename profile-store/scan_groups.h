@@ -27,8 +27,8 @@ struct scan_group_by {
          * row group. */
         bool (*selects_stack)(const void *context, const stack_id id);
         const void *stack_context;
-        bool totals;     /* one sum per group instead of one per stack */
-        bool times;      /* one sum per time (scan_group_sums_get_time()) instead of one per stack */
+        bool totals;       /* one sum per group instead of one per stack */
+        bool times;        /* one sum per time (scan_group_sums_get_time()) instead of one per stack */
         uint32_t nth_time; /* with `times`: only one of so many distinct times, the same for all groups; 0: all */
         /* Sum by time step instead of stack; step_ns 0: by stack. Samples outside of the steps are ignored. */
         int64_t first_unix_ns, step_ns;

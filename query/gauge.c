@@ -18,7 +18,7 @@ static bool is_process_label(const char *name)
 {
         static const char *const names[] = { "instance", "job",     "pod",    "node", "namespace", "cluster",
                                              "region",   "version", "target", "env",  "pid" };
-        static const char *const prefixes[] = { "service_", "host",   "process_", "container",
+        static const char *const prefixes[] = { "service_", "host",   "process_",   "container",
                                                 "k8s_",     "cloud_", "deployment_" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -141,10 +141,9 @@ static enum status list_snapshots(struct store_scan *scan, const struct scan_fil
         if (!st && !g->items)
                 st = error_no_memory(err);
         for (size_t i = 0; !st && i < sums.count; i++)
-                g->items[i] = (struct gauge_snapshot){
-                        gauge_snapshots_find_series(g, &sums.groups[sums.items[i].group]),
-                        scan_group_sums_get_time(&sums, sums.items[i].item)
-                };
+                g->items[i] =
+                        (struct gauge_snapshot){ gauge_snapshots_find_series(g, &sums.groups[sums.items[i].group]),
+                                                 scan_group_sums_get_time(&sums, sums.items[i].item) };
         if (!st && sums.count)
                 qsort(g->items, sums.count, sizeof *g->items, compare_snapshots);
         for (size_t i = 0; !st && i < sums.count; i++) /* groups may differ in the period */

@@ -290,10 +290,12 @@ static enum status average_entries(struct merged_profile *m, const struct gauge_
                 series[i].average.snapshots = gauge_snapshots_count(g, series[i].series, INT64_MIN, INT64_MAX);
         for (size_t i = 0; i < groups->group_count; i++) {
                 const struct series_average key = { .series = gauge_snapshots_find_series(g, &groups->groups[i]) };
+                size_t at;
 
                 if (strcmp(groups->groups[i].type, g->type) != 0)
                         continue;
-                of_group[i] = &series[find_lower_bound(k, 0, count, series[k].series < key.series)];
+                at = find_lower_bound(k, 0, count, series[k].series < key.series);
+                of_group[i] = &series[at];
                 if (of_group[i]->series != key.series)
                         of_group[i] = NULL;
         }

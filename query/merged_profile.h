@@ -31,9 +31,9 @@ struct merged_profile {
         struct location_frames locations; /* without hidden frames */
         int64_t total;                    /* sum of the entries */
         uint64_t samples;
-        bool counts_stacks;      /* `samples` are stacks as sent, each for any number of samples */
-        bool is_average;         /* values are averages of snapshots (query/gauge.h), of a gauge */
-        uint64_t snapshots;      /* of an average: of all its series */
+        bool counts_stacks;     /* `samples` are stacks as sent, each for any number of samples */
+        bool is_average;        /* values are averages of snapshots (query/gauge.h), of a gauge */
+        uint64_t snapshots;     /* of an average: of all its series */
         int64_t selected_total; /* total before the filter */
 };
 

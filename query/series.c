@@ -137,18 +137,16 @@ static enum status average_steps(const struct series *s, const struct gauge_snap
         if (!parts)
                 return error_no_memory(err);
         for (size_t i = 0; i < sums->count; i++)
-                parts[i] = (struct step_part){
-                        gauge_snapshots_find_series(g, &sums->groups[sums->items[i].group]), &sums->items[i]
-                };
+                parts[i] = (struct step_part){ gauge_snapshots_find_series(g, &sums->groups[sums->items[i].group]),
+                                               &sums->items[i] };
         qsort(parts, sums->count, sizeof *parts, compare_step_parts);
         for (size_t i = 0; i < sums->count; i++) {
                 int64_t from_ns = s->first_ns + (int64_t)parts[i].sum->item * s->step_ns;
 
                 if (!i || parts[i].series != parts[i - 1].series || parts[i].sum->item != parts[i - 1].sum->item)
-                        average = (struct gauge_average){
-                                .snapshots = gauge_snapshots_count(g, parts[i].series, floor_to_us(from_ns),
-                                                                   floor_to_us(from_ns + s->step_ns))
-                        };
+                        average = (struct gauge_average){ .snapshots = gauge_snapshots_count(
+                                                                  g, parts[i].series, floor_to_us(from_ns),
+                                                                  floor_to_us(from_ns + s->step_ns)) };
                 parts[i].sum->value = gauge_average_add(&average, parts[i].sum->value);
         }
         return ST_OK;

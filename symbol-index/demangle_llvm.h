@@ -10,8 +10,8 @@
  * The demangler is compiled from LLVM's header, with a call at the entry of each of its functions. There the work is
  * counted and the depth of the stack is measured; its memory comes from a block of fixed size. Past a bound, or where
  * one of its assertions fails, it is left by longjmp, which is safe since it owns nothing but that block. So a crafted
- * name costs at most work and memory in proportion to its size, the same on every machine. The library of the same code,
- * libc++abi, has no such bounds: names of 100 bytes can keep it busy for hours.
+ * name costs at most work and memory in proportion to its size, the same on every machine. The library of the same
+ * code, libc++abi, has no such bounds: names of 100 bytes can keep it busy for hours.
  *
  * Threads: any number, with a stack of 2 MiB or more.
  */

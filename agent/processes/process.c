@@ -91,7 +91,7 @@ static bool find_jit_name(struct jit_names *j, uint64_t addr, struct jit_locatio
 #define MAPS_AGE_MAX_NS (30 * (int64_t)1000000000)
 #define UNUSED_DRAINS_MAX 6
 #define ALL_MAPPINGS_MAX 1048576 /* of all processes; one may add a quarter of what is left */
-#define FIRST_NOTICES 8 /* handled at once: the dynamic linker is running */
+#define FIRST_NOTICES 8          /* handled at once: the dynamic linker is running */
 #define NOTICE_PAUSE_NS ((int64_t)500000000)
 #define READ_SHARE 20    /* rereading the mappings of a process uses at most 1/20 of a CPU */
 #define VAIN_READS_MAX 6 /* the pause doubles up to half a minute */

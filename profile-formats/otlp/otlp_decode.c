@@ -32,7 +32,7 @@ struct otlp_context {
         struct sample_labels labels;
         uint32_t type;
         int64_t time_unix_ns, duration_ns;
-        int64_t factor;         /* of the values */
+        int64_t factor;           /* of the values */
         bool is_written_by_cairn; /* it has the attribute ATTRIBUTE_PROFILE_TYPE */
 };
 
@@ -110,7 +110,8 @@ static enum status read_sample_labels(struct otlp_decoder *d, const struct otlp_
         *truncated = false;
         if (d->last_valid && d->last_depends_on_stack)
                 main_file = find_main_file(d->p, s->stack);
-        if (d->last_valid && (!d->last_depends_on_stack || d->last_main_file == main_file) && d->last_attributes.size == attributes->size &&
+        if (d->last_valid && (!d->last_depends_on_stack || d->last_main_file == main_file) &&
+            d->last_attributes.size == attributes->size &&
             (attributes->size == 0 || memcmp(d->last_attributes.data, attributes->data, attributes->size) == 0)) {
                 s->first_label = d->last_first_label;
                 s->label_count = d->last_label_count;
@@ -532,8 +533,7 @@ enum status otlp_decode(const void *data, size_t n, struct profile *ret, struct 
         return decode_otlp_request(data, n, n ? n : 1, NULL, ret, err);
 }
 
-enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret,
-                               struct error *err)
+enum status otlp_decode_within(const void *data, size_t n, uint64_t input_bytes, struct profile *ret, struct error *err)
 {
         return decode_otlp_request(data, n, input_bytes, &otlp_current_fields, ret, err);
 }

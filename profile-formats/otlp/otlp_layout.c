@@ -4,8 +4,8 @@
 #include "common/limits.h"
 
 const struct otlp_sample_fields otlp_current_fields = { .values = SAMPLE_VALUES,
-                                                       .attributes = SAMPLE_ATTRIBUTES,
-                                                       .link = SAMPLE_LINK };
+                                                        .attributes = SAMPLE_ATTRIBUTES,
+                                                        .link = SAMPLE_LINK };
 static const struct otlp_sample_fields old_fields = { .values = 2, .attributes = 3, .link = 4 }; /* 1.8.0 and 1.9.0 */
 
 /* ---- nested messages of a request -------------------------------------------------------- */
@@ -26,7 +26,8 @@ static struct message_cursor open_request(const void *data, size_t n, unsigned d
         return c;
 }
 
-/* The next message at the cursor's depth. Malformed messages end early here; they are reported when they are decoded. */
+/* The next message at the cursor's depth. Malformed messages end early here; they are reported when they are decoded.
+ */
 static bool next_nested_message(struct message_cursor *c, struct reader *ret)
 {
         static const uint32_t path[LEVEL_SAMPLE] = { REQUEST_RESOURCE_PROFILES, RESOURCE_PROFILES_SCOPE_PROFILES,
@@ -83,11 +84,11 @@ enum status otlp_check_age(const void *data, size_t n, struct error *err)
 /* What reading all samples in one layout has shown. */
 struct layout_evidence {
         const struct otlp_sample_fields *fields;
-        bool fits;         /* no index outside its table, no single field twice */
+        bool fits;                     /* no index outside its table, no single field twice */
         bool has_packed, has_unpacked; /* repeated fields */
-        bool has_all_used; /* nothing in the tables of attributes and links is unused */
-        bool is_valid;     /* the samples keep the rules of the specification */
-        uint32_t *attributes, *links; /* by index: the last sample that refers to it, 0: none */
+        bool has_all_used;             /* nothing in the tables of attributes and links is unused */
+        bool is_valid;                 /* the samples keep the rules of the specification */
+        uint32_t *attributes, *links;  /* by index: the last sample that refers to it, 0: none */
 };
 
 static bool refers_outside(const struct otlp_dictionary *d, unsigned table, uint64_t index)
@@ -204,7 +205,8 @@ static const struct otlp_sample_fields *choose_layout(const struct layout_eviden
         return NULL; /* contradictory */
 }
 
-/* A packed run in field 3 or 4 decides; NULL without one. *ret: whether a sample has a field that the layouts differ in. */
+/* A packed run in field 3 or 4 decides; NULL without one. *ret: whether a sample has a field that the layouts differ
+ * in. */
 static const struct otlp_sample_fields *find_packed_field(const void *data, size_t n, bool *differ_ret)
 {
         struct message_cursor c = open_request(data, n, LEVEL_SAMPLE);

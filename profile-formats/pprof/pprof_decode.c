@@ -38,7 +38,7 @@ struct pprof_decoder {
         const uint8_t *start;
         struct pprof_part *parts[PPROF_STRING_TABLE + 1];
         uint32_t counts[PPROF_STRING_TABLE + 1];
-        uint32_t *strings; /* of the profile, plus one; 0: not yet added */
+        uint32_t *strings;     /* of the profile, plus one; 0: not yet added */
         uint32_t *label_texts; /* the same, truncated to LIMIT_LABEL_BYTES */
         struct number_map mapping_ids, location_ids, function_ids;
         struct address_mapping *ranges;
@@ -88,7 +88,8 @@ static enum status read_pprof_string(struct pprof_decoder *d, uint64_t index, co
         return ST_OK;
 }
 
-/* As read_pprof_string(), truncated to the size of a label. The result is kept: a reference is smaller than the text. */
+/* As read_pprof_string(), truncated to the size of a label. The result is kept: a reference is smaller than the text.
+ */
 static enum status read_label_text(struct pprof_decoder *d, uint64_t index, const struct reader *at, uint32_t *ret,
                                    struct error *err)
 {

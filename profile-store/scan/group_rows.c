@@ -200,10 +200,9 @@ static bool selects_row(struct group_rows *g, uint32_t row)
                 return false;
         if (g->verdicts[code] == STACK_UNKNOWN) {
                 id = &parquet_cursor_dict(r->cursor, &count)[code];
-                g->verdicts[code] =
-                        id->size == sizeof(stack_id) && g->by->selects_stack(g->by->stack_context, id->data)
-                                ? STACK_SELECTED
-                                : STACK_OMITTED;
+                g->verdicts[code] = id->size == sizeof(stack_id) && g->by->selects_stack(g->by->stack_context, id->data)
+                                            ? STACK_SELECTED
+                                            : STACK_OMITTED;
         }
         return g->verdicts[code] == STACK_SELECTED;
 }
@@ -280,8 +279,7 @@ static enum status read_pieces(struct group_rows *g, uint32_t row, uint32_t end,
         return st ? st : work_meter_add(g->chunk->thread->meter, 8 + (uint64_t)(end - row), err);
 }
 
-static enum status add_group_rows(struct group_rows *g, uint32_t group, uint32_t first, uint32_t end,
-                                  struct error *err)
+static enum status add_group_rows(struct group_rows *g, uint32_t group, uint32_t first, uint32_t end, struct error *err)
 {
         enum status st = ST_OK;
 

@@ -270,9 +270,8 @@ static enum status make_metrics_samples(struct querier_call *c, const Querier__S
                 s->value = round_sum(from->points[i]->value);
                 s->duration = step_ns;
                 s->value_per_second = profile_type_is_gauge(type) ? from->points[i]->value
-                                      : step_ns
-                                              ? from->points[i]->value * (double)NS_PER_S / (double)step_ns
-                                                                  : 0;
+                                      : step_ns ? from->points[i]->value * (double)NS_PER_S / (double)step_ns
+                                                : 0;
                 ret->samples[ret->n_samples++] = s;
         }
         return work_meter_add(c->q.meter, 16 * from->n_points, c->q.err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pyroscope's HTTP query API, for scripts, CI jobs and older Grafana panels: /pyroscope/render, render-diff, label-values
- * and label-names, and the same paths without the prefix, as Pyroscope 0.x had them. Each is answered by a method of
- * querier.v1, whose flame graph has the numbers of Pyroscope's flamebearer. docs/formats/querier.md
+ * Pyroscope's HTTP query API, for scripts, CI jobs and older Grafana panels: /pyroscope/render, render-diff,
+ * label-values and label-names, and the same paths without the prefix, as Pyroscope 0.x had them. Each is answered by a
+ * method of querier.v1, whose flame graph has the numbers of Pyroscope's flamebearer. docs/formats/querier.md
  *
  * Source: Grafana Pyroscope, Server HTTP API; its FlamebearerProfileV1.
  */
@@ -521,11 +521,7 @@ static const struct http_route routes[] = {
           .scope = SCOPE_READ,
           .tenancy = TENANCY_OWN,
           .handle = handle_label_names },
-        { .method = "GET",
-          .path = "/render",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .handle = handle_render },
+        { .method = "GET", .path = "/render", .scope = SCOPE_READ, .tenancy = TENANCY_OWN, .handle = handle_render },
         { .method = "GET",
           .path = "/render-diff",
           .scope = SCOPE_READ,

@@ -63,7 +63,6 @@ refused step 'cairn query --spans' query --spans --step 1m
 refused limit 'cairn query' query --limit 3
 refused csv 'cairn query' query --csv
 refused csv 'cairn query --sandwich' query --sandwich x --csv
-refused hide 'cairn query --series' query --series --hide x
 refused by 'cairn query --sandwich' query --sandwich x --by host
 refused by 'cairn query --lines' query --lines --function x --by host
 refused function 'cairn query --series' query --series --function x

@@ -39,7 +39,7 @@ sample() {
                 input "$name" "sample.cc, $* -O2 -g, $(compiler_version "$1" --version)" "$work/$name" "$work/$name"
         fi
 }
-llvm=llvm-symbolizer,llvm-symbolizer-19
+llvm="llvm-symbolizer,llvm-symbolizer-19"
 
 libc=$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64|AArch64/ { print $NF; exit }')
 debian libc libc6-dbg "$libc"

@@ -619,8 +619,7 @@ TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of
            arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another,
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
            plain_text_ends_at_first_byte_that_an_output_escapes, tabs_of_source_lines_become_blanks,
-           utf8_refuses_overlong_forms_and_surrogates,
-           file_limit_is_exact, options_are_removed_from_arguments, unknown_option_is_usage_error,
-           verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
-           histogram_counts_are_cumulative, visitor_gets_single_values,
+           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_removed_from_arguments,
+           unknown_option_is_usage_error, verbs_are_found_and_refuse_options_of_others,
+           metrics_of_one_family_share_a_header, histogram_counts_are_cumulative, visitor_gets_single_values,
            removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)

@@ -142,10 +142,9 @@ START_TEST(frames_of_a_trie_may_be_split_between_nodes)
         ck_assert_int_eq(decode_trie(STACK_TRIE, &p, &err), ST_OK);
         ck_assert_uint_eq(p.samples.count, 4);
         for (uint32_t i = 0; i < 4; i++) {
-                static const char *const expected[4][3] = { { "main", "a" },
-                                                            { "main", "ab", "c" },
-                                                            { "main", "a", "d" },
-                                                            { "map" } };
+                static const char *const expected[4][3] = {
+                        { "main", "a" }, { "main", "ab", "c" }, { "main", "a", "d" }, { "map" }
+                };
                 static const int64_t values[4] = { 3, 5, 7, 11 };
                 uint32_t count = 0;
 
@@ -205,8 +204,7 @@ END_TEST
 static void append_mmaps(unsigned count, bool distinct_files)
 {
         for (unsigned i = 0; i < count; i++) {
-                buf_printf(&input,
-                           "a 1 1.000000: PERF_RECORD_MMAP2 1/1: [0x%" PRIx64 "(0x1000) @ 0 00:00 1 1]: r-xp ",
+                buf_printf(&input, "a 1 1.000000: PERF_RECORD_MMAP2 1/1: [0x%" PRIx64 "(0x1000) @ 0 00:00 1 1]: r-xp ",
                            UINT64_C(0x7f0000000000) + 0x1000 * (uint64_t)i);
                 buf_printf(&input, "/lib/l%u.so\n", distinct_files ? i : 0);
         }

@@ -664,7 +664,7 @@ TEST_SUITE("http_connections", slow_headers_are_timed_out, idle_connection_has_l
            cancel_flag_is_set_when_client_disconnects, cancel_flag_is_set_when_client_disconnects_between_chunks,
            cancel_flag_is_set_when_server_stops, cancel_flag_is_set_at_time_limit_with_status_504,
            full_pool_refuses_requests_and_expires_queued_ones, tenants_have_fair_shares_of_threads_and_queue,
-           senders_have_fair_shares_of_threads_and_queue,
-           new_connection_over_address_limit_replaces_longest_idle, active_requests_are_not_replaced,
-           new_connection_replaces_slow_one_if_none_is_idle, address_that_uses_all_connections_yields_to_another,
-           closed_connections_are_removed, thousand_idle_connections_are_limited_and_block_no_others)
+           senders_have_fair_shares_of_threads_and_queue, new_connection_over_address_limit_replaces_longest_idle,
+           active_requests_are_not_replaced, new_connection_replaces_slow_one_if_none_is_idle,
+           address_that_uses_all_connections_yields_to_another, closed_connections_are_removed,
+           thousand_idle_connections_are_limited_and_block_no_others)

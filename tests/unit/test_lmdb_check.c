@@ -245,10 +245,8 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                databases_with_any_history_are_sound,
-                database_is_sound_between_transactions_of_its_writer,
-                page_that_refers_to_itself_is_found,
-                cut_off_file_is_found,
+                databases_with_any_history_are_sound, database_is_sound_between_transactions_of_its_writer,
+                page_that_refers_to_itself_is_found,  cut_off_file_is_found,
                 what_is_accepted_can_be_read,
         };
 

@@ -403,10 +403,12 @@ START_TEST(a_sample_without_a_service_gets_that_of_its_program)
         static const struct {
                 const char *resource[3][2], *file, *service;
         } cases[] = {
-                { { { "process.executable.name", "shop" }, { "process.executable.path", "/bin/x" } }, "/bin/y",
+                { { { "process.executable.name", "shop" }, { "process.executable.path", "/bin/x" } },
+                  "/bin/y",
                   "unknown_service:shop" },
                 { { { "process.executable.path", "/opt/shop/bin/shopd" } }, "/bin/y", "unknown_service:shopd" },
-                { { { "process.executable.name", "" }, { "service.name", "" } }, "/usr/bin/python3.11",
+                { { { "process.executable.name", "" }, { "service.name", "" } },
+                  "/usr/bin/python3.11",
                   "unknown_service:python3.11" },
                 { { { NULL } }, "/lib/x86_64-linux-gnu/libc.so.6", "unknown_service" },
                 { { { NULL } }, "[vdso]", "unknown_service" },

@@ -202,7 +202,8 @@ START_TEST(values_of_every_type_become_labels)
         ck_assert_msg(otlp_json_decode(json, sizeof json - 1, &p, &err) == ST_OK, "%s", err.text);
         text = profile_to_text(&p);
         ck_assert_msg(strstr(text, " t=7 d=0 v=4 ") &&
-                              strstr(text, "{inf=inf} {int=-5} {no=false} {service.name=unknown_service} {zero=0} {é=\xf0\x9f\x98\x80}"),
+                              strstr(text, "{inf=inf} {int=-5} {no=false} {service.name=unknown_service} {zero=0} "
+                                           "{é=\xf0\x9f\x98\x80}"),
                       "%s", text);
 }
 END_TEST

@@ -21,7 +21,10 @@ struct sent_sample {
         uint32_t times;
 };
 
-#define NONE { -1 }
+#define NONE                                                                                                           \
+        {                                                                                                              \
+                -1                                                                                                     \
+        }
 
 struct sent_request {
         const struct otlp_sample_fields *fields;
@@ -209,7 +212,9 @@ START_TEST(samples_of_1_9_have_their_values_and_labels)
                 { { &v1_9, false, 8, 8, 0, { { { 5, 5, -1 }, NONE, 0, 2 } }, 1 }, 10, "", 0 },
                 /* Not packed, as async-profiler 4.3 and 4.4 write them. */
                 { { &v1_9, true, 5, 0, 0, { { { 3, -1 }, { 2, -1 }, 0, 0 }, { { 1, -1 }, { 1, -1 }, 0, 0 } }, 2 },
-                  4, "w2", 0 },
+                  4,
+                  "w2",
+                  0 },
                 { { &v1_9, true, 0, 0, 0, { { { 3, -1 }, NONE, 0, 0 }, { { 18, -1 }, NONE, 0, 0 } }, 2 }, 21, "", 0 },
         };
 
@@ -225,7 +230,10 @@ START_TEST(samples_of_1_10_have_their_values_and_labels)
                 { { &v1_10, false, 8, 8, 0, { { { 5, -1 }, { 2, -1 }, 7, 1 } }, 1 }, 5, "w2", 7 },
                 { { &v1_10, false, 8, 8, 0, { { { 5, -1 }, NONE, 0, 0 } }, 1 }, 5, "", 0 },
                 /* Only the second sample has values. */
-                { { &v1_10, false, 8, 8, 0, { { NONE, { 2, -1 }, 0, 3 }, { { 9, -1 }, NONE, 0, 0 } }, 2 }, 12, "w2", 0 },
+                { { &v1_10, false, 8, 8, 0, { { NONE, { 2, -1 }, 0, 3 }, { { 9, -1 }, NONE, 0, 0 } }, 2 },
+                  12,
+                  "w2",
+                  0 },
                 /* Timestamps without values: as many as attributes, then not. */
                 { { &v1_10, false, 1, 0, 0, { { NONE, { 1, -1 }, 0, 1 } }, 1 }, 1, "w1", 0 },
                 { { &v1_10, false, 2, 0, 2, { { NONE, { 1, -1 }, 0, 1 } }, 1 }, 1, "w1", 0 },
@@ -235,10 +243,14 @@ START_TEST(samples_of_1_10_have_their_values_and_labels)
                 { { &v1_10, false, 8, 8, 0, { { NONE, NONE, 0, 3 } }, 1 }, 3, "", 0 },
                 /* Not packed, as async-profiler 4.5 and later write them. */
                 { { &v1_10, true, 5, 0, 0, { { { 3, -1 }, { 2, -1 }, 0, 0 }, { { 1, -1 }, { 1, -1 }, 0, 0 } }, 2 },
-                  4, "w2", 0 },
+                  4,
+                  "w2",
+                  0 },
                 { { &v1_10, true, 0, 0, 0, { { { 3, -1 }, NONE, 0, 0 } }, 1 }, 3, "", 0 },
                 { { &v1_10, true, 2, 2, 0, { { { 2, -1 }, { 1, -1 }, 2, 0 }, { { 7, -1 }, { 2, -1 }, 1, 0 } }, 2 },
-                  9, "w1", 2 },
+                  9,
+                  "w1",
+                  2 },
         };
 
         for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
@@ -295,8 +307,10 @@ START_TEST(json_has_names_and_no_layout)
 {
         static const char json[] =
                 "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"timeUnixNano\":\"1700000000000000000\","
-                "\"samples\":[{\"stackIndex\":1,\"attributeIndices\":[1],\"timestampsUnixNano\":[\"1700000000000000000\"]}]"
-                "}]}]}],\"dictionary\":{\"stringTable\":[\"\",\"thread.name\"],\"stackTable\":[{},{}],\"attributeTable\":"
+                "\"samples\":[{\"stackIndex\":1,\"attributeIndices\":[1],\"timestampsUnixNano\":["
+                "\"1700000000000000000\"]}]"
+                "}]}]}],\"dictionary\":{\"stringTable\":[\"\",\"thread.name\"],\"stackTable\":[{},{}],"
+                "\"attributeTable\":"
                 "[{},{\"keyStrindex\":1,\"value\":{\"stringValue\":\"w1\"}},{\"keyStrindex\":1}]}}";
         static const char old[] = "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"timeNanos\":\"17\","
                                   "\"sample\":[{\"value\":[1]}]}]}]}]}";

@@ -121,9 +121,11 @@ START_TEST(message_of_official_library_is_decoded)
                  "v=350000000 " NO_LINK " " RESOURCE
                  " {thread.name=worker é} [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]\n"
                  "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000001 d=5000000000 "
-                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n"
+                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK
+                 " [0 0x401000 goapp@%s]\n"
                  "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000002 d=5000000000 "
-                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK " [0 0x401000 goapp@%s]\n",
+                 "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK
+                 " [0 0x401000 goapp@%s]\n",
                  hex, hex);
         ck_assert_str_eq(text, want);
         ck_assert_str_eq(text, other);

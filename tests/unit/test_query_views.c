@@ -672,7 +672,8 @@ static void check_compared_lines(void)
         EXPECT(text, "\nafter:  40.0 ns in 2 stacks, ");
         EXPECT(text, "\n" CPU "\n\njson.c\n");
         EXPECT(text,
-               "\n     before       after      change   of share      before       after      change   of share    line\n"
+               "\n     before       after      change   of share      before       after      change   of share    "
+               "line\n"
                "    10.0 ns           0    -10.0 ns  -33.33 pp     10.0 ns           0    -10.0 ns  -33.33 pp       1  "
                "old 1\n"
                "    20.0 ns     35.0 ns    +15.0 ns  +20.83 pp     20.0 ns     35.0 ns    +15.0 ns  +20.83 pp       2  "
@@ -824,7 +825,10 @@ static void append_heaps(void)
 {
         APPEND({ .type = MEMORY, .value = 12, .stack = "x;main", .labels = "instance=a;bytes=16" },
                { .type = MEMORY, .value = 24, .stack = "y;main", .labels = "instance=a;bytes=32" },
-               { .type = MEMORY, .value = 36, .stack = "x;main", .labels = "instance=a;bytes=16",
+               { .type = MEMORY,
+                 .value = 36,
+                 .stack = "x;main",
+                 .labels = "instance=a;bytes=16",
                  .time_unix_ns = NOW - 50 * S },
                { .type = MEMORY, .value = 100, .stack = "x;main", .labels = "instance=b;bytes=16" });
 }
@@ -1000,7 +1004,8 @@ static void check_spans(void)
         REFUSED(focus, "spans", "focus=a");
 
         EXPECT(spans, "\"unit\":\"nanoseconds\",\"from_ms\":");
-        EXPECT(spans, "\"total\":127,\"samples\":7,\"samples_are\":\"stacks\",\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},"
+        EXPECT(spans, "\"total\":127,\"samples\":7,\"samples_are\":\"stacks\",\"with_id\":{\"total\":95,\"samples\":6,"
+                      "\"spans\":4},"
                       "\"rows\":"
                       "[{\"labels\":{\"trace_id\":\"" TRACE_AB "\",\"span_id\":\"" SPAN_CE
                       "\"},\"service_name\":\"api\",\"span_name\":\"\",\"value\":64,\"samples\":1},"

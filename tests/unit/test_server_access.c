@@ -361,8 +361,7 @@ START_TEST(addresses_are_parsed_and_loopback_is_detected)
 END_TEST
 
 TEST_SUITE("server_access", file_that_is_cut_off_is_refused, tokens_carry_the_scopes_of_their_line,
-           tenant_is_only_returned_with_scope,
-           tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
+           tenant_is_only_returned_with_scope, tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
            tokens_are_reloaded_and_kept_if_file_is_invalid, invalid_token_file_is_reported_with_line,
            every_modifying_route_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
            addresses_are_parsed_and_loopback_is_detected)

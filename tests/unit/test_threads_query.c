@@ -166,7 +166,9 @@ START_TEST(rows_are_sums_of_their_entries)
                 entries[i] = (struct merged_entry){ .stack = i, .value = pick(i, 1000) };
                 add_entry(expected, &t, &m, i, seen);
         }
-        ck_assert_int_eq(top_build(&t, (struct top_side[2]){ top_side_of_all(&m) }, &(struct top_order){ 0 }, &top, &err), ST_OK);
+        ck_assert_int_eq(
+                top_build(&t, (struct top_side[2]){ top_side_of_all(&m) }, &(struct top_order){ 0 }, &top, &err),
+                ST_OK);
         ck_assert_uint_eq(top.count, t.name_count);
         for (size_t i = 0; i < top.count; i++) {
                 const struct top_row *row = &top.rows[i], *want = &expected[t.items[row->frame].name];

@@ -99,8 +99,8 @@ struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
                                       .arrived_ns = grpc_call_arrived_ns(call),
                                       .agent = grpc_call_metadata(call, "user-agent"),
                                       .address = grpc_call_peer(call),
-                                      .sender = pool_sender_number(grpc_call_token(call),
-                                                                   grpc_call_peer_number(call)) };
+                                      .sender =
+                                              pool_sender_number(grpc_call_token(call), grpc_call_peer_number(call)) };
 }
 
 bool check_history(struct http_request *req, bool *ret)

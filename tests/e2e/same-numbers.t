@@ -7,7 +7,7 @@ command -v python3 >/dev/null || skip_all "python3 is not installed"
 now=$(($(date +%s) / 60 * 60 - 120))
 seed=${NUMBERS_SEED:-$(date +%s)}
 diag "NUMBERS_SEED=$seed"
-numbers() { python3 tests/e2e/numbers.py "$1" "$url" "$cairn" "$seed" $now >"$tmp/report" 2>&1; }
+numbers() { python3 tests/e2e/same-numbers.py "$1" "$url" "$cairn" "$seed" $now >"$tmp/report" 2>&1; }
 
 start_server --flush-interval 3600
 ok "random samples are accepted" numbers fill

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random samples, selections, types, ranges and filters: every interface has the same numbers, those of a simple model.
 
-usage: numbers.py fill|check URL CAIRN SEED NOW
+usage: same-numbers.py fill|check URL CAIRN SEED NOW
 
 The interfaces: top as JSON, rows (cairn top), CSV; flame graphs as JSON; folded stacks; pprof; series; diff;
 SelectMergeStacktraces and SelectSeries of querier.v1; /pyroscope/render.
