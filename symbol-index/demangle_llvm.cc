@@ -74,6 +74,23 @@ UNCOUNTED void bounded_free(void *) {}
 
 } // namespace
 
+// What the vtables of the header's nodes refer to and nothing calls. With these the programs need no C++ library.
+UNCOUNTED void operator delete(void *) noexcept
+{
+        give_up();
+}
+
+UNCOUNTED void operator delete(void *, std::size_t) noexcept
+{
+        give_up();
+}
+
+extern "C" UNCOUNTED void __cxa_pure_virtual();
+extern "C" void __cxa_pure_virtual()
+{
+        give_up();
+}
+
 // The header calls these as members of std.
 namespace std {
 using ::bounded_free;
