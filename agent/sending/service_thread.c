@@ -3,9 +3,10 @@
 
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/limits.h"
+#include "common/threads/condition.h"
 
 enum status service_thread_init(struct service_thread *t, struct http_client_options *o, struct error *err)
 {
@@ -21,13 +22,28 @@ enum status service_thread_init(struct service_thread *t, struct http_client_opt
         return ST_OK;
 }
 
+static void *run_service_thread(void *arg)
+{
+        struct service_thread *t = arg;
+        void *result = t->run(t->arg);
+
+        pthread_mutex_lock(&t->lock);
+        t->has_ended = true;
+        pthread_cond_broadcast(&t->changed);
+        pthread_mutex_unlock(&t->lock);
+        return result;
+}
+
 enum status service_thread_start(struct service_thread *t, const char *name, void *(*run)(void *), void *arg,
                                  struct error *err)
 {
         int e;
 
         assert(!t->is_started && strlen(name) < 16);
-        e = pthread_create(&t->thread, NULL, run, arg);
+        t->run = run;
+        t->arg = arg;
+        t->has_ended = false;
+        e = pthread_create(&t->thread, NULL, run_service_thread, t);
         if (e)
                 return error_os(err, e, "cannot start the thread '%s'", name);
         pthread_setname_np(t->thread, name);
@@ -35,20 +51,24 @@ enum status service_thread_start(struct service_thread *t, const char *name, voi
         return ST_OK;
 }
 
+/* pthread_clockjoin_np() would be simpler, but the thread sanitizer of GCC 12 does not support it. */
 bool service_thread_stop(struct service_thread *t)
 {
-        struct timespec until;
+        int64_t until = monotonic_ns() + LIMIT_AGENT_THREAD_WAIT_S * INT64_C(1000000000);
+        bool has_ended;
 
         if (!t->is_started)
                 return true;
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->stop, true);
         pthread_cond_broadcast(&t->changed);
+        while (!t->has_ended && condition_wait_until(&t->changed, &t->lock, until))
+                ;
+        has_ended = t->has_ended;
         pthread_mutex_unlock(&t->lock);
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += LIMIT_AGENT_THREAD_WAIT_S;
-        if (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &until))
+        if (!has_ended)
                 return false;
+        pthread_join(t->thread, NULL);
         t->is_started = false;
         return true;
 }

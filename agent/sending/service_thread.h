@@ -23,8 +23,11 @@ struct service_thread {
         pthread_mutex_t lock;   /* protects the owner's shared state */
         pthread_cond_t changed; /* signalled when that state or stop changes */
         atomic_bool stop;
+        void *(*run)(void *);
+        void *arg;
         pthread_t thread;
         bool is_started;
+        bool has_ended; /* protected by the lock */
 };
 
 /**

@@ -20,7 +20,7 @@ __attribute__((noinline)) void outer_part(int n) { sink += inlined_part(n); }
 int main(int argc, char **argv) { (void)argv; while (clock() < CLOCKS_PER_SEC / 10 * argc) outer_part(argc); return 0; }
 END
 gcc -g -O1 -Wl,--build-id -o "$tmp/tree.whole" "$tmp/tree.c"
-objcopy --only-keep-debug "$tmp/tree.whole" "$tmp/tree.debug"
+objcopy --only-keep-debug "$tmp/tree.whole" "$tmp/tree-debug"
 strip -o "$tmp/tree" "$tmp/tree.whole"
 id=$(build_id_of "$tmp/tree")
 address=$(nm "$tmp/tree.whole" | awk '$3 == "outer_part" { print $1 }')
@@ -40,7 +40,7 @@ gdb_line() { with "$1" gdb -nx -batch -iex 'set debuginfod enabled on' -iex 'set
 # ---- without DEBUGINFOD_URLS ----
 
 start_server
-ok "debuginfo is uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/tree.debug"
+ok "debuginfo is uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/tree-debug"
 out=$("$cairn" symbolize -e "$tmp/tree" "0x$address" 2>&1)
 unlike "$(flat)" 'tree\.c' "without DEBUGINFOD_URLS nothing is fetched"
 out=$(DEBUGINFOD_URLS='' "$cairn" symbolize -e "$tmp/tree" "0x$address" 2>&1)
@@ -59,7 +59,7 @@ ok "  from the service" test "$(asked)" -ge 1
 symbolize cairn
 like "$(flat)" "$named" "cairn symbolize fetches it into another cache"
 is "$(cat "$tmp/err")" "" "  silently, without a terminal"
-ok "  byte for byte" cmp "$(find "$tmp/cairn" -type f -path "*$id*" -size +0)" "$tmp/tree.debug"
+ok "  byte for byte" cmp "$(find "$tmp/cairn" -type f -path "*$id*" -size +0)" "$tmp/tree-debug"
 
 stop_server
 symbolize gdb
@@ -81,7 +81,7 @@ fi
 gdb_line cairn
 like "$out" 'Line [34] of ".*tree\.c"' "without network gdb uses the file that cairn fetched"
 with cairn debuginfod-find debuginfo "$id"
-ok "and so does debuginfod-find" cmp "$out" "$tmp/tree.debug"
+ok "and so does debuginfod-find" cmp "$out" "$tmp/tree-debug"
 
 # ---- the cache directory ----
 
@@ -95,7 +95,7 @@ HOME=$tmp/old DEBUGINFOD_URLS=$url "$cairn" symbolize -e "$tmp/tree" "0x$address
 ok "the deprecated one is used where it exists" test -d "$tmp/old/.debuginfod_client_cache/$id"
 out=$(DEBUGINFOD_URLS=file://$tmp/tree-of-files DEBUGINFOD_CACHE_PATH=$tmp/from-file sh -c '
         mkdir -p "$1/buildid/$2" && cp "$3" "$1/buildid/$2/debuginfo" && exec "$4" symbolize -e "$5" "0x$6"' \
-        sh "$tmp/tree-of-files" "$id" "$tmp/tree.debug" "$cairn" "$tmp/tree" "$address" 2>"$tmp/err")
+        sh "$tmp/tree-of-files" "$id" "$tmp/tree-debug" "$cairn" "$tmp/tree" "$address" 2>"$tmp/err")
 like "$(flat)" "$named" "a file:// URL works"
 
 # ---- the other variables ----
