@@ -136,21 +136,34 @@ static bool parse_perf_pid(struct perf_text t, uint64_t *ret)
  * [COMM] [PID[/TID]] [[CPU]] [MISC] TIME: ...
  *
  * The name may have blanks and digits, so the search is for the time, and then for the last number before it. The
- * name is empty for processes without one, and `has_pid` is false without the field pid.
+ * name is empty for processes without one, and `has_pid` is false without the field pid. A time without a process
+ * before it may be a part of the name, so a later one with a process precedes it.
  */
 static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
 {
         struct perf_text rest = line, pid = { NULL, 0 }, word;
         unsigned words_after_pid = 0;
+        bool is_found = false;
+        int64_t time_ns;
         uint64_t number;
 
         for (word = cut_perf_word(&rest); word.n; word = cut_perf_word(&rest)) {
-                if (parse_perf_time(word, &ret->time_ns)) {
-                        ret->has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &ret->pid);
-                        ret->comm = trim_perf_text(
-                                (struct perf_text){ line.at, (size_t)((ret->has_pid ? pid.at : word.at) - line.at) });
-                        ret->rest = trim_perf_text(rest);
-                        return ret->has_pid || *line.at != '\t';
+                if (parse_perf_time(word, &time_ns)) {
+                        bool has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &number);
+
+                        if (has_pid || (!is_found && *line.at != '\t')) {
+                                const char *end = has_pid ? pid.at : word.at;
+
+                                *ret = (struct perf_header){ .comm = trim_perf_text((struct perf_text){
+                                                                     line.at, (size_t)(end - line.at) }),
+                                                             .rest = trim_perf_text(rest),
+                                                             .time_ns = time_ns,
+                                                             .has_pid = has_pid,
+                                                             .pid = has_pid ? number : 0 };
+                                is_found = true;
+                        }
+                        if (has_pid)
+                                return true;
                 }
                 words_after_pid++;
                 if (parse_perf_pid(word, &number)) {
@@ -158,7 +171,7 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
                         words_after_pid = 0;
                 }
         }
-        return false;
+        return is_found;
 }
 
 #define PROCESS_START                                                                                                  \

@@ -295,7 +295,7 @@ START_TEST(malformed_perf_script_is_refused_with_line_number)
         struct error err;
 
         ck_assert_int_eq(perf_script_decode("hello world\n", 12, 0, &p, &err), ST_BAD_DATA);
-        ck_assert_str_eq(err.text, "line 1 of perf script output: neither a header nor a frame");
+        ck_assert_str_eq(err.text, "line 1 of perf script output: neither a header nor a frame: 'hello world'");
 }
 END_TEST
 
