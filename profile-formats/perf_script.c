@@ -143,6 +143,7 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
 {
         struct perf_text rest = line, pid = { NULL, 0 }, word;
         unsigned words_after_pid = 0;
+        struct perf_header found = { 0 };
         bool is_found = false;
         int64_t time_ns;
         uint64_t number;
@@ -154,16 +155,16 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
                         if (has_pid || (!is_found && *line.at != '\t')) {
                                 const char *end = has_pid ? pid.at : word.at;
 
-                                *ret = (struct perf_header){ .comm = trim_perf_text((struct perf_text){
-                                                                     line.at, (size_t)(end - line.at) }),
-                                                             .rest = trim_perf_text(rest),
-                                                             .time_ns = time_ns,
-                                                             .has_pid = has_pid,
-                                                             .pid = has_pid ? number : 0 };
+                                found = (struct perf_header){ .comm = trim_perf_text((struct perf_text){
+                                                                      line.at, (size_t)(end - line.at) }),
+                                                              .rest = trim_perf_text(rest),
+                                                              .time_ns = time_ns,
+                                                              .has_pid = has_pid,
+                                                              .pid = has_pid ? number : 0 };
                                 is_found = true;
                         }
                         if (has_pid)
-                                return true;
+                                break;
                 }
                 words_after_pid++;
                 if (parse_perf_pid(word, &number)) {
@@ -171,6 +172,8 @@ static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
                         words_after_pid = 0;
                 }
         }
+        if (is_found)
+                *ret = found;
         return is_found;
 }
 
