@@ -350,6 +350,7 @@ static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, st
         uint32_t key = 0, str = 0;
         char number[24];
         int64_t num = 0;
+        bool has_unit = false;
         struct wire_field f;
         enum status st = ST_OK;
 
@@ -362,10 +363,12 @@ static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, st
                         st = read_label_text(d, f.value, &message, &str, err);
                 else if (f.number == PPROF_LABEL_NUM)
                         num = (int64_t)f.value;
+                else if (f.number == PPROF_LABEL_NUM_UNIT)
+                        has_unit = f.value != 0;
         }
         if (!st && r.failed)
                 st = reader_error(&r, err, "pprof label");
-        if (st || key == 0)
+        if (st || key == 0 || (!str && !num && !has_unit)) /* an empty text is a missing label, as in Go */
                 return st;
         if (!str)
                 st = profile_add_string(d->p, number, (size_t)snprintf(number, sizeof number, "%" PRId64, num), &str,

@@ -25,6 +25,7 @@ enum {
         PPROF_LABEL_KEY = 1,
         PPROF_LABEL_STR = 2,
         PPROF_LABEL_NUM = 3,
+        PPROF_LABEL_NUM_UNIT = 4,
 
         PPROF_ID = 1, /* of mappings, locations and functions */
 

@@ -658,7 +658,7 @@ static enum status read_pprof_oracle_labels(struct pprof_oracle *o, const Pprof_
                 st = get_pprof_oracle_string(o, l->key, &key);
                 if (!st)
                         st = get_pprof_oracle_string(o, l->str, &str);
-                if (st || !key)
+                if (st || !key || (!str && !l->num && !l->num_unit))
                         continue;
                 if (str && o->p->strings.items[str].size <= LIMIT_LABEL_BYTES)
                         st = sample_labels_set(labels, key, str, o->err);

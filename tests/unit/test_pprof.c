@@ -61,6 +61,10 @@ static void put_file(struct buf *b, const struct file *q)
         wire_put_varint(b, PPROF_LABEL_KEY, 9);
         wire_put_varint(b, PPROF_LABEL_NUM, (uint64_t)-5);
         wire_end(b, l);
+        l = wire_begin(b, PPROF_SAMPLE_LABEL); /* with an empty text: a missing label */
+        wire_put_varint(b, PPROF_LABEL_KEY, 3);
+        wire_put_varint(b, PPROF_LABEL_STR, 0);
+        wire_end(b, l);
         wire_end(b, m);
         m = wire_begin(b, PPROF_MAPPING);
         wire_put_varint(b, PPROF_ID, 7);
