@@ -100,12 +100,15 @@ $(O)/%.o: %.c | generated
 	$(if $(Q),@echo "  CC     $<")
 	$(Q)$(CC) $(CPPFLAGS) $(BANNED) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-# Without sanitizers: a demangler that gives up leaves its frames by longjmp.
+# Without sanitizers: a demangler that gives up leaves its frames by longjmp. Its operator delete and its hook of function
+# entries are for itself alone: as global symbols they would be those of libsnappy and of every other library, too.
 $(O)/symbol-index/demangle_llvm.o: symbol-index/demangle_llvm.cc
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CXX    $<")
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -fPIE -fvisibility=hidden -fno-omit-frame-pointer \
-		-ffile-prefix-map=$(CURDIR)/= -fno-exceptions -fno-rtti -finstrument-functions -I. -isystem $(LLVM_INCLUDE) -MMD -MP -c $< -o $@
+		-ffile-prefix-map=$(CURDIR)/= -fno-exceptions -fno-rtti -finstrument-functions -I. -isystem $(LLVM_INCLUDE) \
+		-MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@.tmp
+	$(Q)objcopy --keep-global-symbol=llvm_demangle_name $@.tmp $@ && rm $@.tmp
 
 $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-tables/unwind_step.h)
 	@mkdir -p $(@D)

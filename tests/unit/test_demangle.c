@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <dlfcn.h>
 #include <string.h>
 
 #include "common/limits.h"
@@ -34,6 +35,25 @@ START_TEST(d_names_are_demangled)
 {
         assert_readable("_D8demangle4testFZv", "demangle.test()");
         assert_readable("_Dmain", "D main");
+}
+END_TEST
+
+/* Of the hook that is called in each function, and of the operator delete that C++ libraries use. */
+START_TEST(demangler_replaces_no_function_of_libraries)
+{
+        static const char *const names[] = { "__cyg_profile_func_enter", "_ZdlPv", "_ZdlPvm" };
+        Dl_info own, found;
+
+        ck_assert_int_ne(dladdr((void *)assert_readable, &own), 0);
+        assert_readable("_ZN3FooC4Ev", "Foo::Foo()");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                void *function = dlsym(RTLD_DEFAULT, names[i]);
+
+                if (!function)
+                        continue; /* no loaded library has it */
+                ck_assert_int_ne(dladdr(function, &found), 0);
+                ck_assert_msg(found.dli_fbase != own.dli_fbase, "%s is exported", names[i]);
+        }
 }
 END_TEST
 
@@ -180,7 +200,7 @@ START_TEST(name_over_the_limit_is_unchanged)
 END_TEST
 
 TEST_SUITE("demangle", cplusplus_names_are_demangled, rust_names_of_both_schemes_are_demangled_without_hash,
-           d_names_are_demangled, other_names_are_unchanged, names_of_cplusplus_20_are_demangled,
-           long_names_are_demangled_up_to_the_limit, crafted_names_do_not_exceed_bounds,
-           names_over_a_kilobyte_are_demangled, name_that_expands_exponentially_is_unchanged,
-           name_over_the_limit_is_unchanged)
+           d_names_are_demangled, demangler_replaces_no_function_of_libraries, other_names_are_unchanged,
+           names_of_cplusplus_20_are_demangled, long_names_are_demangled_up_to_the_limit,
+           crafted_names_do_not_exceed_bounds, names_over_a_kilobyte_are_demangled,
+           name_that_expands_exponentially_is_unchanged, name_over_the_limit_is_unchanged)
