@@ -75,20 +75,29 @@ static bool compare_units(const char *id, int64_t *unit_ret, int64_t *period_uni
         return n && n == m && memcmp(unit, period_unit, n) == 0;
 }
 
-bool profile_type_count_samples(const char *id, int64_t period, int64_t value, uint64_t stacks, uint64_t *ret)
+struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period)
 {
         int64_t unit, period_unit;
-        __int128 samples, interval;
         bool counts = profile_type_has_part(id, TYPE_SAMPLE_UNIT, "count") &&
                       (profile_type_has_part(id, TYPE_SAMPLE_TYPE, "samples") ||
                        profile_type_has_part(id, TYPE_SAMPLE_TYPE, "sample"));
 
-        if (profile_type_is_gauge(id) || (!counts && (period <= 0 || !compare_units(id, &unit, &period_unit))))
-                return false;
+        if (profile_type_is_gauge(id))
+                return (struct sample_count_rule){ 0 };
         if (counts)
-                unit = period_unit = period = 1;
-        interval = (__int128)period * period_unit;
-        samples = ((__int128)value * unit + interval / 2) / interval;
+                return (struct sample_count_rule){ .interval = 1, .unit = 1 };
+        if (period <= 0 || !compare_units(id, &unit, &period_unit))
+                return (struct sample_count_rule){ 0 };
+        return (struct sample_count_rule){ .interval = (__int128)period * period_unit, .unit = unit };
+}
+
+bool count_samples_by_rule(const struct sample_count_rule *rule, int64_t value, uint64_t stacks, uint64_t *ret)
+{
+        __int128 samples;
+
+        if (!rule->interval)
+                return false;
+        samples = ((__int128)value * rule->unit + rule->interval / 2) / rule->interval;
         if (samples < (__int128)stacks)
                 samples = stacks;
         *ret = samples > UINT64_MAX ? UINT64_MAX : (uint64_t)samples;
@@ -167,25 +176,29 @@ enum status profile_type_add_id(struct profile *p, const char *id, int64_t perio
 
 uint64_t profile_count_samples(const struct profile *p, bool *are_stacks_ret)
 {
+        struct {
+                int64_t sum; /* saturates */
+                uint64_t stacks;
+        } types[LIMIT_PROFILE_TYPES] = { 0 };
         uint64_t most = 0, most_stacks = 0;
 
-        for (uint32_t type = 0; type < p->types.count; type++) {
-                const struct profile_type *t = &p->types.items[type];
-                uint64_t samples, stacks = 0;
-                int64_t sum = 0;
+        assert(p->types.count <= LIMIT_PROFILE_TYPES);
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                const struct profile_sample *s = &p->samples.items[i];
 
-                for (uint32_t i = 0; i < p->samples.count; i++) {
-                        if (p->samples.items[i].type != type)
-                                continue;
-                        stacks++;
-                        if (__builtin_add_overflow(sum, p->samples.items[i].value, &sum))
-                                sum = INT64_MAX;
-                }
-                if (profile_type_count_samples(profile_text(p, t->id), t->period, sum, stacks, &samples) &&
-                    samples > most)
+                types[s->type].stacks++;
+                if (__builtin_add_overflow(types[s->type].sum, s->value, &types[s->type].sum))
+                        types[s->type].sum = s->value < 0 ? INT64_MIN : INT64_MAX;
+        }
+        for (uint32_t i = 0; i < p->types.count; i++) {
+                const struct profile_type *t = &p->types.items[i];
+                struct sample_count_rule rule = profile_type_get_count_rule(profile_text(p, t->id), t->period);
+                uint64_t samples;
+
+                if (count_samples_by_rule(&rule, types[i].sum, types[i].stacks, &samples) && samples > most)
                         most = samples;
-                if (stacks > most_stacks)
-                        most_stacks = stacks;
+                if (types[i].stacks > most_stacks)
+                        most_stacks = types[i].stacks;
         }
         *are_stacks_ret = !most && most_stacks;
         return most ? most : most_stacks;

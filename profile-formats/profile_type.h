@@ -26,13 +26,21 @@ int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part);
  */
 bool profile_type_is_gauge(const char *id);
 
+/** How values of a type with one period become numbers of samples. */
+struct sample_count_rule {
+        __int128 interval; /* of a sample; 0: the type does not tell, the values may be of any number of samples */
+        int64_t unit;      /* of the values, in that of the interval */
+};
+
+/** @param period  in the unit of the type's period; 0 unknown. */
+struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period);
+
 /**
- * Compute the number of samples that were taken for a sum of values, from their sampling period.
- * @param period  in the unit of the type's period; 0 unknown.
+ * Compute the number of samples that were taken for a sum of values.
  * @param stacks  that were sent with the values, each for one sample or more.
- * @return false if the type does not tell; the values may be of any number of samples.
+ * @return false if the type does not tell.
  */
-bool profile_type_count_samples(const char *id, int64_t period, int64_t value, uint64_t stacks, uint64_t *ret);
+bool count_samples_by_rule(const struct sample_count_rule *rule, int64_t value, uint64_t stacks, uint64_t *ret);
 
 /**
  * Count the samples of a profile, of which several types may count the same ones: those of the type with most.

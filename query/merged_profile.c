@@ -95,12 +95,12 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
 /* ---- samples ---- */
 
 /* The number of samples of a sum, or else of its stacks as sent. */
-static uint64_t count_entry_samples(struct merged_profile *m, const char *type, int64_t period, int64_t value,
+static uint64_t count_entry_samples(struct merged_profile *m, const struct sample_count_rule *rule, int64_t value,
                                     uint64_t stacks)
 {
         uint64_t samples;
 
-        if (profile_type_count_samples(type, period, value, stacks, &samples))
+        if (count_samples_by_rule(rule, value, stacks, &samples))
                 return samples;
         m->counts_stacks = true;
         return stacks;
@@ -135,6 +135,7 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
                                    const struct merged_profile_request *q, struct merged_profile *m, bool *again_ret,
                                    struct error *err)
 {
+        struct sample_count_rule rule = { 0 };
         struct stack_sums sums = { 0 };
         uint32_t group;
         enum status st = label_groups_find_or_add(q->groups, NULL, &group, err);
@@ -148,12 +149,13 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
         }
         if (!st)
                 st = allocate_entries(m, sums.count, err);
+        if (!st)
+                rule = profile_type_get_count_rule(sums.type, sums.period);
         for (size_t i = 0; !st && i < sums.count; i++) {
                 const struct stack_sum *s = &sums.items[i];
 
-                m->entries[m->count++] =
-                        (struct merged_entry){ (uint32_t)i, group, s->value,
-                                               count_entry_samples(m, sums.type, sums.period, s->value, s->samples) };
+                m->entries[m->count++] = (struct merged_entry){ (uint32_t)i, group, s->value,
+                                                                count_entry_samples(m, &rule, s->value, s->samples) };
         }
         if (!st) {
                 memcpy(m->type, sums.type, sizeof m->type);
@@ -169,20 +171,22 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
 static enum status load_entries(struct store_scan *scan, const struct scan_filter *filter,
                                 const struct scan_group_by *by, struct merged_profile *m, struct error *err)
 {
+        _cleanup_free_ struct sample_count_rule *rules = NULL;
         enum status st = store_scan_sum_groups(scan, filter, by, &m->groups, err);
 
+        if (!st)
+                st = allocate_entries(m, m->groups.count, err);
         if (st)
                 return st;
-        st = allocate_entries(m, m->groups.count, err);
-        if (st)
-                return st;
+        rules = list_count_rules(&m->groups);
+        if (!rules)
+                return error_no_memory(err);
         for (size_t i = 0; i < m->groups.count; i++) {
                 const struct scan_group_sum *s = &m->groups.items[i];
-                const struct scan_group *g = &m->groups.groups[s->group];
 
                 m->entries[m->count++] =
                         (struct merged_entry){ s->item, s->group, s->value,
-                                               count_entry_samples(m, g->type, g->period, s->value, s->samples) };
+                                               count_entry_samples(m, &rules[s->group], s->value, s->samples) };
         }
         free(steal_ptr(m->groups.items));
         return ST_OK;

@@ -153,11 +153,12 @@ static enum status average_steps(const struct series *s, const struct gauge_snap
 }
 
 /* The number of samples of a sum, or else of its stacks as sent. */
-static uint64_t count_step_samples(struct series *s, const struct scan_group *g, const struct scan_group_sum *sum)
+static uint64_t count_step_samples(struct series *s, const struct sample_count_rule *rule,
+                                   const struct scan_group_sum *sum)
 {
         uint64_t samples;
 
-        if (profile_type_count_samples(g->type, g->period, sum->value, sum->samples, &samples))
+        if (count_samples_by_rule(rule, sum->value, sum->samples, &samples))
                 return samples;
         s->counts_stacks = true;
         return sum->samples;
@@ -170,15 +171,16 @@ static uint64_t count_step_samples(struct series *s, const struct scan_group *g,
 static enum status convert_step_sums(struct series *s, bool adds_totals, struct scan_group_sums *sums,
                                      struct error *err)
 {
+        _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
         size_t count = 0;
-        enum status st = scan_series_set_build(sums, is_cpu_time_type, &with_time, err);
+        enum status st = rules ? scan_series_set_build(sums, is_cpu_time_type, &with_time, err) : error_no_memory(err);
 
         for (size_t i = 0; !st && i < sums->count; i++) {
                 struct scan_group_sum sum = sums->items[i];
                 const struct scan_group *g = &sums->groups[sum.group];
 
-                sum.samples = count_step_samples(s, g, &sum);
+                sum.samples = count_step_samples(s, &rules[sum.group], &sum);
                 if (!type_plan_convert(&s->plan, g, &with_time, &sum.value))
                         continue;
                 st = label_groups_find_or_add(&s->groups, g->labels, &sum.group, err);

@@ -87,8 +87,9 @@ static enum status add_span_value(struct span_list *l, const struct scan_group_l
 
 static enum status add_group_sums(struct span_list *l, const struct scan_group_sums *sums, struct error *err)
 {
+        _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
-        enum status st = scan_series_set_build(sums, is_cpu_time_type, &with_time, err);
+        enum status st = rules ? scan_series_set_build(sums, is_cpu_time_type, &with_time, err) : error_no_memory(err);
 
         for (size_t i = 0; !st && i < sums->count; i++) {
                 const struct scan_group_sum *sum = &sums->items[i];
@@ -98,7 +99,7 @@ static enum status add_group_sums(struct span_list *l, const struct scan_group_s
 
                 if (!type_plan_convert(&l->plan, g, &with_time, &value))
                         continue;
-                if (!profile_type_count_samples(g->type, g->period, sum->value, sum->samples, &samples)) {
+                if (!count_samples_by_rule(&rules[sum->group], sum->value, sum->samples, &samples)) {
                         samples = sum->samples;
                         l->counts_stacks = true;
                 }

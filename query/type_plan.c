@@ -8,7 +8,6 @@
 
 #include "common/memory/array.h"
 #include "common/utf8.h"
-#include "profile-formats/profile_type.h"
 
 #define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
@@ -57,6 +56,15 @@ bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, co
                 converted = *value < 0 ? INT64_MIN : INT64_MAX;
         *value = converted;
         return true;
+}
+
+struct sample_count_rule *list_count_rules(const struct scan_group_sums *sums)
+{
+        struct sample_count_rule *rules = calloc(sums->group_count + 1, sizeof *rules);
+
+        for (size_t i = 0; rules && i < sums->group_count; i++)
+                rules[i] = profile_type_get_count_rule(sums->groups[i].type, sums->groups[i].period);
+        return rules;
 }
 
 /* ---- the requested type ---- */

@@ -93,7 +93,6 @@ static enum status read_selection(struct render *r, const struct selection_names
         enum status st;
 
         buf_init(&whole, LIMIT_SELECTOR_BYTES);
-
         querier__select_merge_stacktraces_request__init(ret);
         if (!text || !*text)
                 return error_set(&r->err, ST_USAGE, "the parameter '%s' is missing", names->query);
