@@ -21,7 +21,7 @@
 /**
  * @param name  the name part of the type ids ("process_cpu", "memory"), NULL: derived from the sample types.
  * @param ret   initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: damaged gzip, malformed, an unknown id or string index, an id used twice, a sample
+ * @return ST_BAD_DATA: damaged gzip, malformed, an unknown string, function or location, an id used twice, a sample
  *         with another number of values than there are sample types; ST_TOO_BIG: a limit, LIMIT_HTTP_BODY_BYTES for
  *         the unpacked size.
  */

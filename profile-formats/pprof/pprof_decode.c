@@ -289,6 +289,17 @@ static void normalize_pprof_address(const struct pprof_decoder *d, struct addres
         l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &l->is_kernel);
 }
 
+/*
+ * Files without mappings may nevertheless have mapping ids in their locations. Readers take such an id for an unknown
+ * mapping, as they do 0: names and lines do not depend on it.
+ */
+static bool find_pprof_mapping(const struct pprof_decoder *d, uint64_t id, uint32_t *ret)
+{
+        const struct number_key key = make_id_key(id);
+
+        return id && number_map_find(&d->mapping_ids, &key, ret);
+}
+
 static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, struct error *err)
 {
         const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
@@ -296,7 +307,7 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
         const struct reader message = r;
         struct profile_location l = { .mapping = PROFILE_NONE, .first_line = d->p->lines.count };
         struct wire_field f;
-        uint64_t id = 0;
+        uint64_t id = 0, mapping_id = 0;
         uint32_t at;
         enum status st = ST_OK;
 
@@ -309,12 +320,8 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
                         id = f.value;
                 } else if (f.number == PPROF_LOCATION_ADDRESS) {
                         l.address = f.value;
-                } else if (f.number == PPROF_LOCATION_MAPPING_ID && f.value) {
-                        st = find_pprof_id(&d->mapping_ids, f.value, "mapping", &message, &at, err);
-                        if (!st) {
-                                l.mapping = d->mappings[at];
-                                range = &d->ranges[at];
-                        }
+                } else if (f.number == PPROF_LOCATION_MAPPING_ID) {
+                        mapping_id = f.value;
                 }
         }
         if (!st && r.failed)
@@ -323,6 +330,10 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
                 st = register_pprof_id(&d->location_ids, id, i, "location", &message, err);
         if (st)
                 return st;
+        if (find_pprof_mapping(d, mapping_id, &at)) {
+                l.mapping = d->mappings[at];
+                range = &d->ranges[at];
+        }
         if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
                 l.kind = ADDRESS_NONE;
         else

@@ -617,10 +617,8 @@ static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
         uint32_t at;
         enum status st = add_oracle_id(o, &o->location_ids, from->id);
 
-        if (!st && from->mapping_id) {
-                st = find_oracle_id(o, &o->mapping_ids, from->mapping_id, &at);
-                if (st)
-                        return st;
+        /* an unknown mapping is the same as none */
+        if (!st && find_oracle_id(o, &o->mapping_ids, from->mapping_id, &at) == ST_OK) {
                 l.mapping = o->mappings[at];
                 range = (struct address_mapping){ o->file->mapping[at]->memory_start,
                                                   o->file->mapping[at]->memory_limit, o->file->mapping[at]->file_offset,

@@ -16,7 +16,8 @@
  * A file with two sample types, one mapping and two locations; the struct contains the differences from a valid file.
  */
 struct file {
-        uint64_t location_in_sample, function_in_line, mapping_in_location, string_in_function, second_location_id;
+        uint64_t location_in_sample, function_in_line, mapping_in_location, string_in_function, second_location_id,
+                mapping_in_second_location;
         int values;
         bool no_types;
 };
@@ -81,6 +82,7 @@ static void put_file(struct buf *b, const struct file *q)
         wire_end(b, m);
         m = wire_begin(b, PPROF_LOCATION);
         wire_put_varint(b, PPROF_ID, q->second_location_id);
+        wire_put_varint(b, PPROF_LOCATION_MAPPING_ID, q->mapping_in_second_location);
         wire_put_varint(b, PPROF_LOCATION_ADDRESS, 0x55b87a6bc1b3);
         l = wire_begin(b, PPROF_LOCATION_LINE);
         wire_put_varint(b, PPROF_LINE_FUNCTION_ID, q->function_in_line);
@@ -159,8 +161,6 @@ START_TEST(dangling_references_are_refused)
                 { offsetof(struct file, location_in_sample), 5, "refers to unknown location 5" },
                 { offsetof(struct file, location_in_sample), 0, "refers to unknown location 0" },
                 { offsetof(struct file, function_in_line), 51, "refers to unknown function 51" },
-                { offsetof(struct file, mapping_in_location), UINT64_MAX,
-                  "refers to unknown mapping 18446744073709551615" },
                 { offsetof(struct file, string_in_function), 10, "string index 10 is outside the table of 10" },
                 { offsetof(struct file, string_in_function), (uint64_t)-1, "string index -1 is outside" },
                 { offsetof(struct file, second_location_id), 900, "two locations with id 900" },
@@ -175,6 +175,34 @@ START_TEST(dangling_references_are_refused)
                 memcpy((char *)&q + cases[i].member, &cases[i].value, sizeof cases[i].value);
                 ck_assert_msg(decode_file(&q, &p, &err) == ST_BAD_DATA, "case %zu", i);
                 ck_assert_msg(strstr(err.text, cases[i].text), "case %zu: %s", i, err.text);
+        }
+}
+END_TEST
+
+/*
+ * Senders without mappings may number them nevertheless; go tool pprof takes such a location for one of an unknown
+ * mapping.
+ */
+START_TEST(a_location_of_an_unknown_mapping_is_one_without_mapping)
+{
+        static const uint64_t ids[] = { 0, 8, UINT64_MAX };
+        _cleanup_free_ char *expected = NULL;
+
+        for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+                struct file q = good_file;
+                struct error err;
+                _cleanup_profile_ struct profile p;
+                _cleanup_free_ char *text = NULL;
+
+                q.mapping_in_location = ids[i];
+                q.mapping_in_second_location = ids[i];
+                ck_assert_msg(decode_file(&q, &p, &err) == ST_OK, "%s", err.text);
+                text = profile_to_text(&p);
+                ck_assert_ptr_nonnull(strstr(text, "[0 0x55b87a6bc15a] [0 0x55b87a6bc1b3 work||:12]\n"));
+                if (expected)
+                        ck_assert_str_eq(text, expected);
+                else
+                        expected = steal_ptr(text);
         }
 }
 END_TEST
@@ -304,6 +332,7 @@ START_TEST(malformed_perf_script_is_refused_with_line_number)
 END_TEST
 
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
-           dangling_references_are_refused, a_sample_has_one_value_per_type, truncated_file_fails_or_decodes,
-           a_gzip_bomb_is_too_big, folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
+           dangling_references_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
+           a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
+           folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
            malformed_perf_script_is_refused_with_line_number)
