@@ -66,7 +66,7 @@ struct profile_stack {
 
 struct profile_label {
         uint32_t key;   /* string */
-        uint32_t value; /* string; numbers are written in decimal */
+        uint32_t value; /* string; numbers are written in decimal, those of pprof as in hidden_label.h */
 };
 
 struct profile_type {

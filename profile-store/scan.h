@@ -129,7 +129,10 @@ struct scan_span {
 enum status store_scan_find_span(struct store_scan *scan, const struct scan_filter *filter, struct scan_span *ret,
                                  struct error *err) MUST_CHECK;
 
-/** Sorted lists, owned by the scan, of samples that the filter selects. Label names are in column spelling. */
+/**
+ * Sorted lists, owned by the scan, of samples that the filter selects. Label names are in column spelling, without
+ * those of profile-formats/hidden_label.h.
+ */
 struct scan_names {
         const char *const *items;
         size_t count;
@@ -145,7 +148,9 @@ struct scan_label_count {
         const char *name; /* in column spelling */
         uint32_t values;  /* LIMIT_LABEL_VALUES_COUNTED + 1: more than LIMIT_LABEL_VALUES_COUNTED */
 };
-/** Count the values of all labels in one pass, sorted by name; labels without values are left out. Owned by the scan.
+/**
+ * Count the values of all labels in one pass, sorted by name, without hidden labels and those without values. Owned by
+ * the scan.
  */
 enum status store_scan_count_label_values(struct store_scan *scan, const struct scan_filter *filter,
                                           struct scan_label_count **ret, size_t *count_ret,

@@ -22,6 +22,7 @@ struct scan_group_by {
         const char *const *labels; /* keys, as sent or in column spelling; ids as for struct label_matcher */
         size_t label_count;
         bool all_labels; /* instead of `labels`: every label of a sample */
+        bool hidden;     /* with `all_labels`: also those of profile-formats/hidden_label.h */
         bool series;     /* also by the set of all labels: scan_group.series */
         /* Of sums by step: only samples with these stacks; NULL: all. Called by several threads, once per stack of a
          * row group. */

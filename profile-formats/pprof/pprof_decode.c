@@ -6,6 +6,7 @@
 
 #include "common/compress/compress.h"
 #include "common/limits.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/profile.h"
@@ -40,11 +41,14 @@ struct pprof_decoder {
         uint32_t counts[PPROF_STRING_TABLE + 1];
         uint32_t *strings;     /* of the profile, plus one; 0: not yet added */
         uint32_t *label_texts; /* the same, truncated to LIMIT_LABEL_BYTES */
+        uint32_t *number_keys; /* the same, as the name of a numeric label */
         struct number_map mapping_ids, location_ids, function_ids;
         struct address_mapping *ranges;
         uint32_t *mappings, *locations;
         struct pprof_function *functions;
         uint32_t types[LIMIT_PROFILE_TYPES];
+        uint32_t default_type; /* string: sample type that readers show first; 0: none */
+        uint32_t default_type_label;
         struct pprof_value_type period_type;
         int64_t period, time_unix_ns, duration_ns;
         struct buf values;
@@ -109,6 +113,25 @@ static enum status read_label_text(struct pprof_decoder *d, uint64_t index, cons
         }
         *ret = index && d->label_texts[index] ? d->label_texts[index] - 1 : whole;
         return ST_OK;
+}
+
+/* The name of the numeric label of a key (hidden_label.h); *ret 0: the key is empty. */
+static enum status read_number_key(struct pprof_decoder *d, uint64_t index, const struct reader *at, uint32_t *ret,
+                                   struct error *err)
+{
+        char name[sizeof NUMBER_LABEL_PREFIX + LIMIT_LABEL_BYTES];
+        uint32_t key;
+        enum status st = read_label_text(d, index, at, &key, err);
+
+        if (!st && key && !d->number_keys[index]) {
+                int n = snprintf(name, sizeof name, NUMBER_LABEL_PREFIX "%s", profile_text(d->p, key));
+
+                st = profile_add_string(d->p, name, utf8_truncate(name, (size_t)n, LIMIT_LABEL_BYTES),
+                                        &d->number_keys[index], err);
+        }
+        if (!st)
+                *ret = key ? d->number_keys[index] : 0;
+        return st;
 }
 
 static struct number_key make_id_key(uint64_t id)
@@ -354,37 +377,57 @@ static const uint32_t part_limits[PPROF_STRING_TABLE + 1] = {
 
 /* ---- samples --------------------------------------------------------------------------- */
 
+struct pprof_label {
+        uint64_t key, str, unit; /* string indices */
+        int64_t number;
+};
+
+/* Add a label without text. */
+static enum status add_pprof_number(struct pprof_decoder *d, const struct pprof_label *l, const struct reader *at,
+                                    struct sample_labels *labels, struct error *err)
+{
+        char text[LIMIT_LABEL_BYTES + 32];
+        uint32_t key = 0, unit = 0, value;
+        int n;
+        enum status st = read_number_key(d, l->key, at, &key, err);
+
+        if (!st)
+                st = read_label_text(d, l->unit, at, &unit, err);
+        if (st || !key || (!l->number && !l->unit)) /* the same as no label, as in Go */
+                return st;
+        n = snprintf(text, sizeof text, "%" PRId64 "%s%s", l->number, unit ? " " : "", profile_text(d->p, unit));
+        st = profile_add_string(d->p, text, utf8_truncate(text, (size_t)n, LIMIT_LABEL_BYTES), &value, err);
+        return st ? st : sample_labels_set(labels, key, value, err);
+}
+
 static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, struct sample_labels *labels,
                                     struct error *err)
 {
         const struct reader message = r;
+        struct pprof_label l = { 0 };
         uint32_t key = 0, str = 0;
-        char number[24];
-        int64_t num = 0;
-        bool has_unit = false;
         struct wire_field f;
-        enum status st = ST_OK;
+        enum status st;
 
-        while (!st && wire_next(&r, &f)) {
+        while (wire_next(&r, &f)) {
                 if (f.type != WIRE_VARINT)
                         continue;
                 if (f.number == PPROF_LABEL_KEY)
-                        st = read_label_text(d, f.value, &message, &key, err);
+                        l.key = f.value;
                 else if (f.number == PPROF_LABEL_STR)
-                        st = read_label_text(d, f.value, &message, &str, err);
+                        l.str = f.value;
                 else if (f.number == PPROF_LABEL_NUM)
-                        num = (int64_t)f.value;
+                        l.number = (int64_t)f.value;
                 else if (f.number == PPROF_LABEL_NUM_UNIT)
-                        has_unit = f.value != 0;
+                        l.unit = f.value;
         }
-        if (!st && r.failed)
-                st = reader_error(&r, err, "pprof label");
-        if (st || key == 0 || (!str && !num && !has_unit)) /* an empty text is a missing label, as in Go */
-                return st;
-        if (!str)
-                st = profile_add_string(d->p, number, (size_t)snprintf(number, sizeof number, "%" PRId64, num), &str,
-                                        err);
-        return st ? st : sample_labels_set(labels, key, str, err);
+        if (r.failed)
+                return reader_error(&r, err, "pprof label");
+        st = read_label_text(d, l.str, &message, &str, err);
+        if (st || !str)
+                return st ? st : add_pprof_number(d, &l, &message, labels, err);
+        st = read_label_text(d, l.key, &message, &key, err);
+        return st || !key ? st : sample_labels_set(labels, key, str, err);
 }
 
 static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, struct error *err)
@@ -428,6 +471,8 @@ static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, s
                 st = error_at(err, ST_BAD_DATA, message.base,
                               "pprof sample has another number of values than the file's %u sample types",
                               d->counts[PPROF_SAMPLE_TYPE]);
+        if (!st && d->default_type && labels.count < LIMIT_LABELS_PER_SAMPLE)
+                st = sample_labels_set(&labels, d->default_type_label, d->default_type, err);
         if (!st)
                 st = profile_add_stack(d->p, frames, count, &s.stack, err);
         if (!st)
@@ -469,6 +514,7 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                                      struct error *err)
 {
         struct profile *p = d->p;
+        uint64_t default_type = 0;
         struct reader r;
         struct wire_field f;
         enum status st = ST_OK;
@@ -481,9 +527,15 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                         d->duration_ns = (int64_t)f.value;
                 else if (f.number == PPROF_PERIOD && f.type == WIRE_VARINT)
                         d->period = (int64_t)f.value;
+                else if (f.number == PPROF_DEFAULT_SAMPLE_TYPE && f.type == WIRE_VARINT)
+                        default_type = f.value;
                 else if (f.number == PPROF_PERIOD_TYPE && f.type == WIRE_BYTES)
                         st = read_pprof_value_type(d, f.bytes, &d->period_type, err);
         }
+        if (!st)
+                st = read_label_text(d, default_type, &r, &d->default_type, err);
+        if (!st && d->default_type)
+                st = profile_add_string(p, DEFAULT_TYPE_LABEL, strlen(DEFAULT_TYPE_LABEL), &d->default_type_label, err);
         if (!st && d->counts[PPROF_SAMPLE] && d->counts[PPROF_SAMPLE_TYPE] == 0)
                 st = error_set(err, ST_BAD_DATA, "pprof file has samples, but no sample type");
         for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++) {
@@ -498,6 +550,8 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                 parts.period_type = profile_text(p, d->period_type.type);
                 parts.period_unit = profile_text(p, d->period_type.unit);
                 st = profile_type_add(p, &parts, &d->types[i], err);
+                if (!st && d->default_type && t.type == d->default_type)
+                        p->first_shown_type = d->types[i] + 1;
         }
         return st;
 }
@@ -520,6 +574,7 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
                 d->parts[part] = alloc_pprof_table(d, part, sizeof *d->parts[part]);
         d->strings = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->strings);
         d->label_texts = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->label_texts);
+        d->number_keys = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->number_keys);
         d->mappings = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->mappings);
         d->ranges = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->ranges);
         d->functions = alloc_pprof_table(d, PPROF_FUNCTION, sizeof *d->functions);
@@ -527,7 +582,8 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
                 if (!d->parts[part])
                         return error_set(err, ST_TOO_BIG, "pprof file has too many %s", part_names[part]);
-        if (!d->strings || !d->label_texts || !d->mappings || !d->ranges || !d->functions || !d->locations)
+        if (!d->strings || !d->label_texts || !d->number_keys || !d->mappings || !d->ranges || !d->functions ||
+            !d->locations)
                 return error_set(err, ST_TOO_BIG, "pprof file needs more than %zu bytes of memory", d->scratch.max);
         st = collect_pprof_parts(d, data, n, true, err);
         if (!st && d->counts[PPROF_STRING_TABLE] && d->parts[PPROF_STRING_TABLE][0].size)

@@ -7,6 +7,7 @@
 #include "common/compress/compress.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/profile_type.h"
@@ -261,6 +262,21 @@ static int compare_pprof_samples(const void *x, const void *y)
         return a->label_count < b->label_count ? -1 : a->label_count > b->label_count;
 }
 
+static void fill_pprof_label(struct pprof_encoder *e, const struct profile_label *l, Pprof__Label *ret)
+{
+        struct number_label number;
+
+        pprof__label__init(ret);
+        if (number_label_parse(profile_text(e->p, l->key), profile_text(e->p, l->value), &number)) {
+                ret->key = number_pprof_string(e, number.key, strlen(number.key));
+                ret->num = number.number;
+                ret->num_unit = number_pprof_string(e, number.unit, strlen(number.unit));
+        } else {
+                ret->key = l->key;
+                ret->str = l->value;
+        }
+}
+
 static void put_pprof_sample(struct pprof_encoder *e, const struct profile_sample *s, int64_t *values)
 {
         const struct profile *p = e->p;
@@ -276,14 +292,12 @@ static void put_pprof_sample(struct pprof_encoder *e, const struct profile_sampl
                 entries->location_ids[i] = p->stack_locations.items[stack->first_location + i] + UINT64_C(1);
         sample.n_value = p->types.count;
         sample.value = values;
-        sample.n_label = s->label_count;
         sample.label = entries->label_list;
         for (uint32_t i = 0; i < s->label_count; i++) {
                 const struct profile_label *l = &p->labels.items[s->first_label + i];
 
-                pprof__label__init(&entries->labels[i]);
-                entries->labels[i].key = l->key;
-                entries->labels[i].str = l->value;
+                if (strcmp(profile_text(p, l->key), DEFAULT_TYPE_LABEL) != 0)
+                        fill_pprof_label(e, l, &entries->labels[sample.n_label++]);
         }
         part.n_sample = 1;
         part.sample = samples;

@@ -10,10 +10,13 @@ enum {
         PPROF_LOCATION = 4,
         PPROF_FUNCTION = 5,
         PPROF_STRING_TABLE = 6,
+        PPROF_DROP_FRAMES = 7,
+        PPROF_KEEP_FRAMES = 8,
         PPROF_TIME_NANOS = 9,
         PPROF_DURATION_NANOS = 10,
         PPROF_PERIOD_TYPE = 11,
         PPROF_PERIOD = 12,
+        PPROF_DEFAULT_SAMPLE_TYPE = 14,
 
         PPROF_VALUE_TYPE_TYPE = 1,
         PPROF_VALUE_TYPE_UNIT = 2,

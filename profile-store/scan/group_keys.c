@@ -324,7 +324,8 @@ enum status group_keys_read(struct group_keys *k, const struct scan_chunk *chunk
         for (size_t i = 0; !st && i < labels; i++)
                 st = read_label_runs(k, k->names[i], err);
         for (size_t i = 0; !st && i < all; i++)
-                st = read_label_runs(k, k->all->names[i], err);
+                if (group_by_collects_label(k->by, k->all->names[i], strlen(k->all->names[i])))
+                        st = read_label_runs(k, k->all->names[i], err);
         k->needs_rest = k->needs_rest && !group_lacks_rest_labels(k->chunk->file, k->chunk->group);
         if (!st && k->needs_rest)
                 st = read_rest_labels(k, err);

@@ -8,6 +8,7 @@
 #include "common/hash/hash.h"
 #include "common/memory/array.h"
 #include "common/limits.h"
+#include "profile-formats/hidden_label.h"
 
 #define UNCOUNTED_ENTRIES 1024 /* smaller arrays are not reserved: small queries need no budget */
 
@@ -41,6 +42,11 @@ void group_table_deinit(struct group_table *t)
 bool group_by_needs_all_labels(const struct scan_group_by *by)
 {
         return by->all_labels || by->series;
+}
+
+bool group_by_collects_label(const struct scan_group_by *by, const char *name, size_t n)
+{
+        return by->hidden || !label_is_hidden(name, n);
 }
 
 bool group_by_sums_stacks(const struct scan_group_by *by)
@@ -178,7 +184,7 @@ enum status group_table_collect_label(struct group_table *t, struct parquet_byte
         struct hash128 a, b;
         uint64_t x[2], y[2];
 
-        if (!value.size)
+        if (!value.size || !group_by_collects_label(t->by, (const char *)name.data, name.size))
                 return ST_OK;
         a = hash_bytes128(name.data, name.size);
         b = hash_bytes128(value.data, value.size);

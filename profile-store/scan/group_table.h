@@ -40,6 +40,8 @@ void group_table_deinit(struct group_table *t);
 
 /* Whether groups depend on every label of a sample. */
 bool group_by_needs_all_labels(const struct scan_group_by *by);
+/* Whether a label is one of all labels of a sample. */
+bool group_by_collects_label(const struct scan_group_by *by, const char *name, size_t n);
 bool group_by_sums_stacks(const struct scan_group_by *by);
 bool group_by_numbers_items(const struct scan_group_by *by); /* items are stacks or times, numbered as found */
 /* Add a value at a time, of sums by time. */

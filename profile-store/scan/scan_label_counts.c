@@ -9,6 +9,7 @@
 
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-store/scan/scan_internal.h"
 
 struct counted_value {
@@ -247,7 +248,7 @@ static enum status list_label_counts(struct store_scan *scan, const struct label
 
                 if (!name)
                         return set_scan_too_big(err);
-                if (all->counts[i])
+                if (all->counts[i] && !label_is_hidden(name, strlen(name)))
                         items[count++] = (struct scan_label_count){ name, all->counts[i] };
         }
         qsort(items, count, sizeof *items, compare_label_counts);

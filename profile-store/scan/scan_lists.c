@@ -3,6 +3,7 @@
 
 #include "common/memory/array.h"
 #include "common/limits.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-store/scan/scan_internal.h"
 
 /* A set of texts in an arena: one per thread, merged at the end. */
@@ -14,7 +15,7 @@ struct name_list {
         size_t count, capacity;
         const char *column;                  /* label to collect, in column spelling; NULL: profile types */
         const struct label_columns *columns; /* of the table */
-        bool *known;                         /* per column: the list has its name */
+        bool *known;                         /* per column: the list has its name, or never will */
 };
 
 static void name_list_deinit(struct name_list *n)
@@ -42,6 +43,12 @@ static enum status add_list_name(void *context, const char *text, size_t size, s
                 return error_no_memory(err);
         n->items[n->count] = arena_strndup(n->texts, text, size);
         return n->items[n->count++] ? ST_OK : set_scan_too_big(err);
+}
+
+/* As add_list_name() for the name of a label. */
+static enum status add_label_name(struct name_list *n, const char *name, size_t size, struct error *err)
+{
+        return label_is_hidden(name, size) ? ST_OK : add_list_name(n, name, size, err);
 }
 
 static int compare_names(const void *a, const void *b, void *context)
@@ -105,6 +112,9 @@ static enum status collect_names(struct store_scan *scan, const struct scan_filt
                         contexts[i] = &lists[i];
                 if (!lists[i].known)
                         st = error_no_memory(err);
+                for (size_t k = 0; lists[i].known && k < labels; k++)
+                        lists[i].known[k] =
+                                label_is_hidden(lists[i].columns->names[k], strlen(lists[i].columns->names[k]));
         }
         if (!st)
                 st = scan_visit_chunks(scan, filter, visitor, contexts, threads, err);
@@ -137,7 +147,7 @@ static enum status collect_row_rest(struct name_list *n, const struct parquet_co
                 k = &keys->dict[keys->codes[slot]];
                 v = values->codes[slot] == PARQUET_NULL_CODE ? NULL : &values->dict[values->codes[slot]];
                 if (!key)
-                        st = add_list_name(n, (const char *)k->data, k->size, err);
+                        st = add_label_name(n, (const char *)k->data, k->size, err);
                 else if (v)
                         st = add_list_name(n, (const char *)v->data, v->size, err);
         }
@@ -329,7 +339,7 @@ static enum status collect_batch_names(struct name_list *n, const struct scan_ch
                                 continue;
                         last = b->samples[i].label_set;
                         for (uint32_t j = 0; !st && j < set->count; j++)
-                                st = add_list_name(n, set->labels[j].name, strlen(set->labels[j].name), err);
+                                st = add_label_name(n, set->labels[j].name, strlen(set->labels[j].name), err);
                 }
         }
         return st;

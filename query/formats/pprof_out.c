@@ -9,6 +9,7 @@
 #include "common/compress/compress.h"
 #include "common/hash/hash.h"
 #include "common/limits.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/merged_profile.h"
@@ -22,7 +23,7 @@ struct pprof_output {
         struct query_call *q;
         struct frame_table frames;
         struct frame_filter filter;
-        struct type_plan plan; /* its type is the default sample type of the file */
+        struct type_plan plan;
         struct merged_profile m;
         struct profile p;
         struct scan_span span; /* of all selected samples */
@@ -143,11 +144,36 @@ static int64_t find_greatest_period(const struct scan_group_sums *groups, const 
         return period;
 }
 
+/*
+ * The type that readers should show first: the requested one, else the one that a sender named for a type of the file,
+ * else CPU time. NULL: theirs to choose, which by convention is the last one (inuse_space, delay).
+ */
+static enum status find_default_type(struct pprof_output *o, const char **ret, struct error *err)
+{
+        const struct query_call *q = o->q;
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        struct scan_names sent;
+        enum status st;
+
+        *ret = q->r.type || (o->plan.type && is_cpu_time_type(o->plan.type)) ? o->plan.type : NULL;
+        if (q->r.type)
+                return ST_OK;
+        st = store_scan_list_label_values(q->scan, DEFAULT_TYPE_LABEL, &filter, &sent, err);
+        for (size_t i = 0; !st && i < sent.count; i++)
+                for (size_t k = 0; k < o->plan.type_count; k++)
+                        if (profile_type_has_part(o->plan.types[k], TYPE_SAMPLE_TYPE, sent.items[i]))
+                                *ret = o->plan.types[k];
+        return st;
+}
+
 static enum status add_profile_types(struct pprof_output *o, struct error *err)
 {
         const struct scan_group_sums *groups = &o->m.groups;
-        enum status st = ST_OK;
+        const char *shown;
+        enum status st = find_default_type(o, &shown, err);
 
+        if (st)
+                return st;
         o->types = calloc(groups->group_count + 1, sizeof *o->types);
         if (!o->types)
                 return error_no_memory(err);
@@ -159,7 +185,7 @@ static enum status add_profile_types(struct pprof_output *o, struct error *err)
                 st = work_meter_add(o->q->meter, groups->group_count, err);
                 if (!st)
                         st = profile_type_add_id(&o->p, type, period, &number, err);
-                if (!st && o->plan.type && strcmp(type, o->plan.type) == 0)
+                if (!st && shown && strcmp(type, shown) == 0)
                         o->p.first_shown_type = number + 1;
                 for (size_t k = 0; !st && k < groups->group_count; k++)
                         if (strcmp(groups->groups[k].type, type) == 0)
@@ -294,7 +320,7 @@ static enum status parse_output_labels(struct query_call *q, struct scan_group_b
                                  labels);
         by->labels = q->r.by.names;
         by->label_count = q->r.by.count;
-        by->all_labels = !by->label_count && !(labels && strcmp(labels, "none") == 0);
+        by->all_labels = by->hidden = !by->label_count && !(labels && strcmp(labels, "none") == 0);
         return ST_OK;
 }
 

@@ -31,6 +31,11 @@ for k, v in fields(data):
     if k == 3:
         m = dict(fields(v))
         print("mapping", strings[m.get(5, 0)], m.get(7, 0), m.get(9, 0))
+    elif k == 2:
+        labels = [dict(fields(w)) for n, w in fields(v) if n == 3]
+        print("labels", sorted((strings[l[1]], strings[l.get(2, 0)], l.get(3, 0), strings[l.get(4, 0)]) for l in labels))
+    elif k == 14:
+        print("default", strings[v])
     elif k in (9, 10, 12):
         print({9: "time", 10: "duration", 12: "period"}[k], v)
 END
@@ -61,6 +66,25 @@ END
 request --data-binary "@$tmp/b" "$url/ingest?name=go-shop&format=pprof"
 is "$code" 200 "a profile with a kernel and a library is accepted"
 
+# A heap profile: numbers with and without a unit, a text, and a default sample type that is not the last type.
+python3 - "$tmp" "$now" <<'END'
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import Strings, blob, num, packed
+s = Strings()
+body = num(9, (int(sys.argv[2]) - 40) * 10**9) + num(14, s("alloc_space"))
+for name in ("alloc_space", "inuse_space"):
+    body += blob(1, num(1, s(name)) + num(2, s("bytes")))
+body += blob(5, num(1, 1) + num(2, s("allocate"))) + blob(4, num(1, 1) + blob(4, num(1, 1)))
+label = lambda key, *more: blob(3, num(1, s(key)) + b"".join(more))
+for size in range(1, 21):
+    labels = label("bytes", num(3, size << 10)) + label("request", num(3, size), num(4, s("kilobytes"))) + label("hint", num(2, s("hot")))
+    body += blob(2, packed(1, [1]) + packed(2, [size << 21, size << 20]) + labels)
+open(sys.argv[1] + "/heap", "wb").write(body + b"".join(blob(6, t) for t in s.items))
+END
+request --data-binary "@$tmp/heap" "$url/ingest?name=heap&format=pprof"
+is "$code" 200 "a profile with numeric labels is accepted"
+
 export_of() { "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out" "{service_name=\"$1\"}" && python3 "$tmp/fields.py" "$tmp/out" >"$tmp/fields"; }
 check_exports() {
         export_of go-shop
@@ -73,8 +97,25 @@ check_exports() {
         is "$(grep -E '^(duration|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
                 "duration 51000000000 time $((now - 100))000000000 " "$1: of several, from the start of the first to the end of the last"
 }
+# Numbers come back as numbers; they are neither listed nor part of a series, but can be selected by name.
+check_numbers() {
+        export_of heap
+        is "$(grep -c ^labels "$tmp/fields")" 20 "$1: samples with different numbers remain apart"
+        is "$(grep -F "'', 5120," "$tmp/fields")" "labels [('bytes', '', 5120, ''), ('hint', 'hot', 0, ''), ('request', '', 5, 'kilobytes'), ('service_name', 'heap', 0, '')]" \
+                "$1: numbers have their unit, texts are texts"
+        is "$(grep ^default "$tmp/fields")" "default alloc_space" "$1: the sender's default sample type is kept"
+        is "$("$cairn" query --server "$url" --labels | grep -c pprof)" 0 "$1: numbers are not listed as labels"
+        is "$("$cairn" query --server "$url" --values __pprof_num_request | grep -c kilobytes)" 20 "$1: a named number has its values"
+        body='{"start": 0, "end": '$((now + 60))'000, "matchers": ["{service_name=\"heap\"}"]}'
+        request -H 'Content-Type: application/json' --data-binary "$body" "$url/querier.v1.QuerierService/Series"
+        is "$(grep -o '"labels":' "$tmp/body" | wc -l)" 2 "$1: and make no series: there is one of each type"
+        is "$("$cairn" query --server "$url" --json --type inuse_space --series --step 1h '{service_name="heap",__pprof_num_request="5 kilobytes"}' |
+                grep -o '5242880' | head -n 1)" 5242880 "$1: a named number selects"
+}
 check_exports "from memory"
+check_numbers "from memory"
 stop_server
 start_server
 check_exports "from files"
+check_numbers "from files"
 done_testing

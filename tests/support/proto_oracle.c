@@ -7,6 +7,7 @@
 
 #include "common/compress/compress.h"
 #include "common/limits.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"
@@ -526,6 +527,7 @@ struct pprof_oracle {
         struct profile *p;
         const Pprof__Profile *file;
         uint32_t *strings, *mappings, *locations;
+        uint32_t default_type; /* string */
         struct number_map mapping_ids, location_ids, function_ids;
         struct error *err;
 };
@@ -642,6 +644,22 @@ static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
         return profile_add_location(o->p, &l, &o->locations[i], o->err);
 }
 
+/* A label without a text. */
+static enum status add_pprof_oracle_number(struct pprof_oracle *o, uint32_t key, uint32_t unit, int64_t number,
+                                           struct sample_labels *labels)
+{
+        char *name = NULL, *value = NULL;
+        enum status st;
+
+        if (asprintf(&name, NUMBER_LABEL_PREFIX "%s", profile_text(o->p, key)) < 0 ||
+            asprintf(&value, "%" PRId64 "%s%s", number, unit ? " " : "", profile_text(o->p, unit)) < 0)
+                abort();
+        st = sample_labels_set_text(labels, o->p, name, value, strlen(value), o->err);
+        free(name);
+        free(value);
+        return st;
+}
+
 static enum status read_pprof_oracle_labels(struct pprof_oracle *o, const Pprof__Sample *from,
                                             struct sample_labels *labels)
 {
@@ -649,21 +667,22 @@ static enum status read_pprof_oracle_labels(struct pprof_oracle *o, const Pprof_
 
         for (size_t i = 0; !st && i < from->n_label; i++) {
                 const Pprof__Label *l = from->label[i];
-                char number[24];
-                uint32_t key = 0, str = 0;
+                uint32_t key = 0, str = 0, unit = 0;
 
-                snprintf(number, sizeof number, "%" PRId64, l->num);
                 st = get_pprof_oracle_string(o, l->key, &key);
                 if (!st)
                         st = get_pprof_oracle_string(o, l->str, &str);
+                if (!st && !str)
+                        st = get_pprof_oracle_string(o, l->num_unit, &unit);
                 if (st || !key || (!str && !l->num && !l->num_unit))
                         continue;
-                if (str && o->p->strings.items[str].size <= LIMIT_LABEL_BYTES)
+                if (!str)
+                        st = add_pprof_oracle_number(o, key, unit, l->num, labels);
+                else if (o->p->strings.items[str].size <= LIMIT_LABEL_BYTES)
                         st = sample_labels_set(labels, key, str, o->err);
                 else
-                        st = sample_labels_set_text(labels, o->p, profile_text(o->p, key),
-                                                    str ? profile_text(o->p, str) : number,
-                                                    str ? o->p->strings.items[str].size : strlen(number), o->err);
+                        st = sample_labels_set_text(labels, o->p, profile_text(o->p, key), profile_text(o->p, str),
+                                                    o->p->strings.items[str].size, o->err);
         }
         return st;
 }
@@ -682,6 +701,9 @@ static enum status read_pprof_oracle_sample(struct pprof_oracle *o, const Pprof_
         }
         if (!st)
                 st = read_pprof_oracle_labels(o, from, &labels);
+        if (!st && o->default_type && labels.count < LIMIT_LABELS_PER_SAMPLE)
+                st = sample_labels_set_text(&labels, o->p, DEFAULT_TYPE_LABEL, profile_text(o->p, o->default_type),
+                                            o->p->strings.items[o->default_type].size, o->err);
         if (!st && from->n_value != o->file->n_sample_type)
                 st = fail_bad(o->err, "values");
         if (!st)
@@ -704,6 +726,9 @@ static enum status read_pprof_oracle_types(struct pprof_oracle *o, uint32_t *typ
         uint32_t type = 0, unit = 0, period_type = 0, period_unit = 0;
         enum status st = ST_OK;
 
+        st = get_pprof_oracle_string(o, f->default_sample_type, &o->default_type);
+        if (st)
+                return st;
         if (f->n_sample_type > LIMIT_PROFILE_TYPES)
                 return error_set(o->err, ST_TOO_BIG, "types");
         if (f->n_sample && !f->n_sample_type)

@@ -8,6 +8,7 @@
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/pprof/pprof_fields.h"
+#include "profile-formats/proto/pprof.pb-c.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
@@ -122,14 +123,16 @@ START_TEST(process_addresses_become_file_offsets_of_the_build_id)
 
         ck_assert_msg(decode_file(&good_file, &p, &err) == ST_OK, "%s", err.text);
         text = profile_to_text(&p);
-        ck_assert_str_eq(text, "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 10000000 t=1700000000000000000 "
-                               "d=10000000000 v=30000000 000000000000000000000000000000000000000000000000 {bytes=-5} "
-                               "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
-                               "[0 0x55b87a6bc1b3 work||:12]\n"
-                               "process_cpu:samples:count:cpu:nanoseconds count 10000000 t=1700000000000000000 "
-                               "d=10000000000 v=3 000000000000000000000000000000000000000000000000 {bytes=-5} "
-                               "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
-                               "[0 0x55b87a6bc1b3 work||:12]\n");
+        ck_assert_str_eq(
+                text,
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 10000000 t=1700000000000000000 "
+                "d=10000000000 v=30000000 000000000000000000000000000000000000000000000000 {__pprof_num_bytes=-5} "
+                "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
+                "[0 0x55b87a6bc1b3 work||:12]\n"
+                "process_cpu:samples:count:cpu:nanoseconds count 10000000 t=1700000000000000000 "
+                "d=10000000000 v=3 000000000000000000000000000000000000000000000000 {__pprof_num_bytes=-5} "
+                "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
+                "[0 0x55b87a6bc1b3 work||:12]\n");
 }
 END_TEST
 
@@ -148,6 +151,93 @@ START_TEST(encoded_profile_round_trips)
         before = profile_to_text(&p);
         after = profile_to_text(&q);
         ck_assert_str_eq(before, after);
+}
+END_TEST
+
+static void put_number_label(struct buf *b, uint64_t key, int64_t number, uint64_t unit)
+{
+        size_t l = wire_begin(b, PPROF_SAMPLE_LABEL);
+
+        wire_put_varint(b, PPROF_LABEL_KEY, key);
+        wire_put_varint(b, PPROF_LABEL_NUM, (uint64_t)number);
+        wire_put_varint(b, PPROF_LABEL_NUM_UNIT, unit);
+        wire_end(b, l);
+}
+
+/* A heap profile whose only sample has numeric labels, and whose default sample type is the first of two. */
+static void put_heap_file(struct buf *b)
+{
+        static const char *const strings[] = {
+                "", "alloc_space", "bytes", "inuse_space", "request", "kilobytes", "span"
+        };
+        size_t m;
+
+        for (int i = 0; i < 2; i++) {
+                m = wire_begin(b, PPROF_SAMPLE_TYPE);
+                wire_put_varint(b, PPROF_VALUE_TYPE_TYPE, i ? 3 : 1);
+                wire_put_varint(b, PPROF_VALUE_TYPE_UNIT, 2);
+                wire_end(b, m);
+        }
+        m = wire_begin(b, PPROF_SAMPLE);
+        wire_put_varint(b, PPROF_SAMPLE_VALUE, 4096);
+        wire_put_varint(b, PPROF_SAMPLE_VALUE, 512);
+        put_number_label(b, 2, 512, 0);
+        put_number_label(b, 4, INT64_MIN, 5);
+        put_number_label(b, 6, 0, 2); /* a number, since it has a unit */
+        put_number_label(b, 3, 0, 0); /* no label */
+        wire_end(b, m);
+        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+                wire_put_bytes(b, PPROF_STRING_TABLE, strings[i], strlen(strings[i]));
+        wire_put_varint(b, PPROF_DEFAULT_SAMPLE_TYPE, 1);
+}
+
+static bool is_pprof_text(const Pprof__Profile *file, int64_t index, const char *text)
+{
+        const ProtobufCBinaryData *s = &file->string_table[index];
+
+        ck_assert_uint_lt((uint64_t)index, file->n_string_table);
+        return s->len == strlen(text) && (!s->len || memcmp(s->data, text, s->len) == 0);
+}
+
+static void check_number_label(const Pprof__Profile *file, const char *key, int64_t number, const char *unit)
+{
+        const Pprof__Sample *s = file->sample[0];
+        size_t i = 0;
+
+        while (i < s->n_label && !is_pprof_text(file, s->label[i]->key, key))
+                i++;
+        ck_assert_msg(i < s->n_label, "no label %s", key);
+        ck_assert_int_eq(s->label[i]->str, 0);
+        ck_assert_int_eq(s->label[i]->num, number);
+        ck_assert(is_pprof_text(file, s->label[i]->num_unit, unit));
+}
+
+START_TEST(numeric_labels_and_default_type_come_back)
+{
+        _cleanup_profile_ struct profile p;
+        _cleanup_free_ char *text = NULL;
+        _cleanup_buf_ struct buf b, out;
+        Pprof__Profile *file;
+        struct error err;
+
+        buf_init(&b, MiB(1));
+        buf_init(&out, MiB(1));
+        put_heap_file(&b);
+        ck_assert_msg(pprof_decode(b.data, b.size, NULL, &p, &err) == ST_OK, "%s", err.text);
+        text = profile_to_text(&p);
+        ck_assert_ptr_nonnull(strstr(text, "{__pprof_default_type=alloc_space} {__pprof_num_bytes=512} "
+                                           "{__pprof_num_request=-9223372036854775808 kilobytes} "
+                                           "{__pprof_num_span=0 bytes}"));
+        ck_assert_int_eq(pprof_encode_plain(&p, &out, &err), ST_OK);
+        file = pprof__profile__unpack(NULL, out.size, out.data);
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(file->n_sample, 1);
+        ck_assert_uint_eq(file->sample[0]->n_label, 3);
+        check_number_label(file, "bytes", 512, "");
+        check_number_label(file, "request", INT64_MIN, "kilobytes");
+        check_number_label(file, "span", 0, "bytes");
+        ck_assert(is_pprof_text(file, file->default_sample_type, "alloc_space"));
+        pprof__profile__free_unpacked(file, NULL);
 }
 END_TEST
 
@@ -332,7 +422,7 @@ START_TEST(malformed_perf_script_is_refused_with_line_number)
 END_TEST
 
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
-           dangling_references_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
-           a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
-           folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
-           malformed_perf_script_is_refused_with_line_number)
+           numeric_labels_and_default_type_come_back, dangling_references_are_refused,
+           a_location_of_an_unknown_mapping_is_one_without_mapping, a_sample_has_one_value_per_type,
+           truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big, folded_lines_are_root_first,
+           perf_script_caller_addresses_are_decremented, malformed_perf_script_is_refused_with_line_number)

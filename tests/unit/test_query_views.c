@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
+#include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
@@ -1060,6 +1061,18 @@ END_TEST
 
 /* ---- pprof ---- */
 
+static uint32_t count_visible_labels(const struct profile *p, const struct profile_sample *s)
+{
+        uint32_t count = 0;
+
+        for (uint32_t i = 0; i < s->label_count; i++) {
+                const struct profile_string *key = &p->strings.items[p->labels.items[s->first_label + i].key];
+
+                count += !label_is_hidden(key->text, key->size);
+        }
+        return count;
+}
+
 static void check_pprof(void)
 {
         static const struct {
@@ -1077,6 +1090,7 @@ static void check_pprof(void)
                 _cleanup_profile_ struct profile back;
                 _cleanup_buf_ struct buf b;
                 struct error err;
+                const char *shown;
                 int64_t sum = 0;
 
                 buf_init(&b, MiB(1));
@@ -1088,8 +1102,11 @@ static void check_pprof(void)
                         const struct profile_sample *s = &back.samples.items[k];
 
                         sum += s->value;
-                        ck_assert_uint_eq(s->label_count, i == 1 ? 0 : i == 3 ? 1 : 2);
+                        ck_assert_uint_eq(count_visible_labels(&back, s), i == 1 ? 0 : i == 3 ? 1 : 2);
                 }
+                ck_assert_uint_ne(back.first_shown_type, 0);
+                shown = profile_text(&back, back.types.items[back.first_shown_type - 1].id);
+                ck_assert_ptr_nonnull(strstr(shown, i == 2 ? "memory:" : ":cpu:nanoseconds:"));
                 ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 30 * MS + (i == 4 ? 0 : 4096));
                 if (i == 2)
                         continue;
