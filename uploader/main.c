@@ -86,7 +86,7 @@ static void on_find_problem(void *context, const char *path, const struct error 
         struct upload_search *f = context;
 
         (void)path;
-        report_add_problem(&f->report, why);
+        report_add_unreadable(&f->report, why);
 }
 
 static enum status on_elf_file(void *context, const char *path, struct error *err)
@@ -128,7 +128,7 @@ static enum status on_archive(void *context, const char *path, struct error *err
                 return st;
         }
         if (st)
-                report_add_problem(&f->report, &why);
+                report_add_unreadable(&f->report, &why);
         return ST_OK;
 }
 

@@ -53,6 +53,14 @@ void report_add_problem(struct report *r, const struct error *why)
         pthread_mutex_unlock(&r->lock);
 }
 
+void report_add_unreadable(struct report *r, const struct error *why)
+{
+        pthread_mutex_lock(&r->lock);
+        r->unreadable++;
+        pthread_mutex_unlock(&r->lock);
+        report_add_problem(r, why);
+}
+
 void report_add_note(struct report *r, const char *path, const char *text)
 {
         pthread_mutex_lock(&r->lock);
@@ -178,7 +186,7 @@ void report_print_summary(struct report *r, const struct upload_list *list, bool
         clear_progress_line(r);
         if (dry_run)
                 printf("%" PRIu64 " would be sent", t.wanted);
-        else if (!t.sent && !t.failed && !t.wanted)
+        else if (!t.sent && !t.wanted && !r->problems)
                 fputs("nothing to send: 0 sent", stdout);
         else
                 printf("%" PRIu64 " sent", t.sent);
@@ -186,6 +194,8 @@ void report_print_summary(struct report *r, const struct upload_list *list, bool
                 printf(" (%s as %s)", format_size(t.unpacked_bytes, unpacked), format_size(t.sent_bytes, packed));
         printf(", %" PRIu64 " already there", t.there);
         print_skip_counts(&list->skips, &t);
+        if (r->unreadable)
+                printf(", %" PRIu64 " not readable", r->unreadable);
         if (t.failed)
                 printf(", %" PRIu64 " failed", t.failed);
         if (r->stripped)
@@ -247,6 +257,7 @@ void report_print_json(struct report *r, const struct upload_list *list, const c
         json_out_uint(&j, "already_there", t.there);
         json_out_uint(&j, "refused", t.refused);
         json_out_uint(&j, "failed", t.failed);
+        json_out_uint(&j, "unreadable", r->unreadable);
         json_out_uint(&j, dry_run ? "would_send" : "not_tried", t.wanted);
         json_out_uint(&j, "sent_bytes", t.sent_bytes);
         json_out_uint(&j, "stripped", r->stripped);

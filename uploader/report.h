@@ -22,7 +22,8 @@ struct report {
         uint64_t total_bytes;
         _Atomic uint64_t moved;    /* uncompressed bytes sent so far */
         uint64_t stripped;         /* programs */
-        uint64_t problems;         /* files that could not be read or sent */
+        uint64_t unreadable;       /* paths that could not be searched: absent, damaged archives, other files */
+        uint64_t problems;         /* all files that could not be read or sent */
         enum status first_failure; /* determines the exit code */
 };
 
@@ -30,6 +31,9 @@ void report_init(struct report *r);
 
 /** Print an error about one file, and count it. */
 void report_add_problem(struct report *r, const struct error *why);
+
+/** The same for a path whose files, if it has any, are unknown. */
+void report_add_unreadable(struct report *r, const struct error *why);
 
 /** Print a remark that is not counted as a problem. */
 void report_add_note(struct report *r, const char *path, const char *text);
