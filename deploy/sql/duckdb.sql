@@ -106,28 +106,90 @@ SELECT date, stack_id, list({'function': function, 'file': file, 'line': line, '
         'mapping': mapping, 'is_kernel': is_kernel, 'state': state} ORDER BY position) AS frames
 FROM stack_frames GROUP BY date, stack_id;
 
+-- ---- gauges ----
+--
+-- The values of a gauge are snapshots of a state, such as memory in use: their sum has no meaning. As in the service
+-- (docs/formats/query-api.md, "Sums and averages") its value is the average over the snapshots of each series, summed
+-- over the series. A snapshot is all samples of a series with one time.
+
+CREATE OR REPLACE MACRO is_gauge(profile_type) AS
+        regexp_matches(profile_type, '^[^:]*:((goroutines?|threadcreate|threads|live|objects|space|inuse)(:|$)|inuse_|live_)');
+
+-- Whether a label describes a process, and not only samples of it.
+CREATE OR REPLACE MACRO is_process_label(name) AS
+        name IN ('instance', 'job', 'pod', 'node', 'namespace', 'cluster', 'region', 'version', 'target', 'env', 'pid')
+        OR regexp_matches(name, '^(service_|host|process_|container|k8s_|cloud_|deployment_)');
+
+-- Names for the values of gauge_samples(), in the order of the columns.
+SET VARIABLE cairn_label_names = (SELECT list(regexp_replace(column_name, '^label_', ''))
+        FROM (DESCRIBE samples) WHERE regexp_matches(column_name, '^(profile_type|label_.*)$'));
+
+-- The samples of gauges with a time in [since, until), and their series: the type, the labels that describe a process,
+-- and all others that are equal within each snapshot.
+CREATE OR REPLACE MACRO gauge_samples(since, until) AS TABLE
+WITH chosen AS (
+        SELECT *, list_value(*COLUMNS('^(profile_type|label_.*)$')) AS label_values
+        FROM (FROM samples UNION ALL BY NAME SELECT NULL::MAP(VARCHAR, VARCHAR) AS labels_rest WHERE false)
+        WHERE is_gauge(profile_type) AND time >= since AND time < until
+), labelled AS (
+        SELECT * EXCLUDE (label_values), list_concat(
+                [{'key': x[1], 'value': x[2]} FOR x IN list_zip(getvariable('cairn_label_names'), label_values)
+                        IF x[2] <> ''],
+                map_entries(labels_rest)) AS labels
+        FROM chosen
+), parts AS (
+        SELECT profile_type, time, [x FOR x IN labels IF is_process_label(x.key)] AS process, labels,
+                count(*) OVER (PARTITION BY profile_type, time, process) AS parts
+        FROM (SELECT DISTINCT profile_type, time, labels FROM labelled)
+), part_labels AS (
+        SELECT profile_type, time, process, parts, unnest(labels) AS label FROM parts WHERE parts > 1
+), sample_labels AS (
+        SELECT profile_type, list(DISTINCT key) AS keys FROM (
+                SELECT profile_type, label.key AS key FROM part_labels
+                GROUP BY profile_type, time, process, parts, label.key
+                HAVING count(DISTINCT label.value) > 1 OR count(*) < parts)
+        GROUP BY profile_type
+)
+SELECT labelled.* EXCLUDE (labels), [x.key || '=' || x.value FOR x IN labels
+        IF is_process_label(x.key) OR NOT list_contains(coalesce(keys, []), x.key)] AS series
+FROM labelled LEFT JOIN sample_labels USING (profile_type);
+
+-- The same samples, with values to be summed: divided by the number of the series' snapshots.
+CREATE OR REPLACE MACRO gauge_averages(since, until) AS TABLE
+WITH gauges AS MATERIALIZED (
+        FROM gauge_samples(since, until)
+), snapshots AS (
+        SELECT series, count(DISTINCT time) AS count FROM gauges GROUP BY series
+)
+SELECT gauges.* REPLACE (value / snapshots.count AS value) FROM gauges JOIN snapshots USING (series);
+
+-- ---- values of stacks ----
+
+-- One row per type, date and stack: the sum of its values, of gauges the average.
+CREATE OR REPLACE VIEW stack_values AS
+SELECT profile_type, any_value(unit) AS unit, date, stack_id, sum(value)::DECIMAL(38, 9) AS value
+FROM samples WHERE NOT is_gauge(profile_type) GROUP BY profile_type, date, stack_id
+UNION ALL
+SELECT profile_type, any_value(unit) AS unit, date, stack_id, sum(value)::DECIMAL(38, 9) AS value
+FROM gauge_averages('-infinity', 'infinity') GROUP BY profile_type, date, stack_id;
+
 -- Folded stacks, root first, for flamegraph.pl and speedscope.
 CREATE OR REPLACE VIEW folded AS
-WITH sums AS (
-        SELECT profile_type, date, stack_id, sum(value)::BIGINT AS value FROM samples GROUP BY ALL
-), texts AS (
+WITH texts AS (
         SELECT date, stack_id, string_agg(function, ';' ORDER BY position DESC) AS stack
         FROM stack_frames GROUP BY ALL
 )
 SELECT profile_type, stack, sum(value)::BIGINT AS value
-FROM sums JOIN texts USING (date, stack_id) GROUP BY profile_type, stack;
+FROM stack_values JOIN texts USING (date, stack_id) GROUP BY profile_type, stack;
 
 -- Functions by value: flat is the value of stacks with this leaf, cumulative counts a stack once for each function in it.
 CREATE OR REPLACE VIEW top AS
-WITH sums AS (
-        SELECT profile_type, any_value(unit) AS unit, date, stack_id, sum(value) AS value
-        FROM samples GROUP BY profile_type, date, stack_id
-), functions AS (
+WITH functions AS (
         SELECT date, stack_id, function, coalesce(file, '') AS file, min(position) AS nearest
         FROM stack_frames GROUP BY ALL
 )
 SELECT profile_type, unit, function, file,
         coalesce(sum(value) FILTER (WHERE nearest = 1), 0)::BIGINT AS flat, sum(value)::BIGINT AS cumulative
-FROM sums JOIN functions USING (date, stack_id)
+FROM stack_values JOIN functions USING (date, stack_id)
 GROUP BY profile_type, unit, function, file
 ORDER BY flat DESC, cumulative DESC, function;

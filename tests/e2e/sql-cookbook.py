@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the sql blocks of docs/sql-cookbook.md, in their order: sql-cookbook.py DATA DIR. DIR has cairn's output for the
-same samples: top.json, missing.json and cairn.folded. `.read FILE`, a command of DuckDB's shell, is replaced by the
+same samples: top.json, missing.json, cairn.folded, and of each gauge TYPE TYPE.json and TYPE.series.json. `.read FILE`, a command of DuckDB's shell, is replaced by the
 file.
 """
 import collections
@@ -63,6 +63,20 @@ by_version = {version: value for version, _, value, percent in results["Cost by 
 says(by_version.get("1") == by_version.get("2") is not None, "the same profile twice costs the same", by_version)
 says(all(abs(before - after) < 1e-9 for _, before, after in results["Comparing two versions"][0]), "and no function's share differs")
 says(sum(value for _, value in results["Over time"][0]) >= total, "the minutes have all of it")
+gauges = {profile_type.split(":")[1]: value for profile_type, _, value in results["Gauges"][0]}
+for gauge in "inuse_space", "goroutine":
+    rows = {row["function"]: (row["flat"], row["cumulative"]) for row in json.loads(read(f"{directory}/{gauge}.json"))}
+    series = json.loads(read(f"{directory}/{gauge}.series.json"))
+    says(gauges.get(gauge) == series["total"], f"{gauge}: it is averaged as by cairn query", (gauges, series["total"]))
+    found = {function: values for *values, function in db.execute(
+        "SELECT flat, cumulative, function FROM top WHERE split_part(profile_type, ':', 2) = ?", [gauge]).fetchall()}
+    says(rows == {name: tuple(values) for name, values in found.items()}, f"{gauge}: the view top has the values of cairn top",
+         (rows, found))
+    points = {ms // 1000: value for ms, value, _ in series["points"] if value}
+    found = {int(minute.timestamp()): value for minute, profile_type, value in results["Gauges"][2] if f":{gauge}:" in profile_type}
+    says(points == found, f"{gauge}: the minutes are those of cairn query --series", (points, found))
+space = {function: value for function, _, value in results["Gauges"][1]}
+says(space == {"x": 124, "y": 12}, "the functions have the average of their memory in use", space)
 missing = {(m["build_id"], m["samples"]) for m in json.loads(read(directory + "/missing.json")) if m["state"] != "sender"}
 found = {(build_id or "", samples) for build_id, _, _, samples in results["Unresolved addresses"][0]}
 says(missing and missing <= found, "what has no names is what cairn query --missing has", (missing, found))
