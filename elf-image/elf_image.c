@@ -154,11 +154,6 @@ static bool read_section_header(struct reader *r, bool is_64, uint32_t *name_ret
         return true;
 }
 
-static const char *section_string_at(const uint8_t *strings, size_t size, uint32_t offset)
-{
-        return offset < size && memchr(strings + offset, 0, size - offset) ? (const char *)strings + offset : "";
-}
-
 /* Counts that do not fit the header are in section 0: sh_size, sh_link and sh_info. */
 static enum status read_extended_counts(const struct elf_image *img, const struct header *h, uint64_t *shnum,
                                         uint32_t *shstrndx, uint64_t *phnum, struct error *err)
@@ -228,8 +223,11 @@ static enum status read_section_headers(struct elf_image *img, const struct head
                         return st;
                 img->name_section = shstrndx;
         }
+        /* Names that start before the last NUL are terminated. */
+        while (string_size && strings[string_size - 1])
+                string_size--;
         for (size_t i = 0; i < count; i++)
-                img->sections[i].name = section_string_at(strings, string_size, names[i]);
+                img->sections[i].name = names[i] < string_size ? (const char *)strings + names[i] : "";
         return ST_OK;
 }
 

@@ -210,11 +210,15 @@ bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum el
 
 /* ---- symbols ---- */
 
+/** Added to the reserved numbers SHN_LORESERVE to SHN_HIRESERVE of a symbol's section: no section has such a number. */
+#define ELF_SECTION_RESERVED UINT32_C(0xffff0000)
+#define ELF_SECTION_ABS (ELF_SECTION_RESERVED | SHN_ABS)
+
 struct elf_symbol {
         const char *name; /* borrowed, "" when it has none or a broken one */
         uint64_t value;   /* as in the file: bit 0 marks Thumb code on EM_ARM */
         uint64_t size;
-        uint32_t section;   /* SHN_XINDEX resolved; SHN_UNDEF for undefined, SHN_ABS, ... as they are */
+        uint32_t section;   /* SHN_XINDEX resolved if possible; SHN_UNDEF for undefined; ELF_SECTION_ABS, ... */
         uint8_t type;       /* STT_FUNC, ... */
         uint8_t binding;    /* STB_GLOBAL, ... */
         uint8_t visibility; /* STV_DEFAULT, ... */

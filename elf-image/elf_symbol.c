@@ -8,6 +8,14 @@
 #include "common/reader.h"
 #include "elf-image/elf_image.h"
 
+/* Strings that start before the last NUL are terminated: found once, which saves a search per symbol. */
+static size_t find_string_end(const uint8_t *strings, size_t size)
+{
+        const uint8_t *nul = size ? memrchr(strings, 0, size) : NULL;
+
+        return nul ? (size_t)(nul - strings) + 1 : 0;
+}
+
 /* The SHT_SYMTAB_SHNDX section of this table, if it has one. */
 static void find_wide_indices(const struct elf_image *img, const struct elf_section *s, struct elf_symbol_cursor *c)
 {
@@ -52,6 +60,7 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
                 st = elf_section_raw(img, strings, &c.strings, &c.string_size, err);
                 if (st)
                         return st;
+                c.string_size = find_string_end(c.strings, c.string_size);
         }
         find_wide_indices(img, s, &c);
         *ret = c;
@@ -172,7 +181,7 @@ enum status elf_dynamic_symbols_begin(const struct elf_image *img, struct elf_sy
                 return error_set(err, ST_NOT_FOUND, "the dynamic symbols of '%s' are not in the file", img->name);
         c.count = count;
         c.entry_size = t.entry_size;
-        c.string_size = t.string_size;
+        c.string_size = find_string_end(c.strings, t.string_size);
         *ret = c;
         return ST_OK;
 }
@@ -193,21 +202,26 @@ enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, s
 
 static const char *elf_symbol_name(const struct elf_symbol_cursor *c, uint32_t offset)
 {
-        if (offset >= c->string_size || !memchr(c->strings + offset, 0, c->string_size - offset))
-                return "";
-        return (const char *)c->strings + offset;
+        return offset < c->string_size ? (const char *)c->strings + offset : "";
 }
 
+/* In a file of many sections 0xff00 and more are also the numbers of sections, which the 16-bit field cannot give. */
+static uint32_t widen_section_number(uint16_t number)
+{
+        return number < SHN_LORESERVE ? number : number | ELF_SECTION_RESERVED;
+}
+
+/* Linkers write no such table for dynamic symbols: these are defined, in a section that is not known. */
 static uint32_t symbol_wide_index(const struct elf_symbol_cursor *c, size_t index)
 {
         struct reader r;
         uint32_t v;
 
         if (index >= c->section_words)
-                return SHN_UNDEF;
+                return ELF_SECTION_RESERVED | SHN_XINDEX;
         reader_init(&r, c->sections + index * sizeof v, sizeof v);
         r.big_endian = c->img->big_endian;
-        return reader_u32(&r, &v) ? v : SHN_UNDEF;
+        return reader_u32(&r, &v) ? v : ELF_SECTION_RESERVED | SHN_XINDEX;
 }
 
 bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
@@ -235,7 +249,7 @@ bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
                 sym.size = size32;
         }
         sym.name = elf_symbol_name(c, name);
-        sym.section = section == SHN_XINDEX ? symbol_wide_index(c, c->index) : section;
+        sym.section = section == SHN_XINDEX ? symbol_wide_index(c, c->index) : widen_section_number(section);
         sym.type = ELF64_ST_TYPE(info);
         sym.binding = ELF64_ST_BIND(info);
         sym.visibility = ELF64_ST_VISIBILITY(other);

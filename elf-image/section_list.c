@@ -7,7 +7,7 @@
 
 enum status section_list_write(const struct elf_image *img, struct buf *to, struct error *err)
 {
-        for (size_t i = 1; i < img->section_count; i++) {
+        for (size_t i = 1; i < img->section_count && !to->failed; i++) {
                 const struct elf_section *s = &img->sections[i];
                 const uint8_t *bytes;
                 enum status st;

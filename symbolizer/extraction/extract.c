@@ -159,6 +159,33 @@ static bool find_first_address(const struct elf_image *img, uint64_t *ret)
         return found;
 }
 
+/* Sections that keep their distance from the file to memory are one segment. */
+static void add_code_section(struct symbol_table *t, const struct elf_section *s)
+{
+        struct symbol_segment *last = t->segment_count ? &t->segments[t->segment_count - 1] : NULL;
+
+        if (last && s->offset >= last->file_offset + last->file_size &&
+            s->offset - last->file_offset == s->address - last->address)
+                last->file_size = s->offset + s->size - last->file_offset;
+        else
+                add_segment(t, s->offset, s->size, s->address);
+}
+
+/* An object file may have a section per function. More segments than a table may have are left out. */
+static void add_code_sections(const struct elf_image *img, struct symbol_table *t)
+{
+        for (size_t i = 0; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+
+                if (elf_section_is_code(s) && elf_section_has_content(s))
+                        add_code_section(t, s);
+        }
+        if (t->segment_count > LIMIT_ELF_SEGMENTS) {
+                t->segment_count = 0;
+                add_segment(t, 0, 0, t->segments[0].address);
+        }
+}
+
 /*
  * File offsets are those of the executable. The offsets of a debug file are unrelated, so only the address of its
  * first segment is kept, with size 0; without segments, the page of its first section. A kernel module has no segments;
@@ -183,12 +210,8 @@ static enum status add_segments(const struct extract_files *f, struct symbol_tab
         }
         if (!runs && t->segment_count == 0 && find_first_address(img, &first))
                 add_segment(t, 0, 0, first & ~(PAGE_BYTES - 1));
-        for (size_t i = 0; runs && !img->segment_count && i < img->section_count; i++) {
-                const struct elf_section *s = &img->sections[i];
-
-                if (elf_section_is_code(s) && elf_section_has_content(s))
-                        add_segment(t, s->offset, s->size, s->address);
-        }
+        if (runs && !img->segment_count)
+                add_code_sections(img, t);
         return ST_OK;
 }
 

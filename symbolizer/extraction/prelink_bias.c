@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/extraction/prelink_bias.h"
 
+#include <string.h>
+
+#define COMPARED_SECTIONS 64 /* of code; linked files have about five */
+#define COMPARED_NAME_BYTES 64
+
 static bool is_named_code_section(const struct elf_section *s)
 {
-        return elf_section_is_code(s) && s->name[0];
+        size_t n = elf_section_is_code(s) ? strnlen(s->name, COMPARED_NAME_BYTES) : 0;
+
+        return n > 0 && n < COMPARED_NAME_BYTES;
 }
 
 static bool find_section_bias(const struct elf_image *runs, const struct elf_image *other, uint64_t *ret)
 {
         bool found = false;
+        int compared = 0;
 
-        for (size_t i = 1; i < runs->section_count; i++) {
+        for (size_t i = 1; i < runs->section_count && compared < COMPARED_SECTIONS; i++) {
                 const struct elf_section *a = &runs->sections[i], *b;
 
                 if (!is_named_code_section(a))
                         continue;
+                compared++;
                 b = elf_image_section(other, a->name);
                 if (!b || !is_named_code_section(b) || a->size != b->size)
                         continue;

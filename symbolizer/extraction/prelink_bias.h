@@ -13,7 +13,7 @@
 
 /**
  * Address in the executable minus address in another file of the same object,
- * modulo 2^64: from the executable sections with equal name and size in both,
+ * modulo 2^64: from the first executable sections with equal name and size in both,
  * which must agree; without sections, from the first executable segment. 0 when
  * neither gives one.
  */

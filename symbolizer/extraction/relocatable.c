@@ -80,7 +80,7 @@ static enum status place_sections(struct placing *p, struct error *err)
 
 static uint64_t get_placed_value(const struct placing *p, const struct elf_symbol *sym)
 {
-        if (sym->section == SHN_ABS)
+        if (sym->section == ELF_SECTION_ABS)
                 return sym->value;
         if (sym->section == SHN_UNDEF || sym->section >= p->img->section_count)
                 return UINT64_MAX;

@@ -86,7 +86,7 @@ static void follow_descriptor(const struct elf_image *running, struct elf_symbol
         if (sym->value < opd->address || !reader_seek(&r, sym->value - opd->address) || !reader_u64(&r, &entry))
                 return;
         sym->value = entry;
-        sym->section = SHN_ABS; /* not that of the descriptor */
+        sym->section = ELF_SECTION_ABS; /* not that of the descriptor */
 }
 
 enum status code_symbols_add(struct code_symbols *s, const struct symbol_source *source, uint32_t type,

@@ -433,5 +433,14 @@ for style in gnu sysv both; do
         start=$(nm exported | awk '$3 == "hot" { print $1 }')
         is "$("$cairn" symbolize -e headless "$start" | head -1)" hot "without section headers, dynamic symbols are found (hash $style)"
         is "$("$cairn" why --json headless "$start" | jq -r '.quality + " " + .results[0].state')" "dynsym resolved" "  and their quality is known"
+        is "$("$cairn" why --json headless "$start" | jq -r '.results[0].symbol | .name + " " + .table')" "hot PT_DYNAMIC" "  and explained"
 done
+
+# The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.
+python3 -c 'for i in range(66000):
+        print(".section .text.f%d,\"ax\"\n.globl f%d\n.type f%d,@function\nf%d: nop\nret\n.size f%d,2" % ((i,) * 5))' > many.s
+as -g -o many.o many.s || cannot "assemble many sections"
+is "$("$cairn" symbolize -e many.o 0 1ffda 20380 | sed "s|$PWD/||" | paste -sd ' ')" \
+        "f0 many.s:4 f65517 many.s:393106 f65984 many.s:395908" "a file of 66,000 sections has all symbols and lines"
+is "$("$cairn" why --json many.o 1ffda | jq -r '.results[0].place.section')" .text.f65517 "  and sections"
 done_testing

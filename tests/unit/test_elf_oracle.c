@@ -198,6 +198,13 @@ static Elf_Data *find_wide_index_data(struct both *b, const struct elf_section *
         return NULL;
 }
 
+static uint32_t widen_their_section(uint16_t number, uint32_t index)
+{
+        if (number == SHN_XINDEX)
+                return index;
+        return number < SHN_LORESERVE ? number : ELF_SECTION_RESERVED | number;
+}
+
 static void compare_symbol_table(struct both *b, const struct elf_section *s)
 {
         Elf_Data *data = elf_getdata(elf_getscn(b->elf, s->index), NULL), *wide = find_wide_index_data(b, s);
@@ -219,7 +226,7 @@ static void compare_symbol_table(struct both *b, const struct elf_section *s)
                 name = elf_strptr(b->elf, s->link, theirs.st_name);
                 if (sym.value != theirs.st_value || sym.size != theirs.st_size ||
                     sym.type != GELF_ST_TYPE(theirs.st_info) || sym.binding != GELF_ST_BIND(theirs.st_info) ||
-                    sym.section != (theirs.st_shndx == SHN_XINDEX ? index : theirs.st_shndx) ||
+                    sym.section != widen_their_section(theirs.st_shndx, index) ||
                     strcmp(sym.name, name ? name : "") != 0)
                         report_difference(b, SYMBOLS, "symbol %d of %s", i, s->name);
         }
