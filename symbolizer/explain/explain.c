@@ -192,7 +192,7 @@ void explain_put_hex(struct json_out *j, const char *key, uint64_t v)
 
 struct found_symbol {
         const struct elf_image *img;
-        const struct elf_section *table;
+        uint32_t table;   /* SHT_SYMTAB or SHT_DYNSYM */
         const char *file; /* role of img */
         struct elf_symbol symbol;
 };
@@ -229,18 +229,17 @@ static uint64_t get_symbol_address(const struct elf_image *img, const struct elf
 static void search_symbol_table(const struct extract_view *v, const struct elf_image *img, const char *file,
                                 uint32_t type, const char *name, uint64_t address, struct found_symbol *ret)
 {
-        const struct elf_section *table = img ? elf_image_section_of_type(img, type) : NULL;
         struct elf_symbol_cursor c;
         struct elf_symbol s;
 
-        if (!table || !elf_section_has_content(table) || elf_symbols_begin(img, table, &c, NULL))
+        if (!img || elf_symbols_begin_type(img, type, &c, NULL))
                 return;
         address -= explain_find_prelink_bias(v, img);
         while (elf_symbols_next(&c, &s)) {
                 if (s.section == SHN_UNDEF || get_symbol_address(img, &s) > address || !symbol_has_name(&s, name))
                         continue;
                 if (!ret->img || get_symbol_address(img, &s) > get_symbol_address(ret->img, &ret->symbol))
-                        *ret = (struct found_symbol){ img, table, file, s };
+                        *ret = (struct found_symbol){ img, type, file, s };
         }
 }
 
@@ -251,7 +250,7 @@ static void put_aliases(struct json_out *j, const struct found_symbol *f)
         size_t count = 0;
 
         json_out_array(j, "aliases");
-        if (elf_symbols_begin(f->img, f->table, &c, NULL) == ST_OK)
+        if (elf_symbols_begin_type(f->img, f->table, &c, NULL) == ST_OK)
                 while (count < ALIASES_MAX && elf_symbols_next(&c, &s)) {
                         if (s.section == SHN_UNDEF || s.value != f->symbol.value || !s.name[0] ||
                             s.type == STT_SECTION || s.type == STT_FILE || strcmp(s.name, f->symbol.name) == 0)
@@ -275,7 +274,7 @@ static void explain_put_symbol(struct json_out *j, const struct extract_view *v,
         };
         uint32_t type = source == EXPLAIN_DYNSYM ? SHT_DYNSYM : SHT_SYMTAB;
         struct found_symbol f = { 0 };
-        const struct elf_section *section;
+        const struct elf_section *section, *table;
 
         if (source == EXPLAIN_MINIDEBUGINFO)
                 search_symbol_table(v, v->mini, "minidebuginfo", type, name, address, &f);
@@ -286,6 +285,7 @@ static void explain_put_symbol(struct json_out *j, const struct extract_view *v,
         if (!f.img)
                 return;
         section = elf_image_section_at(f.img, f.symbol.section);
+        table = elf_image_section_of_type(f.img, f.table);
         json_out_object(j, "symbol");
         json_out_str(j, "name", f.symbol.name);
         explain_put_hex(j, "value", f.symbol.value);
@@ -293,7 +293,7 @@ static void explain_put_symbol(struct json_out *j, const struct extract_view *v,
         put_enum(j, "type", f.symbol.type, types, sizeof types / sizeof *types);
         put_enum(j, "binding", f.symbol.binding, bindings, sizeof bindings / sizeof *bindings);
         json_out_str(j, "section", section ? section->name : "");
-        json_out_str(j, "table", f.table->name);
+        json_out_str(j, "table", table ? table->name : "PT_DYNAMIC");
         json_out_str(j, "file", f.file);
         put_aliases(j, &f);
         json_out_object_end(j);
