@@ -246,11 +246,6 @@ static enum status make_metrics_labels(struct querier_call *c, const Querier__Se
         return ST_OK;
 }
 
-static int64_t round_sum(double v)
-{
-        return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
-}
-
 /* The value of a gauge is not per time. */
 static enum status make_metrics_samples(struct querier_call *c, const Querier__Series *from, const char *type,
                                         int64_t step_ns, ParcaQuery__MetricsSeries *ret)
@@ -267,7 +262,7 @@ static enum status make_metrics_samples(struct querier_call *c, const Querier__S
                 s->timestamp = make_timestamp(c, from->points[i]->timestamp);
                 if (!s->timestamp)
                         return querier_get_failure(c);
-                s->value = round_sum(from->points[i]->value);
+                s->value = querier_round_point(from->points[i]->value);
                 s->duration = step_ns;
                 s->value_per_second = profile_type_is_gauge(type) ? from->points[i]->value
                                       : step_ns ? from->points[i]->value * (double)NS_PER_S / (double)step_ns

@@ -44,4 +44,7 @@ struct querier_input {
 enum status querier_run(struct profile_store *store, const struct querier_input *in, struct arena *memory,
                         const ProtobufCMessage **ret, struct error *err) MUST_CHECK;
 
+/** The value of a point of a series as an integer: those out of range are the nearest one, NaN is 0. */
+int64_t querier_round_point(double value);
+
 #endif

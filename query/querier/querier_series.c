@@ -83,6 +83,13 @@ static enum status make_series_labels(struct querier_call *c, const Querier__Sel
         return st;
 }
 
+int64_t querier_round_point(double value)
+{
+        if (isnan(value))
+                return 0;
+        return value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
+}
+
 /* Steps without samples get no point. */
 static enum status make_series_points(struct querier_call *c, const struct series *s, uint32_t group,
                                       Querier__Series *ret)

@@ -34,14 +34,24 @@ void connect_unary_deinit(struct connect_unary *c)
         arena_deinit(&c->memory);
 }
 
+void connect_unary_write(const struct connect_unary *c, const ProtobufCMessage *answer, struct buf *ret)
+{
+        buf_init_budget(ret, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        if (c->codec == CONNECT_PROTO)
+                proto_message_append(ret, answer);
+        else
+                proto_json_append(ret, answer);
+}
+
+void connect_unary_respond_body(const struct connect_unary *c, struct buf *body)
+{
+        http_respond_packed(c->req, 200, connect_media_type(c->codec), body);
+}
+
 void connect_unary_respond(const struct connect_unary *c, const ProtobufCMessage *answer)
 {
         struct buf body;
 
-        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        if (c->codec == CONNECT_PROTO)
-                proto_message_append(&body, answer);
-        else
-                proto_json_append(&body, answer);
-        http_respond_packed(c->req, 200, connect_media_type(c->codec), &body);
+        connect_unary_write(c, answer, &body);
+        connect_unary_respond_body(c, &body);
 }

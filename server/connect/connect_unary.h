@@ -33,7 +33,13 @@ bool connect_unary_begin(struct http_request *req, const ProtobufCMessageDescrip
 void connect_unary_deinit(struct connect_unary *c);
 #define _cleanup_connect_unary_ _cleanup_(connect_unary_deinit)
 
-/** Answer with a message in the codec of the request, compressed as the client accepts. */
+/** Write a message in the codec of the request. @param ret  initialized here; owned */
+void connect_unary_write(const struct connect_unary *c, const ProtobufCMessage *answer, struct buf *ret);
+
+/** Answer with a written message, compressed as the client accepts. @param body  bytes taken */
+void connect_unary_respond_body(const struct connect_unary *c, struct buf *body);
+
+/** Both of these. */
 void connect_unary_respond(const struct connect_unary *c, const ProtobufCMessage *answer);
 
 #endif

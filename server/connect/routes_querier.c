@@ -35,6 +35,7 @@ static void answer_querier_call(struct connect_unary *call, const struct querier
                                              .report = &work.report };
         _cleanup_arena_ struct arena memory;
         const ProtobufCMessage *answer;
+        struct buf body;
         struct error err;
         enum status st;
 
@@ -45,9 +46,10 @@ static void answer_querier_call(struct connect_unary *call, const struct querier
                 query_work_answer_failure(&work, st, &err);
                 return;
         }
-        query_work_finish(&work);
-        metric_add(&querier_calls, 1);
-        connect_unary_respond(call, answer);
+        connect_unary_write(call, answer, &body);
+        if (query_work_finish(&work, &body))
+                metric_add(&querier_calls, 1);
+        connect_unary_respond_body(call, &body);
 }
 
 static void handle_querier(struct http_request *req, void *context)

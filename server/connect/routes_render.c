@@ -208,7 +208,7 @@ static void put_timeline(struct json_out *j, const char *key, const Querier__Sel
         for (int64_t ms = first_ms; ms <= selection->end; ms += step_ms) {
                 bool has_point = series && at < series->n_points && series->points[at]->timestamp < ms + step_ms;
 
-                json_out_int(j, NULL, has_point ? (int64_t)series->points[at++]->value : 0);
+                json_out_int(j, NULL, has_point ? querier_round_point(series->points[at++]->value) : 0);
         }
         json_out_array_end(j);
         json_out_int(j, "durationDelta", step_ms / 1000);
@@ -216,7 +216,7 @@ static void put_timeline(struct json_out *j, const char *key, const Querier__Sel
         json_out_object_end(j);
 }
 
-static void respond_json_array(struct http_request *req, char *const *names, size_t count)
+static void respond_json_array(const struct render *r, char *const *names, size_t count)
 {
         struct json_out j;
         struct buf body;
@@ -227,7 +227,8 @@ static void respond_json_array(struct http_request *req, char *const *names, siz
         for (size_t i = 0; i < count; i++)
                 json_out_str(&j, NULL, names[i]);
         json_out_array_end(&j);
-        http_respond_packed(req, 200, "application/json", &body);
+        query_work_finish(&r->work, &body);
+        http_respond_packed(r->req, 200, "application/json", &body);
 }
 
 /* ---- render ---- */
@@ -321,7 +322,7 @@ static void handle_render(struct http_request *req, void *context)
         put_groups(&j, &selection, answer.groups);
         json_out_str(&j, "heatmap", NULL);
         json_out_object_end(&j);
-        query_work_finish(&r.work);
+        query_work_finish(&r.work, &body);
         http_respond_packed(req, 200, "application/json", &body);
 }
 
@@ -379,7 +380,7 @@ static void handle_render_diff(struct http_request *req, void *context)
         json_out_int(&j, "leftTicks", g->leftticks);
         json_out_int(&j, "rightTicks", g->rightticks);
         json_out_object_end(&j);
-        query_work_finish(&r.work);
+        query_work_finish(&r.work, &body);
         http_respond_packed(req, 200, "application/json", &body);
 }
 
@@ -483,8 +484,7 @@ static void answer_list(struct http_request *req, enum status (*list)(struct ren
                 query_work_answer_failure(&r.work, st, &r.err);
                 return;
         }
-        query_work_finish(&r.work);
-        respond_json_array(req, names, count);
+        respond_json_array(&r, names, count);
 }
 
 static void handle_label_values(struct http_request *req, void *context)

@@ -45,8 +45,8 @@ static enum status run_query_method(const struct service_call *call, const struc
                 return st;
         }
         proto_message_append(ret, answer);
-        query_work_finish(call->work);
-        metric_add(call->service->calls, 1);
+        if (query_work_finish(call->work, ret))
+                metric_add(call->service->calls, 1);
         return buf_status(ret, err, "the answer");
 }
 
@@ -112,13 +112,21 @@ void grpc_query_fail_web(struct http_request *req, enum grpc_code code, const ch
 static void respond_web_call(struct http_request *req, const struct buf *answer)
 {
         struct buf body;
+        struct error err;
+        enum status st;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         put_message_prefix(&body, (uint32_t)answer->size);
         if (answer->size)
                 buf_append(&body, answer->data, answer->size);
         put_web_trailers(&body, GRPC_OK, "");
-        http_respond_buf(req, 200, GRPC_WEB_TYPE, &body);
+        st = buf_status(&body, &err, "the answer");
+        if (!st) {
+                http_respond_buf(req, 200, GRPC_WEB_TYPE, &body);
+                return;
+        }
+        buf_deinit(&body);
+        grpc_query_fail_web(req, grpc_code_from_status(st), err.text);
 }
 
 /* Read the only message of a body. @param unpacked  holds it if it was compressed. */

@@ -109,6 +109,10 @@ answers 400 "'until'" "an empty range too" -G "$url/pyroscope/render" --data-url
         --data-urlencode from=now --data-urlencode until=now-1h
 answers 400 'leftQuery' "a diff needs both sides" "$url/pyroscope/render-diff"
 answers 400 "'label' is missing" "values need a label" "$url/pyroscope/label-values"
+printf 'main 9223372036854775807\n' >"$tmp/most.folded"
+import --time $now --type $heap --label service.name=most "$tmp/most.folded"
+answers 200 '"timeline":[{][^}]*9223372036854775807,' "the largest value remains one in a timeline" -G "$url/pyroscope/render" \
+        --data-urlencode "query=$heap{service_name=\"most\"}" --data-urlencode from=$((now - 60)) --data-urlencode until=$((now + 60))
 answers 200 '^ready$' "/ready is Pyroscope's name of /readyz" "$url/ready"
 stop_server
 

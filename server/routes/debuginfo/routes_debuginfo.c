@@ -45,7 +45,7 @@ static void handle_missing(struct http_request *req, void *context)
         input.report = &work.report;
         st = query_run(get_request_tenant(req)->profiles, "uploads", &input, &body, &answer, &err);
         if (!st) {
-                query_work_finish(&work);
+                query_work_finish(&work, &body);
                 respond_json(req, &body);
                 return;
         }

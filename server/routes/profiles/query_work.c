@@ -160,11 +160,6 @@ static void end_query(const struct query_work *w, const char *outcome)
         log_slow_query(w, took_ns, outcome);
 }
 
-void query_work_finish(const struct query_work *w)
-{
-        end_query(w, "answered");
-}
-
 /* A page that may be saved carries its policy in a meta element, where frame-ancestors is not allowed. */
 static void set_saved_page_policy(struct http_request *req, const char *policy)
 {
@@ -176,7 +171,7 @@ static void set_saved_page_policy(struct http_request *req, const char *policy)
 
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body)
 {
-        query_work_finish(w);
+        query_work_finish(w, body);
         if (*answer->note)
                 http_set_header(w->req, "X-Cairn-Note", answer->note);
         if (http_is_type(answer->content_type, "text/html")) /* a page with its script inside */
@@ -206,6 +201,15 @@ void query_work_count_failure(const struct query_work *w)
                 if (w->meter.failed)
                         metric_add(&cancelled_regex, 1);
         }
+}
+
+bool query_work_finish(const struct query_work *w, const struct buf *answer)
+{
+        if (answer->failed)
+                query_work_count_failure(w);
+        else
+                end_query(w, "answered");
+        return !answer->failed;
 }
 
 void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err)

@@ -44,8 +44,12 @@ struct query_bounds {
 };
 void query_work_init_other(struct query_work *w, const struct query_bounds *bounds);
 
-/** Observe the duration of a successful query. query_work_respond() calls it. */
-void query_work_finish(const struct query_work *w);
+/**
+ * Observe the duration of a query whose answer was written; one that could not be written in full is a failed query.
+ * query_work_respond() calls it.
+ * @return whether the answer is complete
+ */
+bool query_work_finish(const struct query_work *w, const struct buf *answer);
 
 /** Count a failed query by its reason and observe its duration; for an answer of another protocol. */
 void query_work_count_failure(const struct query_work *w);
