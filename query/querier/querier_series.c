@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "query/querier/querier.h"
 #include "query/querier/querier_call.h"
 #include "query/series.h"
 
