@@ -207,6 +207,10 @@
 #define LIMIT_DECODE_WORK_PER_BYTE 64
 #define LIMIT_DECODE_WORK_FREE 10000 /* plus this */
 #define LIMIT_DECODE_FILE_WORK 500   /* counted for each of several files in a request */
+/* drop_frames and keep_frames of a pprof file: the text of each, and the steps of matching all names that are free;
+ * LIMIT_DECODE_WORK_PER_BYTE more for each byte of the file, up to LIMIT_REGEX_STEPS */
+#define LIMIT_FRAMES_PATTERN_BYTES KiB(4)
+#define LIMIT_FRAMES_STEPS_FREE 1000000
 #define LIMIT_SAMPLES 4000000
 #define LIMIT_TRIE_STACK_BYTES MiB(1)   /* one stack of it */
 #define LIMIT_TRIE_DEPTH 65536          /* nesting of nodes */

@@ -793,6 +793,11 @@ bool regex_match_text(void *context, const char *text, size_t n)
         return matches;
 }
 
+bool regex_match_once(struct regex_match *m, const char *text, size_t n)
+{
+        return run_program(m, text, n);
+}
+
 /* ---- captures ------------------------------------------------------------------------------------ */
 
 /* A walk over the program without reading: position in the text, and destination of the members' slots. */

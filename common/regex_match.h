@@ -53,6 +53,9 @@ enum status regex_match_create_search(const char *pattern, struct work_meter *me
  */
 bool regex_match_text(void *context, const char *text, size_t n);
 
+/** As regex_match_text() for a text that is not tested again: its result is not cached. */
+bool regex_match_once(struct regex_match *m, const char *text, size_t n);
+
 /** Captured groups of a match: 0 is the whole match, then the first nine groups in parentheses. */
 #define REGEX_CAPTURES 10
 

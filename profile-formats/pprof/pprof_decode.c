@@ -8,6 +8,7 @@
 #include "common/limits.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
+#include "profile-formats/pprof/dropped_frames.h"
 #include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
@@ -23,7 +24,15 @@ struct pprof_part {
 struct pprof_function {
         uint32_t name, linkage_name, file;
         int64_t start_line; /* 0 unknown */
+        bool is_plain;      /* the sender gave one name only */
+        bool is_dropped;    /* by drop_frames */
 };
+
+/*
+ * What is left of a location whose innermost lines, up to the last dropped one, are removed. In a stack the locations
+ * beneath such a one are removed, if a location without dropped lines is above it.
+ */
+enum pprof_pruning { PRUNED_NONE, PRUNED_PART, PRUNED_ALL };
 
 struct pprof_value_type {
         uint32_t type, unit;
@@ -45,7 +54,9 @@ struct pprof_decoder {
         struct number_map mapping_ids, location_ids, function_ids;
         struct address_mapping *ranges;
         uint32_t *mappings, *locations;
+        uint8_t *pruned; /* enum pprof_pruning by location */
         struct pprof_function *functions;
+        uint32_t drop_frames, keep_frames; /* strings, 0: none */
         uint32_t types[LIMIT_PROFILE_TYPES];
         uint32_t default_type; /* string: sample type that readers show first; 0: none */
         uint32_t default_type_label;
@@ -268,17 +279,53 @@ static enum status read_pprof_function(struct pprof_decoder *d, uint32_t i, stru
                 st = reader_error(&r, err, "pprof function");
         if (fn->name == 0)
                 fn->name = fn->linkage_name;
-        if (fn->name == fn->linkage_name)
+        if (fn->name == fn->linkage_name) {
                 fn->linkage_name = 0;
+                fn->is_plain = true;
+        }
         return st ? st : register_pprof_id(&d->function_ids, id, i, "function", &message, err);
 }
 
+/*
+ * Mark the functions that drop_frames names. Without the expressions a file is complete, only less clear, so it is not
+ * refused if they cannot be used.
+ */
+static enum status mark_dropped_functions(struct pprof_decoder *d, size_t input_bytes, struct error *err)
+{
+        struct profile *p = d->p;
+        struct dropped_frames *dropped = NULL;
+        struct error why = { 0 };
+        enum status st;
+
+        if (!d->drop_frames)
+                return ST_OK;
+        st = dropped_frames_create(profile_text(p, d->drop_frames), profile_text(p, d->keep_frames), input_bytes,
+                                   &dropped, &why);
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_FUNCTION]; i++) {
+                struct pprof_function *fn = &d->functions[i];
+
+                fn->is_dropped = dropped_frames_match(dropped, profile_text(p, fn->name), fn->is_plain);
+        }
+        if (!st)
+                st = dropped_frames_check(dropped, &why);
+        dropped_frames_destroy(dropped);
+        for (uint32_t i = 0; st && i < d->counts[PPROF_FUNCTION]; i++)
+                d->functions[i].is_dropped = false;
+        if (st == ST_NO_MEMORY)
+                return error_no_memory(err);
+        if (st)
+                snprintf(p->note, sizeof p->note, "drop_frames and keep_frames are ignored: %.190s", why.text);
+        return ST_OK;
+}
+
+/* @param dropped_ret  set to the number of lines so far if the line's function is dropped. */
 static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, struct profile_location *l,
-                                   struct error *err)
+                                   uint32_t *dropped_ret, struct error *err)
 {
         const struct reader message = r;
         struct profile_line line = { 0 };
         struct wire_field f;
+        bool is_dropped = false;
         uint32_t at;
         enum status st = ST_OK;
 
@@ -290,6 +337,7 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
                                 line.linkage_name = d->functions[at].linkage_name;
                                 line.file = d->functions[at].file;
                                 line.start_line = d->functions[at].start_line;
+                                is_dropped = d->functions[at].is_dropped;
                         }
                 } else if (f.number == PPROF_LINE_LINE && f.type == WIRE_VARINT) {
                         line.line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;
@@ -300,6 +348,8 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
         if (!st && ++l->line_count > LIMIT_LINES_PER_LOCATION)
                 st = error_at(err, ST_TOO_BIG, message.base, "pprof location has more than %d lines",
                               LIMIT_LINES_PER_LOCATION);
+        if (is_dropped)
+                *dropped_ret = l->line_count;
         return st ? st : profile_add_line(d->p, &line, &at, err);
 }
 
@@ -323,6 +373,18 @@ static bool find_pprof_mapping(const struct pprof_decoder *d, uint64_t id, uint3
         return id && number_map_find(&d->mapping_ids, &key, ret);
 }
 
+/* Remove the innermost lines of location i, unless these are all. */
+static void prune_location(struct pprof_decoder *d, uint32_t i, uint32_t dropped_lines, struct profile_location *l)
+{
+        if (!dropped_lines)
+                return;
+        d->pruned[i] = dropped_lines == l->line_count ? PRUNED_ALL : PRUNED_PART;
+        if (d->pruned[i] == PRUNED_ALL)
+                return;
+        l->first_line += dropped_lines;
+        l->line_count -= dropped_lines;
+}
+
 static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, struct error *err)
 {
         const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
@@ -331,12 +393,12 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
         struct profile_location l = { .mapping = PROFILE_NONE, .first_line = d->p->lines.count };
         struct wire_field f;
         uint64_t id = 0, mapping_id = 0;
-        uint32_t at;
+        uint32_t at, dropped_lines = 0;
         enum status st = ST_OK;
 
         while (!st && wire_next(&r, &f)) {
                 if (f.number == PPROF_LOCATION_LINE && f.type == WIRE_BYTES) {
-                        st = read_pprof_line(d, f.bytes, &l, err);
+                        st = read_pprof_line(d, f.bytes, &l, &dropped_lines, err);
                 } else if (f.type != WIRE_VARINT) {
                         continue;
                 } else if (f.number == PPROF_ID) {
@@ -353,6 +415,7 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
                 st = register_pprof_id(&d->location_ids, id, i, "location", &message, err);
         if (st)
                 return st;
+        prune_location(d, i, dropped_lines, &l);
         if (find_pprof_mapping(d, mapping_id, &at)) {
                 l.mapping = d->mappings[at];
                 range = &d->ranges[at];
@@ -430,25 +493,50 @@ static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, st
         return st || !key ? st : sample_labels_set(labels, key, str, err);
 }
 
+struct pprof_frames {
+        uint32_t items[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
+        uint32_t count;
+        uint32_t last; /* location of the file, if `pruned` */
+        enum pprof_pruning pruned;
+};
+
+/* Before a location is added: remove all so far if they are beneath a pruned one. */
+static void prune_frames(const struct pprof_decoder *d, uint32_t location, struct pprof_frames *f)
+{
+        const enum pprof_pruning pruned = d->pruned[location];
+
+        if (f->pruned && !pruned) {
+                f->count = 0;
+                if (f->pruned == PRUNED_PART)
+                        f->items[f->count++] = d->locations[f->last];
+        }
+        f->last = location;
+        f->pruned = pruned;
+}
+
 static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, struct error *err)
 {
-        uint32_t frames[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
+        struct pprof_frames frames;
         const struct reader message = r;
         struct profile_sample s = { .time_unix_ns = d->time_unix_ns, .duration_ns = d->duration_ns };
         struct sample_labels labels = { .count = 0 };
-        uint32_t count = 0, at;
+        uint32_t at;
         struct wire_field f;
         uint64_t v;
         enum status st = ST_OK;
 
+        frames.count = 0;
+        frames.pruned = PRUNED_NONE;
         buf_clear(&d->values);
         while (!st && wire_next(&r, &f)) {
                 switch (f.number) {
                 case PPROF_SAMPLE_LOCATION_ID:
                         while (!st && wire_next_number(&f, WIRE_VARINT, &v)) {
                                 st = find_pprof_id(&d->location_ids, v, "location", &message, &at, err);
-                                if (!st && count <= LIMIT_STACK_FRAMES)
-                                        frames[count++] = d->locations[at];
+                                if (!st && d->drop_frames)
+                                        prune_frames(d, at, &frames);
+                                if (!st && frames.count <= LIMIT_STACK_FRAMES)
+                                        frames.items[frames.count++] = d->locations[at];
                         }
                         break;
                 case PPROF_SAMPLE_VALUE:
@@ -474,7 +562,7 @@ static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, s
         if (!st && d->default_type && labels.count < LIMIT_LABELS_PER_SAMPLE)
                 st = sample_labels_set(&labels, d->default_type_label, d->default_type, err);
         if (!st)
-                st = profile_add_stack(d->p, frames, count, &s.stack, err);
+                st = profile_add_stack(d->p, frames.items, frames.count, &s.stack, err);
         if (!st)
                 st = profile_add_label_set(d->p, labels.items, labels.count, &s.first_label, err);
         s.label_count = labels.count;
@@ -514,7 +602,7 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                                      struct error *err)
 {
         struct profile *p = d->p;
-        uint64_t default_type = 0;
+        uint64_t default_type = 0, drop_frames = 0, keep_frames = 0;
         struct reader r;
         struct wire_field f;
         enum status st = ST_OK;
@@ -529,9 +617,17 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                         d->period = (int64_t)f.value;
                 else if (f.number == PPROF_DEFAULT_SAMPLE_TYPE && f.type == WIRE_VARINT)
                         default_type = f.value;
+                else if (f.number == PPROF_DROP_FRAMES && f.type == WIRE_VARINT)
+                        drop_frames = f.value;
+                else if (f.number == PPROF_KEEP_FRAMES && f.type == WIRE_VARINT)
+                        keep_frames = f.value;
                 else if (f.number == PPROF_PERIOD_TYPE && f.type == WIRE_BYTES)
                         st = read_pprof_value_type(d, f.bytes, &d->period_type, err);
         }
+        if (!st)
+                st = read_pprof_string(d, drop_frames, &r, &d->drop_frames, err);
+        if (!st)
+                st = read_pprof_string(d, keep_frames, &r, &d->keep_frames, err);
         if (!st)
                 st = read_label_text(d, default_type, &r, &d->default_type, err);
         if (!st && d->default_type)
@@ -579,11 +675,12 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         d->ranges = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->ranges);
         d->functions = alloc_pprof_table(d, PPROF_FUNCTION, sizeof *d->functions);
         d->locations = alloc_pprof_table(d, PPROF_LOCATION, sizeof *d->locations);
+        d->pruned = alloc_pprof_table(d, PPROF_LOCATION, sizeof *d->pruned);
         for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
                 if (!d->parts[part])
                         return error_set(err, ST_TOO_BIG, "pprof file has too many %s", part_names[part]);
         if (!d->strings || !d->label_texts || !d->number_keys || !d->mappings || !d->ranges || !d->functions ||
-            !d->locations)
+            !d->locations || !d->pruned)
                 return error_set(err, ST_TOO_BIG, "pprof file needs more than %zu bytes of memory", d->scratch.max);
         st = collect_pprof_parts(d, data, n, true, err);
         if (!st && d->counts[PPROF_STRING_TABLE] && d->parts[PPROF_STRING_TABLE][0].size)
@@ -594,6 +691,8 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
                 st = read_pprof_mapping(d, i, err);
         for (uint32_t i = 0; !st && i < d->counts[PPROF_FUNCTION]; i++)
                 st = read_pprof_function(d, i, err);
+        if (!st)
+                st = mark_dropped_functions(d, n, err);
         for (uint32_t i = 0; !st && i < d->counts[PPROF_LOCATION]; i++)
                 st = read_pprof_location(d, i, err);
         for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE]; i++)

@@ -112,6 +112,14 @@ def vf(n, x): return vi(n << 3) + vi(x & (2**64 - 1))
 def pp(sample=b"", loc=b"", extra=b""):
     return tlv(1, vf(1, 1) + vf(2, 2)) + sample + loc + extra + b"".join(tlv(6, x) for x in (b"", b"cpu", b"ns", b"fn"))
 put("pprof/good", "plain-two-frames", pp(tlv(2, tlv(1, vi(1) + vi(2)) + tlv(2, vi(5))), tlv(4, vf(1, 1) + vf(3, 0x10)) + tlv(4, vf(1, 2) + tlv(4, vf(1, 1)))+ tlv(5, vf(1, 1) + vf(2, 3))))
+def fn(i, name, system): return tlv(5, vf(1, i) + vf(2, name) + vf(3, system))
+def loc(i, *functions): return tlv(4, vf(1, i) + b"".join(tlv(4, vf(1, f)) for f in functions))
+def label(key, *more): return tlv(3, vf(1, key) + b"".join(more))
+put("pprof/good", "dropped-frames-and-numbers", pp(
+    tlv(2, tlv(1, vi(4) + vi(3) + vi(2) + vi(1)) + tlv(2, vi(5)) + label(6, vf(3, 512)) + label(6, vf(3, 1), vf(4, 7))) +
+    tlv(2, tlv(1, vi(2) + vi(3) + vi(1)) + tlv(2, vi(6)) + label(7, vf(2, 6))),
+    loc(1, 1) + loc(2, 3, 2, 1) + loc(3, 2) + loc(4, 3), fn(1, 3, 3) + fn(2, 4, 4) + fn(3, 5, 3) + vf(7, 8) + vf(8, 9) + vf(14, 1)) +
+    b"".join(tlv(6, x) for x in (b"a<int>::malloc(int)", b"leaf", b"bytes", b"kilobytes", b"a::m.*|leaf", b"l.*")))
 put("pprof/bad", "location-id-unknown", pp(tlv(2, tlv(1, vi(77)) + tlv(2, vi(5)))))
 put("pprof/bad", "location-id-twice", pp(b"", tlv(4, vf(1, 1)) + tlv(4, vf(1, 1))))
 put("pprof/bad", "location-refers-to-itself-as-mapping-and-function", pp(tlv(2, tlv(1, vi(1)) + tlv(2, vi(1))), tlv(4, vf(1, 1) + vf(2, 1) + tlv(4, vf(1, 1)))))

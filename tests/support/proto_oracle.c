@@ -12,6 +12,7 @@
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"
 #include "profile-formats/otlp/otlp_service.h"
+#include "profile-formats/pprof/dropped_frames.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/otlp_profiles.pb-c.h"
@@ -527,6 +528,8 @@ struct pprof_oracle {
         struct profile *p;
         const Pprof__Profile *file;
         uint32_t *strings, *mappings, *locations;
+        bool *dropped;         /* by function: drop_frames names it */
+        uint8_t *cut;          /* by location: 1: its outermost lines are kept, 2: no line is */
         uint32_t default_type; /* string */
         struct number_map mapping_ids, location_ids, function_ids;
         struct error *err;
@@ -608,6 +611,55 @@ static enum status read_pprof_oracle_line(struct pprof_oracle *o, uint64_t funct
         return st;
 }
 
+/* Only the decision on a name is the decoder's: what follows from it is done as pprof does it, from the root. */
+static enum status find_oracle_dropped_functions(struct pprof_oracle *o, size_t input_bytes)
+{
+        struct dropped_frames *d = NULL;
+        uint32_t drop = 0, keep = 0;
+        enum status st = get_pprof_oracle_string(o, o->file->drop_frames, &drop);
+
+        if (!st)
+                st = get_pprof_oracle_string(o, o->file->keep_frames, &keep);
+        if (st || !drop)
+                return st;
+        st = dropped_frames_create(profile_text(o->p, drop), profile_text(o->p, keep), input_bytes, &d, NULL);
+        for (size_t i = 0; !st && i < o->file->n_function; i++) {
+                const Pprof__Function *fn = o->file->function[i];
+                uint32_t name = 0, system_name = 0;
+
+                st = get_pprof_oracle_string(o, fn->name, &name);
+                if (!st)
+                        st = get_pprof_oracle_string(o, fn->system_name, &system_name);
+                if (!st)
+                        o->dropped[i] = dropped_frames_match(d, profile_text(o->p, name ? name : system_name),
+                                                             !name || name == system_name);
+        }
+        if (st || dropped_frames_check(d, NULL))
+                memset(o->dropped, 0, o->file->n_function * sizeof *o->dropped);
+        dropped_frames_destroy(d);
+        return ST_OK;
+}
+
+static void cut_oracle_location(struct pprof_oracle *o, size_t i, struct profile_location *l)
+{
+        const Pprof__Location *from = o->file->location[i];
+        uint32_t dropped = (uint32_t)from->n_line, at;
+
+        for (; dropped; dropped--) {
+                uint64_t function = from->line[dropped - 1]->function_id;
+
+                if (function && !find_oracle_id(o, &o->function_ids, function, &at) && o->dropped[at])
+                        break;
+        }
+        if (!dropped)
+                return;
+        o->cut[i] = dropped == from->n_line ? 2 : 1;
+        if (o->cut[i] == 1) {
+                l->first_line += dropped;
+                l->line_count -= dropped;
+        }
+}
+
 static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
 {
         const Pprof__Location *from = o->file->location[i];
@@ -637,6 +689,7 @@ static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
         }
         if (st)
                 return st;
+        cut_oracle_location(o, i, &l);
         if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
                 l.kind = ADDRESS_NONE;
         else
@@ -687,16 +740,33 @@ static enum status read_pprof_oracle_labels(struct pprof_oracle *o, const Pprof_
         return st;
 }
 
+/* The first location of a sample that is kept, with known ids: the dropped one that is nearest to the root. */
+static size_t find_oracle_leaf(struct pprof_oracle *o, const Pprof__Sample *from)
+{
+        bool above = false;
+        uint32_t at = 0;
+
+        for (size_t i = from->n_location_id; i-- > 0;) {
+                if (find_oracle_id(o, &o->location_ids, from->location_id[i], &at) || !o->cut[at])
+                        above = true;
+                else if (above)
+                        return o->cut[at] == 2 ? i + 1 : i;
+        }
+        return 0;
+}
+
 static enum status read_pprof_oracle_sample(struct pprof_oracle *o, const Pprof__Sample *from, const uint32_t *types)
 {
         struct profile_sample s = { .time_unix_ns = o->file->time_nanos, .duration_ns = o->file->duration_nanos };
         uint32_t frames[LIMIT_STACK_FRAMES + 1], count = 0, at;
         struct sample_labels labels = { .count = 0 };
+        size_t leaf;
         enum status st = ST_OK;
 
+        leaf = find_oracle_leaf(o, from);
         for (size_t i = 0; !st && i < from->n_location_id; i++) {
                 st = find_oracle_id(o, &o->location_ids, from->location_id[i], &at);
-                if (!st && count <= LIMIT_STACK_FRAMES)
+                if (!st && i >= leaf && count <= LIMIT_STACK_FRAMES)
                         frames[count++] = o->locations[at];
         }
         if (!st)
@@ -754,7 +824,7 @@ static enum status read_pprof_oracle_types(struct pprof_oracle *o, uint32_t *typ
         return st;
 }
 
-static enum status read_pprof_oracle_file(struct pprof_oracle *o)
+static enum status read_pprof_oracle_file(struct pprof_oracle *o, size_t input_bytes)
 {
         const Pprof__Profile *f = o->file;
         uint32_t types[LIMIT_PROFILE_TYPES];
@@ -771,6 +841,8 @@ static enum status read_pprof_oracle_file(struct pprof_oracle *o)
                 st = add_oracle_id(o, &o->function_ids, f->function[i]->id);
         for (size_t i = 0; !st && i < f->n_function; i++)
                 st = read_pprof_oracle_line(o, f->function[i]->id, 0, &line);
+        if (!st)
+                st = find_oracle_dropped_functions(o, input_bytes);
         for (size_t i = 0; !st && i < f->n_location; i++)
                 st = read_pprof_oracle_location(o, i);
         for (size_t i = 0; !st && i < f->n_sample; i++)
@@ -788,18 +860,20 @@ static enum status convert_pprof(const Pprof__Profile *file, size_t n, struct ar
                 .strings = arena_alloc_array(memory, file->n_string_table + 1, sizeof *o.strings),
                 .mappings = arena_alloc_array(memory, file->n_mapping + 1, sizeof *o.mappings),
                 .locations = arena_alloc_array(memory, file->n_location + 1, sizeof *o.locations),
+                .dropped = arena_alloc_array(memory, file->n_function + 1, sizeof *o.dropped),
+                .cut = arena_alloc_array(memory, file->n_location + 1, sizeof *o.cut),
                 .err = err,
         };
         enum status st;
 
-        if (!o.strings || !o.mappings || !o.locations)
+        if (!o.strings || !o.mappings || !o.locations || !o.dropped || !o.cut)
                 return error_set(err, ST_TOO_BIG, "oracle");
         if ((n && !file->n_string_table) || (file->n_string_table && file->string_table[0].len))
                 return fail_bad(err, "string table");
         st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
         if (st)
                 return st;
-        st = read_pprof_oracle_file(&o);
+        st = read_pprof_oracle_file(&o, n);
         number_map_deinit(&o.mapping_ids);
         number_map_deinit(&o.location_ids);
         number_map_deinit(&o.function_ids);

@@ -297,6 +297,212 @@ START_TEST(a_location_of_an_unknown_mapping_is_one_without_mapping)
 }
 END_TEST
 
+/* ---- drop_frames and keep_frames ---- */
+
+/* A file under construction; numbers are assigned at the first use. */
+struct named_file {
+        struct buf b;
+        char strings[64][2048];
+        size_t string_count, function_count, location_count;
+};
+
+static uint64_t add_text(struct named_file *f, const char *text)
+{
+        for (size_t i = 0; i < f->string_count; i++)
+                if (strcmp(f->strings[i], text) == 0)
+                        return i;
+        ck_assert_uint_lt(f->string_count, sizeof f->strings / sizeof *f->strings);
+        snprintf(f->strings[f->string_count], sizeof *f->strings, "%s", text);
+        return f->string_count++;
+}
+
+/* A location of functions, the outermost first, separated by ','; "NAME=LINKAGE" has a linkage name. */
+static uint64_t add_named_location(struct named_file *f, const char *names)
+{
+        _cleanup_free_ char *copy = strdup(names);
+        size_t first = f->function_count + 1, m, l;
+
+        for (char *at = copy, *name; (name = strsep(&at, ","));) {
+                char *linkage = strchr(name, '=');
+
+                if (linkage)
+                        *linkage++ = 0;
+                m = wire_begin(&f->b, PPROF_FUNCTION);
+                wire_put_varint(&f->b, PPROF_ID, ++f->function_count);
+                wire_put_varint(&f->b, PPROF_FUNCTION_NAME, add_text(f, name));
+                wire_put_varint(&f->b, PPROF_FUNCTION_SYSTEM_NAME, add_text(f, linkage ? linkage : name));
+                wire_end(&f->b, m);
+        }
+        m = wire_begin(&f->b, PPROF_LOCATION);
+        wire_put_varint(&f->b, PPROF_ID, ++f->location_count);
+        for (size_t i = f->function_count; i >= first; i--) {
+                l = wire_begin(&f->b, PPROF_LOCATION_LINE);
+                wire_put_varint(&f->b, PPROF_LINE_FUNCTION_ID, i);
+                wire_end(&f->b, l);
+        }
+        wire_end(&f->b, m);
+        return f->location_count;
+}
+
+/* A file with one sample. @param stack  locations from the root, separated by ';'. */
+static void put_named_file(struct named_file *f, const char *drop, const char *keep, const char *stack)
+{
+        _cleanup_free_ char *copy = strdup(stack);
+        uint64_t locations[16];
+        size_t count = 0, m;
+
+        f->string_count = f->function_count = f->location_count = 0;
+        buf_init(&f->b, MiB(1));
+        add_text(f, "");
+        for (char *at = copy, *names; (names = strsep(&at, ";"));)
+                locations[count++] = add_named_location(f, names);
+        m = wire_begin(&f->b, PPROF_SAMPLE_TYPE);
+        wire_put_varint(&f->b, PPROF_VALUE_TYPE_TYPE, add_text(f, "space"));
+        wire_put_varint(&f->b, PPROF_VALUE_TYPE_UNIT, add_text(f, "bytes"));
+        wire_end(&f->b, m);
+        m = wire_begin(&f->b, PPROF_SAMPLE);
+        while (count)
+                wire_put_varint(&f->b, PPROF_SAMPLE_LOCATION_ID, locations[--count]);
+        wire_put_varint(&f->b, PPROF_SAMPLE_VALUE, 1);
+        wire_end(&f->b, m);
+        wire_put_varint(&f->b, PPROF_DROP_FRAMES, add_text(f, drop));
+        wire_put_varint(&f->b, PPROF_KEEP_FRAMES, add_text(f, keep));
+        for (size_t i = 0; i < f->string_count; i++)
+                wire_put_bytes(&f->b, PPROF_STRING_TABLE, f->strings[i], strlen(f->strings[i]));
+}
+
+/* The functions of the first sample from the root, as in put_named_file() without linkage names. */
+static void list_stack_names(const struct profile *p, struct buf *ret)
+{
+        const struct profile_stack *s = &p->stacks.items[p->samples.items[0].stack];
+
+        for (uint32_t i = s->location_count; i-- > 0;) {
+                const struct profile_location *l = &p->locations.items[p->stack_locations.items[s->first_location + i]];
+
+                for (uint32_t k = l->line_count; k-- > 0;) {
+                        if (ret->size)
+                                buf_append_u8(ret, k + 1 == l->line_count ? ';' : ',');
+                        buf_append_str(ret, profile_text(p, p->lines.items[l->first_line + k].function));
+                }
+        }
+}
+
+static void check_kept_frames(const char *drop, const char *keep, const char *stack, const char *expected,
+                              const char *note)
+{
+        static struct named_file f;
+        _cleanup_buf_ struct buf names;
+        struct profile p;
+        struct error err;
+
+        put_named_file(&f, drop, keep, stack);
+        buf_init(&names, KiB(4));
+        ck_assert_msg(pprof_decode(f.b.data, f.b.size, NULL, &p, &err) == ST_OK, "%s", err.text);
+        list_stack_names(&p, &names);
+        ck_assert_str_eq(buf_cstr(&names), expected);
+        ck_assert_msg(*note ? strstr(p.note, note) != NULL : !*p.note, "%s", p.note);
+        profile_deinit(&p);
+        buf_deinit(&f.b);
+}
+
+/* The expected stacks are those of go tool pprof. */
+START_TEST(dropped_frames_end_a_stack_at_their_caller)
+{
+        static const struct {
+                const char *drop, *keep, *stack, *expected;
+        } cases[] = {
+                { "malloc", "", "main;foo;malloc", "main;foo" },
+                { "malloc", "", "main;bar;malloc;leaf", "main;bar" },
+                { "malloc", "", "main;malloc;callback;malloc", "main" },   /* the one nearest to the root */
+                { "start|malloc", "", "start;main;malloc", "start;main" }, /* not above the first other function */
+                { "start|malloc", "", "start;malloc", "start;malloc" },
+                { "malloc", "", "malloc2;xmalloc", "malloc2;xmalloc" }, /* whole names */
+                { "m.*", "main|malloc", "main;malloc;memcpy;leaf", "main;malloc" },
+                { "", "main", "main;malloc", "main;malloc" },
+                { "malloc", "", "root;main,outer,malloc,inner;leaf",
+                  "root;main,outer" }, /* the caller of an inlined function */
+                { "malloc", "", "main;malloc,inner;leaf", "main" },
+                { "malloc", "", "main;outer,malloc,inner,malloc,leaf", "main;outer" },
+                { "operator new", "", "main;operator new(unsigned long)", "main" },
+                { "f|\\(anonymous namespace\\)::g", "", "main;(anonymous namespace)::g(int)=_Z1g", "main" },
+                { "a::operator\\(\\)", "", "main;a::operator()(int)=_Z1a", "main" },
+                { "work", "", "main;.work", "main" },
+                { "(?i)MALLOC|free", "", "main;malloc", "main" },
+                { "[]|x]|mall[[:alpha:]|]", "", "main;|", "main" },
+                /* names of C++ without template arguments, unless the sender has already simplified them */
+                { "a::allocate", "", "main;a<b<int> >::allocate(int)", "main" },
+                { "a::allocate", "", "main;a<int>::allocate=_Z1a", "main;a<int>::allocate" },
+                { "C\\.<init>", "", "main;C.<init>", "main" },
+                { "a::operator<", "", "main;a::operator<(a const&)", "main" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+                check_kept_frames(cases[i].drop, cases[i].keep, cases[i].stack, cases[i].expected, "");
+}
+END_TEST
+
+/* The expression of an allocator has more bytes than one of a query may have. */
+START_TEST(long_expressions_drop_frames)
+{
+        char drop[LIMIT_REGEX_BYTES * 3];
+        size_t n = (size_t)snprintf(drop, sizeof drop, "first(_[a|b])?");
+
+        while (n + 40 < sizeof drop)
+                n += (size_t)snprintf(drop + n, sizeof drop - n, "|(std|my)::allocator_%zu::allocate", n);
+        snprintf(drop + n, sizeof drop - n, "|last");
+        check_kept_frames(drop, "", "main;first_a", "main", "");
+        check_kept_frames(drop, "", "main;last", "main", "");
+        check_kept_frames(drop, "", "main;my::allocator_14::allocate", "main", "");
+        check_kept_frames(drop, drop, "main;last", "main;last", "");
+        check_kept_frames(drop, "", "main;my::allocator_15::allocate", "main;my::allocator_15::allocate", "");
+}
+END_TEST
+
+START_TEST(unusable_expressions_drop_nothing_and_are_noted)
+{
+        static const char *const bad[] = { "malloc|(", "malloc|a{1000}{1000}", "malloc|\\pL" };
+        char name[2048], stack[2100];
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                check_kept_frames(bad[i], "", "main;malloc", "main;malloc", "drop_frames and keep_frames are ignored");
+                check_kept_frames("malloc", bad[i], "main;malloc", "main;malloc", "are ignored");
+        }
+        memset(name, 'a', sizeof name - 1);
+        name[sizeof name - 1] = 0;
+        snprintf(stack, sizeof stack, "main;malloc;%s", name);
+        check_kept_frames("malloc", "", stack, "main", "");
+        check_kept_frames("malloc|(a{0,40}){0,20}b", "", stack, stack, "too many steps");
+}
+END_TEST
+
+/* A stack is truncated after its frames are dropped. */
+START_TEST(dropped_frames_do_not_count_as_frames)
+{
+        static struct named_file f;
+        struct profile p;
+        struct error err;
+        _cleanup_buf_ struct buf names;
+        size_t m;
+
+        put_named_file(&f, "malloc", "", "main;malloc;leaf");
+        m = wire_begin(&f.b, PPROF_SAMPLE);
+        for (uint32_t i = 0; i < 2 * LIMIT_STACK_FRAMES; i++)
+                wire_put_varint(&f.b, PPROF_SAMPLE_LOCATION_ID, 3);
+        wire_put_varint(&f.b, PPROF_SAMPLE_LOCATION_ID, 2);
+        wire_put_varint(&f.b, PPROF_SAMPLE_LOCATION_ID, 1);
+        wire_put_varint(&f.b, PPROF_SAMPLE_VALUE, 1);
+        wire_end(&f.b, m);
+        ck_assert_msg(pprof_decode(f.b.data, f.b.size, NULL, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(p.samples.count, 2);
+        ck_assert_uint_eq(p.samples.items[0].stack, p.samples.items[1].stack);
+        buf_init(&names, KiB(1));
+        list_stack_names(&p, &names);
+        ck_assert_str_eq(buf_cstr(&names), "main");
+        profile_deinit(&p);
+        buf_deinit(&f.b);
+}
+END_TEST
+
 START_TEST(a_sample_has_one_value_per_type)
 {
         struct file q = good_file;
@@ -423,6 +629,8 @@ END_TEST
 
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
            numeric_labels_and_default_type_come_back, dangling_references_are_refused,
-           a_location_of_an_unknown_mapping_is_one_without_mapping, a_sample_has_one_value_per_type,
-           truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big, folded_lines_are_root_first,
-           perf_script_caller_addresses_are_decremented, malformed_perf_script_is_refused_with_line_number)
+           a_location_of_an_unknown_mapping_is_one_without_mapping, dropped_frames_end_a_stack_at_their_caller,
+           long_expressions_drop_frames, unusable_expressions_drop_nothing_and_are_noted,
+           dropped_frames_do_not_count_as_frames, a_sample_has_one_value_per_type, truncated_file_fails_or_decodes,
+           a_gzip_bomb_is_too_big, folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
+           malformed_perf_script_is_refused_with_line_number)
