@@ -10,6 +10,7 @@
 #include "profile-formats/proto/parca_query.pb-c.h"
 #include "query/querier/flamebearer.h"
 #include "query/querier/parca_tree.h"
+#include "query/querier/querier.h"
 #include "query/top.h"
 
 #define NS_PER_S INT64_C(1000000000)
