@@ -120,6 +120,9 @@ CREATE OR REPLACE MACRO is_process_label(name) AS
         name IN ('instance', 'job', 'pod', 'node', 'namespace', 'cluster', 'region', 'version', 'target', 'env', 'pid')
         OR regexp_matches(name, '^(service_|host|process_|container|k8s_|cloud_|deployment_)');
 
+-- Whether a label keeps a number of a pprof file, which is not part of a series.
+CREATE OR REPLACE MACRO is_hidden_label(name) AS starts_with(name, '__pprof_');
+
 -- Names for the values of gauge_samples(), in the order of the columns.
 SET VARIABLE cairn_label_names = (SELECT list(regexp_replace(column_name, '^label_', ''))
         FROM (DESCRIBE samples) WHERE regexp_matches(column_name, '^(profile_type|label_.*)$'));
@@ -151,7 +154,7 @@ WITH chosen AS (
         GROUP BY profile_type
 )
 SELECT labelled.* EXCLUDE (labels), [x.key || '=' || x.value FOR x IN labels
-        IF is_process_label(x.key) OR NOT list_contains(coalesce(keys, []), x.key)] AS series
+        IF is_process_label(x.key) OR NOT (is_hidden_label(x.key) OR list_contains(coalesce(keys, []), x.key))] AS series
 FROM labelled LEFT JOIN sample_labels USING (profile_type);
 
 -- The same samples, with values to be summed: divided by the number of the series' snapshots.
