@@ -105,6 +105,7 @@ static void check_token_file(const char *path, const struct tenant_configs *tena
 {
         struct tokens *tokens = NULL;
         struct error err;
+        unsigned line;
         enum status st;
 
         if (is_forbidden(path)) {
@@ -112,10 +113,13 @@ static void check_token_file(const char *path, const struct tenant_configs *tena
                 return;
         }
         st = tokens_load(path, tenants, &tokens, &err);
-        tokens_destroy(tokens);
         report_finding(f, st ? FINDING_ERROR : FINDING_OK, "token file",
                        "correct that line: the service keeps its previous tokens, and does not start with this file",
                        st ? "%s" : "'%s' is valid", st ? err.text : path);
+        if (!st && tokens_count_unbound(tokens, &line))
+                report_finding(f, FINDING_WARNING, "token file", "write tenant=NAME, or tenant=* for an operator",
+                               "'%s' line %u: a token without tenant= acts for the whole service", path, line);
+        tokens_destroy(tokens);
         check_file_mode("token file", path, f);
 }
 

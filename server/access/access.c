@@ -90,6 +90,18 @@ static void log_certificate(struct access_control *control, const char *path)
                 log_info("serve", "certificate from '%s', valid until %s UTC", path, text);
 }
 
+static void warn_of_unbound_tokens(struct access_control *control, const char *path)
+{
+        unsigned line;
+        size_t count = tokens_count_unbound(control->tokens, &line);
+
+        if (count)
+                log_warn("serve",
+                         "'%s' line %u: %zu token%s without tenant= act%s for the whole service, and as the default "
+                         "tenant " TENANT_DEFAULT "; write tenant=NAME, or tenant=* for an operator",
+                         path, line, count, count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
 enum status access_open(struct access_control *control, const struct server_options *o, bool is_loopback,
                         struct error *err)
 {
@@ -112,6 +124,8 @@ enum status access_open(struct access_control *control, const struct server_opti
                 st = error_set(err, ST_OS, "cannot get random bytes from the kernel");
         if (st)
                 return st;
+        if (control->tokens)
+                warn_of_unbound_tokens(control, o->token_file);
         if (control->tls)
                 log_certificate(control, o->tls_cert);
         else if (control->tokens && !is_loopback)
@@ -129,6 +143,7 @@ enum status access_reload_tokens(struct access_control *control, const char *pat
         if (st)
                 return st;
         log_info("serve", "%zu tokens from '%s'", count, path);
+        warn_of_unbound_tokens(control, path);
         sessions_end_revoked(control->sessions, control->tokens);
         return ST_OK;
 }

@@ -20,6 +20,7 @@
 
 struct token {
         uint8_t digest[SHA256_BYTES];
+        unsigned line;
         unsigned scopes; /* bit of each enum http_scope */
         char name[HTTP_TOKEN_NAME_SIZE];
         char tenant[TENANT_NAME_SIZE]; /* "" none, TOKEN_ANY_TENANT */
@@ -148,6 +149,7 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
                                  t->tenants ? "a tenant of the tenants file or *" : "no tenant without --tenants");
         if (t->count == MAX_TOKENS)
                 return error_set(err, ST_TOO_BIG, "'%s' holds more than %d tokens", path, MAX_TOKENS);
+        item->line = number;
         t->count++;
         return ST_OK;
 }
@@ -229,6 +231,18 @@ enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret,
         free(old.items);
         *count_ret = fresh.count;
         return ST_OK;
+}
+
+size_t tokens_count_unbound(struct tokens *t, unsigned *line_ret)
+{
+        size_t count = 0;
+
+        pthread_rwlock_rdlock(&t->lock);
+        for (size_t i = 0; t->list.tenants && i < t->list.count; i++)
+                if (!t->list.items[i].tenant[0] && count++ == 0)
+                        *line_ret = t->list.items[i].line;
+        pthread_rwlock_unlock(&t->lock);
+        return count;
 }
 
 void tokens_destroy(struct tokens *t)

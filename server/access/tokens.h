@@ -35,6 +35,13 @@ enum status tokens_load(const char *path, const struct tenant_configs *tenants, 
 enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
 
+/**
+ * Count the tokens without the setting `tenant` in a service with tenants: they act as the default tenant and for the
+ * whole service, which may be meant or forgotten.
+ * @param line_ret  line of the first one; untouched when there is none
+ */
+size_t tokens_count_unbound(struct tokens *t, unsigned *line_ret);
+
 /** Identifies a token without its secret: its SHA-256 digest. */
 struct token_id {
         uint8_t digest[SHA256_BYTES];

@@ -52,6 +52,7 @@ for tenant in alpha beta anonymous; do
 done
 grpc_port=$(free_port)
 start_server --flush-interval 3600 --tenants "$tmp/tenants" --token-file "$tmp/tokens" --listen-otlp-grpc "127.0.0.1:$grpc_port"
+like "$(cat "$server_log")" "tokens' line 3: 1 token without tenant= acts for the whole service.*anonymous" "a token without a tenant is a warning"
 send alpha-token "$tmp/alpha.otlp"; is "$code" 200 "alpha sends"
 send any-token "$tmp/beta.otlp" -H 'X-Scope-OrgID: beta'; is "$code" 200 "beta's samples come from a token of any tenant"
 send operator-token "$tmp/anonymous.otlp" -H 'X-Scope-OrgID: anonymous'; is "$code" 200 "the operator sends"
