@@ -24,12 +24,15 @@ struct archive_walk {
         const struct archive_visitor *visitor;
         const char *name; /* of the outermost archive, for messages */
         struct archive *outermost, *current;
-        uint64_t unpacked_bytes; /* of all members so far */
+        uint64_t unpacked_bytes; /* of all members so far, with the holes between blocks that were read */
+        uint64_t nested_bytes;   /* of all nested archives so far, as streams */
+        uint64_t end, hole;      /* of the current member: end of its last block, and size of the hole before it */
         uint32_t ordinal;
 };
 
 /* A nested archive, read as a stream from its parent. */
 struct inner {
+        struct archive_walk *walk;
         struct archive *outer;
         void *block;
 };
@@ -56,22 +59,21 @@ static enum status check_stopped(const struct archive_walk *w, struct error *err
 }
 
 /* Decompression-bomb check: the output is bounded by a multiple of the compressed bytes consumed so far. */
-static enum status count_bytes(struct archive_walk *w, size_t n, struct error *err)
+static enum status count_bytes(struct archive_walk *w, uint64_t *sum, uint64_t n, struct error *err)
 {
         la_int64_t packed = archive_filter_bytes(w->outermost, -1);
         uint64_t allowed = LIMIT_ARCHIVE_FREE_BYTES + (packed > 0 ? (uint64_t)packed * LIMIT_ARCHIVE_RATIO : 0);
 
-        w->unpacked_bytes += n;
-        if (w->unpacked_bytes > allowed)
+        if (n > allowed || *sum > allowed - n)
                 return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %d times its size", w->name,
                                  LIMIT_ARCHIVE_RATIO);
+        *sum += n;
         return check_stopped(w, err);
 }
 
-enum status archive_member_read(struct archive_member *m, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
-                                struct error *err)
+static enum status read_member_block(struct archive_walk *w, const void **data_ret, size_t *n_ret,
+                                     uint64_t *offset_ret, struct error *err)
 {
-        struct archive_walk *w = m->walk;
         la_int64_t offset;
         const void *data;
         size_t n;
@@ -82,12 +84,33 @@ enum status archive_member_read(struct archive_member *m, const void **data_ret,
                 return ST_NOT_FOUND;
         if (rc < ARCHIVE_WARN || offset < 0)
                 return archive_failed(w, w->current, err);
-        st = count_bytes(w, n, err);
+        st = count_bytes(w, &w->unpacked_bytes, n, err);
         if (st)
                 return st;
         *data_ret = data;
         *n_ret = n;
         *offset_ret = (uint64_t)offset;
+        return ST_OK;
+}
+
+/*
+ * A sparse member of a few bytes may announce any size, and its holes are zeros to whoever reads it. A hole is counted
+ * when the block after the next one is read: a visitor that looks at the first block only can pass over disk images.
+ */
+enum status archive_member_read(struct archive_member *m, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
+                                struct error *err)
+{
+        struct archive_walk *w = m->walk;
+        enum status st = count_bytes(w, &w->unpacked_bytes, w->hole, err);
+
+        w->hole = 0;
+        if (!st)
+                st = read_member_block(w, data_ret, n_ret, offset_ret, err);
+        if (st)
+                return st;
+        if (*offset_ret > w->end)
+                w->hole = *offset_ret - w->end;
+        w->end = *offset_ret + *n_ret;
         return ST_OK;
 }
 
@@ -117,11 +140,22 @@ static la_ssize_t read_inner_block(struct archive *a, void *context, const void 
 {
         struct inner *in = context;
         la_ssize_t n = archive_read_data(in->outer, in->block, BLOCK_BYTES);
+        struct error err;
 
         *data = in->block;
         if (n < 0)
                 archive_set_error(a, EIO, "%s", archive_error_string(in->outer));
-        return n;
+        else if (count_bytes(in->walk, &in->walk->nested_bytes, (uint64_t)n, &err))
+                archive_set_error(a, EFBIG, "%s", err.text);
+        else
+                return n;
+        return ARCHIVE_FATAL;
+}
+
+static void start_member(struct archive_walk *w, struct archive *a)
+{
+        w->current = a;
+        w->end = w->hole = 0;
 }
 
 /* ---- compressed files that are no archives ---- */
@@ -140,7 +174,7 @@ static enum status visit_raw_stream(struct archive_walk *w, struct archive *a, c
 {
         struct archive_member m = { .path = name, .walk = w, .is_content = true, .ordinal = w->ordinal++ };
 
-        w->current = a;
+        start_member(w, a);
         return w->visitor->member(w->visitor->context, &m, err);
 }
 
@@ -153,7 +187,7 @@ static enum status walk_archive_members(struct archive_walk *w, struct archive *
 static enum status walk_nested_archive(struct archive_walk *w, struct archive *outer, const char *name, unsigned depth,
                                        struct error *err)
 {
-        struct inner in = { .outer = outer, .block = malloc(BLOCK_BYTES) };
+        struct inner in = { .walk = w, .outer = outer, .block = malloc(BLOCK_BYTES) };
         struct archive *a = in.block ? open_reader(archive_name_is_compressed_elf(name)) : NULL;
         enum status st;
 
@@ -169,7 +203,7 @@ static enum status walk_nested_archive(struct archive_walk *w, struct archive *o
 }
 
 /* Skipped bytes are decompressed as well, except in zip files. */
-static enum status skip_member_rest(struct archive_walk *w, struct archive_member *m, struct error *err)
+static enum status skip_member_rest(struct archive_walk *w, struct error *err)
 {
         enum status st = ST_OK;
         uint64_t offset;
@@ -179,7 +213,7 @@ static enum status skip_member_rest(struct archive_walk *w, struct archive_membe
         if ((archive_format(w->current) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP)
                 return ST_OK;
         while (!st)
-                st = archive_member_read(m, &data, &n, &offset, err);
+                st = read_member_block(w, &data, &n, &offset, err);
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
@@ -207,9 +241,9 @@ static enum status visit_archive_member(struct archive_walk *w, struct archive *
                 return walk_nested_archive(w, a, name, depth + 1, err);
         m.path = name;
         m.ordinal = w->ordinal++;
-        w->current = a;
+        start_member(w, a);
         st = w->visitor->member(w->visitor->context, &m, err);
-        return st ? st : skip_member_rest(w, &m, err);
+        return st ? st : skip_member_rest(w, err);
 }
 
 static enum status walk_archive_members(struct archive_walk *w, struct archive *a, const char *name, unsigned depth,

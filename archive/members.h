@@ -10,7 +10,7 @@
  * devices are skipped, and names are never opened.
  *
  * Archives are untrusted: the decompressed size is limited to LIMIT_ARCHIVE_RATIO times the compressed size, beyond
- * LIMIT_ARCHIVE_FREE_BYTES. Memory use does not depend on the archive.
+ * LIMIT_ARCHIVE_FREE_BYTES, with the holes of sparse members that are read. Memory use does not depend on the archive.
  *
  * Threads: one walk belongs to one thread.
  */

@@ -108,5 +108,34 @@ is $? 2 "the exit code tells"
 printf 'text\n' >"$tmp/text.tar"
 upload "$tmp/text.tar" >/dev/null 2>"$tmp/err"
 like "$(cat "$tmp/err")" "neither an ELF file nor an archive" "a file that is not an archive"
+
+# ---- sparse members: zeros that the archive does not hold ----
+# spread FILE SIZE: appends a hole up to this size, which ends with data.
+spread() { truncate -s "$(($2 - 4096))" "$1" && head -c 4096 /dev/zero | tr '\0' x >>"$1"; }
+mkdir "$tmp/sparse"
+for format in gnu posix; do
+        build $n "$tmp/sparse/program"
+        spread "$tmp/sparse/program" 8388608
+        tar --sparse --format=$format -cf "$tmp/sparse.tar" -C "$tmp/sparse" program
+        is "$(($(stat -c %s "$tmp/sparse.tar") < 1000000))" 1 "a $format archive of an ELF file with a hole is small"
+        is "$(sent "$tmp/sparse.tar" | jq -c 'map(.[0])')" "[\"$n\"]" "  and read with it"
+        n=$((n + 1))
+        spread "$tmp/sparse/program" 3221225472
+        tar --sparse --format=$format -cf "$tmp/sparse.tar" -C "$tmp/sparse" program
+        upload "$tmp/sparse.tar" >/dev/null 2>"$tmp/err"
+        is $? 2 "  one that announces gigabytes is refused"
+        like "$(cat "$tmp/err")" "sparse.tar' unpacks to more than 256 times its size" "  with a reason"
+done
+build $n "$tmp/sparse/program"
+: >"$tmp/sparse/lastlog"
+spread "$tmp/sparse/lastlog" 3221225472
+tar --sparse -cf "$tmp/sparse.tar" -C "$tmp/sparse" lastlog program
+is "$(sent "$tmp/sparse.tar" | jq -c 'map(.[0])')" "[\"$n\"]" "a file beside a large sparse one, which is passed over"
+printf 'PK\3\4' >"$tmp/sparse/nested.zip"
+spread "$tmp/sparse/nested.zip" 3221225472
+tar --sparse -cf "$tmp/sparse.tar" -C "$tmp/sparse" nested.zip
+upload "$tmp/sparse.tar" >/dev/null 2>"$tmp/err"
+is $? 2 "an archive in an archive that announces gigabytes is refused"
+like "$(cat "$tmp/err")" "sparse.tar' cannot be unpacked: .*more than 256 times its size" "  with a reason"
 is "$(ls "$TMPDIR")" '' "nothing stays in the temporary folder"
 done_testing
