@@ -78,6 +78,7 @@ struct scrape_loop {
         bool is_done; /* with options.once: needs no further scrape */
         struct scrape_result result;
         enum fetch_failure last_failure; /* when result has an error */
+        bool has_note;                   /* the decoder had a remark on the last profile */
         /* used only by the thread that runs the loop */
         struct counter_totals totals;
         int64_t totals_unix_ns, totals_ns; /* when totals was read: wall clock, monotonic */
@@ -328,6 +329,7 @@ struct scrape_outcome {
         int64_t began_unix_ns;
         uint64_t took_ms, samples, body_bytes;
         struct error err;
+        char note[240]; /* of the decoder */
 };
 
 /* Times are by this host's clock, not the target's. A delta covers the time from the last totals to the new ones. */
@@ -394,13 +396,17 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
         if (o->status)
                 return;
         o->body_bytes = fetched.body_bytes;
+        snprintf(o->note, sizeof o->note, "%s", fetched.profile.note);
         cpu_turn_begin();
         o->status = send_scraped_profile(s, l, &fetched.profile, began_ns, o);
         cpu_turn_end();
         profile_deinit(&fetched.profile);
 }
 
-/* A failure is logged when it begins and when its kind changes; texts may contain times. Caller holds s->lock. */
+/*
+ * A failure is logged when it begins and when its kind changes, a remark when it begins; texts may contain times.
+ * Caller holds s->lock.
+ */
 static void log_scrape_result(const struct scrape_loop *l, const struct scrape_outcome *o)
 {
         const struct label_set *labels = &l->owner->target.labels;
@@ -413,6 +419,9 @@ static void log_scrape_result(const struct scrape_loop *l, const struct scrape_o
         else if (!o->status && before->error[0])
                 log_info("scrape", "job '%s', %s: %s is up again", PRINTABLE(job), PRINTABLE(instance),
                          l->profile->name);
+        if (*o->note && !l->has_note)
+                log_warn("scrape", "job '%s', %s: %s: %s", PRINTABLE(job), PRINTABLE(instance), l->profile->name,
+                         PRINTABLE(o->note));
         if (!o->status && o->is_cumulative && o->change == COUNTER_RESET)
                 log_info("scrape", "job '%s', %s: %s was reset", PRINTABLE(job), PRINTABLE(instance), l->profile->name);
 }
@@ -422,6 +431,8 @@ static void note_scrape_result(struct scrape_loop *l, const struct scrape_outcom
         struct scrape_result *r = &l->result;
 
         log_scrape_result(l, o);
+        if (!o->status)
+                l->has_note = *o->note;
         metric_add(&scrapes_metric, 1);
         r->scrapes++;
         r->is_up = !o->status;

@@ -119,6 +119,32 @@ func largeProfile() []byte {
 	return profile
 }
 
+// A profile with the stack main, allocate, malloc.
+func droppedProfile(drop string) []byte {
+	var profile, valueType, sample message
+	valueType.number(1, 1)
+	valueType.number(2, 2)
+	profile.bytes(1, valueType)
+	for i := uint64(1); i <= 3; i++ {
+		var line, location, function message
+		sample.number(1, 4-i)
+		line.number(1, i)
+		location.number(1, i)
+		location.bytes(4, line)
+		profile.bytes(4, location)
+		function.number(1, i)
+		function.number(2, 2+i)
+		profile.bytes(5, function)
+	}
+	sample.number(2, 7)
+	profile.bytes(2, sample)
+	for _, text := range []string{"", "samples", "count", "main", "allocate", "malloc", drop} {
+		profile.bytes(6, []byte(text))
+	}
+	profile.number(7, 6)
+	return profile
+}
+
 func number(r *http.Request) int {
 	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
 	return n
@@ -197,6 +223,8 @@ func main() {
 		packed.Write(largeProfile())
 		packed.Close()
 	})
+	http.HandleFunc("/dropped", func(w http.ResponseWriter, r *http.Request) { w.Write(droppedProfile("malloc")) })
+	http.HandleFunc("/undropped", func(w http.ResponseWriter, r *http.Request) { w.Write(droppedProfile("malloc|(")) })
 	http.HandleFunc("/error", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "cpu profiling already in use\x1b[31m", http.StatusInternalServerError)
 	})

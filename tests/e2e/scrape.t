@@ -364,6 +364,20 @@ unlike "$(cat err)" "$(printf '\033')" "control characters of a target do not re
 unlike "$(cat err)" 'Sanitizer|runtime error' "no sanitizer says anything"
 ok "the service is healthy" healthy
 
+# ---- frames that a profile asks to drop ----
+cat >dropped.yaml <<END
+scrape_configs:
+  - job_name: dropped
+    static_configs: [{targets: ['$real']}]
+    profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {enabled: false}, goroutine: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, dropped: {path: /dropped}, undropped: {path: /undropped}}}
+END
+"$cairn" scrape --once --server "$url" dropped.yaml >out 2>err
+is $? 0 "profiles with drop_frames are scraped"
+leaf_of() { "$cairn" flame --server "$url" --format folded --type "$1" '{job="dropped"}' 2>&1; }
+is "$(leaf_of dropped)" "main;allocate 7" "drop_frames removes frames of a scraped profile"
+is "$(leaf_of undropped)" "main;allocate;malloc 7" "an expression that cannot be used removes none"
+like "$(cat err)" "job 'dropped', $real: undropped: drop_frames and keep_frames are ignored: " "and is logged"
+
 # ---- a sample that exceeds the limit of a batch, while the service is unavailable ----
 stop_server
 cat >large.yaml <<END
