@@ -73,12 +73,13 @@ static void print_report_item(const struct upload_item *item)
 {
         char hex[BUILD_ID_HEX_MAX], unpacked[SIZE_TEXT_MAX], packed[SIZE_TEXT_MAX];
         const char *name = path_base(item->path);
+        const bool has_symbols = item->quality != QUALITY_NONE;
 
         build_id_hex(&item->build_id, hex);
         if (item->state == UPLOAD_SENT)
-                fprintf(stderr, "sent %s (%s, %s, %s as %s) %s\n", name, upload_kind_name(item->kind),
-                        symbol_quality_name(item->quality), format_size(item->size_bytes, unpacked),
-                        format_size(item->sent_bytes, packed), hex);
+                fprintf(stderr, "sent %s (%s, %s%s%s as %s) %s\n", name, upload_kind_name(item->kind),
+                        has_symbols ? symbol_quality_name(item->quality) : "", has_symbols ? ", " : "",
+                        format_size(item->size_bytes, unpacked), format_size(item->sent_bytes, packed), hex);
         else if (item->state == UPLOAD_THERE)
                 fprintf(stderr, "already there: %s (%s) %s\n", name, upload_kind_name(item->kind), hex);
         else

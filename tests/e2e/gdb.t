@@ -68,6 +68,7 @@ is "$(sections "$tmp/tree.joined")" "$(sections "$tmp/tree.whole")" "  with each
 
 mkdir "$tmp/secret"
 ok "sources below a folder are uploaded" upload --sources "$tmp" "$tmp/tree.whole"
+like "$(cat "$tmp/upload.log")" '^sent tree.whole \(source, [0-9.]+ [a-zA-Z]+ as' "  and reported, without a quality of symbols"
 mv "$tmp/tree.c" "$tmp/secret/"
 rm -rf "$tmp/cache"
 debug "$tmp/tree" 'list heavier_side'
