@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/open_files.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 
 uint64_t raise_open_files_limit(uint64_t wanted)
@@ -14,4 +15,9 @@ uint64_t raise_open_files_limit(uint64_t wanted)
         if (more.rlim_cur <= files.rlim_cur || setrlimit(RLIMIT_NOFILE, &more) < 0)
                 return files.rlim_cur;
         return more.rlim_cur;
+}
+
+bool open_files_is_shortage(int os_errno)
+{
+        return os_errno == EMFILE || os_errno == ENFILE || os_errno == EAGAIN;
 }

@@ -7,8 +7,9 @@
  * Limit of open files, for programs that need more than the usual soft limit of 1024, which exists for programs that
  * use select().
  *
- * Threads: one, before other threads depend on the limit.
+ * Threads: raise_open_files_limit() one, before other threads depend on the limit; else any.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -16,5 +17,11 @@
  * @return the soft limit afterwards; 0 with errno if it cannot be read.
  */
 uint64_t raise_open_files_limit(uint64_t wanted);
+
+/**
+ * Whether a system call failed since the process or the host has no descriptor or process left. That passes, and says
+ * nothing about the request that needed one.
+ */
+bool open_files_is_shortage(int os_errno);
 
 #endif

@@ -164,8 +164,8 @@ static enum status validate_file(struct debuginfo_store *store, const struct obj
         st = verify_file_in_worker(fd, owner, &v->verified, err);
         if (st == ST_BAD_DATA)
                 return error_add_reason(err, st, claim->kind == OBJECT_SYMBOLS ? REFUSED_NOT_SYMBOLS : REFUSED_NOT_ELF);
-        if (st)
-                return st;
+        if (st) /* the reason is one of worker_run(), no enum refusal */
+                return error_add_reason(err, st, REFUSED_NOT);
         v->quality = v->verified.quality;
         v->links.companions = v->verified.companions;
         v->links.companion_count = v->verified.companion_count;

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/json/json_out.h"
 #include "common/metrics.h"
+#include "common/open_files.h"
 
 #define BUSY_TEXT "the service is out of memory for this request (cairn_memory_bytes in /metrics); retry later"
 #define RETRY_AFTER_S UINT64_C(5) /* default Retry-After */
@@ -220,7 +221,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                                req->deadline.timeout_s);
                 return;
         }
-        if (err && (err->os_errno == EMFILE || err->os_errno == ENFILE)) {
+        if (err && open_files_is_shortage(err->os_errno)) {
                 http_fail_code(req, 503, "busy", "%s; retry later", err->text);
                 return;
         }

@@ -274,17 +274,25 @@ static enum status report_signal(int sig, uint64_t cpu_s, const char *name, stru
         }
 }
 
+/* EAGAIN: another attempt may succeed, since programs also end so when they have no descriptors for their libraries. */
+static enum status report_not_started(const char *name, const char *line, struct error *err)
+{
+        enum status st = line[0] ? error_set(err, ST_OS, "cannot start worker '%s': %.180s", name, line)
+                                 : error_set(err, ST_OS, "cannot start worker '%s' from '%s'", name, program);
+
+        if (err)
+                err->os_errno = EAGAIN;
+        return error_add_reason(err, st, WORKER_NOT_STARTED);
+}
+
 static enum status report_exit(int code, uint64_t memory_bytes, const char *name, const char *line, struct error *err)
 {
         enum status st = (enum status)(EXIT_CODE_BASE - code);
 
         if (code == EXIT_DONE)
                 return ST_OK;
-        if (code == EXIT_NOT_STARTED && line[0])
-                return error_refuse(err, ST_OS, WORKER_NOT_STARTED, "cannot start worker '%s': %.180s", name, line);
         if (code == EXIT_NOT_STARTED)
-                return error_refuse(err, ST_OS, WORKER_NOT_STARTED, "cannot start worker '%s' from '%s'", name,
-                                    program);
+                return report_not_started(name, line, err);
         if (st == ST_NO_MEMORY)
                 return error_set(err, ST_TOO_BIG, "worker '%s' needs more than %llu MiB of memory", name,
                                  (unsigned long long)memory_bytes >> 20);
