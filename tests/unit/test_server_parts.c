@@ -12,6 +12,7 @@
 #include "pipeline/debounce.h"
 #include "server/routes/debuginfo/multipart.h"
 #include "pipeline/missing_companions.h"
+#include "server/heap_trim.h"
 #include "server/upstream_list.h"
 #include "server/routes/debuginfo/section_table.h"
 #include "tests/support/suite.h"
@@ -356,9 +357,45 @@ START_TEST(change_of_two_jobs_is_remembered_until_both_end)
 }
 END_TEST
 
+START_TEST(heap_is_trimmed_when_much_is_resident_beyond_the_budget)
+{
+        const size_t free_bytes = LIMIT_HEAP_FREE_BYTES;
+        struct heap_trim t = { 0 };
+
+        ck_assert(!heap_trim_is_due(&t, 0, 0));
+        ck_assert(!heap_trim_is_due(&t, free_bytes, 0));
+        ck_assert(heap_trim_is_due(&t, free_bytes + 1, 0));
+        ck_assert(!heap_trim_is_due(&t, MiB(700) + free_bytes, MiB(700))); /* in use */
+        ck_assert(heap_trim_is_due(&t, MiB(700) + free_bytes + 1, MiB(700)));
+        ck_assert(!heap_trim_is_due(&t, MiB(1), SIZE_MAX)); /* reserved, and not yet touched */
+        t.other_bytes = MiB(50);                            /* what the last trim could not return */
+        ck_assert(!heap_trim_is_due(&t, MiB(750) + free_bytes, MiB(700)));
+        ck_assert(heap_trim_is_due(&t, MiB(750) + free_bytes + 1, MiB(700)));
+}
+END_TEST
+
+/* Memory that is in use and unknown to the budget is counted as such, so that it does not cause trims forever. */
+START_TEST(heap_that_is_in_use_is_trimmed_once)
+{
+        struct heap_trim t = { 0 };
+        size_t n = 2 * LIMIT_HEAP_FREE_BYTES;
+        char *used = malloc(n);
+
+        ck_assert_ptr_nonnull(used);
+        memset(used, 1, n);
+        heap_trim_check(&t);
+        ck_assert_uint_ge(t.other_bytes, n);
+        ck_assert_int_gt(t.next_ns, 0);
+        ck_assert(!heap_trim_is_due(&t, t.other_bytes, 0));
+        ck_assert_int_eq(used[n - 1], 1);
+        free(used);
+}
+END_TEST
+
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, truncated_multipart_body_is_bad_data,
            an_application_name_becomes_labels, service_name_label_is_used,
            labels_of_a_name_are_limited_like_those_of_samples, a_set_keeps_the_order_of_arrival,
            parts_are_due_after_the_last_one_arrived, last_missing_companion_is_recognized,
            upstream_file_has_urls_and_headers, errors_of_upstream_file_omit_secrets, remembered_sections_are_limited,
-           change_of_two_jobs_is_remembered_until_both_end)
+           change_of_two_jobs_is_remembered_until_both_end,
+           heap_is_trimmed_when_much_is_resident_beyond_the_budget, heap_that_is_in_use_is_trimmed_once)
