@@ -198,6 +198,8 @@ static bool read_process_maps(struct process_table *t, struct process *p, int pr
                 t->too_many_mappings++;
                 proc_maps_deinit(&maps);
                 maps = (struct proc_maps){ 0 };
+                free(objects);
+                objects = NULL;
         }
         t->mapping_count += maps.count;
         p->maps = maps;

@@ -490,6 +490,35 @@ START_TEST(excluded_processes_are_reported_to_sampler_and_counted)
 }
 END_TEST
 
+/* The mappings of all processes are limited: a process that has too many for what is left is kept without them. */
+START_TEST(process_with_too_many_mappings_has_none)
+{
+        const struct sample_process id = self();
+        const uint64_t here = (uint64_t)(uintptr_t)&self;
+        const size_t others = 1048576 - 8; /* one process may add a quarter of the rest: two */
+        struct process *p;
+
+        begin();
+        processes.mapping_count = others;
+        process_table_begin_drain(&processes);
+        p = process_table_get(&processes, &id, "x");
+        ck_assert_int_eq(process_table_locate(&processes, p, here).kind, USER_LOCATION_UNMAPPED);
+        ck_assert_uint_ge(processes.too_many_mappings, 1);
+        ck_assert_uint_eq(p->maps.count, 0);
+        ck_assert_uint_eq(processes.mapping_count, others);
+        process_table_deinit(&processes);
+
+        begin();
+        process_table_begin_drain(&processes);
+        p = process_table_get(&processes, &id, "x");
+        ck_assert_int_eq(process_table_locate(&processes, p, here).kind, USER_LOCATION_OBJECT);
+        ck_assert_uint_eq(processes.too_many_mappings, 0);
+        ck_assert_uint_eq(processes.mapping_count, p->maps.count);
+        process_table_deinit(&processes);
+        ck_assert_uint_eq(processes.mapping_count, 0);
+}
+END_TEST
+
 TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            caller_addresses_are_decremented_and_leaf_is_not, leaf_in_system_call_is_decremented,
            stack_ends_before_caller_outside_code, kernel_frames_come_first_with_name_and_link_time_address,
@@ -497,4 +526,5 @@ TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
            kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,
            relabel_rules_drop_and_rename_samples, samples_with_equal_relabeled_labels_are_merged,
-           excluded_processes_are_reported_to_sampler_and_counted)
+           excluded_processes_are_reported_to_sampler_and_counted,
+           process_with_too_many_mappings_has_none)
