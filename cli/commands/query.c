@@ -18,14 +18,14 @@ static const struct usage query_usage = {
                  "(--series), by source line (--lines) or by instruction (--disassembly); the most expensive spans\n"
                  "and traces (--spans); callers and callees of functions (--sandwich); profile types (--types),\n"
                  "labels (--labels) and their values (--values); objects without debuginfo (--missing).",
-        .examples = "  cairn query '{comm=~\"post.*\"}'\n"
+        .examples = "  cairn query '{process.executable.name=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --series --by host.name --groups 5 --csv\n"
                     "  cairn query --spans --limit 10 '{service.name=\"api\"}'\n"
                     "  cairn query '{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"}'\n"
                     "  cairn query --lines --function 'parse.*'\n"
                     "  cairn query --disassembly --function parse_number\n"
-                    "  cairn query --values comm\n"
+                    "  cairn query --values process.executable.name\n"
                     "  cairn query --missing\n",
 };
 
@@ -170,7 +170,7 @@ static const struct usage top_usage = {
         .about = "Print the most expensive functions: flat is the cost of the function itself, cumulative includes\n"
                  "its callees. Inlined functions are counted as functions of their own.",
         .examples = "  cairn top\n"
-                    "  cairn top --from now-5m '{comm=\"python3\"}'\n"
+                    "  cairn top --from now-5m '{process.executable.name=\"python3\"}'\n"
                     "  cairn top --by service.name,version --focus 'runtime' --limit 5\n"
                     "  cairn top --json --limit 10 --type memory --data ./cairn-data\n",
 };
