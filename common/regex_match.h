@@ -13,9 +13,8 @@
  * tests many texts: all expressions of a query share the step budget of its work meter, and the result for each
  * distinct text is cached.
  *
- * Syntax, a subset of RE2's: literals, ".", classes with ranges and negation, \d \w \s and their opposites, \n \r \t
- * \xHH and escaped punctuation, groups (...) and (?:...), "|", * + ? {n} {n,} {n,m} and their lazy forms, ^ and $, and
- * (?i) at the start. Like RE2, no back references and no look-around.
+ * Syntax: RE2's, without classes of Unicode (\pL) and single bytes (\C), which are errors; no back references and no
+ * look-around. As in Prometheus "." matches a newline, unless the flag s is cleared by (?-s).
  *
  * Threads: one matcher belongs to one thread at a time.
  * Source: K. Thompson, "Regular Expression Search Algorithm", CACM 11(6), 1968; RE2, "Syntax".
@@ -76,5 +75,8 @@ enum status regex_match_create_captures(const char *pattern, struct regex_match 
  */
 bool regex_match_capture(struct regex_match *m, const char *text, size_t n,
                          struct regex_capture ret[static REGEX_CAPTURES]);
+
+/** The number of the group with a name, 1 to 9; -1 without such a group. The name needs no terminating NUL. */
+int regex_match_find_group(const struct regex_match *m, const char *name, size_t n);
 
 #endif

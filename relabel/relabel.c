@@ -95,7 +95,7 @@ static bool is_name_character(char c)
 }
 
 /* Parse "$NAME" or "${NAME}"; group -1 when no group has the name. Returns its size, 0 for a literal '$'. */
-static size_t read_group_reference(const char *text, int *group_ret)
+static size_t read_group_reference(const struct regex_match *regex, const char *text, int *group_ret)
 {
         bool braced = text[1] == '{';
         const char *name = text + 1 + braced;
@@ -105,11 +105,12 @@ static size_t read_group_reference(const char *text, int *group_ret)
                 n++;
         if (!n || (braced && name[n] != '}'))
                 return 0;
-        *group_ret = n == 1 && isdigit((unsigned char)*name) ? *name - '0' : -1;
+        *group_ret = n == 1 && isdigit((unsigned char)*name) ? *name - '0' : regex_match_find_group(regex, name, n);
         return 1 + (size_t)braced + n + (size_t)braced;
 }
 
-static void expand_replacement(const char *text, const struct regex_capture *groups, struct buf *ret)
+static void expand_replacement(const struct relabel_rule *r, const char *text, const struct regex_capture *groups,
+                               struct buf *ret)
 {
         while (*text) {
                 int group = -1;
@@ -124,7 +125,7 @@ static void expand_replacement(const char *text, const struct regex_capture *gro
                         text += 2;
                         continue;
                 }
-                n = read_group_reference(text, &group);
+                n = read_group_reference(r->regex, text, &group);
                 if (!n)
                         buf_append_u8(ret, '$');
                 else if (group >= 0)
@@ -163,8 +164,8 @@ static enum status apply_replace(const struct relabel_rule *r, const struct buf 
         init_label_buf(&text);
         if (!regex_match_capture(r->regex, (const char *)value->data, value->size, groups))
                 return ST_OK;
-        expand_replacement(r->target_label, groups, &name);
-        expand_replacement(r->replacement, groups, &text);
+        expand_replacement(r, r->target_label, groups, &name);
+        expand_replacement(r, r->replacement, groups, &text);
         if (!buf_cstr(&name) || !buf_cstr(&text)) {
                 st = buf_status(&name, err, "a label's name");
                 return st ? st : buf_status(&text, err, "a label's value");
@@ -222,7 +223,7 @@ static enum status apply_label_map(const struct relabel_rule *r, struct label_se
                 init_label_buf(&name);
                 if (!label_name_matches(r, l->items[i].name, groups))
                         continue;
-                expand_replacement(r->replacement, groups, &name);
+                expand_replacement(r, r->replacement, groups, &name);
                 text = buf_cstr(&name);
                 if (!text)
                         st = buf_status(&name, err, "a label's name");
