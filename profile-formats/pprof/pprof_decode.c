@@ -174,7 +174,9 @@ static enum status register_pprof_id(struct number_map *ids, uint64_t id, uint32
                 return error_at(err, ST_BAD_DATA, at->base, "pprof %s %u has no id", what, i);
         st = number_map_get(ids, &key, &number, &fresh, err);
         if (!st && !fresh)
-                st = error_at(err, ST_BAD_DATA, at->base, "pprof file has two %ss with id %" PRIu64, what, id);
+                st = error_at(err, ST_BAD_DATA, at->base,
+                              "pprof file has two %ss with id %" PRIu64 "; it may be several concatenated profiles",
+                              what, id);
         return st;
 }
 
@@ -577,15 +579,32 @@ static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, s
 
 /* ---- the file --------------------------------------------------------------------------- */
 
+/*
+ * The bytes of several profiles one after the other are one message, whose indices are those of the last profile and
+ * whose tables are those of all: with ids of their own nothing else would tell. The fields from the time to the period
+ * are in a profile once.
+ */
+static enum status report_concatenated_profiles(struct error *err)
+{
+        return error_set(err, ST_BAD_DATA,
+                         "the pprof file seems to be several concatenated profiles; send each as a file of its own");
+}
+
 static enum status collect_pprof_parts(struct pprof_decoder *d, const void *data, size_t n, bool store,
                                        struct error *err)
 {
+        bool seen[PPROF_PERIOD + 1] = { false };
         struct reader r;
         struct wire_field f;
 
         memset(d->counts, 0, sizeof d->counts);
         reader_init(&r, data, n);
         while (wire_next(&r, &f)) {
+                if (f.number >= PPROF_TIME_NANOS && f.number <= PPROF_PERIOD) {
+                        if (seen[f.number])
+                                return report_concatenated_profiles(err);
+                        seen[f.number] = true;
+                }
                 if (f.number > PPROF_STRING_TABLE || f.type != WIRE_BYTES)
                         continue;
                 if (store)

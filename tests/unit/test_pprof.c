@@ -253,7 +253,8 @@ START_TEST(dangling_references_are_refused)
                 { offsetof(struct file, function_in_line), 51, "refers to unknown function 51" },
                 { offsetof(struct file, string_in_function), 10, "string index 10 is outside the table of 10" },
                 { offsetof(struct file, string_in_function), (uint64_t)-1, "string index -1 is outside" },
-                { offsetof(struct file, second_location_id), 900, "two locations with id 900" },
+                { offsetof(struct file, second_location_id), 900,
+                  "two locations with id 900; it may be several concatenated profiles" },
                 { offsetof(struct file, second_location_id), 0, "location 1 has no id" },
         };
         struct error err;
@@ -266,6 +267,22 @@ START_TEST(dangling_references_are_refused)
                 ck_assert_msg(decode_file(&q, &p, &err) == ST_BAD_DATA, "case %zu", i);
                 ck_assert_msg(strstr(err.text, cases[i].text), "case %zu: %s", i, err.text);
         }
+}
+END_TEST
+
+/* Also where all ids differ: such a profile would have the texts of another one. */
+START_TEST(concatenated_profiles_are_refused)
+{
+        struct file q = good_file;
+        _cleanup_buf_ struct buf b;
+        struct error err;
+        struct profile p;
+
+        buf_init(&b, KiB(64));
+        put_file(&b, &q);
+        wire_put_varint(&b, PPROF_TIME_NANOS, 1700000000000000000); /* of a second profile without tables */
+        ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &p, &err), ST_BAD_DATA);
+        ck_assert_msg(strstr(err.text, "several concatenated profiles"), "%s", err.text);
 }
 END_TEST
 
@@ -629,8 +646,9 @@ END_TEST
 
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
            numeric_labels_and_default_type_come_back, dangling_references_are_refused,
-           a_location_of_an_unknown_mapping_is_one_without_mapping, dropped_frames_end_a_stack_at_their_caller,
-           long_expressions_drop_frames, unusable_expressions_drop_nothing_and_are_noted,
-           dropped_frames_do_not_count_as_frames, a_sample_has_one_value_per_type, truncated_file_fails_or_decodes,
-           a_gzip_bomb_is_too_big, folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
+           concatenated_profiles_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
+           dropped_frames_end_a_stack_at_their_caller, long_expressions_drop_frames,
+           unusable_expressions_drop_nothing_and_are_noted, dropped_frames_do_not_count_as_frames,
+           a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
+           folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
            malformed_perf_script_is_refused_with_line_number)
