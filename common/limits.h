@@ -191,6 +191,7 @@
 #define LIMIT_DWARF_PACKAGE_UNITS (1 << 24)  /* rows or slots of a package's index */
 #define LIMIT_DWARF_UNIT_TEXT_BYTES MiB(256) /* names with their scopes, in one unit */
 #define LIMIT_DWARF_ABBREV_REREAD 256        /* total bytes read from .debug_abbrev, times its size */
+#define LIMIT_DWARF_NAMES_RETEST 4           /* the same for linkage names, to know whether they can be demangled */
 #define LIMIT_DWARF_REREAD 32                /* the same for other sections whose data units share */
 
 /* Worker process */

@@ -31,8 +31,9 @@ struct dwarf_interval {
 
 /**
  * The name of a function. The linkage name is used if any DIE of its chain of abstract origins and specifications has
- * one. Otherwise the plain name is used, for C++ prefixed with the enclosing namespaces, classes and function. Both are
- * NULL for a nameless function.
+ * one that is readable: not mangled, or demangled by someone. Otherwise the plain name is used, for C++ and in place of
+ * a linkage name prefixed with the enclosing namespaces, modules, classes and function. A linkage name that is not
+ * readable is used if there is no other. Both are NULL for a nameless function.
  *
  * The file and the line of its declaration each come from the first DIE of the chain that has one, so a definition has
  * precedence over a declaration in a class.
@@ -86,6 +87,12 @@ void dwarf_reader_destroy(struct dwarf_reader *r);
  * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL removes the filter.
  */
 void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count);
+
+/**
+ * Without this test all names that dwarf_is_mangled_name() knows are readable.
+ * @param can_be_demangled may be called for any name that dwarf_is_mangled_name() knows.
+ */
+void dwarf_reader_set_name_test(struct dwarf_reader *r, bool (*can_be_demangled)(const char *name));
 
 /**
  * Read unit i of the object's main file and replace the content of code.

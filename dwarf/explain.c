@@ -388,8 +388,8 @@ static bool has_role_text(const struct dwarf_context *x, const struct dwarf_die 
 }
 
 /*
- * The same order as in names.c: the first linkage name, else the first plain name. The name of an inlined call itself
- * does not count.
+ * The same order as in names.c: the first linkage name if one is used, else the first plain name. The name of an
+ * inlined call itself does not count.
  */
 static void follow_names(struct dwarf_reader *r, dwarf_ref ref, struct dwarf_scope_found *s)
 {
@@ -421,7 +421,7 @@ static void follow_names(struct dwarf_reader *r, dwarf_ref ref, struct dwarf_sco
                 if (counts && hop->has_name && plain == SIZE_MAX)
                         plain = s->hop_count;
                 s->hop_count++;
-                if (counts && hop->has_linkage_name) {
+                if (counts && hop->has_linkage_name && s->name.linkage) {
                         s->name_hop = s->hop_count - 1;
                         return;
                 }

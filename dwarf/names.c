@@ -26,6 +26,70 @@ bool dwarf_is_mangled_name(const char *name)
         return name[1] == 'D' && name[2] >= '0' && name[2] <= '9';
 }
 
+/* ---- which linkage names are readable ---- */
+
+/* Languages whose linkage names are mangled as dwarf_is_mangled_name() knows, or are plain. Others encode them. */
+static bool has_known_mangling(uint32_t language)
+{
+        switch (language) {
+        case 0:
+        case DW_LANG_C89:
+        case DW_LANG_C:
+        case DW_LANG_C_plus_plus:
+        case DW_LANG_C99:
+        case DW_LANG_ObjC:
+        case DW_LANG_ObjC_plus_plus:
+        case DW_LANG_UPC:
+        case DW_LANG_D:
+        case DW_LANG_OpenCL:
+        case DW_LANG_C_plus_plus_03:
+        case DW_LANG_C_plus_plus_11:
+        case DW_LANG_Rust:
+        case DW_LANG_C11:
+        case DW_LANG_C_plus_plus_14:
+        case DW_LANG_C_plus_plus_17:
+        case DW_LANG_C_plus_plus_20:
+        case DW_LANG_C17:
+        case DW_LANG_C_plus_plus_23:
+        case DW_LANG_C23:
+                return true;
+        default:
+                return false;
+        }
+}
+
+static bool is_swift_name(const char *name)
+{
+        name += *name == '_';
+        return name[0] == '$' && (name[1] == 's' || name[1] == 'S');
+}
+
+static bool test_mangled_name(struct dwarf_reader *r, const struct dwarf_context *x, const char *name)
+{
+        size_t slot = ((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % DWARF_TESTED_NAMES;
+        uintptr_t known, key = (uintptr_t)name << 1;
+        bool result;
+
+        if (!r->can_be_demangled)
+                return true;
+        known = atomic_load_explicit(&r->object->tested_names[slot], memory_order_relaxed);
+        if ((known & ~(uintptr_t)1) == key)
+                return known & 1;
+        result = !dwarf_object_spend(r->object, DWARF_BUDGET_NAMES, strlen(name)) || r->can_be_demangled(name);
+        if (dwarf_reader_owns_file(r, x->file))
+                atomic_store_explicit(&r->object->tested_names[slot], key | result, memory_order_relaxed);
+        return result;
+}
+
+/* Encoded names are identifiers; Zig and Kotlin, for example, write readable ones with other characters. */
+static bool is_readable_name(struct dwarf_reader *r, const struct dwarf_context *x, const char *name)
+{
+        if (dwarf_is_mangled_name(name))
+                return test_mangled_name(r, x, name);
+        return !is_swift_name(name) &&
+               (has_known_mangling(x->language ? x->language : r->main.language) || strpbrk(name, ".:#"));
+}
+
 /* cache of names shared by units */
 
 void dwarf_name_cache_init(struct dwarf_name_cache *k)
@@ -184,6 +248,26 @@ static const struct dwarf_outline *get_unit_outline(struct dwarf_reader *r, cons
         return outline;
 }
 
+/* As above, with the functions that have a linkage name. Only that of the last unit is kept: it is seldom needed. */
+static const struct dwarf_outline *get_full_outline(struct dwarf_reader *r, const struct dwarf_context *x)
+{
+        struct dwarf_outline *o = &r->full_outline;
+
+        if (o->unit == x->unit)
+                return o;
+        if (!dwarf_object_spend(r->object, DWARF_BUDGET_INFO, x->unit->end - x->unit->offset)) {
+                r->names_damage = ST_TOO_BIG;
+                return NULL;
+        }
+        o->unit = NULL;
+        o->is_full = true;
+        o->qualifier_count = o->declared_count = 0;
+        if (dwarf_walk(r, x, o, NULL) == ST_NO_MEMORY)
+                return NULL;
+        o->unit = x->unit;
+        return o;
+}
+
 /* ---- "ns::Class::name" ---- */
 
 static const char *get_qualifier_text(struct dwarf_reader *r, const struct dwarf_context *x,
@@ -210,6 +294,7 @@ static const char *get_qualifier_text(struct dwarf_reader *r, const struct dwarf
 
 struct found {
         struct dwarf_name name;
+        const char *encoded; /* a linkage name that is not readable */
         dwarf_ref plain_ref; /* the DIE with the plain name */
         bool has_file;       /* of the declaration */
         bool wants_start;    /* find the declaration too */
@@ -256,7 +341,7 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
                 note_declaration(r, x, &d, f);
         text = f->name.linkage ? NULL : dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
         if (text && text[0])
-                f->name.linkage = text;
+                *(is_readable_name(r, x, text) ? &f->name.linkage : &f->encoded) = text;
         if (f->name.linkage && (!f->wants_start || (f->name.start_line && f->has_file)))
                 return DWARF_NO_REF;
         if (!f->name.linkage && !f->name.plain) {
@@ -382,16 +467,18 @@ static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_
         follow_origins(r, ref, &f);
         if (f.name.start_line && !f.has_file)
                 f.name.start_path = "";
+        if (f.encoded && !f.name.linkage && (!f.name.plain || !f.name.plain[0]))
+                f.name.linkage = f.encoded;
         *ret = f.name;
         if (f.name.linkage || !f.name.plain || !f.name.plain[0])
                 return;
         x = dwarf_reader_context(r, f.plain_ref);
-        outline = x ? get_unit_outline(r, x) : NULL;
+        outline = !x ? NULL : f.encoded ? get_full_outline(r, x) : get_unit_outline(r, x);
         q = outline ? dwarf_outline_find(outline, f.plain_ref & ~DWARF_REF_ALT) : DWARF_NO_QUALIFIER;
         if (q != DWARF_NO_QUALIFIER)
                 qualify_name(r, texts, outline, q, &f, ret);
         else
-                ret->is_bare = x && mangles_names(x->language);
+                ret->is_bare = x && !f.encoded && mangles_names(x->language);
 }
 
 /* names in other units */

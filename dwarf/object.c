@@ -27,6 +27,8 @@ static void add_budgets(struct dwarf_object *o, const struct dwarf_sections *s)
                 { DWARF_BUDGET_FILES, section_budget(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
                 { DWARF_BUDGET_INFO, section_budget(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
                 { DWARF_BUDGET_RANGES, range_entry_budget(s) },
+                { DWARF_BUDGET_NAMES, section_budget(s, DWARF_STR, LIMIT_DWARF_NAMES_RETEST) +
+                                              section_budget(s, DWARF_INFO, LIMIT_DWARF_NAMES_RETEST) },
         };
 
         for (size_t i = 0; i < sizeof added / sizeof *added; i++)

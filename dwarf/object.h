@@ -26,14 +26,19 @@ enum dwarf_budget {
         DWARF_BUDGET_FILES,      /* bytes of files of line tables, read again for declarations in other units */
         DWARF_BUDGET_RANGES,     /* entries of range lists */
         DWARF_BUDGET_INFO,       /* bytes of units read again for the names of scopes */
+        DWARF_BUDGET_NAMES,      /* bytes of linkage names tested */
         DWARF_BUDGET_COMPANIONS, /* bytes of units in companions, charged each time one is opened */
         DWARF_BUDGET_COUNT,
 };
+
+#define DWARF_TESTED_NAMES 8192
 
 struct dwarf_object {
         struct dwarf_file main, alt; /* alt: all empty without one */
         struct dwarf_companions companions;
         _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* remaining */
+        /* Mangled names in the sections: twice the address, plus 1 for one that can be demangled. By hash; 0: none. */
+        _Atomic uintptr_t tested_names[DWARF_TESTED_NAMES];
 };
 
 /**

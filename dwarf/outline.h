@@ -20,7 +20,7 @@ struct dwarf_qualifier {
         struct dwarf_value name; /* or the signature of the type unit with the name (DW_FORM_ref_sig8) */
 };
 
-struct dwarf_declared { /* a function without a linkage name */
+struct dwarf_declared { /* a function without a linkage name; in a full outline, any */
         uint64_t offset;
         uint32_t qualifier;
 };
@@ -30,7 +30,8 @@ struct dwarf_outline {
         size_t qualifier_count, qualifier_capacity;
         struct dwarf_declared *declared; /* owned, by offset */
         size_t declared_count, declared_capacity;
-        const struct dwarf_unit *unit; /* of an outline kept by its file */
+        const struct dwarf_unit *unit; /* of an outline kept by its file, and of a full one */
+        bool is_full;                  /* has also functions with a linkage name, modules, and scopes of any language */
         struct dwarf_outline *next;
 };
 

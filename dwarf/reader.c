@@ -70,6 +70,7 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
                 dwarf_context_deinit(&r->others[i]);
         dwarf_outline_deinit(&r->outline);
+        dwarf_outline_deinit(&r->full_outline);
         dwarf_name_cache_deinit(&r->name_cache);
         dwarf_path_cache_deinit(&r->path_cache);
         hash_table_deinit(&r->origins);
@@ -140,6 +141,11 @@ void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *add
         assert(addresses || !count);
         r->filter = addresses;
         r->filter_count = count;
+}
+
+void dwarf_reader_set_name_test(struct dwarf_reader *r, bool (*can_be_demangled)(const char *name))
+{
+        r->can_be_demangled = can_be_demangled;
 }
 
 /* Whether a filter address is in [start, end). */
@@ -213,6 +219,7 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
                         return st;
         }
         r->outline.qualifier_count = r->outline.declared_count = 0;
+        r->full_outline.unit = NULL;
         dwarf_walk_reset(r);
         st = record_damage(code, dwarf_walk(r, &r->main, &r->outline, code));
         if (st)
@@ -275,19 +282,14 @@ enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct d
 
 #define ATTEMPTS_MAX 16
 
-static bool is_in_object(const struct dwarf_reader *r, const struct dwarf_context *x)
-{
-        return x->file == &r->object->main || x->file == &r->object->alt;
-}
-
 void dwarf_reader_forget_companions(struct dwarf_reader *r)
 {
-        if (!r->main.file || is_in_object(r, &r->main))
+        if (!r->main.file || dwarf_reader_owns_file(r, r->main.file))
                 return;
         dwarf_context_forget(&r->main);
         dwarf_context_forget(&r->types);
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
-                if (r->others[i].file && !is_in_object(r, &r->others[i]))
+                if (r->others[i].file && !dwarf_reader_owns_file(r, r->others[i].file))
                         dwarf_context_forget(&r->others[i]);
 }
 

@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "common/hash/hash_table.h"
 #include "dwarf/code.h"
+#include "dwarf/object.h"
 #include "dwarf/outline.h"
 
 #define DWARF_OTHER_CONTEXTS 512 /* a power of two */
@@ -75,9 +76,17 @@ struct dwarf_reader {
         size_t by_ref_capacity;
         struct dwarf_name_cache name_cache;
         struct dwarf_path_cache path_cache;
-        enum status names_damage; /* why some of the unit's names are missing */
+        bool (*can_be_demangled)(const char *name); /* or NULL */
+        struct dwarf_outline full_outline;          /* of the unit needed last, for names in place of linkage names */
+        enum status names_damage;                   /* why some of the unit's names are missing */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
+
+/** Whether the file lives as long as the reader; that of a companion does not. */
+static inline bool dwarf_reader_owns_file(const struct dwarf_reader *r, const struct dwarf_file *file)
+{
+        return file == &r->object->main || file == &r->object->alt;
+}
 
 /**
  * Walk the DIEs of a unit and build its outline; with code also its scopes and intervals.

@@ -76,7 +76,7 @@ struct walk {
         struct dwarf_code *code; /* NULL: build only the outline */
         struct dwarf_cursor c;
         const uint8_t *section;
-        bool qualifies; /* C++: names are qualified */
+        bool qualifies; /* C++, and for a full outline: names are qualified */
         uint32_t top;   /* of the levels */
         uint64_t dead;  /* number of nested open subtrees without anything of interest */
         bool is_cut;    /* something exceeded a limit and was left out */
@@ -248,7 +248,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         dwarf_context_read_die(w->x, &w->c, a, &d);
         if (w->c.failed)
                 return; /* the values of a truncated DIE are undefined */
-        if (d.values[DWARF_ROLE_NAME].form && !d.values[DWARF_ROLE_LINKAGE_NAME].form)
+        if (d.values[DWARF_ROLE_NAME].form && (!d.values[DWARF_ROLE_LINKAGE_NAME].form || w->outline->is_full))
                 declare_function(w, offset);
         if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
                 enter_function_without_code(w, a, offset);
@@ -341,6 +341,10 @@ static void visit_die(struct walk *w, const struct dwarf_abbrev *a, uint64_t off
                 visit_scope(w, a);
                 return;
         case DWARF_KIND_BLOCK:
+                if (a->tag == DW_TAG_module && w->outline->is_full) {
+                        visit_scope(w, a);
+                        return;
+                }
                 skip_die_values(w, a);
                 enter_children(w, a, &w->r->levels[w->top]);
                 return;
@@ -350,6 +354,8 @@ static void visit_die(struct walk *w, const struct dwarf_abbrev *a, uint64_t off
                 enter_function_without_code(w, a, offset);
                 return;
         case DWARF_KIND_ABSTRACT:
+                if (w->outline->is_full)
+                        declare_function(w, offset);
                 skip_die_values(w, a);
                 enter_function_without_code(w, a, offset);
                 return;
@@ -367,7 +373,7 @@ enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, st
                           .outline = outline,
                           .code = code,
                           .section = x->file->sections.data[DWARF_INFO].bytes,
-                          .qualifies = is_cplusplus(x->language ? x->language : r->main.language) };
+                          .qualifies = outline->is_full || is_cplusplus(x->language ? x->language : r->main.language) };
 
         if (!x->has_children)
                 return ST_OK;

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/text.h"
 #include "symbol-index/demangle_llvm.h"
+#include "symbol-index/usual_mangling.h"
 
 #define FLAGS (DMGL_PARAMS | DMGL_ANSI)
 
@@ -128,4 +129,14 @@ const char *symbol_demangle(const char *linkage_name, struct buf *scratch)
                 return linkage_name;
         readable = buf_cstr(scratch);
         return readable ? readable : linkage_name;
+}
+
+bool symbol_can_be_demangled(const char *name)
+{
+        _cleanup_buf_ struct buf scratch = { 0 };
+
+        if (has_usual_mangling(name, strnlen(name, LIMIT_MANGLED_BYTES + 1)))
+                return true;
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
+        return symbol_demangle(name, &scratch) != name;
 }

@@ -13,6 +13,8 @@
  *
  * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs to one thread.
  */
+#include <stdbool.h>
+
 #include "common/memory/buf.h"
 
 /**
@@ -21,5 +23,8 @@
  *         mangled, is malformed, exceeds a limit, or when out of memory.
  */
 const char *symbol_demangle(const char *linkage_name, struct buf *scratch);
+
+/** Whether symbol_demangle() knows a name of a compiler; for most names much faster than demangling it. */
+bool symbol_can_be_demangled(const char *name);
 
 #endif

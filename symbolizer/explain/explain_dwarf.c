@@ -9,6 +9,7 @@
 
 #include "common/limits.h"
 #include "dwarf/explain.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/sources/dwarf_flatten.h"
 #include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/explain/explain.h"
@@ -80,6 +81,8 @@ enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *add
                                          err);
                 if (st)
                         dwarf_object_close(&d->object);
+                else
+                        dwarf_reader_set_name_test(d->reader, symbol_can_be_demangled);
         }
         if (!st)
                 st = find_candidates(d, count, err);

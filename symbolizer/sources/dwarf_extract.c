@@ -12,6 +12,7 @@
 #include "common/sort.h"
 #include "dwarf/object.h"
 #include "dwarf/ranges.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/sources/dwarf_flatten.h"
 #include "symbolizer/table/huge_array.h"
 
@@ -285,9 +286,12 @@ static enum status create_reader(struct dwarf_extraction *x, struct dwarf_reader
 {
         enum status st = dwarf_reader_create(&x->object, x->regions, ret, err);
 
-        if (!st && x->filter)
+        if (st)
+                return st;
+        dwarf_reader_set_name_test(*ret, symbol_can_be_demangled);
+        if (x->filter)
                 dwarf_reader_set_address_filter(*ret, x->filter->addresses, x->filter->count);
-        return st;
+        return ST_OK;
 }
 
 /* ---- threads ---- */

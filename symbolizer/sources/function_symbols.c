@@ -9,6 +9,7 @@
 #include "common/limits.h"
 #include "common/search.h"
 #include "common/sort.h"
+#include "symbol-index/demangle.h"
 
 void function_symbols_deinit(struct function_symbols *s)
 {
@@ -117,6 +118,13 @@ static enum status hash_symbol_names(struct function_symbols *s)
 
 /* ---- choosing ---- */
 
+static bool can_be_demangled(struct function_symbol_name name)
+{
+        _cleanup_free_ char *text = strndup(name.text, name.size);
+
+        return text && symbol_can_be_demangled(text);
+}
+
 /* Of several symbols (folded functions, constructors) one that contains the name is preferred. */
 static void choose_mangled_symbol(const struct function_symbol *items, size_t count, const char *plain,
                                   struct function_symbol_name *ret)
@@ -138,7 +146,7 @@ static void choose_mangled_symbol(const struct function_symbol *items, size_t co
                 if (!best && memmem(base.text, base.size, wanted, strlen(wanted)))
                         best = &items[i];
         }
-        if (any)
+        if (any && can_be_demangled(cut_clone_suffix((best ? best : any)->name)))
                 *ret = cut_clone_suffix((best ? best : any)->name);
 }
 

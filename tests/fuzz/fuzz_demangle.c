@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
         readable = symbol_demangle(name, &scratch);
         assert(readable == name || strlen(readable) <= LIMIT_DEMANGLED_BYTES);
+        assert(symbol_can_be_demangled(name) || readable == name);
         check_short(readable, name);
         check_short(name, "");
         check_short(name, "_Z");

@@ -5,6 +5,7 @@
 
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
+#include "symbol-index/usual_mangling.h"
 #include "tests/support/suite.h"
 
 static void assert_readable(const char *linkage_name, const char *readable)
@@ -199,8 +200,49 @@ START_TEST(name_over_the_limit_is_unchanged)
 }
 END_TEST
 
-TEST_SUITE("demangle", cplusplus_names_are_demangled, rust_names_of_both_schemes_are_demangled_without_hash,
-           d_names_are_demangled, demangler_replaces_no_function_of_libraries, other_names_are_unchanged,
-           names_of_cplusplus_20_are_demangled, long_names_are_demangled_up_to_the_limit,
-           crafted_names_do_not_exceed_bounds, names_over_a_kilobyte_are_demangled,
-           name_that_expands_exponentially_is_unchanged, name_over_the_limit_is_unchanged)
+/* True for the names of compilers that are demangled, without demangling the usual ones; false for no other. */
+START_TEST(names_that_can_be_demangled_are_known)
+{
+        static const struct {
+                const char *name;
+                bool is_usual;
+        } known[] = {
+                { "_ZN3FooC4Ev", true },
+                { "_ZL6helperv.isra.0", true },
+                { "_ZNSt6vectorIiSaIiEE9push_backERKi", true },
+                { "_ZNSt8functionIFbcEEC4INSt8__detail12_CharMatcherINSt7__cxx1112regex_traitsIcEELb1ELb0EEEvEEOT_",
+                  true },
+                { "_ZZNSt9once_flag4callC4IZSt4callIMNSt3setEFvPSt8functionIFvvEEPbEJPS4_EEvRS_OT_EUlvE_EERS8_ENUlvE_4_"
+                  "FUNEv",
+                  true },
+                { "_ZN3fooB5cxx113barILi3ELj4ELb1EJifEEEDpT3_", true },
+                { "_ZNK1XcvbEv", true },
+                { "_ZN1XaSERKS_", true },
+                { "_ZN1A1fIXsr3std9is_same_vEEEA3_iMS_FvvE", true },
+                { "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", true },
+                { "_RNvCskwGfYPst2Cb_3foo16example_function", true },
+                { "_RINvCs1234_1a1fKj7_hE", true },
+                { "_ZTh8_N1C3dupEv", false },
+                { "_ZN1A1fIiEEDTcl1gfp_EET_", false },
+                { "_D8demangle4testFZv", false },
+        };
+        static const char *const unknown[] = { "_Z",          "_Zgarbage",       "_ZN3foo",     "_ZN3net4runEQQQi",
+                                               "_Z9hidden",   "_ZN3netW4part",   "_Z1fDq",      "_ZN99fooE",
+                                               "_ZN3fooEv_x", "_RNvCs1_1aZ1b_W", "_D99unknown", "_Z4294967299abcv" };
+
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+                ck_assert_msg(symbol_can_be_demangled(known[i].name), "%s", known[i].name);
+                ck_assert_msg(has_usual_mangling(known[i].name, strlen(known[i].name)) == known[i].is_usual, "%s",
+                              known[i].name);
+        }
+        for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+                ck_assert_msg(!symbol_can_be_demangled(unknown[i]), "%s", unknown[i]);
+}
+END_TEST
+
+TEST_SUITE("demangle", names_that_can_be_demangled_are_known, cplusplus_names_are_demangled,
+           rust_names_of_both_schemes_are_demangled_without_hash, d_names_are_demangled,
+           demangler_replaces_no_function_of_libraries, other_names_are_unchanged, names_of_cplusplus_20_are_demangled,
+           long_names_are_demangled_up_to_the_limit, crafted_names_do_not_exceed_bounds,
+           names_over_a_kilobyte_are_demangled, name_that_expands_exponentially_is_unchanged,
+           name_over_the_limit_is_unchanged)

@@ -100,6 +100,7 @@ START_TEST(symbol_that_is_not_mangled_leaves_the_bare_name)
         add_symbol("run_alias", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(bare_name("run"), "");
         add_symbol("_RC4_set_key", AT, 16, STB_GLOBAL); /* of C */
+        add_symbol("_ZN3net3runEQQQi", AT, 16, STB_GLOBAL); /* no demangler knows it */
         add_symbol("_Document", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(bare_name("run"), "");
         forget_symbols();
@@ -112,9 +113,9 @@ START_TEST(suffix_of_clone_and_version_are_cut)
                 { "_Z3runi.cold", "_Z3runi" },
                 { "_ZN3net6Reader3runEi.constprop.0.isra.0", "_ZN3net6Reader3runEi" },
                 { "_ZN3net6Reader3runEi@@V1", "_ZN3net6Reader3runEi" },
-                { "_ZN4core3fmt3num52_$LT$impl$u20$core..fmt..Debug$u20$for$u20$u32$GT$3run17h0123456789abcdefE.llvm."
+                { "_ZN4core3fmt3num50_$LT$impl$u20$core..fmt..Debug$u20$for$u20$u32$GT$3run17h0123456789abcdefE.llvm."
                   "77",
-                  "_ZN4core3fmt3num52_$LT$impl$u20$core..fmt..Debug$u20$for$u20$u32$GT$3run17h0123456789abcdefE" },
+                  "_ZN4core3fmt3num50_$LT$impl$u20$core..fmt..Debug$u20$for$u20$u32$GT$3run17h0123456789abcdefE" },
                 { "_RNvNtCs1234_7mycrate3net3run.llvm.12", "_RNvNtCs1234_7mycrate3net3run" },
         };
 
