@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/pprof/dropped_frames.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,10 @@
 #include "common/regex_match.h"
 #include "common/text.h"
 
-/* Two consecutive matchers together have more than LIMIT_REGEX_BYTES of an expression. */
+/* Two consecutive matchers together have more of an expression than fits into one. */
 #define MAX_MATCHERS (2 * LIMIT_FRAMES_PATTERN_BYTES / LIMIT_REGEX_BYTES + 2)
+
+#define MAX_FLAGS_BYTES 8
 
 struct frames_pattern {
         struct regex_match *matchers[MAX_MATCHERS]; /* owned */
@@ -43,19 +46,25 @@ static const char *skip_regex_class(const char *s)
         return *s ? s + 1 : s;
 }
 
+/* The end of a text in \Q...\E, or of another escape, that begins at s. */
+static const char *skip_regex_escape(const char *s)
+{
+        const char *end = s[1] == 'Q' ? strstr(s, "\\E") : NULL;
+
+        if (s[1] == 'Q' && !end)
+                return s + strlen(s);
+        return end ? end + 2 : s + (s[1] ? 2 : 1);
+}
+
 /* The next '|' that is in no group or class, or the end of the text. */
 static const char *find_alternative_end(const char *s)
 {
         unsigned depth = 0;
 
         while (*s && (*s != '|' || depth)) {
-                if (*s == '[') {
-                        s = skip_regex_class(s);
-                        continue;
-                }
                 depth += *s == '(';
                 depth -= *s == ')' && depth;
-                s += s[0] == '\\' && s[1] ? 2 : 1;
+                s = *s == '[' ? skip_regex_class(s) : *s == '\\' ? skip_regex_escape(s) : s + 1;
         }
         return s;
 }
@@ -75,13 +84,23 @@ static const char *find_matcher_end(const char *s, size_t max)
         return end;
 }
 
-static enum status add_pattern_matcher(struct frames_pattern *p, const char *flags, const char *text, size_t n,
-                                       struct work_meter *meter, struct error *err)
+/* The size of a group of flags, such as (?i), at the start. They hold for all alternatives. */
+static size_t find_flags_end(const char *text)
 {
-        char pattern[LIMIT_FRAMES_PATTERN_BYTES + 8];
+        size_t n = starts_with(text, "(?") ? 2 + strspn(text + 2, "imsU-") : 0;
+
+        return n && text[n] == ')' && n < MAX_FLAGS_BYTES ? n + 1 : 0;
+}
+
+/* @param flags  of this size, before the n bytes of text. */
+static enum status add_pattern_matcher(struct frames_pattern *p, const char *flags, size_t flags_size, const char *text,
+                                       size_t n, struct work_meter *meter, struct error *err)
+{
+        char pattern[LIMIT_FRAMES_PATTERN_BYTES + MAX_FLAGS_BYTES + 1];
         enum status st;
 
-        snprintf(pattern, sizeof pattern, "%s%.*s", flags, (int)n, text);
+        assert(p->count < MAX_MATCHERS);
+        snprintf(pattern, sizeof pattern, "%.*s%.*s", (int)flags_size, flags, (int)n, text);
         st = regex_match_create(pattern, meter, &p->matchers[p->count], err);
         p->count += st == ST_OK;
         return st;
@@ -90,14 +109,15 @@ static enum status add_pattern_matcher(struct frames_pattern *p, const char *fla
 static enum status compile_frames_pattern(struct frames_pattern *p, const char *text, struct work_meter *meter,
                                           struct error *err)
 {
-        const char *flags = starts_with(text, "(?i)") ? "(?i)" : "", *end;
+        const char *flags = text, *end;
+        const size_t flags_size = find_flags_end(text);
         enum status st = ST_OK;
 
         if (strlen(text) > LIMIT_FRAMES_PATTERN_BYTES)
                 return error_set(err, ST_TOO_BIG, "the expression has more than %zu bytes", LIMIT_FRAMES_PATTERN_BYTES);
-        for (text += strlen(flags); !st; text = end + 1) {
-                end = find_matcher_end(text, LIMIT_REGEX_BYTES - strlen(flags));
-                st = add_pattern_matcher(p, flags, text, (size_t)(end - text), meter, err);
+        for (text += flags_size; !st; text = end + 1) {
+                end = find_matcher_end(text, LIMIT_REGEX_BYTES - flags_size);
+                st = add_pattern_matcher(p, flags, flags_size, text, (size_t)(end - text), meter, err);
                 if (!*end)
                         break;
         }

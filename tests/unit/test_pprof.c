@@ -445,6 +445,8 @@ START_TEST(dropped_frames_end_a_stack_at_their_caller)
                 { "a::operator\\(\\)", "", "main;a::operator()(int)=_Z1a", "main" },
                 { "work", "", "main;.work", "main" },
                 { "(?i)MALLOC|free", "", "main;malloc", "main" },
+                { "free|(?i)MALLOC", "", "main;malloc", "main" },
+                { "\\Qa|(\\E|malloc", "", "main;malloc", "main" },
                 { "[]|x]|mall[[:alpha:]|]", "", "main;|", "main" },
                 /* names of C++ without template arguments, unless the sender has already simplified them */
                 { "a::allocate", "", "main;a<b<int> >::allocate(int)", "main" },
@@ -461,7 +463,7 @@ END_TEST
 /* The expression of an allocator has more bytes than one of a query may have. */
 START_TEST(long_expressions_drop_frames)
 {
-        char drop[LIMIT_REGEX_BYTES * 3];
+        char drop[LIMIT_REGEX_BYTES * 3], flagged[sizeof drop + 16];
         size_t n = (size_t)snprintf(drop, sizeof drop, "first(_[a|b])?");
 
         while (n + 40 < sizeof drop)
@@ -471,6 +473,9 @@ START_TEST(long_expressions_drop_frames)
         check_kept_frames(drop, "", "main;last", "main", "");
         check_kept_frames(drop, "", "main;my::allocator_14::allocate", "main", "");
         check_kept_frames(drop, drop, "main;last", "main;last", "");
+        snprintf(flagged, sizeof flagged, "(?is)%s|\\QX|Y", drop);
+        check_kept_frames(flagged, "", "main;LAST", "main", "");
+        check_kept_frames(flagged, "", "main;x|y", "main", "");
         check_kept_frames(drop, "", "main;my::allocator_15::allocate", "main;my::allocator_15::allocate", "");
 }
 END_TEST
