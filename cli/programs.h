@@ -11,8 +11,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "common/memory/buf.h"
 #include "common/error.h"
+#include "common/memory/buf.h"
 
 /** The path of a program in the folder of the running one. ST_NOT_FOUND when it is not installed there. */
 enum status find_sibling_program(const char *name, char ret[static PATH_MAX], struct error *err) MUST_CHECK;

@@ -11,8 +11,8 @@
  */
 #include "common/config/configuration.h"
 #include "query/sample_rules.h"
-#include "server/server.h"
-#include "server/upstream_list.h"
+#include "server/core/upstream_list.h"
+#include "server/server_options.h"
 
 #define SERVE_OPTIONS_MAX 96
 

@@ -9,8 +9,8 @@
  * argv[0] is the subcommand's own name, so options_parse() works on argc and
  * argv as they come. The result is the exit code (enum exit_code).
  */
-#include "common/error.h"
 #include "common/config/options.h"
+#include "common/error.h"
 
 int command_resymbolize(int argc, char **argv);
 int command_store(int argc, char **argv);

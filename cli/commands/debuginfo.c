@@ -18,9 +18,9 @@
 #include "common/utf8.h"
 #include "http/client.h"
 #include "pipeline/index_state.h"
-#include "server/data_lock.h"
-#include "server/routes/debuginfo/debuginfo_list.h"
-#include "server/routes/debuginfo/gc_answer.h"
+#include "server/api/debuginfo/debuginfo_list.h"
+#include "server/api/debuginfo/gc_answer.h"
+#include "server/core/data_lock.h"
 
 /* ---- list, show ---- */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
-#include "cli/serve_settings.h"
 #include "cli/doctor/check_process.h"
+#include "cli/serve_settings.h"
 #include "cli/service.h"
 #include "common/cleanup.h"
 #include "common/file.h"

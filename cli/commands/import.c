@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/commands/run_query.h"
 #include "cli/commands/command.h"
 #include "cli/commands/profile_input.h"
-#include "common/json/json_out.h"
-#include "common/utf8.h"
+#include "cli/commands/run_query.h"
 #include "common/compress/compress.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "http/client.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_type.h"

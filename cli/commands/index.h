@@ -8,9 +8,9 @@
  */
 #include "cli/service.h"
 #include "cli/symbols/debug_files.h"
-#include "common/memory/buf.h"
-#include "common/json/json_out.h"
 #include "common/config/options.h"
+#include "common/json/json_out.h"
+#include "common/memory/buf.h"
 #include "symbol-index/index_verify.h"
 
 struct index_command {

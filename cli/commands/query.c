@@ -2,8 +2,8 @@
 /* cairn query, top, flame and diff: the commands on the query API. */
 #include <string.h>
 
-#include "cli/commands/run_query.h"
 #include "cli/commands/command.h"
+#include "cli/commands/run_query.h"
 #include "common/limits.h"
 #include "common/text.h"
 

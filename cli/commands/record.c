@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
-#include "cli/symbols/profile_symbols.h"
 #include "cli/commands/profile_output.h"
 #include "cli/commands/record_report.h"
 #include "cli/commands/record_run.h"
 #include "cli/commands/share_link.h"
-#include "common/memory/array.h"
+#include "cli/symbols/profile_symbols.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/utf8.h"
 #include "symbolizer/extraction/debug_file_search.h"
 

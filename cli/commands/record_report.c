@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "agent/sampling/sample_end.h"
-#include "common/utf8.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/text.h"
+#include "common/utf8.h"
 #include "query/unit_text.h"
 #include "symbol-index/symbol_state.h"
 

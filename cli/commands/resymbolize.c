@@ -8,10 +8,10 @@
 #include "cli/commands/command.h"
 #include "cli/service.h"
 #include "common/clock.h"
-#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/threads/condition.h"
 #include "pipeline/resymbolize_report.h"
 #include "query/unit_text.h"
 

@@ -9,6 +9,7 @@
 #include "common/service_notify.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
+#include "server/core/server.h"
 
 static const struct usage usage = {
         .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",

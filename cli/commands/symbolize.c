@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
-#include "cli/symbols/debug_files.h"
 #include "cli/commands/symbolize_profile.h"
-#include "common/memory/buf.h"
+#include "cli/symbols/debug_files.h"
 #include "common/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "common/utf8.h"
 #include "symbolizer/extraction/debug_file_search.h"
 

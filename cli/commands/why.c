@@ -10,16 +10,16 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
-#include "cli/symbols/debug_files.h"
 #include "cli/service.h"
+#include "cli/symbols/debug_files.h"
+#include "cli/symbols/named_file.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "server/routes/why.h"
+#include "pipeline/why_report.h"
 #include "symbolizer/explain/explain.h"
-#include "cli/symbols/named_file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 /* ---- printing a report (docs/formats/why.md) ---- */

@@ -21,9 +21,9 @@
 #include "pipeline/jfr_job.h"
 #include "sandbox/worker.h"
 #include "scan/inspect.h"
-#include "symbolizer/workers/dwo_request.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/explain/explain_libdw.h"
+#include "symbolizer/workers/dwo_request.h"
 #include "symbolizer/workers/extract_job.h"
 #include "symbolizer/workers/object_facts.h"
 

@@ -5,9 +5,9 @@
 
 #include "cli/service.h"
 #include "cli/symbols/answer_source.h"
-#include "common/memory/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
+#include "common/memory/arena.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "profile-formats/proto/symbolize.pb-c.h"

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/processes/open_in_root.h"
 #include "agent/processes/object_cache.h"
-#include "common/memory/array.h"
+#include "agent/processes/open_in_root.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/open_files.h"
 #include "symbolizer/extraction/debug_file_search.h"
 

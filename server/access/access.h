@@ -14,8 +14,8 @@
 #include "server/access/admission.h"
 #include "server/access/rate_limit.h"
 #include "server/access/sessions.h"
-#include "server/server.h"
 #include "server/access/tokens.h"
+#include "server/server_options.h"
 
 struct tls;
 

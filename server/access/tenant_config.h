@@ -15,7 +15,7 @@
  *
  * A name must satisfy tenant_name_is_valid(). retain is a rule of query/sample_rules.h; rate limits the tenant's
  * requests per second, bytes the data that it sends per day (K, M, G, T); debuginfo is "shared" (the default) or "own":
- * server/debuginfo_space.h. A line that begins with '#' is a comment.
+ * server/core/debuginfo_space.h. A line that begins with '#' is a comment.
  *
  * Threads: any, except load and destroy.
  */

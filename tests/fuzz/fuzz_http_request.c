@@ -11,7 +11,7 @@
 #include "debuginfo-store/forward_loop.h"
 #include "http/server_internal.h"
 #include "http/trusted_proxy.h"
-#include "server/routes/debuginfo/multipart.h"
+#include "server/protocol/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include "debuginfo-store/retention.h"
 #include "query/sample_rules.h"
 #include "server/access/tokens.h"
-#include "server/upstream_list.h"
+#include "server/core/upstream_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

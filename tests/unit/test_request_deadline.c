@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "server/server_internal.h"
+#include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 

@@ -5,8 +5,8 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "http/listen.h"
-#include "server/server_internal.h"
 #include "server/access/tokens.h"
+#include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 

@@ -7,7 +7,7 @@
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "profile-store/store_internal.h"
-#include "server/tenants.h"
+#include "server/core/tenants.h"
 #include "tests/support/suite.h"
 
 static struct tenant_configs *parse_tenants(const char *text)

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "cli/service.h"
-#include "common/memory/buf.h"
 #include "common/error.h"
+#include "common/memory/buf.h"
 
 struct store_command {
         const char *data;                             /* the service's data directory */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/commands/store/store.h"
-#include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "profile-store/retention.h"
 #include "query/sample_rules.h"
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "cli/commands/store/store.h"
-#include "common/memory/arena.h"
-#include "common/memory/array.h"
-#include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/utf8.h"
 #include "profile-store/tables.h"
 
