@@ -5,8 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "agent/processes/mount_probe.h"
-#include "agent/sampling/sample_end.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -14,6 +12,8 @@
 #include "common/output_file.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "sampling/objects/mount_probe.h"
+#include "sampling/samplers/sample_end.h"
 
 #define USER_STACK_END(number, name)                                                                                   \
         [STAT_ENDS + number] = METRIC_COUNTER("cairn_agent_user_stacks_ended_total",                                   \

@@ -16,12 +16,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/processes/kernel.h"
-#include "agent/processes/object_cache.h"
-#include "agent/privileges.h"
-#include "agent/processes/process_read.h"
-#include "agent/sampling/sampler.h"
-#include "agent/unwinding/unwind_builder.h"
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/error.h"
@@ -29,6 +23,12 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "http/client.h"
+#include "sampling/objects/object_cache.h"
+#include "sampling/processes/kernel.h"
+#include "sampling/processes/process_read.h"
+#include "sampling/samplers/sampler.h"
+#include "sampling/unwinding/unwind_builder.h"
+#include "sandbox/privileges.h"
 #include "uploader/offer.h"
 
 static void check_lockdown(struct doctor *d);

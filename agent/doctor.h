@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/sampling/sampler.h"
 #include "common/memory/buf.h"
+#include "sampling/samplers/sampler.h"
 #include "sandbox/fork_server.h"
 
 enum doctor_state {

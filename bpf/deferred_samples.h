@@ -4,7 +4,7 @@
 
 /*
  * Samples whose user half the agent walks, since the program does not have the mappings of the process yet
- * (agent/unwinding/deferred_samples.h).
+ * (sampling/deferred_samples.h).
  */
 #include <linux/bpf.h>
 

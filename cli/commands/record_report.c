@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampling/sample_end.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "query/unit_text.h"
+#include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"
 
 #define OBJECTS_NAMED 3

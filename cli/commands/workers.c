@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/unwinding/unwind_builder.h"
 #include "cli/commands/command.h"
 #include "common/file.h"
 #include "common/utf8.h"
@@ -19,6 +18,7 @@
 #include "disassembler/disassemble_job.h"
 #include "pipeline/elf_job.h"
 #include "pipeline/jfr_job.h"
+#include "sampling/unwinding/unwind_builder.h"
 #include "sandbox/worker.h"
 #include "scan/inspect.h"
 #include "symbolizer/explain/explain.h"

@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "agent/recorder.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "sampling/recorder.h"
 #include "server/core/ingest.h"
 
 #define FREQUENCY_HZ 49 /* not in phase with periodic work each 10 or 20 ms */

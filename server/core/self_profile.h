@@ -7,7 +7,7 @@
  * Self-profiling: CPU time of all threads of the service, stored in its own tables as service.name "cairn" of the
  * default tenant. Workers are separate processes and are not included.
  *
- * A thread samples with agent/recorder.h by signals, and appends a batch every few seconds. A batch that cannot be
+ * A thread samples with sampling/recorder.h by signals, and appends a batch every few seconds. A batch that cannot be
  * stored, for example because the queue is full, is dropped and counted like a refused batch of any sender.
  */
 #include "server/core/tenants.h"
