@@ -10,8 +10,8 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/output_file.h"
+#include "http/http_server.h"
 #include "http/listen.h"
-#include "http/server.h"
 #include "sampling/objects/mount_probe.h"
 #include "sampling/samplers/sample_end.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/doctor.h"
+#include "agent/agent_doctor.h"
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/config/configuration.h"
@@ -15,7 +15,7 @@
 #include "common/tenant_name.h"
 #include "common/utf8.h"
 #include "debuginfod-client/debuginfod_worker.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "sampling/unwinding/unwind_builder.h"
 #include "sampling/unwinding/unwind_table_command.h"
 #include "sandbox/privileges.h"

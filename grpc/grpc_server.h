@@ -19,11 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
 #include "common/memory/buf.h"
 #include "common/threads/deadline.h"
-#include "common/error.h"
 #include "grpc/grpc_status.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 struct grpc_call;
 struct grpc_server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <gnutls/gnutls.h>
 #include <inttypes.h>

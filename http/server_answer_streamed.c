@@ -22,7 +22,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #define CHUNK_BYTES KiB(64)
 #define PACK_LEAST_BYTES 1024

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of header values: Accept-Encoding, Range, If-None-Match, Authorization. */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <stdlib.h>
 

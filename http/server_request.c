@@ -3,8 +3,8 @@
 
 #include "common/compress/compress.h"
 #include "common/log.h"
+#include "http/http_server_internal.h"
 #include "http/peer_key.h"
-#include "http/server_internal.h"
 #include "http/trusted_proxy.h"
 
 /* Decompression stops at the route's limit, so a decompression bomb costs no more than a valid body. */

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "common/error.h"
-#include "http/client.h"
+#include "http/http_client.h"
 
 struct service_thread {
         struct http_client *client;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "common/memory/buf.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "symbol-index/lookup.h"
 #include "symbolizer/extraction/extract.h"
 

@@ -29,7 +29,7 @@
  *
  * Threads: any; takes the writer lock.
  */
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 
 enum status store_flush(struct profile_store *s, struct error *err) MUST_CHECK;
 

@@ -2,14 +2,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
 #include "profile-formats/profile_accept.h"
+#include "profile-store/profile_store_internal.h"
 #include "profile-store/queue/payload.h"
-#include "profile-store/store_internal.h"
 
 static struct metric torn_bytes = METRIC_COUNTER(
         "cairn_queue_torn_bytes_total", "Bytes of unacknowledged batches, truncated from the raw queue at start.", "");

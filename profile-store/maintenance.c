@@ -4,11 +4,11 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
-#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "profile-store/retention.h"
+#include "common/threads/condition.h"
+#include "profile-store/sample_retention.h"
 #include "profile-store/scan/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/table_vacuum.h"

@@ -12,7 +12,7 @@
  *
  * Threads: any, except start and stop.
  */
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 
 #define MAINTENANCE_INTERVAL_S 60
 #define LISTING_INTERVAL_S 3600 /* between searches for orphans and old log files */

@@ -11,7 +11,7 @@
  */
 #include "common/file.h"
 #include "parquet/column_cursor.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 #include "profile-store/key_map.h"
 #include "profile-store/location_rows.h"
 #include "profile-store/tables.h"

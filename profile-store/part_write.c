@@ -6,7 +6,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
 
 static enum status make_part_folder(const char *path, struct error *err)

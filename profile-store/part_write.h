@@ -16,7 +16,7 @@
  */
 #include "common/memory/buf.h"
 #include "common/memory/memory_budget.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_writer.h"
 #include "profile-store/batch.h"
 #include "profile-store/location_rows.h"
 #include "profile-store/table_schema.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 
 struct store_limits *store_limits_create(const struct sample_limits *limits, uint16_t generation)
 {

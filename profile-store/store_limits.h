@@ -14,7 +14,7 @@
  */
 #include <stdatomic.h>
 
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct store_limits {
         atomic_uint references;

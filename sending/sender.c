@@ -13,7 +13,7 @@
 #include "common/text.h"
 #include "common/threads/condition.h"
 #include "common/utf8.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "http/service_thread.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_copy.h"

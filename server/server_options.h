@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "common/config/configuration.h"
-#include "debuginfo-store/retention.h"
-#include "profile-store/store.h"
+#include "debuginfo-store/object_retention.h"
+#include "profile-store/profile_store.h"
 #include "sandbox/fork_server.h"
 
 #define SERVER_DEFAULT_PORT 7700

@@ -22,7 +22,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/threads/condition.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "http/service_thread.h"
 #include "sampling/objects/mount_probe.h"
 #include "sampling/objects/object_cache.h"

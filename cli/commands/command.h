@@ -30,7 +30,7 @@ int command_import(int argc, char **argv);
 int command_scrape(int argc, char **argv);
 int command_record(int argc, char **argv);
 
-/** `cairn worker NAME ...`: every job on untrusted input (cli/commands/workers.c). */
+/** `cairn worker NAME ...`: every job on untrusted input (cli/commands/worker_command.c). */
 int command_worker(int argc, char **argv);
 
 /** Print "cairn NAME: text" on stderr and return the exit code of the status. */

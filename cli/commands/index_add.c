@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn index FILE...: a file that cannot be indexed is reported; the others are indexed. */
-#include "cli/commands/index.h"
+#include "cli/commands/index_command.h"
 
 #include <assert.h>
 #include <inttypes.h>

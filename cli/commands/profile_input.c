@@ -11,8 +11,8 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "pipeline/jfr_job.h"
+#include "profile-formats/input/profile_decode.h"
 #include "profile-formats/jfr/jfr_chunk.h"
-#include "profile-formats/profile_decode.h"
 
 /* ---- unpacking ---- */
 

@@ -11,7 +11,7 @@
 #include "common/file.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "query/unit_text.h"
+#include "query/engine/unit_text.h"
 #include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"
 

@@ -15,7 +15,7 @@
 #include "common/output_file.h"
 #include "common/utf8.h"
 #include "debuginfo-store/stored_source.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "query/query.h"
 
 void query_param_add(struct query_params *p, const char *name, const char *value)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/doctor/findings.h"
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"

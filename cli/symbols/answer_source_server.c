@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "cli/symbols/answer_source.h"
 #include "common/build_id.h"
 #include "common/limits.h"

@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 /* ---- write ---- */
 

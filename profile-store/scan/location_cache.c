@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "profile-store/location_rows.h"
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 
 #define ROW_BYTES_EXPECTED 400 /* with frames and names: a group that is larger in all likelihood is not decoded */
 

@@ -8,8 +8,8 @@
  */
 #include "common/threads/work_threads.h"
 #include "profile-store/part_read.h"
+#include "profile-store/profile_store_internal.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 
 struct store_scan {
         struct symbol_index *symbols; /* for locations of the head; NULL: none */

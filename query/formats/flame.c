@@ -7,8 +7,8 @@
 
 #include "common/json/json_out.h"
 #include "common/utf8.h"
+#include "query/engine/unit_text.h"
 #include "query/formats/assets.h"
-#include "query/unit_text.h"
 
 #define KIND_OTHER 4 /* in JSON only: omitted callees; distinct from all of enum frame_kind */
 

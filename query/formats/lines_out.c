@@ -2,12 +2,12 @@
 /* The table of lines as JSON, CSV and text. */
 #include <inttypes.h>
 
+#include "common/csv.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "query/formats/csv.h"
-#include "query/lines.h"
-#include "query/top.h"
-#include "query/unit_text.h"
+#include "query/engine/lines.h"
+#include "query/engine/top.h"
+#include "query/engine/unit_text.h"
 
 static void put_costs_json(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
                            struct json_out *j)

@@ -9,8 +9,8 @@
  *
  * Threads: only the thread that runs the server.
  */
+#include "http/http_server.h"
 #include "http/listen.h"
-#include "http/server.h"
 #include "server/access/admission.h"
 #include "server/access/rate_limit.h"
 #include "server/access/sessions.h"

@@ -13,7 +13,7 @@
  *     team-a bytes 10G
  *     team-a debuginfo own
  *
- * A name must satisfy tenant_name_is_valid(). retain is a rule of query/sample_rules.h; rate limits the tenant's
+ * A name must satisfy tenant_name_is_valid(). retain is a rule of query/engine/sample_rules.h; rate limits the tenant's
  * requests per second, bytes the data that it sends per day (K, M, G, T); debuginfo is "shared" (the default) or "own":
  * server/core/debuginfo_space.h. A line that begins with '#' is a comment.
  *
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #include "common/tenant_name.h"
-#include "query/sample_rules.h"
+#include "query/engine/sample_rules.h"
 #include "server/access/rate_limit.h"
 
 struct tenant_config {

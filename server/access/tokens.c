@@ -10,7 +10,7 @@
 #include "common/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 #define MAX_TOKENS 1000
 #define MIN_TOKEN_BYTES 8

@@ -19,10 +19,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "debuginfo-store/debuginfo_store.h"
 #include "debuginfo-store/federation.h"
-#include "debuginfo-store/store.h"
 #include "grpc/grpc_server.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "pipeline/gc_thread.h"
 #include "pipeline/indexer.h"
 #include "pipeline/missing_retry.h"

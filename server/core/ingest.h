@@ -6,7 +6,7 @@
  * @file
  * Common code of the ingest routes: batch ids, append, metrics of success and failure.
  */
-#include "http/server.h"
+#include "http/http_server.h"
 #include "server/core/server_internal.h"
 
 /** Input of a batch id. */

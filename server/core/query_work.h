@@ -10,7 +10,7 @@
  * Threads: belongs to the request.
  */
 #include "common/threads/work_meter.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "query/query.h"
 
 enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };

@@ -19,7 +19,7 @@
 
 #include "common/error.h"
 #include "common/memory/buf.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 enum ready_condition {
         READY_FLUSH_FAILING, /* errors */

@@ -6,7 +6,7 @@
  * @file
  * The HTTP routes of the service, one table for each group.
  */
-#include "http/server.h"
+#include "http/http_server.h"
 
 /* Each routes_*.c has a table; api/routes.c joins them. The context of handlers is struct server. */
 struct route_table {

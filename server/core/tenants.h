@@ -14,8 +14,8 @@
  */
 #include <stdatomic.h>
 
-#include "http/server.h"
-#include "profile-store/store.h"
+#include "http/http_server.h"
+#include "profile-store/profile_store.h"
 #include "server/access/tenant_config.h"
 #include "server/core/debuginfo_space.h"
 #include "server/core/ingest_history.h"

@@ -9,7 +9,7 @@
  * Threads: no shared state.
  * Source: connectrpc.com/docs/protocol, "Unary-Request", "Error Codes".
  */
-#include "http/server.h"
+#include "http/http_server.h"
 
 /** Encoding of a call's messages. */
 enum connect_codec { CONNECT_PROTO, CONNECT_JSON };

@@ -2,7 +2,7 @@
 #include "server/protocol/connect_unary.h"
 
 #include "common/limits.h"
-#include "profile-formats/proto_json.h"
+#include "profile-formats/json/proto_json.h"
 
 #define REQUEST_MEMORY_BYTES MiB(8) /* decoded from a body of at most a few hundred KiB */
 

@@ -12,7 +12,7 @@
  * Threads: a call belongs to the thread that handles its request.
  * Source: connectrpc.com/docs/protocol, "Unary-Request".
  */
-#include "http/server.h"
+#include "http/http_server.h"
 #include "profile-formats/proto_message.h"
 #include "server/protocol/connect_call.h"
 

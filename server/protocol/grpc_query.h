@@ -12,7 +12,7 @@
  */
 #include "common/metrics.h"
 #include "grpc/grpc_server.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "query/querier/querier.h"
 
 struct server;

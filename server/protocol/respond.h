@@ -7,7 +7,7 @@
  * What handlers of many routes have in common: the build-id of a path, and responses in JSON.
  */
 #include "common/build_id.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 /** The {id} of the path as a build-id; responds with 400 and returns false when it is malformed. */
 bool get_route_build_id(struct http_request *req, struct build_id *ret);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "common/error.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 /** Called for each rule in order, at most `max` times. */
 typedef enum status parse_rule(void *context, const char *rule, struct error *err);

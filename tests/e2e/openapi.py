@@ -76,7 +76,7 @@ def table_of(path, name):
 
 def check_routes():
     routes, paths = find_routes()
-    queries = table_of("query/query.c", "operations")
+    queries = table_of("query/operations/query_run.c", "operations")
     wanted = set()
     for method, path, scope, _ in routes:
         path = path.replace("...}", "}")

@@ -9,7 +9,7 @@
 
 #include "common/build_id.h"
 #include "debuginfo-store/forward_loop.h"
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 #include "http/trusted_proxy.h"
 #include "server/protocol/multipart.h"
 

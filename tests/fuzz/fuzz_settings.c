@@ -12,8 +12,8 @@
 #include "common/file.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
-#include "debuginfo-store/retention.h"
-#include "query/sample_rules.h"
+#include "debuginfo-store/object_retention.h"
+#include "query/engine/sample_rules.h"
 #include "server/access/tokens.h"
 #include "server/core/upstream_list.h"
 

@@ -16,7 +16,7 @@
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/retention.h"
+#include "profile-store/sample_retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/scan_rows.h"
 #include "tests/support/foreign_writer.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "profile-store/profile_store_internal.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "profile-store/retention.h"
+#include "profile-store/profile_store_internal.h"
+#include "profile-store/sample_retention.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

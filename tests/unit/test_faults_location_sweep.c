@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "profile-store/compaction/location_sweep.h"
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 #include "profile-store/verify.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"

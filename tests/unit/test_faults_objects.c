@@ -7,8 +7,8 @@
 
 #include "common/file.h"
 #include "common/hash/sha256.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
-#include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/suite.h"

@@ -8,9 +8,9 @@
 
 #include "common/file.h"
 #include "profile-store/maintenance.h"
-#include "profile-store/retention.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/sample_retention.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "profile-store/table_vacuum.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"

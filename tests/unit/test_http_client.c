@@ -7,8 +7,8 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "http/client_internal.h"
-#include "http/server.h"
+#include "http/http_client_internal.h"
+#include "http/http_server.h"
 #include "tests/support/suite.h"
 
 /* State and behavior of the service used by these tests. */

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 

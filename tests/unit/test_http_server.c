@@ -13,7 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 

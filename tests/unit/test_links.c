@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 #include "tests/support/suite.h"
 

@@ -11,7 +11,7 @@
 #include "common/limits.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 #include "profile-store/verify.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"

@@ -8,8 +8,8 @@
 #include "common/limits.h"
 #include "parquet/column_cursor.h"
 #include "parquet/encoding.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
 #include "tests/support/suite.h"
 
 #define OK(call)                                                                                                       \

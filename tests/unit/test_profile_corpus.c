@@ -6,11 +6,11 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
+#include "profile-formats/input/push.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
-#include "profile-formats/push.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 

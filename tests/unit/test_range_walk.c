@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/range_walk.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

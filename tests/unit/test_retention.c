@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
-#include "debuginfo-store/record.h"
-#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/object_record.h"
 #include "tests/support/suite.h"
 
 #define DAY 86400

@@ -4,7 +4,7 @@
 
 #include "common/limits.h"
 #include "common/regex_match.h"
-#include "query/selector.h"
+#include "query/engine/selector.h"
 #include "tests/support/suite.h"
 
 START_TEST(selector_syntax_agrees_with_prometheus)

@@ -7,7 +7,7 @@
 
 #include "common/file.h"
 #include "profile-store/maintenance.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/tables.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"

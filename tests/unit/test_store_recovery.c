@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/queue/raw_queue.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 

@@ -11,7 +11,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "profile-store/maintenance.h"
-#include "profile-store/retention.h"
+#include "profile-store/sample_retention.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

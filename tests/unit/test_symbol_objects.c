@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
 #include "symbolizer/formats/portable_symbols.h"

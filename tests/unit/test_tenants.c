@@ -6,7 +6,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "profile-store/store_internal.h"
+#include "profile-store/profile_store_internal.h"
 #include "server/core/tenants.h"
 #include "tests/support/suite.h"
 

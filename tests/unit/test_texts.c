@@ -7,11 +7,11 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/string_dict.h"
-#include "symbol-index/text_page.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "symbol-index/text_hash_index.h"
+#include "symbol-index/text_page.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

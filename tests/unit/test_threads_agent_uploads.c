@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 

@@ -11,7 +11,7 @@
 #include "debuginfo-store/federation.h"
 #include "debuginfo-store/federation_internal.h"
 #include "debuginfo-store/forward_loop.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"

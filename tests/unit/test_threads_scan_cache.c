@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "scan/cache.h"
+#include "package-trees/extracted_cache.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-scan-cache-XXXXXX";

@@ -5,15 +5,15 @@
 #include <zstd.h>
 
 #include "common/file.h"
-#include "common/limits.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
 #include "elf-image/elf_image.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
 #include "uploader/find_files.h"
-#include "uploader/send_all.h"
 #include "uploader/offer.h"
+#include "uploader/send_all.h"
 
 #define FILES 12
 

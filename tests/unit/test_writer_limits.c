@@ -9,8 +9,8 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/queue/raw_queue.h"

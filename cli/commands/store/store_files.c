@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"

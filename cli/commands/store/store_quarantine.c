@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "common/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
@@ -12,8 +12,8 @@
 #include "common/text.h"
 #include "common/utf8.h"
 #include "profile-formats/otlp/otlp.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/queue/quarantine.h"
-#include "profile-store/store.h"
 
 /* Untrusted bytes must not reach the terminal unescaped. */
 static void print_masked(const char *text)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/json/json_out.h"
@@ -13,7 +13,7 @@
 #include "common/lmdb_check.h"
 #include "common/memory/buf.h"
 #include "common/utf8.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/verify.h"
 
 struct verify_output {

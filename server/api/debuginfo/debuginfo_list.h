@@ -7,7 +7,7 @@
  * Stored objects as JSON: for the HTTP API and for `cairn debuginfo list`, which also works without a service.
  */
 #include "common/memory/buf.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "symbol-index/lookup.h"
 
 /** {"objects": [{"build_id", "kind", "quality", "size", ..., "index": {"state", ...}}]}, in build-id order. */

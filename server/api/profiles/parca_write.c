@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parca.profilestore.v1alpha1.ProfileStoreService: profiles as pprof files with labels. docs/formats/parca.md */
 #include "common/clock.h"
-#include "profile-formats/push.h"
+#include "profile-formats/input/push.h"
 #include "server/core/ingest.h"
 #include "server/protocol/grpc_unary.h"
 #include "server/protocol/parca_methods.h"

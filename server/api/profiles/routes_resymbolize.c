@@ -7,7 +7,7 @@
 #include "common/json/json_value.h"
 #include "pipeline/id_set.h"
 #include "pipeline/resymbolize_report.h"
-#include "query/unit_text.h"
+#include "query/engine/unit_text.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "server/protocol/respond.h"

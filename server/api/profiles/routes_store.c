@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
-#include "profile-store/retention.h"
-#include "query/sample_rules.h"
+#include "profile-store/sample_retention.h"
+#include "query/engine/sample_rules.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "server/protocol/respond.h"

@@ -12,7 +12,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "server/api/symbolize/symbolicate_request.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"

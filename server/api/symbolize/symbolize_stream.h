@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "server/api/symbolize/symbolize_request.h"
 #include "server/core/symbolize_text.h"
 #include "symbol-index/lookup.h"
