@@ -19,7 +19,7 @@
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "http/http_client.h"

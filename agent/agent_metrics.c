@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/output_file.h"
+#include "common/program/log.h"
+#include "common/program/metrics_write.h"
 #include "http/http_server.h"
 #include "http/listen.h"
 #include "sampling/objects/mount_probe.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/memory/array.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/partial.h"

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_env.h"
 #include "common/limits.h"
-#include "common/lmdb_env.h"
 #include "common/memory/buf.h"
 #include "debuginfo-store/object_record.h"
 #include "elf-image/section_list.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config/options.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 
 static const struct unit times[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
                                      { 'w', 604800 }, { 'y', 31536000 }, { 0 } };

@@ -22,7 +22,7 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"

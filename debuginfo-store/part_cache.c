@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/evict.h"
-#include "common/file.h"
+#include "common/files/evict.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
 #include "debuginfo-store/debuginfo_store_internal.h"

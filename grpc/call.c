@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/compress/compress.h"
 #include "common/compress/content_coding.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "grpc/grpc_internal.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/tenant_name.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
-#include "common/tenant_name.h"
 #include "http/http_client_internal.h"
 
 /* ---- results: from an HTTP response to a status and an error text ---- */

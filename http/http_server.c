@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Request phases, on the byte threads (libmicrohttpd's callbacks). */
 #include "common/clock.h"
-#include "common/config/options.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "http/http_server_internal.h"
 
 /* Find the route, and answer requests that can be decided by their headers. */

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "http/http_server_internal.h"
 
 #define CHUNK_BYTES KiB(64)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 
 /* ---- Accept-Encoding ---- */
 

@@ -2,7 +2,7 @@
 #include <netdb.h>
 
 #include "common/compress/compress.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "http/http_server_internal.h"
 #include "http/peer_key.h"
 #include "http/trusted_proxy.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/reader.h"

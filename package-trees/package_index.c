@@ -6,11 +6,11 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_check.h"
+#include "common/files/lmdb_env.h"
+#include "common/hash.h"
 #include "common/limits.h"
-#include "common/lmdb_check.h"
-#include "common/lmdb_env.h"
 #include "common/reader.h"
 #include "package-trees/package_index_internal.h"
 

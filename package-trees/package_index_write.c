@@ -3,7 +3,7 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "package-trees/package_index_internal.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "archive/members.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "dwarf/source_names.h"

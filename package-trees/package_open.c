@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "package-trees/package_scan_internal.h"

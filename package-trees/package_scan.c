@@ -5,9 +5,9 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/files/file.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "package-trees/package_scan_internal.h"
 

@@ -31,7 +31,7 @@
  *
  * The file is written front to back; nothing is synced. It is a Parquet file
  * only after parquet_writer_finish(): write to a temporary name and publish
- * with file_publish() of common/file.h.
+ * with file_publish() of common/files/file.h.
  *
  * Threads: a writer belongs to one thread.
  * Source: docs/formats/parquet.md, parquet-format README.md and Encodings.md.

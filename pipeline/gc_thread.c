@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/files/tenant_name.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/stable_clock.h"
-#include "common/tenant_name.h"
 #include "common/threads/condition.h"
 #include "debuginfo-store/gc.h"
 #include "pipeline/index_state.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "profile-store/scan.h"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "pipeline/id_set.h"
 

@@ -20,7 +20,7 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/wanted_object.h"
 #include "profile-formats/profile.h"
 #include "symbol-index/lookup.h"
@@ -39,7 +39,7 @@ struct label_rule {
         uint64_t age_s;
 };
 
-/* How many samples are kept (profile-store/sample_retention.h); 0: no limit. */
+/* How many samples are kept (profile-store/lifecycle/sample_retention.h); 0: no limit. */
 struct sample_limits {
         uint64_t age_s;
         uint64_t size_bytes;            /* of the files of all tables */

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "sampling/processes/process_read.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/worker_health.h"
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "sandbox/worker.h"
 
 bool worker_health_note(struct worker_health *h, enum status st, const struct error *err)

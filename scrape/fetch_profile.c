@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/base64.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/base64.h"
+#include "common/text/utf8.h"
 #include "http/http_client.h"
 #include "profile-formats/input/content_kind.h"
 #include "profile-formats/pprof/pprof.h"

@@ -5,9 +5,10 @@
 
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/utf8.h"
+#include "common/program/log.h"
+#include "common/program/metrics_write.h"
+#include "common/text/utf8.h"
 #include "http/listen.h"
 
 static const char *get_label(const struct scrape_report *r, const char *name)

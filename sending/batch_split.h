@@ -12,7 +12,7 @@
  *
  * Threads: no shared state.
  */
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 

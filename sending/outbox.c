@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "common/stable_clock.h"
 #include "common/text.h"
 

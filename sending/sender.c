@@ -9,10 +9,10 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
 #include "common/threads/condition.h"
-#include "common/utf8.h"
 #include "http/http_client.h"
 #include "http/service_thread.h"
 #include "profile-formats/otlp/otlp.h"

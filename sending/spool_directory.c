@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 
 #define LINKS_MAX 40 /* as the kernel */
 #define MODE_OF_PARENT 0755

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 
 #define SPOOL_FILE_HEADER_BYTES 72
 

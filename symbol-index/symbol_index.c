@@ -5,9 +5,9 @@
 #include <sys/file.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_env.h"
 #include "common/limits.h"
-#include "common/lmdb_env.h"
 #include "symbol-index/block.h"
 #include "symbol-index/index_blocks.h"
 #include "symbol-index/name_cache.h"

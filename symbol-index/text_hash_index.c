@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/memory/buf.h"
 #include "symbol-index/block_bits.h"
 #include "symbol-index/symbol_index_internal.h"

@@ -8,10 +8,10 @@
 
 #include "common/config/configuration.h"
 #include "common/config/options.h"
+#include "common/files/tenant_name.h"
 #include "common/limits.h"
-#include "common/standard_output.h"
-#include "common/tenant_name.h"
-#include "common/utf8.h"
+#include "common/program/standard_output.h"
+#include "common/text/utf8.h"
 #include "http/http_client.h"
 #include "sandbox/worker.h"
 #include "symbolizer/workers/extract_job.h"

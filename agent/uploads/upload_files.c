@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "sampling/objects/text_line.h"
 
 #define DEBUG_DIR "/usr/lib/debug"

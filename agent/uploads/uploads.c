@@ -20,7 +20,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "http/http_client.h"
 #include "http/service_thread.h"

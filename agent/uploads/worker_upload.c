@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/privileges.h"
 #include "sandbox/worker.h"

@@ -6,7 +6,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/shared/programs.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 static const struct usage usage = {
         .synopsis = "cairn config check|show [--config FILE] [serve|agent|upload]...",

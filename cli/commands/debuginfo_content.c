@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/output_file.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "debuginfo-store/debuginfo_store.h"
 #include "http/http_client.h"
 

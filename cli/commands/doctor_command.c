@@ -10,10 +10,10 @@
 #include "cli/shared/serve_settings.h"
 #include "cli/shared/service.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "http/listen.h"
 
 #define DEFAULT_TIMEOUT_S 10

@@ -9,7 +9,7 @@
 #include "common/compress/compress.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "http/http_client.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_type.h"

@@ -9,7 +9,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/symbols/named_file.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "symbol-index/range_walk.h"

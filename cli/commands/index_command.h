@@ -8,7 +8,6 @@
  */
 #include "cli/shared/service.h"
 #include "cli/symbols/debug_files.h"
-#include "common/config/options.h"
 #include "common/json/json_out.h"
 #include "common/memory/buf.h"
 #include "symbol-index/index_verify.h"

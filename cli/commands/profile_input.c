@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "pipeline/jfr_job.h"
 #include "profile-formats/input/profile_decode.h"

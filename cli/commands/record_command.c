@@ -15,7 +15,8 @@
 #include "cli/symbols/profile_symbols.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
-#include "common/utf8.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 #define NAME "record"

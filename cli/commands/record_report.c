@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "query/engine/unit_text.h"
 #include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"

@@ -8,7 +8,7 @@
 #include "cli/commands/command.h"
 #include "cli/shared/service.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/threads/condition.h"

@@ -5,13 +5,14 @@
 
 #include "cli/commands/command.h"
 #include "cli/shared/service.h"
+#include "common/files/open_files.h"
+#include "common/files/tenant_name.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/log.h"
-#include "common/open_files.h"
-#include "common/shutdown_signals.h"
-#include "common/tenant_name.h"
-#include "common/utf8.h"
+#include "common/program/log.h"
+#include "common/program/shutdown_signals.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "scrape/scrape_status.h"
 
 #define DEFAULT_CONCURRENCY 256

@@ -17,8 +17,8 @@
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "query/engine/unit_text.h"
 
 #define INTERVAL_MOST_S 3600

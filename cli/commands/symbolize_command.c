@@ -13,11 +13,12 @@
 #include "cli/commands/command.h"
 #include "cli/commands/symbolize_profile.h"
 #include "cli/symbols/debug_files.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
-#include "common/utf8.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 /* ---- output formats ---- */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
-#include "common/file.h"
-#include "common/utf8.h"
+#include "common/files/file.h"
+#include "common/text/utf8.h"
 #include "debuginfo-store/fetch.h"
 #include "debuginfo-store/verify_worker.h"
 #include "debuginfod-client/debuginfod_worker.h"

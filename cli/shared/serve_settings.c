@@ -7,7 +7,8 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "http/trusted_proxy.h"
 #include "server/access/access.h"
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/data_format.h"
-#include "common/file.h"
-#include "common/tenant_name.h"
+#include "common/files/data_format.h"
+#include "common/files/file.h"
+#include "common/files/tenant_name.h"
 
 static enum status check_tenant_option(const struct service_options *o, struct error *err)
 {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/files/open_files.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
-#include "common/open_files.h"
 #include "sampling/objects/object_cache.h"
 #include "sampling/objects/open_in_root.h"
 #include "symbolizer/extraction/debug_file_search.h"

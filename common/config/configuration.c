@@ -9,10 +9,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
 
 #define HIDDEN "HIDDEN"
 #define CREDENTIAL_PREFIX "cairn."

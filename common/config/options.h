@@ -122,23 +122,6 @@ bool option_values_are_equal(const struct option_spec *a, const struct option_sp
 
 void options_list_deinit(struct option_list *list);
 
-/** An unsigned integer: decimal or 0x. */
-bool parse_uint(const char *text, uint64_t *ret);
-
-struct unit {
-        char letter;
-        uint64_t factor;
-};
-
-/** A positive integer followed by the letter of one of the units (the last array element is zero). */
-bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret);
-
-/** A positive number of bytes, followed by K, M, G, T (powers of 1024) or nothing. */
-bool parse_bytes(const char *text, uint64_t *ret);
-
-/** Hexadecimal, with or without 0x. */
-bool parse_hex(const char *text, uint64_t *ret);
-
 /** The exit code for a status. */
 int exit_code_from_status(enum status st);
 

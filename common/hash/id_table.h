@@ -6,7 +6,7 @@
  * @file
  * Map from byte strings to 32-bit ids.
  *
- * Keys are not stored: a key is identified by its 128-bit hash (common/hash/hash.h),
+ * Keys are not stored: a key is identified by its 128-bit hash (common/hash.h),
  * so a lookup needs no key comparison and the caller need not keep the key. The
  * slots are a common/hash_table over a keyed hash of that digest.
  *
@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
 #include "common/hash/hash_table.h"
+#include "common/hash.h"
 
 struct id_table_entry {
         struct hash128 digest;

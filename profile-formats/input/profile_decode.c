@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/json/json_scan.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/input/content_kind.h"
 #include "profile-formats/otlp/otlp.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base64.h"
 #include "common/json/json_scan.h"
+#include "common/text/base64.h"
 #include "common/text.h"
 #include "profile-formats/wire.h"
 

@@ -7,8 +7,8 @@
  * part, with the rows that a filter selects.
  */
 #include "common/threads/work_threads.h"
-#include "profile-store/part_read.h"
-#include "profile-store/profile_store_internal.h"
+#include "profile-store/tables/part_read.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan.h"
 
 struct store_scan {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
 
 enum status frame_filter_parse(const struct query_param_source *params, struct frame_filter *ret, struct error *err)
 {

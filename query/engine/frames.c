@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/threads/work_threads.h"

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "common/text.h"
-#include "profile-store/identity.h"
+#include "profile-store/rows/identity.h"
 
 /* Snapshots that are compared to find labels of samples; more of them find labels that few snapshots have. */
 #define COMPARED_SNAPSHOTS 2000

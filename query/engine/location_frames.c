@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "common/memory/huge_pages.h"

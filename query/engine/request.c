@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 #include "query/engine/unit_text.h"
 
 const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name)

@@ -5,7 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "profile-store/sample_retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 
 #define RULE_TEXTS_MAX MiB(1)
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/memory/buf.h"
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 
 struct selector_parser {
         const char *start, *at;

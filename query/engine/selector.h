@@ -12,7 +12,7 @@
  * are optional. A type id may precede the opening brace, which is equivalent to
  * the key __profile_type__ with =.
  *
- * Regular expressions match the whole value (common/regex_match.h).
+ * Regular expressions match the whole value (common/text/regex_match.h).
  *
  * Threads: a parsed selector belongs to one thread at a time.
  * Source: Prometheus, "Querying basics".

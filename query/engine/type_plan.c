@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/memory/array.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 

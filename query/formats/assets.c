@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base64.h"
-#include "common/limits.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
+#include "common/text/base64.h"
 
 /* Embed a file in the program. Paths are relative to the top of the source tree, where the build runs, or to the
  * folder of concatenated scripts and styles (WEB_PARTS of the Makefile). */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "query/engine/unit_text.h"
 #include "query/formats/assets.h"
 

@@ -2,9 +2,9 @@
 /* The table of lines as JSON, CSV and text. */
 #include <inttypes.h>
 
-#include "common/csv.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "query/engine/lines.h"
 #include "query/engine/top.h"
 #include "query/engine/unit_text.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"

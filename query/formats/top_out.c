@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/csv.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "common/threads/work_threads.h"
-#include "common/utf8.h"
 #include "query/engine/top.h"
 #include "query/engine/unit_text.h"
 

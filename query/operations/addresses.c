@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/csv.h"
 #include "common/limits.h"
+#include "common/text/csv.h"
 #include "query/engine/loaded_sides.h"
 #include "symbol-index/symbol_state.h"
 

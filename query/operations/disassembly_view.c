@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/options.h"
-#include "common/csv.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/search.h"
+#include "common/text/csv.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "query/engine/loaded_sides.h"
 #include "query/engine/source_lines.h"
 #include "query/engine/unit_text.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/csv.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/arena.h"
+#include "common/text/csv.h"
 #include "parquet/parquet_writer.h"
 #include "profile-store/scan_groups.h"
 #include "query/engine/location_frames.h"

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/csv.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "query/engine/query_call.h"
 #include "query/engine/source_lines.h"
 #include "query/engine/type_plan.h"

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/csv.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "query/engine/query_call.h"
 #include "query/engine/type_plan.h"
 

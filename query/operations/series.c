@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/csv.h"
 #include "common/json/json_out.h"
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
 #include "profile-store/scan_groups.h"
 #include "query/engine/gauge.h"

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/csv.h"
 #include "common/json/json_out.h"
 #include "common/memory/array.h"
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
 #include "query/engine/query_call.h"
 #include "query/engine/type_plan.h"

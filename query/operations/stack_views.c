@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
 #include "query/engine/top.h"
 #include "query/formats/firefox.h"
 

@@ -10,10 +10,10 @@
 #include "common/clock.h"
 #include "common/hash/id_table.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
 #include "common/threads/condition.h"
-#include "common/utf8.h"
 #include "http/service_thread.h"
 
 #define MS_NS INT64_C(1000000)

@@ -10,7 +10,7 @@
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
 #include "common/search.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define ID_BYTES_MAX 256 /* of a container id with its scheme */
 #define TEMPLATE_HASH_LEAST 5

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 
 static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_HOST_NAME] = "host.name",

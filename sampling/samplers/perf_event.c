@@ -13,10 +13,10 @@
 #include <asm/perf_regs.h>
 #endif
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/open_files.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
-#include "common/open_files.h"
 #include "sampling/objects/text_line.h"
 #include "sampling/samplers/perf_record.h"
 

@@ -6,7 +6,7 @@
 #include "common/config/options.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "unwind-tables/table.h"
 
 #define OUT_BYTES KiB(256)

@@ -21,7 +21,7 @@
  */
 #include <stdbool.h>
 
-#include "common/tenant_name.h"
+#include "common/files/tenant_name.h"
 #include "query/engine/sample_rules.h"
 #include "server/access/rate_limit.h"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config/options.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "debuginfo-store/debuginfo_store.h"
 
 #define MAX_TOKENS 1000

@@ -6,7 +6,7 @@
 #include <sys/file.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 
 enum status lock_data_dir(const char *dir, int *ret, struct error *err)
 {

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_check.h"
 #include "common/limits.h"
-#include "common/lmdb_check.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "debuginfo-store/fetch.h"
 #include "server/core/tenants.h"
 

@@ -8,14 +8,14 @@
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "grpc/grpc_server.h"
 #include "http/handler_pool.h"
 #include "profile-formats/input/content_kind.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/profile_accept.h"
-#include "profile-store/sample_retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/threads/deadline.h"
 #include "query/formats/assets.h"
 #include "server/core/tenants.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/service_notify.h"
+#include "common/program/log.h"
+#include "common/program/service_notify.h"
 #include "server/access/tenant_config.h"
 #include "server/core/query_work.h"
 #include "server/core/server_internal.h"

@@ -10,8 +10,8 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "sampling/recorder.h"
 #include "server/core/ingest.h"
 

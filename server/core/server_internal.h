@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "http/http_server.h"
 #include "profile-store/profile_store.h"
 #include "server/access/access.h"

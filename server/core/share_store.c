@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/stable_clock.h"
 
 #define SUFFIX ".pb.gz"

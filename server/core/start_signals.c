@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "common/program/log.h"
 
 static void *wait_for_start_signal(void *arg)
 {

@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "common/memory/arena.h"
 #include "common/memory/array.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define CACHE_LINE 64
 #define PREFETCH_BYTES 192 /* covers struct rendered_text and most texts that follow it */

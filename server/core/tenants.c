@@ -10,12 +10,12 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/memory/memory_budget.h"
 #include "common/metrics.h"
-#include "common/utf8.h"
+#include "common/program/log.h"
+#include "common/text/utf8.h"
 
 #define FLUSH_BYTES (UINT64_C(64) << 20)
 #define QUEUED_BYTES (UINT64_C(512) << 20)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"

@@ -18,7 +18,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/symbol_index_internal.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "parquet/parquet_reader.h"
 #include "parquet/parquet_writer.h"

@@ -22,10 +22,10 @@
 #include <sys/resource.h>
 
 #include "common/clock.h"
-#include "common/file.h"
-#include "profile-store/flush_rows.h"
+#include "common/files/file.h"
+#include "profile-store/core/flush_rows.h"
 #include "profile-store/scan.h"
-#include "profile-store/tables.h"
+#include "profile-store/tables/tables.h"
 #include "query/engine/request.h"
 #include "query/query.h"
 

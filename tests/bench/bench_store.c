@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"

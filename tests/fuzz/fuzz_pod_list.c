@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "sampling/containers/pod_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

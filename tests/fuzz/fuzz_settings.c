@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
 #include "debuginfo-store/object_retention.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
 #include "common/reader.h"

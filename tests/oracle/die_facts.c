@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/text/number_text.h"
 
 #define DEPTH_MAX 256
 #define ORIGINS_MAX 16

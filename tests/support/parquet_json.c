@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/column_cursor.h"

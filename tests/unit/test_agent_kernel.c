@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "sampling/objects/vdso.h"
 #include "sampling/processes/kernel.h"
 #include "tests/support/suite.h"

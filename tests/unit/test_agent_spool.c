@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "sending/outbox.h"
 #include "tests/support/suite.h"

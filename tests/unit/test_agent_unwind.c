@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "sampling/unwinding/extent_alloc.h"
 #include "sampling/unwinding/unwind_builder.h"

@@ -16,7 +16,7 @@
 #include "agent/uploads/upload_files.h"
 #include "agent/uploads/upload_history.h"
 #include "agent/uploads/upload_queue.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "sampling/objects/open_in_root.h"

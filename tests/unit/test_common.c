@@ -4,23 +4,24 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "common/memory/arena.h"
-#include "common/memory/array.h"
-#include "common/base64.h"
-#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "common/bytes.h"
-#include "common/threads/deadline.h"
-#include "common/file.h"
+#include "common/config/options.h"
+#include "common/files/file.h"
+#include "common/files/open_files.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/metrics.h"
-#include "common/open_files.h"
-#include "common/config/options.h"
+#include "common/program/metrics_write.h"
 #include "common/reader.h"
 #include "common/search.h"
+#include "common/text/base64.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
+#include "common/threads/deadline.h"
 #include "tests/support/suite.h"
 
 START_TEST(reader_does_not_move_past_the_end)

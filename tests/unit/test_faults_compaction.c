@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
-#include "profile-store/profile_store_internal.h"
+#include "common/files/file.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "profile-store/profile_store_internal.h"
-#include "profile-store/sample_retention.h"
+#include "common/files/file.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/profile_store.h"
-#include "profile-store/profile_store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"
 #include "symbol-index/index_load.h"

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "http/http_client_internal.h"
 #include "http/http_server.h"

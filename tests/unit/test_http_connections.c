@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
 #include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/index_expiry.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"

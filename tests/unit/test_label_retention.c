@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/sample_retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "query/engine/sample_rules.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/files/file.h"
 #include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/log_limit.h"
+#include "common/program/log.h"
+#include "common/program/log_limit.h"
 #include "tests/support/suite.h"
 
 #define SECOND INT64_C(1000000000)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/block.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/lookup_internal.h"

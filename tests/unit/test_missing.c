@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
 #include "symbol-index/index_load.h"

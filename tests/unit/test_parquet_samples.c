@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/parquet_writer.h"

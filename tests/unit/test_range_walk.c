@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/range_walk.h"
 #include "symbol-index/symbol_index_internal.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/object_record.h"

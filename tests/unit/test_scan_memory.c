@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_table.h"
 #include "query/engine/call_tree.h"

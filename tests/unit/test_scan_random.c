@@ -10,7 +10,7 @@
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "profile-store/profile_store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan_groups.h"
 #include "query/query.h"
 #include "tests/support/profiles.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
 #include "query/engine/selector.h"
 #include "tests/support/suite.h"
 

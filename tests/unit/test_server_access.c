@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "http/listen.h"
 #include "server/access/tokens.h"

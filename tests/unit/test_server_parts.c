@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "pipeline/debounce.h"
 #include "pipeline/id_set.h"

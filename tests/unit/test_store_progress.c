@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "common/threads/condition.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-store/profile_store.h"
-#include "profile-store/profile_store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"

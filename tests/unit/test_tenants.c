@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "profile-store/profile_store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "server/core/tenants.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/string_dict.h"

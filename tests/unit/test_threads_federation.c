@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/federation.h"
 #include "debuginfo-store/federation_internal.h"

@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/threads/condition.h"
 #include "elf-image/section_list.h"
 #include "package-trees/package_index.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "package-trees/extracted_cache.h"
 #include "tests/support/suite.h"
 

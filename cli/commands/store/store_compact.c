@@ -4,7 +4,7 @@
 #include <json-c/json.h>
 
 #include "cli/commands/store/store_command.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/profile_store.h"
 
 static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)

@@ -9,7 +9,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
-#include "profile-store/sample_retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "query/engine/sample_rules.h"
 
 static enum status expire_in_directory(const struct store_command *c, struct buf *ret, struct error *err)

@@ -7,7 +7,7 @@
 #include "cli/commands/run_query.h"
 #include "cli/commands/store/store_command.h"
 #include "common/clock.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "query/engine/unit_text.h"
 #include "query/operations/export.h"
 #include "symbol-index/lookup.h"

@@ -13,8 +13,8 @@
 #include "common/memory/arena.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
-#include "common/utf8.h"
-#include "profile-store/tables.h"
+#include "common/text/utf8.h"
+#include "profile-store/tables/tables.h"
 
 #define NS_PER_US 1000
 

@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 
 #include "cli/commands/store/store_command.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/output_file.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/queue/quarantine.h"

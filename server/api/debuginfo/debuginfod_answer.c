@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 
 #define USE_LOG_NS 60000000000ll
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "server/core/route_tables.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/metrics.h"
 #include "debuginfo-store/stored_source.h"

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/config/options.h"
 #include "common/hash/sha256.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
+#include "common/text/number_text.h"
 #include "server/api/debuginfo/upload_request.h"
 #include "server/core/receive_upload.h"
 #include "server/core/route_tables.h"

@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/config/options.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
+#include "common/text/number_text.h"
 #include "server/access/identify.h"
 #include "server/api/operation/status_report.h"
 #include "server/core/route_tables.h"

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/json/json_out.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
 #include "profile-store/scan.h"
 
 #define NS_PER_S 1000000000

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/config/options.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "pipeline/jfr_job.h"
 #include "profile-formats/folded.h"

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/config/options.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/querier.pb-c.h"
 #include "query/engine/selector.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 #include "server/api/profiles/s3_list.h"
 #include "server/api/profiles/table_files.h"
 #include "server/core/route_tables.h"

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/memory/memory_budget.h"
 #include "common/metrics.h"

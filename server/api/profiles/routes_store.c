@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
-#include "profile-store/sample_retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "query/engine/sample_rules.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"

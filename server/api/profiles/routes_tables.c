@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "profile-store/delta/delta_log.h"
-#include "profile-store/table_schema.h"
+#include "profile-store/tables/table_schema.h"
 #include "server/api/profiles/table_files.h"
 #include "server/core/route_tables.h"
 #include "server/protocol/respond.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/memory/array.h"
 #include "common/text.h"
 #include "profile-store/delta/delta_log.h"

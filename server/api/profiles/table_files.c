@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 
 #define ETAG_TAIL_BYTES KiB(64)
 

@@ -2,8 +2,8 @@
 /* GET /api/v1/why: docs/formats/why.md */
 #include <string.h>
 
-#include "common/config/options.h"
 #include "common/metrics.h"
+#include "common/text/number_text.h"
 #include "pipeline/why_report.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"

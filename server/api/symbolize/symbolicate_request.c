@@ -7,8 +7,8 @@
 #include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 
 #define AGE_DIGITS_MAX 8
 

@@ -9,7 +9,7 @@
 
 #include "common/hash/number_table.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"
 #include "server/api/symbolize/symbolize_stream.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 
 #define SLICE_FIRST 4096 /* keys looked up for the first piece; later the number that fit into the previous piece */
 #define SLICE_LEAST 1024
