@@ -139,7 +139,7 @@ static void start_request(struct http_request *req, const char *version)
                 req->stream_open = true;
                 buf_init_budget(&req->body, LIMIT_HTTP_STEP_BYTES, MEMORY_UPLOADS);
                 if (req->route->begin)
-                        req->route->begin(req, req->server->context);
+                        req->route->begin(req);
         } else if (n > req->route->max_body) {
                 fail_body_too_big(req);
         } else {
@@ -259,7 +259,7 @@ static enum MHD_Result handle_body_phase(struct http_request *req, const char *d
         }
         req->arrived_ns = monotonic_ns();
         if (req->route->at_once)
-                req->route->at_once(req, req->server->context);
+                req->route->at_once(req);
         if (req->answered)
                 return request_queue_response(req, false);
         req->phase = PHASE_HANDLE;

@@ -52,7 +52,7 @@ enum http_tenancy {
 
 enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or an unknown one */, ACCESS_DENIED /* 403 */ };
 
-typedef void http_handler(struct http_request *req, void *context);
+typedef void http_handler(struct http_request *req);
 
 /**
  * Receives a body as it arrives (not decompressed), at most LIMIT_HTTP_STEP_BYTES at a time, on a thread of the route's
@@ -60,7 +60,7 @@ typedef void http_handler(struct http_request *req, void *context);
  * waiting requests, so that an expensive body does not delay others. A non-OK status ends the request with the response
  * that was set, else with http_fail() of the status; then abandon is called.
  */
-typedef enum status http_body_chunk(struct http_request *req, void *context, const void *data, size_t *n);
+typedef enum status http_body_chunk(struct http_request *req, const void *data, size_t *n);
 
 struct http_route {
         const char *method; /* "GET" also answers HEAD */
@@ -78,6 +78,7 @@ struct http_route {
         bool cacheable;         /* responses may be cached: no Cache-Control: no-store unless a handler sets one */
         bool cross_origin;      /* also allowed for pages of http_options.allowed_origins */
         bool writes;            /* modifies shared data: logged in the audit log */
+        int argument;           /* http_route_argument() */
         /* Observes the time from http_arrived_ns() to the decision on the response, of any kind. May be NULL. */
         struct histogram *duration;
         /*
@@ -193,6 +194,10 @@ const char *http_path(const struct http_request *req);
 bool http_is_origin_allowed(const struct http_request *req);
 /** Path and query as sent. */
 const char *http_uri(const struct http_request *req);
+/** The context of http_server_start(). */
+void *http_context(const struct http_request *req);
+/** The argument of the request's route, for handlers of several routes. */
+int http_route_argument(const struct http_request *req);
 /** The text of a {name} of the path, percent-decoded; "" if absent. Borrowed. */
 const char *http_path_part(const struct http_request *req, const char *name);
 /** A query parameter, decoded, or NULL. */

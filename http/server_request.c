@@ -186,7 +186,7 @@ void run_request_handler(struct pool_task *task)
         if (st)
                 http_fail(req, st, &err);
         else
-                req->route->handle(req, req->server->context);
+                req->route->handle(req);
         if (!req->answered)
                 http_fail_code(req, 500, "internal", "the handler did not respond");
         log_set_request(NULL);
@@ -199,7 +199,7 @@ void request_end_stream(struct http_request *req)
                 return;
         req->stream_open = false;
         if (req->route->abandon)
-                req->route->abandon(req, req->server->context);
+                req->route->abandon(req);
 }
 
 static struct handler_pool *get_request_pool(const struct http_request *req)
@@ -214,7 +214,7 @@ void run_request_chunk(struct pool_task *task)
         enum status st;
 
         log_set_request(req->id);
-        st = req->route->chunk(req, req->server->context, req->body.data + req->stepped, &n);
+        st = req->route->chunk(req, req->body.data + req->stepped, &n);
         log_set_request(NULL);
         req->stepped += n;
         if (!st && req->stepped < req->body.size) {
@@ -317,6 +317,16 @@ const char *http_path(const struct http_request *req)
 const char *http_uri(const struct http_request *req)
 {
         return req->uri;
+}
+
+void *http_context(const struct http_request *req)
+{
+        return req->server->context;
+}
+
+int http_route_argument(const struct http_request *req)
+{
+        return req->route->argument;
 }
 
 const char *http_path_part(const struct http_request *req, const char *name)

@@ -12,17 +12,15 @@ static const struct route_table *const tables[] = {
         &querier_routes,        &parca_routes,       &share_routes,       &session_routes, &render_routes,
 };
 
-static void refuse_change(struct http_request *req, void *context)
+static void refuse_change(struct http_request *req)
 {
-        (void)context;
         http_fail_code(req, 403, "read_only",
                        "this service is read-only; send the request to the service that writes the directory");
 }
 
-static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t *n)
+static enum status refuse_chunk(struct http_request *req, const void *data, size_t *n)
 {
         (void)req;
-        (void)context;
         (void)data;
         (void)n;
         return ST_USAGE; /* unreachable: begin has responded */

@@ -30,35 +30,30 @@ static void handle_late(struct http_request *req, const struct route_table *tabl
         table->routes[index].handle(req, &server);
 }
 
-static void symbolize_late(struct http_request *req, void *context)
+static void symbolize_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &symbolize_routes, 0);
 }
 
-static void symbolicate_late(struct http_request *req, void *context)
+static void symbolicate_late(struct http_request *req)
 {
-        (void)context;
         for (size_t i = 0; i < symbolicate_routes.count; i++)
                 if (strcmp(symbolicate_routes.routes[i].method, "POST") == 0)
                         handle_late(req, &symbolicate_routes, i);
 }
 
-static void why_late(struct http_request *req, void *context)
+static void why_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &why_routes, 0);
 }
 
-static void metadata_late(struct http_request *req, void *context)
+static void metadata_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &metadata_routes, 0);
 }
 
-static void debuginfod_late(struct http_request *req, void *context)
+static void debuginfod_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &debuginfod_routes, 0);
 }
 

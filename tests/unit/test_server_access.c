@@ -234,9 +234,8 @@ START_TEST(every_modifying_route_needs_a_scope_and_is_audited)
 }
 END_TEST
 
-static void answer_nothing(struct http_request *req, void *context)
+static void answer_nothing(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain", "ok", 2);
 }
 

@@ -44,9 +44,9 @@ static struct build_id id_of(uint8_t n)
         return id;
 }
 
-static void send_answer(struct http_request *req, void *context)
+static void send_answer(struct http_request *req)
 {
-        struct upstream *u = context;
+        struct upstream *u = http_context(req);
         const char *way = http_header(req, "X-Forwarded-For");
         char hex[BUILD_ID_HEX_MAX];
         struct build_id has;

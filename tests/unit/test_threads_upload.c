@@ -48,9 +48,9 @@ static bool is_as_claimed(struct http_request *req)
                strcmp(http_query(req, "quality"), symbol_quality_name(elf_image_quality(&img))) == 0;
 }
 
-static void put(struct http_request *req, void *context)
+static void put(struct http_request *req)
 {
-        struct service *s = context;
+        struct service *s = http_context(req);
         unsigned left = atomic_load(&s->refuse_left);
 
         atomic_fetch_add(&s->puts, 1);

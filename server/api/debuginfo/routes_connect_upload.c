@@ -83,7 +83,7 @@ static struct upload_hint make_upload_hint(const ConnectUpload__FileMetadata *fi
  * The quality of the file is unknown before it is sent. It is requested unless a symbol table or better is stored,
  * because most programs on hosts have at best a symbol table.
  */
-static void should_initiate_upload(struct http_request *req, void *context)
+static void should_initiate_upload(struct http_request *req)
 {
         const ConnectUpload__ShouldInitiateUploadRequest *request;
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
@@ -94,7 +94,6 @@ static void should_initiate_upload(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!connect_unary_begin(req, &connect_upload__should_initiate_upload_request__descriptor, &call))
                 return;
         request = call.message;
@@ -117,7 +116,7 @@ static void should_initiate_upload(struct http_request *req, void *context)
         answer_should(&call, offer.is_wanted, offer.reason);
 }
 
-static void upload_file_begin(struct http_request *req, void *context)
+static void upload_file_begin(struct http_request *req)
 {
         const char *encoding = http_header(req, "Content-Encoding");
         struct object_claim claim = { .kind = OBJECT_DEBUGINFO,
@@ -126,7 +125,6 @@ static void upload_file_begin(struct http_request *req, void *context)
         struct upload_hint file;
         struct debuginfo_space *s = get_request_space(req);
 
-        (void)context;
         if (!parse_gnu_build_id(req, http_path_part(req, "id"), &claim.build_id))
                 return;
         claim.is_zstd = encoding && strcasecmp(encoding, "zstd") == 0;
@@ -140,16 +138,15 @@ static void upload_file_begin(struct http_request *req, void *context)
         upload_begin(req, &claim);
 }
 
-static void upload_file_end(struct http_request *req, void *context)
+static void upload_file_end(struct http_request *req)
 {
         uint64_t size;
 
-        (void)context;
         if (upload_end(req, true, &size) != UPLOAD_ANSWERED)
                 http_respond(req, 200, "application/json", "{}", 2);
 }
 
-static void upload_finished(struct http_request *req, void *context)
+static void upload_finished(struct http_request *req)
 {
         ConnectUpload__UploadFinishedResponse response = CONNECT_UPLOAD__UPLOAD_FINISHED_RESPONSE__INIT;
         const ConnectUpload__UploadFinishedRequest *request;
@@ -160,7 +157,6 @@ static void upload_finished(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!connect_unary_begin(req, &connect_upload__upload_finished_request__descriptor, &call))
                 return;
         request = call.message;

@@ -10,13 +10,12 @@
 #include "server/core/server_internal.h"
 #include "server/protocol/respond.h"
 
-static void handle_list(struct http_request *req, void *context)
+static void handle_list(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct buf body;
         struct error err;
 
-        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         respond_result(req, write_debuginfo_list(s->objects, s->symbols, &body, &err), &body, &err);
 }
@@ -31,7 +30,7 @@ static const char *get_missing_param(void *context, const char *name)
         return strcmp(name, "from") == 0 && (!value || !*value) ? "0" : value;
 }
 
-static void handle_missing(struct http_request *req, void *context)
+static void handle_missing(struct http_request *req)
 {
         struct query_input input = { .param = get_missing_param, .param_context = req, .now_unix_ns = wall_clock_ns() };
         struct query_answer answer;
@@ -40,7 +39,6 @@ static void handle_missing(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req, "uploads");
         input.meter = &work.meter;

@@ -124,8 +124,13 @@ static void answer_object(struct http_request *req, struct artifact *a)
         artifact_send(req, a, 0, a->size_bytes, a->identity);
 }
 
-static void handle_object(struct http_request *req, enum object_kind kind)
+/*
+ * The route's argument is the kind. Dwp, dwo and symbol files are not part of the debuginfod protocol, so they are not
+ * fetched from upstreams; symbol files are never served as debuginfo, but as uploaded.
+ */
+static void handle_object(struct http_request *req)
 {
+        enum object_kind kind = (enum object_kind)http_route_argument(req);
         enum artifact_upstream upstream = can_send_partial_download(req) ? ARTIFACT_PARTIAL : ARTIFACT_WHOLE;
         struct artifact_query q = { .space = get_request_space(req), .req = req };
         struct artifact a;
@@ -150,8 +155,9 @@ static void handle_object(struct http_request *req, enum object_kind kind)
         answer_object(req, &a);
 }
 
-static void handle_object_at_once(struct http_request *req, enum object_kind kind)
+static void handle_object_at_once(struct http_request *req)
 {
+        enum object_kind kind = (enum object_kind)http_route_argument(req);
         struct artifact_query q = { .space = get_request_space(req), .req = req };
         struct artifact a;
         struct error err;
@@ -164,56 +170,6 @@ static void handle_object_at_once(struct http_request *req, enum object_kind kin
                 answer_missing(req, object_kind_name(kind));
         if (!st)
                 answer_object(req, &a);
-}
-
-static void handle_debuginfo(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_DEBUGINFO);
-}
-
-static void handle_debuginfo_at_once(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object_at_once(req, OBJECT_DEBUGINFO);
-}
-
-static void handle_executable(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_EXECUTABLE);
-}
-
-static void handle_executable_at_once(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object_at_once(req, OBJECT_EXECUTABLE);
-}
-
-/* dwp and dwo are not part of the debuginfod protocol, so they are not fetched from upstreams. */
-static void handle_dwp(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_DWP);
-}
-
-static void handle_dwo(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_DWO);
-}
-
-/* Symbol files are not part of the debuginfod protocol and never served as debuginfo; they are served as uploaded. */
-static void handle_symbols(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_SYMBOLS);
-}
-
-static void handle_supplementary(struct http_request *req, void *context)
-{
-        (void)context;
-        handle_object(req, OBJECT_SUPPLEMENTARY);
 }
 
 static const enum object_kind section_kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
@@ -268,14 +224,13 @@ static void answer_section(struct http_request *req, struct artifact_part *p)
         artifact_send(req, &p->artifact, p->offset, p->size, NULL);
 }
 
-static void handle_section(struct http_request *req, void *context)
+static void handle_section(struct http_request *req)
 {
         struct artifact_query q = { .space = get_request_space(req), .req = req };
         struct artifact_part section;
         struct error err;
         enum status st;
 
-        (void)context;
         if (!get_route_build_id(req, &q.id))
                 return;
         st = find_section(&q, http_path_part(req, "name"), &section, &err);
@@ -295,7 +250,7 @@ static void handle_section(struct http_request *req, void *context)
 }
 
 /* Serves sections that need no waiting: of scanned files, and cached ones. */
-static void handle_section_at_once(struct http_request *req, void *context)
+static void handle_section_at_once(struct http_request *req)
 {
         const char *name = http_path_part(req, "name");
         struct artifact_query q = { .space = get_request_space(req), .req = req };
@@ -303,7 +258,6 @@ static void handle_section_at_once(struct http_request *req, void *context)
         struct artifact_part section;
         struct error err;
 
-        (void)context;
         if (!get_route_build_id(req, &q.id))
                 return;
         for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++)
@@ -321,44 +275,50 @@ static const struct http_route routes[] = {
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_debuginfo,
-          .at_once = handle_debuginfo_at_once },
+          .argument = OBJECT_DEBUGINFO,
+          .handle = handle_object,
+          .at_once = handle_object_at_once },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/executable",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_executable,
-          .at_once = handle_executable_at_once },
+          .argument = OBJECT_EXECUTABLE,
+          .handle = handle_object,
+          .at_once = handle_object_at_once },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/supplementary",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_supplementary },
+          .argument = OBJECT_SUPPLEMENTARY,
+          .handle = handle_object },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/dwp",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_dwp },
+          .argument = OBJECT_DWP,
+          .handle = handle_object },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/dwo",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_dwo },
+          .argument = OBJECT_DWO,
+          .handle = handle_object },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/symbols",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SPACE,
           .cacheable = true,
-          .handle = handle_symbols },
+          .argument = OBJECT_SYMBOLS,
+          .handle = handle_object },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/section/{name}",

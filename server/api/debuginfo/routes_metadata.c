@@ -215,7 +215,7 @@ static bool read_search_request(struct http_request *req, struct metadata_search
         return false;
 }
 
-static void handle_metadata(struct http_request *req, void *context)
+static void handle_metadata(struct http_request *req)
 {
         struct buf body;
         struct metadata_search q = { .deadline_ns = monotonic_ns() + SEARCH_NS,
@@ -225,7 +225,6 @@ static void handle_metadata(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!read_search_request(req, &q))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);

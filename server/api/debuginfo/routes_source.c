@@ -212,7 +212,7 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
 
 /* ---- the route ---- */
 
-static void handle_source(struct http_request *req, void *context)
+static void handle_source(struct http_request *req)
 {
         struct stored_source *source = calloc(1, sizeof *source);
         struct debuginfo_space *s = get_request_space(req);
@@ -221,7 +221,6 @@ static void handle_source(struct http_request *req, void *context)
         struct error err = { 0 };
         enum status st;
 
-        (void)context;
         if (!get_route_build_id(req, &id)) {
                 free(source);
                 return;

@@ -9,7 +9,7 @@
 #include "server/protocol/respond.h"
 #include "server/protocol/rules_request.h"
 
-static void handle_show(struct http_request *req, void *context)
+static void handle_show(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct build_id id;
@@ -17,7 +17,6 @@ static void handle_show(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!get_route_build_id(req, &id))
                 return;
         buf_init(&body, MiB(1));
@@ -46,7 +45,7 @@ static void answer_object_change(struct http_request *req, enum status st, const
                 http_respond(req, 200, "application/json", text, strlen(text));
 }
 
-static void handle_pin(struct http_request *req, void *context)
+static void handle_pin(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         bool pinned = strcmp(http_method(req), "PUT") == 0;
@@ -54,20 +53,18 @@ static void handle_pin(struct http_request *req, void *context)
         struct build_id id;
         struct error err;
 
-        (void)context;
         if (get_route_object(req, &id, &kind))
                 answer_object_change(req, debuginfo_store_set_pin(s->objects, &id, kind, pinned, &err), &err,
                                      pinned ? "{\"pinned\":true}\n" : "{\"pinned\":false}\n");
 }
 
-static void handle_delete(struct http_request *req, void *context)
+static void handle_delete(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         enum object_kind kind;
         struct build_id id;
         struct error err;
 
-        (void)context;
         if (!get_route_object(req, &id, &kind))
                 return;
         answer_object_change(req, debuginfo_store_remove(s->objects, &id, kind, &err), &err,
@@ -81,7 +78,7 @@ static enum status add_retention_rule(void *list, const char *rule, struct error
         return retention_rule_parse(rule, &l->items[l->count++], err);
 }
 
-static void handle_gc(struct http_request *req, void *context)
+static void handle_gc(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct gc_options o;
@@ -93,7 +90,6 @@ static void handle_gc(struct http_request *req, void *context)
         enum status st =
                 read_rules_request(req, RETENTION_RULES_MAX, add_retention_rule, &rules, &has_rules, &dry_run, &err);
 
-        (void)context;
         if (st) {
                 http_fail(req, st, &err);
                 return;
@@ -109,9 +105,9 @@ static void handle_gc(struct http_request *req, void *context)
         respond_result(req, st, &body, &err);
 }
 
-static void handle_rescan(struct http_request *req, void *context)
+static void handle_rescan(struct http_request *req)
 {
-        struct server *s = context;
+        struct server *s = http_context(req);
         struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
 
         if (!scan) {

@@ -89,7 +89,7 @@ static enum status assess_wanted_files(struct debuginfo_space *s, const struct j
         return st;
 }
 
-static void handle_want(struct http_request *req, void *context)
+static void handle_want(struct http_request *req)
 {
         struct json_value request;
         struct buf body;
@@ -98,7 +98,6 @@ static void handle_want(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        (void)context;
         data = http_body(req, &n);
         st = json_value_parse(data, n, &request, &err);
         if (st) {
@@ -167,11 +166,10 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         return true;
 }
 
-static void send_begin(struct http_request *req, void *context)
+static void send_begin(struct http_request *req)
 {
         struct object_claim claim;
 
-        (void)context;
         if (read_claim(req, &claim))
                 upload_begin(req, &claim);
 }
@@ -185,7 +183,7 @@ static void answer_offset(struct http_request *req, unsigned code, uint64_t offs
 }
 
 /* Responds with the number of bytes stored of an interrupted upload of the content with this hash. */
-static void handle_partial(struct http_request *req, void *context)
+static void handle_partial(struct http_request *req)
 {
         const char *kind = http_path_part(req, "kind"), *hash = http_query(req, "sha256");
         struct object_claim claim = { 0 };
@@ -194,7 +192,6 @@ static void handle_partial(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!get_route_build_id(req, &claim.build_id))
                 return;
         if (!object_kind_parse(kind, &claim.kind) || !hash || !sha256_parse(hash, claim.sha256)) {
@@ -208,12 +205,11 @@ static void handle_partial(struct http_request *req, void *context)
                 answer_offset(req, 200, offset);
 }
 
-static void send_end(struct http_request *req, void *context)
+static void send_end(struct http_request *req)
 {
         static const char stored_text[] = "{\"state\":\"stored\"}\n", same_text[] = "{\"state\":\"same\"}\n";
         uint64_t size;
 
-        (void)context;
         switch (upload_end(req, false, &size)) {
         case UPLOAD_ANSWERED:
                 break;

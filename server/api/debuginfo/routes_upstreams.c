@@ -29,7 +29,7 @@ static void put_upstream(struct json_out *j, const struct upstream_status *u)
         json_out_object_end(j);
 }
 
-static void handle_upstreams(struct http_request *req, void *context)
+static void handle_upstreams(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct federation_status all = { 0 };
@@ -37,7 +37,6 @@ static void handle_upstreams(struct http_request *req, void *context)
         struct json_out j;
         struct buf body;
 
-        (void)context;
         if (s->federation)
                 federation_get_status(s->federation, &all);
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);

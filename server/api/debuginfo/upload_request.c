@@ -41,25 +41,23 @@ void upload_begin(struct http_request *req, const struct object_claim *claim)
                 http_set_state(req, r);
 }
 
-enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n)
+enum status upload_chunk(struct http_request *req, const void *data, size_t *n)
 {
         struct object_upload *u = receive_upload_get(http_state(req));
         uint64_t before = object_upload_get_size(u);
         struct error err;
         enum status st = object_upload_append_some(u, data, n, &err);
 
-        (void)context;
         http_add_unpacked(req, object_upload_get_size(u) - before);
         if (st)
                 refuse_upload(req, st, &err);
         return st;
 }
 
-void upload_abandon(struct http_request *req, void *context)
+void upload_abandon(struct http_request *req)
 {
         struct receiving_upload *r = http_state(req);
 
-        (void)context;
         http_set_state(req, NULL);
         if (r && !http_is_answered(req))
                 count_broken_upload();

@@ -15,8 +15,8 @@
 void upload_begin(struct http_request *req, const struct object_claim *claim);
 
 /** Callbacks `chunk` and `abandon` of the route. */
-enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n);
-void upload_abandon(struct http_request *req, void *context);
+enum status upload_chunk(struct http_request *req, const void *data, size_t *n);
+void upload_abandon(struct http_request *req);
 
 enum upload_outcome {
         UPLOAD_ANSWERED, /* failed, and the request was answered */

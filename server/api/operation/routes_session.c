@@ -91,9 +91,9 @@ static void respond_session(struct http_request *req, const struct access_contro
         respond_json(req, &body);
 }
 
-static void handle_session(struct http_request *req, void *context)
+static void handle_session(struct http_request *req)
 {
-        const struct server *s = context;
+        const struct server *s = http_context(req);
 
         respond_session(req, &s->access_control, http_sender(req), get_session_id(req));
 }
@@ -193,9 +193,9 @@ static void begin_session(struct http_request *req, struct access_control *contr
         explicit_bzero(id, sizeof id);
 }
 
-static void handle_login(struct http_request *req, void *context)
+static void handle_login(struct http_request *req)
 {
-        struct server *s = context;
+        struct server *s = http_context(req);
         struct access_control *control = &s->access_control;
         struct request_sender sender = { .kind = SENDER_TOKEN, .peer = http_peer(req) };
         char token[TOKEN_BYTES_MAX];
@@ -219,9 +219,9 @@ static void handle_login(struct http_request *req, void *context)
         explicit_bzero(token, sizeof token);
 }
 
-static void handle_logout(struct http_request *req, void *context)
+static void handle_logout(struct http_request *req)
 {
-        struct server *s = context;
+        struct server *s = http_context(req);
         struct access_control *control = &s->access_control;
         const struct request_sender *sender = http_sender(req);
         char name[HTTP_TOKEN_NAME_SIZE] = "";

@@ -13,15 +13,14 @@
 #include "server/core/server_internal.h"
 #include "server/protocol/respond.h"
 
-static void handle_health(struct http_request *req, void *context)
+static void handle_health(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
 }
 
-static void handle_ready(struct http_request *req, void *context)
+static void handle_ready(struct http_request *req)
 {
-        struct server *s = context;
+        struct server *s = http_context(req);
         struct buf lines, body;
         bool is_ready;
 
@@ -103,13 +102,13 @@ static void gather_metrics(struct server *s)
 /* Serializes scrapes, so that none returns stale gauges. */
 static pthread_mutex_t gathering = PTHREAD_MUTEX_INITIALIZER;
 
-static void handle_metrics(struct http_request *req, void *context)
+static void handle_metrics(struct http_request *req)
 {
         struct buf text;
 
         buf_init(&text, MiB(16));
         pthread_mutex_lock(&gathering);
-        gather_metrics(context);
+        gather_metrics(http_context(req));
         metrics_write(&text);
         pthread_mutex_unlock(&gathering);
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
@@ -128,25 +127,25 @@ static bool may_see_service(struct server *s, const struct http_request *req)
                (!token_tenant[0] || strcmp(token_tenant, TOKEN_ANY_TENANT) == 0);
 }
 
-static void handle_status(struct http_request *req, void *context)
+static void handle_status(struct http_request *req)
 {
         struct buf body;
         struct error err;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        respond_result(
-                req, write_tenant_status(context, get_request_tenant(req), may_see_service(context, req), &body, &err),
-                &body, &err);
+        respond_result(req,
+                       write_tenant_status(http_context(req), get_request_tenant(req),
+                                           may_see_service(http_context(req), req), &body, &err),
+                       &body, &err);
 }
 
-static void handle_senders(struct http_request *req, void *context)
+static void handle_senders(struct http_request *req)
 {
         const char *text = http_query(req, "limit");
         uint64_t limit = LIMIT_SENDERS;
         struct buf body;
         struct error err;
 
-        (void)context;
         if (text && !parse_uint(text, &limit)) {
                 http_fail_code(req, 400, "usage", "limit is not a number");
                 return;
@@ -156,14 +155,14 @@ static void handle_senders(struct http_request *req, void *context)
 }
 
 /* The body is not charged to the memory budget, because it contains the budget's metrics. */
-static void handle_service_status(struct http_request *req, void *context)
+static void handle_service_status(struct http_request *req)
 {
         struct buf body;
 
         buf_init(&body, MiB(16));
         pthread_mutex_lock(&gathering);
-        gather_metrics(context);
-        write_service_status(context, &body);
+        gather_metrics(http_context(req));
+        write_service_status(http_context(req), &body);
         pthread_mutex_unlock(&gathering);
         respond_json(req, &body);
 }

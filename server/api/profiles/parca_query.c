@@ -22,9 +22,8 @@ void handle_parca_query(struct grpc_call *call, void *context)
         grpc_query_answer(&service, call, context);
 }
 
-static void handle_parca_web_query(struct http_request *req, void *context)
+static void handle_parca_web_query(struct http_request *req)
 {
-        (void)context;
         if (grpc_query_is_web(req))
                 grpc_query_answer_web(&service, req);
         else

@@ -63,7 +63,7 @@ static void answer_otlp_success(struct http_request *req, const struct otlp_outc
         http_respond_buf(req, 200, json ? JSON : PROTOBUF, &body);
 }
 
-static void handle_otlp_ingest(struct http_request *req, void *context)
+static void handle_otlp_ingest(struct http_request *req)
 {
         const char *type = http_header(req, "Content-Type");
         struct ingest_batch batch = begin_http_batch(req);
@@ -72,7 +72,6 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!body.is_json && !http_is_type(type, PROTOBUF)) {
                 count_ingest_failure(&batch, ST_UNSUPPORTED, "the Content-Type is neither " PROTOBUF " nor " JSON);
                 http_fail_code(req, 415, "unsupported",

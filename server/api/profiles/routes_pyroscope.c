@@ -388,7 +388,7 @@ static enum status ingest_profile(struct http_request *req, const struct server 
         return st;
 }
 
-static void handle_ingest(struct http_request *req, void *context)
+static void handle_ingest(struct http_request *req)
 {
         struct ingest_batch batch = begin_http_batch(req);
         struct ingest_remark remark;
@@ -397,7 +397,7 @@ static void handle_ingest(struct http_request *req, void *context)
 
         if (!check_history(req, &batch.is_history))
                 return;
-        st = ingest_profile(req, context, &batch, &remark, &err);
+        st = ingest_profile(req, http_context(req), &batch, &remark, &err);
         if (st) {
                 fail_ingest(req, st, &err);
                 return;
@@ -408,7 +408,7 @@ static void handle_ingest(struct http_request *req, void *context)
 
 /* ---- POST /push.v1.PusherService/Push ---- */
 
-static void handle_push(struct http_request *req, void *context)
+static void handle_push(struct http_request *req)
 {
         struct ingest_batch batch = begin_http_batch(req);
         enum connect_codec codec;
@@ -420,7 +420,6 @@ static void handle_push(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        (void)context;
         if (!check_history(req, &batch.is_history))
                 return;
         if (!connect_read_codec(req, &codec)) {

@@ -51,12 +51,11 @@ static void answer_querier_call(struct connect_unary *call, const struct querier
         connect_unary_respond(call, answer);
 }
 
-static void handle_querier(struct http_request *req, void *context)
+static void handle_querier(struct http_request *req)
 {
         const struct querier_method *method = querier_find_method(http_path_part(req, "method"));
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
 
-        (void)context;
         if (grpc_query_is_web(req)) {
                 grpc_query_answer_web(&service, req);
                 return;
@@ -71,11 +70,10 @@ static void handle_querier(struct http_request *req, void *context)
                 answer_querier_call(&call, method);
 }
 
-static void refuse_service(struct http_request *req, void *context)
+static void refuse_service(struct http_request *req)
 {
         static const char text[] = "Cairn does not implement this service";
 
-        (void)context;
         if (grpc_query_is_web(req))
                 grpc_query_fail_web(req, GRPC_UNIMPLEMENTED, text);
         else

@@ -52,24 +52,21 @@ static void answer_query(struct http_request *req, const char *operation)
         query_work_answer_failure(&work, st, &err);
 }
 
-static void handle_query(struct http_request *req, void *context)
+static void handle_query(struct http_request *req)
 {
-        (void)context;
         answer_query(req, http_path_part(req, "operation"));
 }
 
-static void label_values(struct http_request *req, void *context)
+static void label_values(struct http_request *req)
 {
-        (void)context;
         answer_query(req, "values");
 }
 
 /* The page is not cached, so that each load refers to the assets of the running version. */
-static void handle_page(struct http_request *req, void *context)
+static void handle_page(struct http_request *req)
 {
         struct buf body;
 
-        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         page_put_index(&body);
         http_set_header(req, "Content-Security-Policy", PAGE_INDEX_POLICY);
@@ -77,12 +74,11 @@ static void handle_page(struct http_request *req, void *context)
 }
 
 /* An asset's name is the hash of its content, so browsers may cache it forever. */
-static void handle_page_asset(struct http_request *req, void *context)
+static void handle_page_asset(struct http_request *req)
 {
         const struct page_asset *asset = page_find_asset(http_path_part(req, "name"));
         struct buf body;
 
-        (void)context;
         if (!asset) {
                 http_set_header(req, "Cache-Control", "no-store");
                 http_fail_code(req, 404, "not_found", "there is no asset with this name; reload the page");

@@ -294,7 +294,7 @@ static void put_groups(struct json_out *j, const Querier__SelectMergeStacktraces
         json_out_object_end(j);
 }
 
-static void handle_render(struct http_request *req, void *context)
+static void handle_render(struct http_request *req)
 {
         Querier__SelectMergeStacktracesRequest selection;
         const Querier__FlameGraph *g;
@@ -304,7 +304,6 @@ static void handle_render(struct http_request *req, void *context)
         struct buf body;
         enum status st;
 
-        (void)context;
         render_init(&r, req);
         st = load_render(&r, &selection, &answer);
         if (st) {
@@ -352,7 +351,7 @@ static enum status load_render_diff(struct render *r, const Querier__FlameGraphD
         return ST_OK;
 }
 
-static void handle_render_diff(struct http_request *req, void *context)
+static void handle_render_diff(struct http_request *req)
 {
         const Querier__FlameGraphDiff *g;
         _cleanup_render_ struct render r;
@@ -361,7 +360,6 @@ static void handle_render_diff(struct http_request *req, void *context)
         struct buf body;
         enum status st;
 
-        (void)context;
         render_init(&r, req);
         st = load_render_diff(&r, &g, &type);
         if (st) {
@@ -488,15 +486,13 @@ static void answer_list(struct http_request *req, enum status (*list)(struct ren
         respond_json_array(req, names, count);
 }
 
-static void handle_label_values(struct http_request *req, void *context)
+static void handle_label_values(struct http_request *req)
 {
-        (void)context;
         answer_list(req, list_label_values);
 }
 
-static void handle_label_names(struct http_request *req, void *context)
+static void handle_label_names(struct http_request *req)
 {
-        (void)context;
         answer_list(req, list_label_names);
 }
 

@@ -89,13 +89,12 @@ static void set_resymbolize_progress(void *context, uint64_t done, uint64_t all)
         atomic_store(&t->resymbolize_all, all);
 }
 
-static void handle_progress(struct http_request *req, void *context)
+static void handle_progress(struct http_request *req)
 {
         struct tenant *t = get_request_tenant(req);
         struct json_out j;
         struct buf body;
 
-        (void)context;
         buf_init(&body, KiB(1));
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
@@ -106,7 +105,7 @@ static void handle_progress(struct http_request *req, void *context)
         respond_json(req, &body);
 }
 
-static void handle_resymbolize(struct http_request *req, void *context)
+static void handle_resymbolize(struct http_request *req)
 {
         struct tenant *t = get_request_tenant(req);
         struct resymbolize_request request = { .progress = set_resymbolize_progress, .context = t };
@@ -115,7 +114,6 @@ static void handle_resymbolize(struct http_request *req, void *context)
         struct error err;
         enum status st = read_resymbolize_request(req, &ids, &request, &err);
 
-        (void)context;
         buf_init(&body, KiB(16));
         if (!st) {
                 atomic_fetch_add(&t->resymbolize_running, 1);

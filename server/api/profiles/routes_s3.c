@@ -123,11 +123,10 @@ static void handle_s3_list(struct http_request *req)
         http_fail(req, st, &err);
 }
 
-static void handle_s3_bucket(struct http_request *req, void *context)
+static void handle_s3_bucket(struct http_request *req)
 {
         struct buf body;
 
-        (void)context;
         set_request_id(req);
         http_set_header(req, "x-amz-bucket-region", "us-east-1");
         if (strcmp(http_method(req), "HEAD") == 0) {
@@ -146,14 +145,13 @@ static void handle_s3_bucket(struct http_request *req, void *context)
 
 /* ---- objects ---- */
 
-static void handle_s3_object(struct http_request *req, void *context)
+static void handle_s3_object(struct http_request *req)
 {
         const char *key = http_path_part(req, "key"), *slash = strchr(key, '/');
         _cleanup_free_ char *table = slash ? strndup(key, (size_t)(slash - key)) : NULL;
         struct table_file f;
         struct error err;
 
-        (void)context;
         set_request_id(req);
         if (slash && !table)
                 http_fail(req, ST_NO_MEMORY, NULL);
@@ -169,17 +167,15 @@ static void handle_s3_object(struct http_request *req, void *context)
 
 /* ---- writing ---- */
 
-static void refuse_write(struct http_request *req, void *context)
+static void refuse_write(struct http_request *req)
 {
-        (void)context;
         set_request_id(req);
         http_fail_code(req, 403, "read_only", "this bucket is read-only: only the service writes the tables");
 }
 
-static enum status refuse_bytes(struct http_request *req, void *context, const void *data, size_t *n)
+static enum status refuse_bytes(struct http_request *req, const void *data, size_t *n)
 {
         (void)req;
-        (void)context;
         (void)data;
         (void)n;
         return ST_USAGE; /* unreachable: begin has responded */

@@ -58,7 +58,7 @@ static void put_share_answer(struct buf *to, const char *path, const char *id, i
         buf_append_str(to, "\n");
 }
 
-static void handle_share(struct http_request *req, void *context)
+static void handle_share(struct http_request *req)
 {
         _cleanup_buf_ struct buf file, body;
         char id[SHARE_ID_CHARS + 1], path[sizeof "/share/" + SHARE_ID_CHARS];
@@ -66,7 +66,6 @@ static void handle_share(struct http_request *req, void *context)
         int64_t expires;
         enum status st;
 
-        (void)context;
         buf_init(&body, KiB(4));
         buf_init_budget(&file, LIMIT_SHARE_BYTES, MEMORY_INGEST);
         st = encode_share(req, &file, &err);
@@ -146,7 +145,7 @@ static enum status draw_share(struct http_request *req, int fd, struct query_wor
         return st;
 }
 
-static void handle_share_page(struct http_request *req, void *context)
+static void handle_share_page(struct http_request *req)
 {
         _cleanup_close_ int fd = -1;
         struct query_answer answer;
@@ -155,7 +154,6 @@ static void handle_share_page(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        (void)context;
         if (!open_share(req, &fd))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
@@ -169,11 +167,10 @@ static void handle_share_page(struct http_request *req, void *context)
         query_work_respond(&work, &answer, &body);
 }
 
-static void handle_share_profile(struct http_request *req, void *context)
+static void handle_share_profile(struct http_request *req)
 {
         int fd;
 
-        (void)context;
         if (open_share(req, &fd))
                 http_respond_file(req, "application/octet-stream", fd, NULL);
 }

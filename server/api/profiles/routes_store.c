@@ -23,7 +23,7 @@ static bool continue_expiry(void *context)
         return !atomic_load(http_server_stopping(context));
 }
 
-static void handle_expire(struct http_request *req, void *context)
+static void handle_expire(struct http_request *req)
 {
         _cleanup_sample_rules_ struct sample_rules rules = { 0 };
         struct expiry_request request = { .sweeps_locations = true, .proceed = continue_expiry, .context = req };
@@ -34,7 +34,6 @@ static void handle_expire(struct http_request *req, void *context)
         enum status st =
                 read_rules_request(req, RULES_MAX, add_sample_rule, &rules, &has_rules, &request.dry_run, &err);
 
-        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         request.limits = has_rules ? &rules.limits : NULL;
         if (!st)
@@ -53,7 +52,7 @@ static bool continue_compaction(void *context, const struct compaction_result *s
         return !atomic_load(http_server_stopping(context));
 }
 
-static void handle_compact(struct http_request *req, void *context)
+static void handle_compact(struct http_request *req)
 {
         struct compaction_result result = { 0 };
         struct json_out j;
@@ -62,7 +61,6 @@ static void handle_compact(struct http_request *req, void *context)
         enum status st =
                 profile_store_compact(get_request_tenant(req)->profiles, continue_compaction, req, &result, &err);
 
-        (void)context;
         buf_init(&body, KiB(4));
         json_out_init(&j, &body);
         json_out_object(&j, NULL);

@@ -59,7 +59,7 @@ static enum status put_table(struct json_out *j, const struct tenant *t, const c
         return ST_OK;
 }
 
-static void handle_table_list(struct http_request *req, void *context)
+static void handle_table_list(struct http_request *req)
 {
         const char *only = http_path_part(req, "table");
         struct json_out j;
@@ -67,7 +67,6 @@ static void handle_table_list(struct http_request *req, void *context)
         struct error err;
         enum status st = ST_OK;
 
-        (void)context;
         if (*only && !is_table_name(only)) {
                 http_fail_code(req, 404, "not_found",
                                "unknown table '%.60s'; the tables are samples, stacks and locations", only);
@@ -92,14 +91,13 @@ static void handle_table_list(struct http_request *req, void *context)
 
 /* ---- files ---- */
 
-static void handle_table_file(struct http_request *req, void *context)
+static void handle_table_file(struct http_request *req)
 {
         const char *path = http_path_part(req, "path");
         size_t n = strlen(path);
         struct table_file f;
         struct error err;
 
-        (void)context;
         if (open_table_file(get_request_tenant(req), http_path_part(req, "table"), path, &f, &err)) {
                 http_fail(req, err.code, &err);
                 return;

@@ -436,9 +436,8 @@ static bool allow_origin(struct http_request *req)
         return allowed;
 }
 
-static void handle_preflight(struct http_request *req, void *context)
+static void handle_preflight(struct http_request *req)
 {
-        (void)context;
         if (allow_origin(req)) {
                 http_set_header(req, "Access-Control-Allow-Methods", "POST, OPTIONS");
                 http_set_header(req, "Access-Control-Allow-Headers", ALLOWED_HEADERS);
@@ -464,7 +463,7 @@ static enum status request_module_indexing(struct debuginfo_space *s, const stru
         return ST_OK;
 }
 
-static void handle_symbolicate(struct http_request *req, void *context)
+static void handle_symbolicate(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct symbolicate_request request;
@@ -473,7 +472,6 @@ static void handle_symbolicate(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        (void)context;
         allow_origin(req);
         data = http_body(req, &n);
         st = symbolicate_request_read(data, n, &request, &err);

@@ -26,7 +26,7 @@ static bool wants_proto(struct http_request *req, bool is_proto_request)
         return is_proto_request && !http_is_type(accept, "application/json");
 }
 
-static void handle_symbolize(struct http_request *req, void *context)
+static void handle_symbolize(struct http_request *req)
 {
         struct debuginfo_space *s = get_request_space(req);
         struct symbolize_request request = { 0 };
@@ -36,7 +36,6 @@ static void handle_symbolize(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
-        (void)context;
         data = http_body(req, &n);
         st = proto ? symbolize_request_read_proto(data, n, &request, &err)
                    : symbolize_request_read_json(data, n, &request, &err);

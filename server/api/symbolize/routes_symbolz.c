@@ -9,11 +9,10 @@
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 
-static void handle_symbolz(struct http_request *req, void *context)
+static void handle_symbolz(struct http_request *req)
 {
         static const char none[] = "num_symbols: 0\n";
 
-        (void)context;
         http_respond(req, 200, "text/plain; charset=utf-8", none, strlen(none));
 }
 

@@ -71,13 +71,12 @@ static enum status answer_why(struct http_request *req, struct debuginfo_space *
         return st ? st : deadline_check(http_request_deadline(req), err);
 }
 
-static void handle_why(struct http_request *req, void *context)
+static void handle_why(struct http_request *req)
 {
         struct buf body;
         struct error err;
         enum status st;
 
-        (void)context;
         buf_init(&body, 2 * EXPLAIN_REPORT_BYTES_MAX);
         st = answer_why(req, get_request_space(req), &body, &err);
         if (!st) {
