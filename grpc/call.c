@@ -149,11 +149,6 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
         return value;
 }
 
-const char *grpc_call_request_id(const struct grpc_call *call)
-{
-        return call->id;
-}
-
 unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name)
 {
         const char *value;

@@ -208,11 +208,6 @@ const char *http_query(const struct http_request *req, const char *name);
  * for responses generated in pieces.
  */
 const struct deadline *http_request_deadline(const struct http_request *req);
-/**
- * X-Request-Id of the request if it is valid (common/request_id.h), else a random one. "" before the headers have
- * arrived.
- */
-const char *http_request_id(const struct http_request *req);
 /** A header, or NULL. */
 const char *http_header(const struct http_request *req, const char *name);
 /** Number of headers with this name. */

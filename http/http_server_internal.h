@@ -83,7 +83,8 @@ struct http_request {
         size_t part_count;
         struct query_parameter query[LIMIT_HTTP_QUERY_PARAMETERS];
         size_t query_count;
-        char id[REQUEST_ID_SIZE]; /* http_request_id() */
+        char id[REQUEST_ID_SIZE]; /* X-Request-Id if it is valid (common/request_id.h), else random; "" before the
+                                     headers */
         char peer[46];
         uint64_t peer_number;
         bool is_from_proxy; /* connected through a trusted proxy */

@@ -139,7 +139,7 @@ void find_request_token(struct http_request *req)
                 req->token = strdup(value + 7 + strspn(value + 7, " "));
         } else if (value && strncasecmp(value, "Basic ", 6) == 0) {
                 value += 6 + strspn(value + 6, " ");
-                text = base64_append(&pair, value, strcspn(value, " ")) ? buf_cstr(&pair) : NULL;
+                text = base64_decode_append(&pair, value, strcspn(value, " ")) ? buf_cstr(&pair) : NULL;
                 colon = text ? strchr(text, ':') : NULL;
                 req->token = colon ? strdup(colon + 1) : NULL;
         } else if (value && strncmp(value, "AWS4-HMAC-SHA256 ", 17) == 0) {

@@ -392,11 +392,6 @@ const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
         return req->body.data;
 }
 
-const char *http_request_id(const struct http_request *req)
-{
-        return req->id;
-}
-
 const char *http_token_name(const struct http_request *req)
 {
         return req->token_name;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Worker side of a scan: inspects the files that the parent passes (package-trees/inspector.h), extracts single members of
- * archives, and hashes the source names of debuginfo.
+ * Worker side of a scan: inspects the files that the parent passes (package-trees/inspector.h), extracts single members
+ * of archives, and hashes the source names of debuginfo.
  */
 #include "common/error.h"
 

@@ -7,8 +7,8 @@
  * Serves directory trees of packages and ELF files by build-id.
  *
  * The trees are walked in the background: at start, periodically and on request; unchanged files are not opened again.
- * A confined worker inspects a file, and only its contents are indexed (package-trees/package_index.h). A file is served from its tree,
- * a member of an archive from a cache of bounded size (package-trees/extracted_cache.h).
+ * A confined worker inspects a file, and only its contents are indexed (package-trees/package_index.h). A file is
+ * served from its tree, a member of an archive from a cache of bounded size (package-trees/extracted_cache.h).
  *
  * Threads: any, except opening the trees, start, stop and destroy.
  */

@@ -43,7 +43,7 @@ static enum status put_authorization(const struct scrape_http *h, struct buf *to
                         return error_no_memory(err);
                 }
                 buf_append_str(to, "Authorization: Basic ");
-                base64_append_encoded(to, (const uint8_t *)pair, strlen(pair));
+                base64_encode_append(to, (const uint8_t *)pair, strlen(pair));
         } else {
                 st = get_secret(h->credentials, h->credentials_file, &secret, err);
                 if (st)

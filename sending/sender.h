@@ -11,7 +11,7 @@
  * Each batch has an id, sent as "X-Cairn-Batch", so that a batch sent twice
  * counts once. With a spool:
  *
- * 1. When sender_put() returns, the batch is written: if the agent ends for
+ * 1. When sender_put_profile() returns, the batch is written: if the agent ends for
  *    any reason, the next run sends it.
  * 2. It is synced once an attempt to send has failed, at most SENDER_TRY_MS
  *    after it was queued: from then on it survives a power cut. While the

@@ -15,8 +15,8 @@
  *
  * Only programs and the server call this; libraries return a struct error.
  *
- * Messages of one kind are rate-limited (common/program/log_limit.h), except debug messages and log_line_always(). The number
- * of suppressed messages is logged before the next one written, and counted in cairn_log_suppressed_total.
+ * Messages of one kind are rate-limited (common/program/log_limit.h), except debug messages and log_line_always(). The
+ * number of suppressed messages is logged before the next one written, and counted in cairn_log_suppressed_total.
  *
  * Threads: any.
  */

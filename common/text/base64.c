@@ -16,7 +16,7 @@ static unsigned base64_digit_value(char c)
         return c == '/' || c == '_' ? 63 : BAD_DIGIT;
 }
 
-bool base64_append(struct buf *to, const char *text, size_t n)
+bool base64_decode_append(struct buf *to, const char *text, size_t n)
 {
         size_t digits = n, written = 0;
         unsigned held = 0, bits = 0;
@@ -45,7 +45,7 @@ bool base64_append(struct buf *to, const char *text, size_t n)
         return true;
 }
 
-void base64_append_encoded(struct buf *to, const uint8_t *data, size_t n)
+void base64_encode_append(struct buf *to, const uint8_t *data, size_t n)
 {
         static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -10,9 +10,9 @@
  *         append stay in the buf (buf_status()).
  * Source: RFC 4648, 4 and 5.
  */
-bool base64_append(struct buf *to, const char *text, size_t n) MUST_CHECK;
+bool base64_decode_append(struct buf *to, const char *text, size_t n) MUST_CHECK;
 
 /** Append n bytes encoded in the standard alphabet, padded. */
-void base64_append_encoded(struct buf *to, const uint8_t *data, size_t n);
+void base64_encode_append(struct buf *to, const uint8_t *data, size_t n);
 
 #endif

@@ -125,7 +125,7 @@ static bool append_escaped_base64(struct buf *to, const struct json_span *span)
         json_span_unescape(span, &text);
         if (text.failed && !to->failed)
                 to->failed = text.failed;
-        return base64_append(to, (const char *)text.data, text.size);
+        return base64_decode_append(to, (const char *)text.data, text.size);
 }
 
 void json_wire_put_base64(struct json_scan *s, uint32_t number, struct buf *to)
@@ -136,7 +136,7 @@ void json_wire_put_base64(struct json_scan *s, uint32_t number, struct buf *to)
         if (!json_scan_str(s, &span))
                 return;
         mark = wire_begin(to, number);
-        if (!(span.escaped ? append_escaped_base64(to, &span) : base64_append(to, span.text, span.size)))
+        if (!(span.escaped ? append_escaped_base64(to, &span) : base64_decode_append(to, span.text, span.size)))
                 json_scan_fail(s, (const uint8_t *)span.text, "bytes in base64");
         wire_end(to, mark);
 }

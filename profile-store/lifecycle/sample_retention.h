@@ -8,8 +8,8 @@
  *
  * By age and size whole days are removed, so nothing is rewritten: the files of a day are removed from `samples` in one
  * commit, then those of the same days from `stacks`. After a crash between the two the next run removes the stacks of
- * days without samples. The files are unlinked after the grace period (profile-store/tables/table_vacuum.h). Locations that no
- * stack refers to any more are removed later (profile-store/compaction/location_sweep.h).
+ * days without samples. The files are unlinked after the grace period (profile-store/tables/table_vacuum.h). Locations
+ * that no stack refers to any more are removed later (profile-store/compaction/location_sweep.h).
  *
  * - age: a day is removed when all of it is older. The current time is the earliest that the clock may mean
  *   (common/stable_clock.h), and at most a day after the newest sample, so that a clock that is ahead, or the end of

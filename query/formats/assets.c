@@ -97,7 +97,7 @@ static void put_hash_source(struct buf *ret, const char *text, size_t n)
 
         hash_asset_text(text, n, digest);
         buf_append_str(ret, " 'sha256-");
-        base64_append_encoded(ret, digest, sizeof digest);
+        base64_encode_append(ret, digest, sizeof digest);
         buf_append_str(ret, "'");
 }
 

@@ -12,8 +12,8 @@
  */
 #include "server/server_options.h"
 
-/** Run until SIGINT or SIGTERM, then flush and close. Logs with common/program/log.h. Call from the main thread, before others
- * exist. */
+/** Run until SIGINT or SIGTERM, then flush and close. Logs with common/program/log.h. Call from the main thread, before
+ * others exist. */
 enum status server_run(const struct server_options *options, struct error *err) MUST_CHECK;
 
 #endif

@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/text/number_text.h"
 
 #define DEPTH_MAX 256
 #define ORIGINS_MAX 16

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/files/file.h"
+#include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
@@ -27,7 +28,7 @@ static void handle_late(struct http_request *req, const struct route_table *tabl
                 poll(NULL, 0, 10);
         atomic_fetch_add(&handled, 1);
         http_set_tenant(req, &tenant, 0);
-        table->routes[index].handle(req, &server);
+        table->routes[index].handle(req);
 }
 
 static void symbolize_late(struct http_request *req)

@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "http/listen.h"
 #include "server/access/tokens.h"
+#include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
