@@ -9,9 +9,6 @@
 #include "common/limits.h"
 #include "common/text/number_text.h"
 
-static const struct unit times[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
-                                     { 'w', 604800 }, { 'y', 31536000 }, { 0 } };
-
 static bool parse_rule_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
 {
         if (!*text || strlen(text) >= OBJECT_LABEL_SIZE)
@@ -52,9 +49,9 @@ static bool parse_rule_part(const char *key, const char *value, struct retention
         if (strcmp(key, "kind") == 0)
                 return parse_rule_kind(value, &r->kind);
         if (strcmp(key, "age") == 0)
-                return parse_amount(value, times, true, &r->age_s);
+                return parse_age(value, &r->age_s);
         if (strcmp(key, "unused") == 0)
-                return parse_amount(value, times, true, &r->unused_s);
+                return parse_age(value, &r->unused_s);
         return strcmp(key, "size") == 0 && parse_bytes(value, &r->size_bytes);
 }
 

@@ -34,24 +34,14 @@ static const struct usage usage = {
 
 struct scrape_command {
         struct service_options service;
-        const char *config, *spool, *spool_size, *metrics_listen, *memory, *log_level, *log_format;
+        const char *config, *spool, *metrics_listen;
+        unsigned log_level, log_format;
         uint64_t concurrency, spool_bytes, memory_bytes;
         bool check, once, json;
 };
 
-static enum status parse_size_option(const char *name, const char *text, uint64_t *bytes, struct error *err)
-{
-        return !text || parse_bytes(text, bytes)
-                       ? ST_OK
-                       : error_set(err, ST_USAGE, "option '--%s' takes a size as 512M, not '%.60s'", name, text);
-}
-
 static enum status check_scrape_options(struct scrape_command *c, int argc, char **argv, struct error *err)
 {
-        enum log_format format;
-        enum log_level level;
-        enum status st;
-
         if (!argc)
                 return error_set(err, ST_USAGE, "no CONFIG is given");
         if (argc > 1)
@@ -59,25 +49,11 @@ static enum status check_scrape_options(struct scrape_command *c, int argc, char
         if (c->json && !c->check && !c->once)
                 return error_set(err, ST_USAGE, "--json needs --check or --once");
         c->config = argv[0];
-        if (c->log_level && log_level_parse(c->log_level, &level))
-                return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%.40s'",
-                                 c->log_level);
-        if (c->log_level)
-                log_set_level(level);
-        if (c->log_format && log_format_parse(c->log_format, &format))
-                return error_set(err, ST_USAGE, "option '--log-format' takes text, logfmt or json, not '%.40s'",
-                                 c->log_format);
-        if (c->log_format)
-                log_set_format(format);
-        if (c->concurrency < 1 || c->concurrency > LIMIT_SCRAPE_THREADS)
-                return error_set(err, ST_USAGE, "option '--concurrency' takes 1 to %d, not %" PRIu64,
-                                 LIMIT_SCRAPE_THREADS, c->concurrency);
+        log_set_level((enum log_level)c->log_level);
+        log_set_format((enum log_format)c->log_format);
         if (c->service.tenant && !tenant_name_is_valid(c->service.tenant))
                 return error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", c->service.tenant);
-        st = parse_size_option("memory", c->memory, &c->memory_bytes, err);
-        if (!st)
-                st = parse_size_option("spool-size", c->spool_size, &c->spool_bytes, err);
-        return st ? st : memory_budget_set_limit(c->memory_bytes, err);
+        return memory_budget_set_limit(c->memory_bytes, err);
 }
 
 /* ---- --check ---- */
@@ -338,7 +314,8 @@ int command_scrape(int argc, char **argv)
 {
         struct scrape_command c = { .concurrency = DEFAULT_CONCURRENCY,
                                     .memory_bytes = DEFAULT_MEMORY_BYTES,
-                                    .spool_bytes = DEFAULT_SCRAPE_SPOOL_BYTES };
+                                    .spool_bytes = DEFAULT_SCRAPE_SPOOL_BYTES,
+                                    .log_level = LOG_INFO };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &c.service.server,
                               "send to this server (default " DEFAULT_SERVER ")"),
@@ -349,14 +326,17 @@ int command_scrape(int argc, char **argv)
                 OPTION_FLAG("once", 0, &c.once,
                             "scrape each profile once, cumulative ones twice, print the results, and exit"),
                 OPTION_FLAG("json", 0, &c.json, "with --check and --once: print JSON"),
-                OPTION_UINT("concurrency", 0, "N", &c.concurrency, "concurrent requests, 1 to 1024 (default 256)"),
-                OPTION_STRING("memory", 0, "SIZE", &c.memory, "memory for profiles, as 512M (default 1G)"),
+                OPTION_RANGE("concurrency", 0, "N", &c.concurrency, 1, LIMIT_SCRAPE_THREADS,
+                             "concurrent requests, 1 to 1024 (default 256)"),
+                OPTION_SIZE("memory", 0, "SIZE", &c.memory_bytes, 1, 0, "memory for profiles, as 512M (default 1G)"),
                 OPTION_STRING("spool", 0, "DIR", &c.spool, "store unacknowledged batches in DIR (default: in memory)"),
-                OPTION_STRING("spool-size", 0, "SIZE", &c.spool_size, "size limit of the spool (default 512M)"),
+                OPTION_SIZE("spool-size", 0, "SIZE", &c.spool_bytes, 1, 0, "size limit of the spool (default 512M)"),
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.metrics_listen,
                               "serve /metrics, /targets and /healthz at HOST:PORT (default: off)"),
-                OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
-                OPTION_STRING("log-format", 0, "FORMAT", &c.log_format, "text (default), logfmt or json"),
+                OPTION_CHOICE("log-level", 0, "LEVEL", &c.log_level, log_level_names,
+                              "debug, info (default), warn or error"),
+                OPTION_CHOICE("log-format", 0, "FORMAT", &c.log_format, log_format_names,
+                              "text (default), logfmt or json"),
                 OPTION_END,
         };
         _cleanup_scrape_config_ struct scrape_config config = { 0 };

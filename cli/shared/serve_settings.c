@@ -12,16 +12,7 @@
 #include "http/trusted_proxy.h"
 #include "server/access/access.h"
 
-static enum status check_scanned_trees(const struct server_options *o, size_t count, uint64_t cache_mib,
-                                       struct error *err)
-{
-        if (count && o->read_only)
-                return error_set(err, ST_USAGE,
-                                 "--scan and --read-only exclude each other: scanning keeps an index in the directory");
-        if (o->scan_interval_s > 366 * 86400 || cache_mib > (1u << 30))
-                return error_set(err, ST_USAGE, "--scan-interval is at most a year, and --scan-cache at most 1024 TiB");
-        return ST_OK;
-}
+#define YEAR_S (366 * 86400)
 
 /* Order: --upstream, --upstreams, DEBUGINFOD_URLS. */
 static enum status collect_upstreams(struct upstream_list *l, const struct option_list *urls, const char *path,
@@ -34,21 +25,6 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
         if (!st && path)
                 st = upstream_list_read(l, path, err);
         return st ? st : upstream_list_add_urls(l, words, err);
-}
-
-#define AGE_MAX_S (366 * 86400)
-
-/* An age from 1s to 366d. */
-static enum status parse_age(const char *option, const char *text, uint64_t *seconds_ret, struct error *err)
-{
-        static const struct unit units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 0 } };
-        uint64_t seconds;
-
-        if (!parse_amount(text, units, true, &seconds) || seconds == 0 || seconds > AGE_MAX_S)
-                return error_set(err, ST_USAGE, "--%s '%s' is not a number with s, m, h or d, from 1s to 366d, as 1h",
-                                 option, text);
-        *seconds_ret = seconds;
-        return ST_OK;
 }
 
 /* @param ret owned, one for each */
@@ -64,21 +40,6 @@ static enum status parse_trusted_proxies(const struct option_list *list, struct 
         if (!st)
                 *ret = steal_ptr(ranges);
         return st;
-}
-
-/* An age such as 30d, or "any" for no limit: 0. */
-static enum status parse_accepted_age(const char *option, const char *text, uint64_t *ret, struct error *err)
-{
-        static const struct unit units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 0 } };
-
-        if (strcmp(text, "any") == 0) {
-                *ret = 0;
-                return ST_OK;
-        }
-        return parse_amount(text, units, true, ret)
-                       ? ST_OK
-                       : error_set(err, ST_USAGE, "--%s '%s' is neither a number with s, m, h or d, as 30d, nor 'any'",
-                                   option, text);
 }
 
 /* "PER" or "PER,ALL", as 256M,1G. */
@@ -115,10 +76,10 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "CA certificates for upstreams, PEM (default: the system's)"),
                 OPTION_LIST("scan", 0, "DIR", &s->trees,
                             "also serve the packages and ELF files of this directory tree; repeatable"),
-                OPTION_UINT("scan-interval", 0, "SECONDS", &s->server.scan_interval_s,
-                            "time between scans (default 300); 0: only on SIGUSR1"),
-                OPTION_UINT("scan-cache", 0, "MIB", &s->scan_cache_mib,
-                            "disk space for files extracted from packages (default 8192)"),
+                OPTION_RANGE("scan-interval", 0, "SECONDS", &s->server.scan_interval_s, 0, YEAR_S,
+                             "time between scans (default 300); 0: only on SIGUSR1"),
+                OPTION_RANGE("scan-cache", 0, "MIB", &s->scan_cache_mib, 0, 1 << 30,
+                             "disk space for files extracted from packages (default 8192)"),
                 OPTION_LIST("allow-host", 0, "NAME", &s->hosts,
                             "host name that clients use, besides addresses and localhost; repeatable"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &s->origins,
@@ -129,8 +90,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_STRING("tenants", 0, "FILE", &s->server.tenant_file,
                               "lines of NAME [retain RULE | rate N | bytes N | debuginfo own]: tenants with samples of "
                               "their own"),
-                OPTION_STRING("session-max-age", 0, "AGE", &s->session_max_age,
-                              "a browser's sign-in expires after this time (default 12h)"),
+                OPTION_AGE("session-max-age", 0, "AGE", &s->server.session_max_age_s, 1, YEAR_S,
+                           "a browser's sign-in expires after this time (default 12h)"),
                 OPTION_LIST("trusted-proxy", 0, "ADDRESS[/BITS]", &s->proxies,
                             "trust X-Forwarded-For and X-Forwarded-Proto of this reverse proxy; repeatable"),
                 OPTION_STRING("proxy-auth", 0, "HEADER", &s->server.proxy_auth,
@@ -138,68 +99,69 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_STRING("tls-cert", 0, "FILE", &s->server.tls_cert,
                               "enable https: the certificate and its chain, PEM"),
                 OPTION_STRING("tls-key", 0, "FILE", &s->server.tls_key, "private key of --tls-cert"),
-                OPTION_UINT("max-connections", 0, "N", &s->server.max_connections,
-                            "maximum number of connections (default 4096)"),
-                OPTION_UINT("max-per-address", 0, "N", &s->server.max_per_address,
-                            "maximum number of connections per address (default: half); raise it behind a proxy"),
-                OPTION_UINT("rate", 0, "N", &s->server.address_rate,
-                            "requests per second of an address without a valid token (default: no limit)"),
+                OPTION_RANGE("max-connections", 0, "N", &s->server.max_connections, 0, 60000,
+                             "maximum number of connections (default 4096)"),
+                OPTION_RANGE("max-per-address", 0, "N", &s->server.max_per_address, 0, 60000,
+                             "maximum number of connections per address (default: half); raise it behind a proxy"),
+                OPTION_RANGE("rate", 0, "N", &s->server.address_rate, 0, 1000000,
+                             "requests per second of an address without a valid token (default: no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &s->rules,
                             "retention rule of debuginfo, as label=nightly,age=30d or size=200G; repeatable, the first "
                             "match applies (default: keep all)"),
                 OPTION_LIST("retain-samples", 0, "RULE", &s->samples,
                             "retention rule of samples, as age=30d, size=200G or '{env=\"dev\"},age=3d'; repeatable "
                             "(default: keep all)"),
-                OPTION_STRING("memory", 0, "SIZE", &s->memory,
-                              "memory budget, as 2G, at least 256M (default: half of the machine or cgroup)"),
+                OPTION_SIZE("memory", 0, "SIZE", &s->server.memory_bytes, 1, 0,
+                            "memory budget, as 2G, at least 256M (default: half of the machine or cgroup)"),
                 OPTION_STRING("query-memory", 0, "SIZE[,SIZE]", &s->query_memory,
                               "memory of one query, and of all together (default: 20% and 40% of --memory)"),
                 OPTION_STRING("slow-query", 0, "SECONDS", &s->slow_query,
                               "log queries that take longer, as 0.5 (default 10); 0: none"),
                 OPTION_FLAG("self-profile", 0, &s->server.self_profile,
                             "profile the service itself into its own tables, with service_name=\"cairn\""),
-                OPTION_UINT("query-timeout", 0, "SECONDS", &s->server.query_timeout_s,
-                            "time limit of a query (default 60)"),
-                OPTION_STRING("max-upload", 0, "SIZE", &s->max_upload,
-                              "size limit of an uploaded object, decompressed (default and maximum: 4G)"),
-                OPTION_UINT("max-uploads", 0, "N", &s->server.max_uploads,
-                            "concurrent uploads, of one client a quarter (default 256)"),
-                OPTION_UINT("upload-threads", 0, "N", &s->server.upload_threads,
-                            "uploads that are verified and compressed at the same time (default 8)"),
-                OPTION_UINT("symbolize-timeout", 0, "SECONDS", &s->server.symbolize_timeout_s,
-                            "time limit of a symbolize, symbolicate or why request (default 300)"),
-                OPTION_UINT("debuginfod-threads", 0, "N", &s->server.debuginfod_threads,
-                            "debuginfod requests that are answered from disk at the same time (default 16)"),
-                OPTION_UINT("upstream-timeout", 0, "SECONDS", &s->server.upstream_timeout_s,
-                            "time limit for fetching a file from an upstream (default 900)"),
-                OPTION_UINT("upstream-rate", 0, "N", &s->server.upstream_rate,
-                            "background requests per second to each upstream (default 10)"),
-                OPTION_UINT("worker-cpu", 0, "SECONDS", &s->server.worker_cpu_s,
-                            "CPU time limit of a worker that reads the symbols of an object (default 600)"),
+                OPTION_RANGE("query-timeout", 0, "SECONDS", &s->server.query_timeout_s, 1, 86400,
+                             "time limit of a query (default 60)"),
+                OPTION_SIZE("max-upload", 0, "SIZE", &s->server.max_upload_bytes, 1, LIMIT_OBJECT_BYTES,
+                            "size limit of an uploaded object, decompressed (default and maximum: 4G)"),
+                OPTION_RANGE("max-uploads", 0, "N", &s->server.max_uploads, 1, LIMIT_UPLOADS_MOST,
+                             "concurrent uploads, of one client a quarter (default 256)"),
+                OPTION_RANGE("upload-threads", 0, "N", &s->server.upload_threads, 1, 256,
+                             "uploads that are verified and compressed at the same time (default 8)"),
+                OPTION_RANGE("symbolize-timeout", 0, "SECONDS", &s->server.symbolize_timeout_s, 1, 86400,
+                             "time limit of a symbolize, symbolicate or why request (default 300)"),
+                OPTION_RANGE("debuginfod-threads", 0, "N", &s->server.debuginfod_threads, 1, 256,
+                             "debuginfod requests that are answered from disk at the same time (default 16)"),
+                OPTION_RANGE("upstream-timeout", 0, "SECONDS", &s->server.upstream_timeout_s, 1, 86400,
+                             "time limit for fetching a file from an upstream (default 900)"),
+                OPTION_RANGE("upstream-rate", 0, "N", &s->server.upstream_rate, 1, LIMIT_UPSTREAM_RATE_MOST,
+                             "background requests per second to each upstream (default 10)"),
+                OPTION_RANGE("worker-cpu", 0, "SECONDS", &s->server.worker_cpu_s, 1, 86400,
+                             "CPU time limit of a worker that reads the symbols of an object (default 600)"),
                 OPTION_FLAG("read-only", 0, &s->server.read_only,
                             "answer queries, change nothing in the data directory"),
-                OPTION_UINT("flush-interval", 0, "SECONDS", &s->flush_interval_s,
-                            "time between flushes of batches to the tables (default 10)"),
-                OPTION_STRING("keep-removed", 0, "AGE", &s->keep_removed,
-                              "keep files removed from tables this long, for readers of older versions (default 1h)"),
-                OPTION_STRING("keep-symbols", 0, "AGE", &s->keep_symbols,
-                              "keep indexed symbols of objects that are neither stored nor sampled any more this long "
-                              "(default 365d); any: forever"),
+                OPTION_RANGE("flush-interval", 0, "SECONDS", &s->flush_interval_s, 0, 86400,
+                             "time between flushes of batches to the tables (default 10)"),
+                OPTION_AGE("keep-removed", 0, "AGE", &s->keep_removed_s, 1, YEAR_S,
+                           "keep files removed from tables this long, for readers of older versions (default 1h)"),
+                OPTION_AGE("keep-symbols", 0, "AGE", &s->server.keep_symbols_s, 0, 0,
+                           "keep indexed symbols of objects that are neither stored nor sampled any more this long "
+                           "(default 365d); any: forever"),
                 OPTION_STRING("worker-user", 0, "USER", &s->worker_user,
                               "user name or uid of workers when the service runs as root (default 61111)"),
-                OPTION_STRING("max-age", 0, "AGE", &s->max_age, "reject older samples (default 30d); any: accept all"),
-                OPTION_STRING("max-ahead", 0, "AGE", &s->max_ahead,
-                              "reject samples further in the future (default 10m); any: accept all"),
-                OPTION_STRING("share-size", 0, "SIZE", &s->share_size,
-                              "disk space for profiles shared by a link (default 256M); 0: sharing is off"),
-                OPTION_STRING("share-age", 0, "AGE", &s->share_age,
-                              "remove shared profiles after this time (default 30d); any: never"),
-                OPTION_STRING("accept-past", 0, "AGE", &s->max_age, "old name of --max-age"),
-                OPTION_STRING("accept-future", 0, "AGE", &s->max_ahead, "old name of --max-ahead"),
+                OPTION_AGE("max-age", 0, "AGE", &s->server.max_age_s, 0, 0,
+                           "reject older samples (default 30d); any: accept all"),
+                OPTION_AGE("max-ahead", 0, "AGE", &s->server.max_ahead_s, 0, 0,
+                           "reject samples further in the future (default 10m); any: accept all"),
+                OPTION_SIZE("share-size", 0, "SIZE", &s->server.share_bytes, 0, 0,
+                            "disk space for profiles shared by a link (default 256M); 0: sharing is off"),
+                OPTION_AGE("share-age", 0, "AGE", &s->server.share_age_s, 0, 0,
+                           "remove shared profiles after this time (default 30d); any: never"),
                 OPTION_STRING("port-file", 0, "FILE", &s->server.port_file,
                               "write the port to FILE once the service is ready"),
-                OPTION_STRING("log-level", 0, "LEVEL", &s->level_name, "debug, info (default), warn or error"),
-                OPTION_STRING("log-format", 0, "FORMAT", &s->format_name, "text (default), logfmt or json"),
+                OPTION_CHOICE("log-level", 0, "LEVEL", &s->log_level, log_level_names,
+                              "debug, info (default), warn or error"),
+                OPTION_CHOICE("log-format", 0, "FORMAT", &s->log_format, log_format_names,
+                              "text (default), logfmt or json"),
                 OPTIONS_OF_CONFIGURATION(&s->configuration),
                 OPTION_END,
         };
@@ -225,18 +187,18 @@ static void set_serve_defaults(struct serve_settings *s)
                                                   .debuginfod_threads = LIMIT_DEBUGINFOD_THREADS,
                                                   .upstream_timeout_s = LIMIT_UPSTREAM_S,
                                                   .upstream_rate = LIMIT_UPSTREAM_RATE,
-                                                  .worker_cpu_s = LIMIT_WORKER_CPU_S },
+                                                  .worker_cpu_s = LIMIT_WORKER_CPU_S,
+                                                  .max_upload_bytes = LIMIT_OBJECT_BYTES,
+                                                  .share_bytes = MiB(256),
+                                                  .share_age_s = 30 * 86400,
+                                                  .max_age_s = 30 * 86400,
+                                                  .max_ahead_s = 600,
+                                                  .keep_symbols_s = 365 * 86400 },
                                       .configuration = { .section = "serve" },
-                                      .max_upload = "4G",
-                                      .share_size = "256M",
-                                      .share_age = "30d",
-                                      .level_name = "info",
-                                      .format_name = "text",
+                                      .log_level = LOG_INFO,
+                                      .log_format = LOG_TEXT,
                                       .slow_query = "10",
-                                      .max_age = "30d",
-                                      .max_ahead = "10m",
-                                      .keep_removed = "1h",
-                                      .keep_symbols = "365d",
+                                      .keep_removed_s = 3600,
                                       .scan_cache_mib = 8192 };
 }
 
@@ -254,87 +216,21 @@ static enum status parse_slow_query(const char *text, uint64_t *ret, struct erro
         return ST_OK;
 }
 
-static enum status check_serve_numbers(struct serve_settings *s, struct error *err)
+static enum status check_serve_options(struct serve_settings *s, struct error *err)
 {
         const struct server_options *o = &s->server;
-        const struct {
-                const char *option;
-                uint64_t value, most;
-        } ranges[] = {
-                { "max-uploads", o->max_uploads, LIMIT_UPLOADS_MOST },
-                { "upload-threads", o->upload_threads, 256 },
-                { "symbolize-timeout", o->symbolize_timeout_s, 86400 },
-                { "debuginfod-threads", o->debuginfod_threads, 256 },
-                { "upstream-timeout", o->upstream_timeout_s, 86400 },
-                { "upstream-rate", o->upstream_rate, LIMIT_UPSTREAM_RATE_MOST },
-                { "worker-cpu", o->worker_cpu_s, 86400 },
-        };
-        enum log_format format;
-        enum log_level level;
-
-        if (log_format_parse(s->format_name, &format))
-                return error_set(err, ST_USAGE, "--log-format '%s' is not one of text, logfmt, json", s->format_name);
-        if (log_level_parse(s->level_name, &level))
-                return error_set(err, ST_USAGE, "--log-level '%s' is not one of debug, info, warn, error",
-                                 s->level_name);
-        if (o->max_connections > 60000 || o->max_per_address > 60000)
-                return error_set(err, ST_USAGE, "--max-connections is at most 60000");
         if (o->self_profile && o->read_only)
                 return error_set(err, ST_USAGE,
                                  "--self-profile and --read-only exclude each other: it writes to the tables");
         if (o->listen_otlp_grpc && o->read_only)
                 return error_set(err, ST_USAGE,
                                  "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
-        if (o->address_rate > 1000000)
-                return error_set(err, ST_USAGE, "--rate is at most a million requests per second");
-        if (!o->query_timeout_s || o->query_timeout_s > 86400)
-                return error_set(err, ST_USAGE, "--query-timeout takes 1 to 86400 seconds");
-        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-                if (!ranges[i].value || ranges[i].value > ranges[i].most)
-                        return error_set(err, ST_USAGE, "--%s takes 1 to %" PRIu64, ranges[i].option, ranges[i].most);
-        if (s->flush_interval_s > 86400)
-                return error_set(err, ST_USAGE, "--flush-interval is at most a day");
         if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
                 return ST_USAGE;
-        s->server.flush_interval_ms = s->flush_interval_s * 1000;
-        return check_scanned_trees(o, s->trees.count, s->scan_cache_mib, err);
-}
-
-static enum status parse_serve_sizes(struct serve_settings *s, struct error *err)
-{
-        struct server_options *o = &s->server;
-
-        if (s->memory && !parse_bytes(s->memory, &o->memory_bytes))
-                return error_set(err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", s->memory);
-        if (!parse_bytes(s->max_upload, &o->max_upload_bytes) || !o->max_upload_bytes ||
-            o->max_upload_bytes > LIMIT_OBJECT_BYTES)
-                return error_set(err, ST_USAGE, "--max-upload '%s' is not a number of bytes with K, M or G, up to 4G",
-                                 s->max_upload);
-        if (strcmp(s->share_size, "0") != 0 && !parse_bytes(s->share_size, &o->share_bytes))
-                return error_set(err, ST_USAGE, "--share-size '%s' is not a number of bytes with K, M, G or T",
-                                 s->share_size);
-        o->scan_cache_bytes = s->scan_cache_mib << 20;
-        return s->query_memory ? parse_query_memory(s->query_memory, o, err) : ST_OK;
-}
-
-static enum status parse_serve_ages(struct serve_settings *s, struct error *err)
-{
-        struct server_options *o = &s->server;
-        uint64_t keep_removed_s = 0;
-        enum status st = parse_accepted_age("max-age", s->max_age, &o->max_age_s, err);
-
-        if (!st)
-                st = parse_accepted_age("max-ahead", s->max_ahead, &o->max_ahead_s, err);
-        if (!st)
-                st = parse_accepted_age("share-age", s->share_age, &o->share_age_s, err);
-        if (!st)
-                st = parse_age("keep-removed", s->keep_removed, &keep_removed_s, err);
-        if (!st)
-                st = parse_accepted_age("keep-symbols", s->keep_symbols, &o->keep_symbols_s, err);
-        if (!st && s->session_max_age)
-                st = parse_age("session-max-age", s->session_max_age, &o->session_max_age_s, err);
-        o->removed_grace_ms = keep_removed_s * 1000;
-        return st;
+        if (o->read_only && s->trees.count)
+                return error_set(err, ST_USAGE,
+                                 "--scan and --read-only exclude each other: scanning keeps an index in the directory");
+        return s->query_memory ? parse_query_memory(s->query_memory, &s->server, err) : ST_OK;
 }
 
 static enum status parse_serve_rules(struct serve_settings *s, struct error *err)
@@ -366,6 +262,9 @@ static void fill_server_options(struct serve_settings *s)
         o->sample_limits = s->sample_rules.limits;
         o->sample_rules = s->samples.items;
         o->sample_rule_count = s->samples.count;
+        o->scan_cache_bytes = s->scan_cache_mib << 20;
+        o->flush_interval_ms = s->flush_interval_s * 1000;
+        o->removed_grace_ms = s->keep_removed_s * 1000;
 }
 
 enum status serve_settings_parse(struct serve_settings *s, const struct usage *usage, int *argc, char ***argv,
@@ -382,11 +281,7 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
         if (!st && *argc > 0)
                 st = error_set(err, ST_USAGE, "unexpected argument '%s'", (*argv)[0]);
         if (!st)
-                st = check_serve_numbers(s, err);
-        if (!st)
-                st = parse_serve_sizes(s, err);
-        if (!st)
-                st = parse_serve_ages(s, err);
+                st = check_serve_options(s, err);
         if (!st)
                 st = parse_trusted_proxies(&s->proxies, &s->ranges, err);
         s->environment_urls = strdup(urls ? urls : "");
@@ -402,13 +297,8 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
 
 void serve_settings_apply_log(const struct serve_settings *s)
 {
-        enum log_format format;
-        enum log_level level;
-
-        if (!log_level_parse(s->level_name, &level))
-                log_set_level(level);
-        if (!log_format_parse(s->format_name, &format))
-                log_set_format(format);
+        log_set_level((enum log_level)s->log_level);
+        log_set_format((enum log_format)s->log_format);
 }
 
 bool serve_settings_has(const struct serve_settings *s, const char *option)

@@ -23,9 +23,9 @@ struct serve_settings {
         struct configuration configuration;
         struct option_spec *specs; /* owned; the options, with targets in this struct */
         /* private */
-        const char *max_upload, *share_size, *share_age, *level_name, *format_name, *slow_query, *upstreams_path,
-                *memory, *query_memory, *max_age, *max_ahead, *keep_removed, *keep_symbols, *session_max_age;
-        uint64_t flush_interval_s, scan_cache_mib;
+        const char *slow_query, *upstreams_path, *query_memory;
+        unsigned log_level, log_format;
+        uint64_t flush_interval_s, keep_removed_s, scan_cache_mib;
         struct option_list urls, origins, hosts, rules, trees, samples, proxies;
         struct upstream_list upstreams;
         struct address_range *ranges;

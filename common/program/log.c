@@ -21,7 +21,8 @@ static _Thread_local char request_id[REQUEST_ID_SIZE]; /* "" if there is none */
 static struct log_limit limit;
 static struct metric suppressed =
         METRIC_COUNTER("cairn_log_suppressed_total", "Log messages suppressed by the rate limit of their kind.", "");
-static const char *const names[] = { "debug", "info", "warn", "error" };
+const char *const log_level_names[] = { "debug", "info", "warn", "error", NULL };
+const char *const log_format_names[] = { "text", "logfmt", "json", NULL };
 
 void log_set_level(enum log_level level)
 {
@@ -29,34 +30,10 @@ void log_set_level(enum log_level level)
         atomic_store(&threshold, level);
 }
 
-enum status log_level_parse(const char *name, enum log_level *ret)
-{
-        for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-                if (strcmp(name, names[i]) == 0) {
-                        *ret = (enum log_level)i;
-                        return ST_OK;
-                }
-        }
-        return ST_USAGE;
-}
-
 void log_set_format(enum log_format format)
 {
         assert(format >= LOG_TEXT && format <= LOG_JSON);
         atomic_store(&line_format, format);
-}
-
-enum status log_format_parse(const char *name, enum log_format *ret)
-{
-        static const char *const formats[] = { "text", "logfmt", "json" };
-
-        for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++) {
-                if (strcmp(name, formats[i]) == 0) {
-                        *ret = (enum log_format)i;
-                        return ST_OK;
-                }
-        }
-        return ST_USAGE;
 }
 
 void log_set_request(const char *id)
@@ -187,7 +164,7 @@ static void format_structured(struct log_text *t, enum log_format format, const 
                               const char *message)
 {
         put_word_field(t, format, "time", time);
-        put_word_field(t, format, "level", names[e->level]);
+        put_word_field(t, format, "level", log_level_names[e->level]);
         put_word_field(t, format, "subsystem", e->subsystem);
         if (request_id[0]) {
                 put_field_name(t, format, "request_id");
@@ -233,8 +210,8 @@ static void write_entry(const struct log_entry *e, const char *fmt, va_list args
                 format_structured(&line, format, e, time, message);
         } else {
                 utf8_mask_controls(message); /* a log line must remain one line whatever it quotes */
-                line.used = (size_t)snprintf(line.bytes, sizeof line.bytes, "%s %s %s: %s", time, names[e->level],
-                                             e->subsystem, message);
+                line.used = (size_t)snprintf(line.bytes, sizeof line.bytes, "%s %s %s: %s", time,
+                                             log_level_names[e->level], e->subsystem, message);
         }
         line.bytes[line.used++] = '\n';
         done = write(STDERR_FILENO, line.bytes, line.used);

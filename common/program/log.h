@@ -26,8 +26,10 @@
 #include "common/error.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+extern const char *const log_level_names[]; /* the last one is NULL */
 
 enum log_format { LOG_TEXT, LOG_LOGFMT, LOG_JSON };
+extern const char *const log_format_names[]; /* the last one is NULL */
 
 #define LOG_LINE_BYTES 4096 /* PIPE_BUF: largest atomic write to a pipe */
 
@@ -46,9 +48,6 @@ struct log_fields {
 /** The default is LOG_TEXT. */
 void log_set_format(enum log_format format);
 
-/** "text", "logfmt", "json". */
-enum status log_format_parse(const char *name, enum log_format *ret);
-
 /**
  * Set the current request of this thread: its structured log lines have the field request_id.
  * @param id  copied, truncated to REQUEST_ID_MAX bytes; NULL: none
@@ -60,9 +59,6 @@ const char *log_get_request(void);
 
 /** Messages below level are dropped; the default is LOG_INFO. */
 void log_set_level(enum log_level level);
-
-/** "debug", "info", "warn", "error". */
-enum status log_level_parse(const char *name, enum log_level *ret);
 
 void log_line(enum log_level level, const char *subsystem, const char *fmt, ...) PRINTF(3, 4);
 

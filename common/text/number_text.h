@@ -9,16 +9,16 @@
 /** An unsigned integer: decimal or 0x. */
 bool parse_uint(const char *text, uint64_t *ret);
 
-struct unit {
-        char letter;
-        uint64_t factor;
-};
-
-/** A positive integer followed by the letter of one of the units (the last array element is zero). */
-bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret);
-
 /** A positive number of bytes, followed by K, M, G, T (powers of 1024) or nothing. */
 bool parse_bytes(const char *text, uint64_t *ret);
+
+/** A positive number followed by s, m, h, d, w or y (365 d), in seconds. */
+bool parse_age(const char *text, uint64_t *seconds_ret);
+
+#define NUMBER_TEXT_SIZE 24
+/** The shortest text that parse_bytes() or parse_age() reads as this value; "0" for 0. Returns out. */
+const char *format_bytes(uint64_t bytes, char out[static NUMBER_TEXT_SIZE]);
+const char *format_age(uint64_t seconds, char out[static NUMBER_TEXT_SIZE]);
 
 /** Hexadecimal, with or without 0x. */
 bool parse_hex(const char *text, uint64_t *ret);

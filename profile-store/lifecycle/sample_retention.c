@@ -28,12 +28,10 @@ void retention_register_metrics(void)
 
 static bool parse_limit(const char *part, struct sample_limits *l)
 {
-        static const struct unit units[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
-                                             { 'w', 604800 }, { 'y', 31536000 }, { 0 } };
         uint64_t n;
 
         if (strncmp(part, "age=", 4) == 0) {
-                if (!parse_amount(part + 4, units, true, &n) || n < LEAST_AGE_S || n > INT32_MAX)
+                if (!parse_age(part + 4, &n) || n < LEAST_AGE_S || n > INT32_MAX)
                         return false;
                 l->age_s = l->age_s && l->age_s < n ? l->age_s : n;
                 return true;
