@@ -53,8 +53,8 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel agent source-bundle uploader \
-	debuginfo-store scan symbol-index symbolizer parquet profile-store pipeline query server scrape cli
+MODULES := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending agent source-bundle uploader \
+	debuginfo-store package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
 # A folder's main.c is the entry point of a program and is not in the library.
@@ -69,11 +69,10 @@ PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
-LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel agent source-bundle debuginfo-store \
-	scan symbol-index symbolizer parquet profile-store pipeline query server scrape cli
-SYSTEM_cairn := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
-LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel agent
+LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
+	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
+SYSTEM_cairn := $(SYSTEM_LIBS)
+LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lcrypto -lyaml -lm

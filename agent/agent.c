@@ -10,21 +10,21 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/processes/mount_probe.h"
-#include "agent/privileges.h"
-#include "agent/recorder.h"
 #include "agent/agent_metrics.h"
-#include "agent/sending/sender.h"
 #include "agent/uploads/uploads.h"
 #include "common/clock.h"
-#include "common/shutdown_signals.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/output_file.h"
-#include "common/service_notify.h"
+#include "common/program/log.h"
+#include "common/program/service_notify.h"
+#include "common/program/shutdown_signals.h"
 #include "profile-formats/otlp/otlp.h"
+#include "sampling/objects/mount_probe.h"
+#include "sampling/recorder.h"
+#include "sandbox/privileges.h"
+#include "sending/sender.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000

@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/kubernetes/pod_cache.h"
-#include "agent/processes/labels.h"
-#include "agent/sampling/sampler.h"
-#include "agent/processes/process_filter.h"
 #include "common/config/configuration.h"
 #include "common/error.h"
 #include "relabel/relabel_rules.h"
+#include "sampling/containers/pod_cache.h"
+#include "sampling/processes/labels.h"
+#include "sampling/processes/process_filter.h"
+#include "sampling/samplers/sampler.h"
 #include "sandbox/fork_server.h"
 
 /** Settings that were read again at SIGHUP. */

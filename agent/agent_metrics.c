@@ -5,15 +5,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "agent/processes/mount_probe.h"
-#include "agent/sampling/sample_end.h"
 #include "common/clock.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/output_file.h"
+#include "common/program/log.h"
+#include "common/program/metrics_write.h"
+#include "http/http_server.h"
 #include "http/listen.h"
-#include "http/server.h"
+#include "sampling/objects/mount_probe.h"
+#include "sampling/samplers/sample_end.h"
 
 #define USER_STACK_END(number, name)                                                                                   \
         [STAT_ENDS + number] = METRIC_COUNTER("cairn_agent_user_stacks_ended_total",                                   \
@@ -280,9 +281,9 @@ struct metrics_server {
         _Atomic int64_t well_until_ns; /* monotonic */
 };
 
-static void on_health(struct http_request *req, void *context)
+static void on_health(struct http_request *req)
 {
-        struct metrics_server *s = context;
+        struct metrics_server *s = http_context(req);
 
         if (monotonic_ns() < atomic_load(&s->well_until_ns))
                 http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
@@ -291,11 +292,10 @@ static void on_health(struct http_request *req, void *context)
                                MISSED_INTERVALS);
 }
 
-static void on_metrics(struct http_request *req, void *context)
+static void on_metrics(struct http_request *req)
 {
         struct buf text;
 
-        (void)context;
         buf_init(&text, MiB(1));
         metrics_write(&text);
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);

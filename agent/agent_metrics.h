@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/profile_build.h"
-#include "agent/sampling/sampler.h"
-#include "agent/sending/sender.h"
-#include "agent/unwinding/unwinder.h"
 #include "agent/uploads/uploads.h"
 #include "common/error.h"
+#include "sampling/profile_build.h"
+#include "sampling/samplers/sampler.h"
+#include "sampling/unwinding/unwinder.h"
+#include "sending/sender.h"
 
 struct agent_counters {
         enum sampler_kind sampler_kind;

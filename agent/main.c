@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/doctor.h"
-#include "agent/privileges.h"
-#include "agent/unwinding/unwind_builder.h"
-#include "agent/unwinding/unwind_table_command.h"
+#include "agent/agent_doctor.h"
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/config/configuration.h"
-#include "common/limits.h"
-#include "common/log.h"
-#include "common/tenant_name.h"
 #include "common/config/options.h"
-#include "common/service_notify.h"
-#include "common/standard_output.h"
-#include "common/utf8.h"
+#include "common/files/tenant_name.h"
+#include "common/limits.h"
+#include "common/program/log.h"
+#include "common/program/service_notify.h"
+#include "common/program/standard_output.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "debuginfod-client/debuginfod_worker.h"
-#include "http/client.h"
+#include "http/http_client.h"
+#include "sampling/unwinding/unwind_builder.h"
+#include "sampling/unwinding/unwind_table_command.h"
+#include "sandbox/privileges.h"
 #include "sandbox/setup.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 #define DEFAULT_SPOOL_BYTES MiB(512)
 #define LEAST_SPOOL_BYTES MiB(1)
+#define INTERVAL_MOST_S 600
 #define OPTIONS_MAX 64
 #define DEFAULT_UPLOAD_RATE MiB(1)
 #define DEFAULT_UPLOAD_MAX MiB(512)
@@ -44,40 +47,23 @@ static const struct usage USAGE = {
 /* Must not be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
-        const char *token_file, *log_level, *log_format, *sampler, *worker_user, *kubernetes, *relabel_config;
+        const char *token_file, *sampler, *worker_user, *kubernetes, *relabel_config;
         struct relabel_rules rules; /* relabel_config */
-        enum log_level level;       /* log_level */
-        enum log_format format;     /* log_format */
+        unsigned log_level, log_format;
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
         struct configuration configuration;
         struct option_spec *specs;
 };
 
-static enum status check_option_range(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
-{
-        if (v >= low && v <= high)
-                return ST_OK;
-        return error_set(err, ST_USAGE, "option '--%s' takes %llu to %llu, not %llu", name, (unsigned long long)low,
-                         (unsigned long long)high, (unsigned long long)v);
-}
-
 static enum status check_command_line(struct command_line *c, int argc, char **argv, struct error *err)
 {
         struct agent_options *o = &c->run;
         enum status st;
 
-        c->level = LOG_INFO;
-        c->format = LOG_TEXT;
         o->upload = !c->no_upload;
         if (argc)
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
-        if (c->log_level && log_level_parse(c->log_level, &c->level))
-                return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
-                                 c->log_level);
-        if (c->log_format && log_format_parse(c->log_format, &c->format))
-                return error_set(err, ST_USAGE, "option '--log-format' takes text, logfmt or json, not '%s'",
-                                 c->log_format);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
@@ -88,24 +74,15 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                 return error_set(err, ST_USAGE, "option '--once' needs '--output FILE'");
         if (o->output) { /* one request covers one interval: the whole run */
                 o->duration_s = o->duration_s ? o->duration_s : o->interval_s;
-                st = check_option_range("duration", o->duration_s, 1, 600, err);
-                if (st)
-                        return st;
+                if (o->duration_s > INTERVAL_MOST_S)
+                        return error_set(err, ST_USAGE,
+                                         "with '--output', option '--duration' takes 1 to %d, not %" PRIu64,
+                                         INTERVAL_MOST_S, o->duration_s);
                 o->interval_s = o->duration_s;
         }
-        st = check_option_range("frequency", o->frequency_hz, 1, 1000, err);
-        if (!st)
-                st = check_option_range("interval", o->interval_s, 1, 600, err);
-        if (!st)
-                st = check_option_range("duration", o->duration_s, 0, 1000000000, err);
-        if (!st)
-                st = check_option_range("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
-        if (!st && o->spool && o->output)
-                st = error_set(err, ST_USAGE, "option '--spool' has no effect with '--output'");
-        if (!st)
-                st = check_option_range("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
-        if (!st)
-                st = label_options_check(&o->labels, err);
+        if (o->spool && o->output)
+                return error_set(err, ST_USAGE, "option '--spool' has no effect with '--output'");
+        st = label_options_check(&o->labels, err);
         if (!st && c->relabel_config)
                 st = relabel_file_read(c->relabel_config, &c->rules, err);
         o->rules = &c->rules;
@@ -259,18 +236,21 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_STRING("tenant", 0, "NAME", &c->run.tenant, "tenant of the service (the token's)"),
                 OPTION_STRING("ca", 0, "FILE", &c->run.ca_file,
                               "PEM file of trusted CA certificates, default: the system's"),
-                OPTION_UINT("frequency", 'F', "HZ", &c->run.frequency_hz, "samples per second on each CPU, default 19"),
-                OPTION_UINT("interval", 0, "SECONDS", &c->run.interval_s, "time between two requests, default 10"),
-                OPTION_UINT("duration", 'd', "SECONDS", &c->run.duration_s,
-                            "stop after this time; default: on a signal"),
+                OPTION_RANGE("frequency", 'F', "HZ", &c->run.frequency_hz, 1, 1000,
+                             "samples per second on each CPU, default 19"),
+                OPTION_RANGE("interval", 0, "SECONDS", &c->run.interval_s, 1, INTERVAL_MOST_S,
+                             "time between two requests, default 10"),
+                OPTION_RANGE("duration", 'd', "SECONDS", &c->run.duration_s, 0, 1000000000,
+                             "stop after this time; default: on a signal"),
                 OPTION_STRING("spool", 0, "DIR", &c->run.spool,
                               "store unacknowledged batches here; default: in memory"),
-                OPTION_UINT("spool-size", 0, "BYTES", &c->run.spool_bytes, "size limit of the spool, default 512 MiB"),
+                OPTION_SIZE("spool-size", 0, "SIZE", &c->run.spool_bytes, LEAST_SPOOL_BYTES, 0,
+                            "size limit of the spool, default 512M"),
                 OPTION_FLAG("no-upload", 0, &c->no_upload, "do not upload symbols that the service lacks"),
-                OPTION_UINT("upload-rate", 0, "BYTES", &c->run.upload_rate,
-                            "rate limit of symbol uploads per second, default 1 MiB; 0: none"),
-                OPTION_UINT("upload-max-size", 0, "BYTES", &c->run.upload_max_bytes,
-                            "size limit of a symbol file, uncompressed, default 512 MiB"),
+                OPTION_SIZE("upload-rate", 0, "SIZE", &c->run.upload_rate, 0, 0,
+                            "rate limit of symbol uploads per second, default 1M; 0: none"),
+                OPTION_SIZE("upload-max-size", 0, "SIZE", &c->run.upload_max_bytes, 1, LIMIT_OBJECT_BYTES,
+                            "size limit of a symbol file, uncompressed, default 512M"),
                 OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),
                 OPTION_LIST("exclude-process", 0, "NAME", &c->run.filter.exclude_process,
@@ -311,8 +291,10 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                               "serve /metrics and /healthz at HOST:PORT; default: off"),
                 OPTION_FLAG("doctor", 0, &c->doctor, "check what kernel and privileges allow, and exit"),
                 OPTION_FLAG("json", 0, &c->json, "with --doctor: print JSON"),
-                OPTION_STRING("log-level", 0, "LEVEL", &c->log_level, "debug, info (default), warn or error"),
-                OPTION_STRING("log-format", 0, "FORMAT", &c->log_format, "text (default), logfmt or json"),
+                OPTION_CHOICE("log-level", 0, "LEVEL", &c->log_level, log_level_names,
+                              "debug, info (default), warn or error"),
+                OPTION_CHOICE("log-format", 0, "FORMAT", &c->log_format, log_format_names,
+                              "text (default), logfmt or json"),
                 OPTIONS_OF_CONFIGURATION(&c->configuration),
                 OPTION_FLAG("version", 'V', &c->version, "print the version"),
                 OPTION_END,
@@ -331,7 +313,8 @@ static enum status parse_command_line(struct command_line *c, int argc, char **a
 {
         enum status st;
 
-        *c = (struct command_line){ .run = { .frequency_hz = 19,
+        *c = (struct command_line){ .log_level = LOG_INFO,
+                                    .run = { .frequency_hz = 19,
                                              .interval_s = 10,
                                              .spool_bytes = DEFAULT_SPOOL_BYTES,
                                              .upload_rate = DEFAULT_UPLOAD_RATE,
@@ -392,8 +375,8 @@ static enum status reread_command_line(void *context, struct agent_reread *ret, 
         ret->changed_count = configuration_list_changes(
                 &(struct parsed_again){ r->running->specs, r->current->specs, fresh->specs, reloadable }, r->changed);
         ret->changed = r->changed;
-        log_set_level(fresh->level);
-        log_set_format(fresh->format);
+        log_set_level((enum log_level)fresh->log_level);
+        log_set_format((enum log_format)fresh->log_format);
         free_reloaded(r);
         r->current = fresh;
         return ST_OK;
@@ -431,8 +414,8 @@ int main(int argc, char **argv)
         if (!st)
                 st = parse_command_line(&c, argc, argv, &err);
         if (!st) {
-                log_set_level(c.level);
-                log_set_format(c.format);
+                log_set_level((enum log_level)c.log_level);
+                log_set_format((enum log_format)c.log_format);
         }
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);

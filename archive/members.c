@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/text.h"
 

@@ -17,9 +17,9 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/arch.h"
-#include "bpf/sample.h"
+#include "bpf/deferred_ring.h"
 #include "bpf/kernel_types.h"
-#include "bpf/deferred_samples.h"
+#include "bpf/sample.h"
 #include "bpf/unwind_user.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

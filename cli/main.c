@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
-#include "common/log.h"
-#include "common/standard_output.h"
+#include "common/program/log.h"
+#include "common/program/standard_output.h"
 #include "sandbox/worker.h"
 
 struct command {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/text.h"
 
 const struct build_id unknown_build_id;

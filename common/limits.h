@@ -346,7 +346,7 @@
 #define LIMIT_UNWIND_REMEMBERED 16    /* nested DW_CFA_remember_state; compilers use 2 */
 #define LIMIT_UNWIND_UNCOVERED 64     /* trampolines in one file */
 
-/* Kubernetes (agent/kubernetes/) */
+/* Kubernetes (sampling/containers/) */
 #define LIMIT_KUBERNETES_LIST_BYTES MiB(64) /* a list of the pods of one node, as JSON */
 #define LIMIT_KUBERNETES_PODS 8192          /* on one node */
 #define LIMIT_KUBERNETES_POD_BYTES KiB(64)  /* texts kept for one pod */

@@ -2,9 +2,7 @@
 #include "common/metrics.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,17 +40,6 @@ void metric_unregister(struct metric *m)
         pthread_mutex_unlock(&lock);
 }
 
-void metric_label(struct buf *to, const char *name, const char *value)
-{
-        buf_printf(to, "%s=\"", name);
-        for (const char *p = value; *p; p++) {
-                if (*p == '\\' || *p == '"')
-                        buf_append(to, "\\", 1);
-                buf_append(to, *p == '\n' ? " " : p, 1);
-        }
-        buf_append(to, "\"", 1);
-}
-
 void metric_add(struct metric *m, int64_t n)
 {
         metric_register(m);
@@ -88,7 +75,7 @@ static const struct {
         { 5000000000, "5" },   { 10000000000, "10" }, { 60000000000, "60" }, { 300000000000, "300" },
 };
 
-static bool is_histogram(const struct metric *m)
+bool metric_is_histogram(const struct metric *m)
 {
         return strcmp(m->type, "histogram") == 0;
 }
@@ -105,61 +92,25 @@ void histogram_observe(struct histogram *h, int64_t duration_ns)
         atomic_fetch_add_explicit(&h->counts[bucket], 1, memory_order_relaxed);
 }
 
-/* _count is the sum of the buckets as read, so it equals the last bucket even with concurrent observations. */
-static void write_histogram(struct buf *out, struct histogram *h)
+const char *histogram_bound_text(unsigned bucket)
 {
-        const struct metric *m = &h->metric;
-        const char *comma = m->labels[0] ? "," : "";
-        uint64_t count = 0, sum_ns = atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
-
-        for (unsigned i = 0; i <= HISTOGRAM_BUCKETS; i++) {
-                count += atomic_load_explicit(&h->counts[i], memory_order_relaxed);
-                buf_printf(out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", m->name, m->labels, comma,
-                           i < HISTOGRAM_BUCKETS ? bounds[i].text : "+Inf", count);
-        }
-        buf_printf(out,
-                   m->labels[0] ? "%s_sum{%s} %" PRIu64 ".%09" PRIu64 "\n" : "%s_sum%s %" PRIu64 ".%09" PRIu64 "\n",
-                   m->name, m->labels, sum_ns / 1000000000, sum_ns % 1000000000);
-        buf_printf(out, m->labels[0] ? "%s_count{%s} %" PRIu64 "\n" : "%s_count%s %" PRIu64 "\n", m->name, m->labels,
-                   count);
+        assert(bucket <= HISTOGRAM_BUCKETS);
+        return bucket < HISTOGRAM_BUCKETS ? bounds[bucket].text : "+Inf";
 }
 
-/* ---- all metrics ---- */
-
-static void write_metric(struct buf *out, const struct metric *m)
+void metrics_visit_all(void (*visit)(void *context, struct metric *m), void *context)
 {
-        int64_t value = metric_get(m);
-
-        buf_printf(out, m->labels[0] ? "%s{%s} " : "%s%s ", m->name, m->labels);
-        if (m->parts)
-                buf_printf(out, "%.3f\n", (double)value / (double)m->parts);
-        else
-                buf_printf(out, "%" PRId64 "\n", value);
+        pthread_mutex_lock(&lock);
+        for (struct metric *m = first; m; m = m->next)
+                visit(context, m);
+        pthread_mutex_unlock(&lock);
 }
 
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context)
 {
         pthread_mutex_lock(&lock);
         for (struct metric *m = first; m; m = m->next)
-                if (!is_histogram(m))
+                if (!metric_is_histogram(m))
                         visit(context, m);
-        pthread_mutex_unlock(&lock);
-}
-
-void metrics_write(struct buf *out)
-{
-        const char *family = "";
-
-        pthread_mutex_lock(&lock);
-        for (struct metric *m = first; m; m = m->next) {
-                if (strcmp(family, m->name) != 0) {
-                        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
-                        family = m->name;
-                }
-                if (is_histogram(m))
-                        write_histogram(out, (struct histogram *)m);
-                else
-                        write_metric(out, m);
-        }
         pthread_mutex_unlock(&lock);
 }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Counters, gauges and histograms in the Prometheus text format.
+ * Counters, gauges and histograms. common/program/metrics_write.h writes them.
  *
  * A metric is a static object that registers itself on first use:
  *
@@ -24,9 +24,8 @@
  * Threads: any.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
-
-#include "common/memory/buf.h"
 
 struct metric {
         const char *name, *help, *type, *labels;
@@ -79,16 +78,17 @@ void metric_register(struct metric *m);
 /** Unregister a metric that is not a static object. No other thread may be using it. */
 void metric_unregister(struct metric *m);
 
-/** Append the label NAME="VALUE", escaped. Source: Prometheus text format 0.0.4. */
-void metric_label(struct buf *to, const char *name, const char *value);
+/** Whether a metric is the first member of a struct histogram. */
+bool metric_is_histogram(const struct metric *m);
+
+/** The upper bound of a bucket in seconds; that of bucket HISTOGRAM_BUCKETS is "+Inf". */
+const char *histogram_bound_text(unsigned bucket);
 
 /**
- * Call visit for each registered counter and gauge, grouped by family, sorted by name. The registry lock is held: visit
- * may only call metric_get().
+ * Call visit for each registered counter and gauge, or for each metric, grouped by family, sorted by name. The registry
+ * lock is held: visit may only read the metric.
  */
+void metrics_visit_all(void (*visit)(void *context, struct metric *m), void *context);
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context);
-
-/** Append all registered metrics, including histograms, to out, grouped by family. */
-void metrics_write(struct buf *out);
 
 #endif

@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 
 #include "common/wanted_object.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "debuginfo-store/download.h"
 #include "debuginfo-store/forward_loop.h"
-#include "debuginfo-store/store.h"
 #include "debuginfo-store/upstream.h"
 
 struct federation;

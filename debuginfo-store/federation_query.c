@@ -7,9 +7,9 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/federation_internal.h"
 #include "debuginfo-store/part_cache.h"
-#include "debuginfo-store/store_internal.h"
 
 #define TIMEOUT_S 90 /* as in libdebuginfod */
 

@@ -18,9 +18,9 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 #include "debuginfo-store/fetch_internal.h"
 
 /* ---- URLs ---- */

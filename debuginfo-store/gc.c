@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/memory/array.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/partial.h"
-#include "debuginfo-store/store_internal.h"
 
 /* ---- orphans ---- */
 

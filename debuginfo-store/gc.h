@@ -17,7 +17,7 @@
  * Memory: 120 bytes for each object selected by a rule with a size.
  * Threads: any, concurrently with uploads and readers.
  */
-#include "debuginfo-store/retention.h"
+#include "debuginfo-store/object_retention.h"
 
 /** Why an object was removed; the names are public (JSON, metrics). GC_SUPERSEDED belongs to
  * debuginfo_store_remove_superseded(). */

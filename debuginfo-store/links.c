@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/memory/buf.h"
 #include "common/clock.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
-#include "debuginfo-store/record.h"
+#include "debuginfo-store/object_record.h"
 
 #define LINKS_VERSION 1
 

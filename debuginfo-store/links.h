@@ -14,7 +14,7 @@
  */
 #include <lmdb.h>
 
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 struct object_alias {
         struct build_id id;

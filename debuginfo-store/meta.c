@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_env.h"
 #include "common/limits.h"
-#include "common/lmdb_env.h"
-#include "debuginfo-store/record.h"
+#include "common/memory/buf.h"
+#include "debuginfo-store/object_record.h"
 #include "elf-image/section_list.h"
 
 static MDB_val make_meta_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)

@@ -3,7 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 static const char *const kinds[OBJECT_KIND_COUNT] = { "debuginfo", "executable", "source", "supplementary",
                                                       "dwp",       "dwo",        "symbols" };

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/metrics.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "common/metrics.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/seekable.h"
-#include "debuginfo-store/store_internal.h"
 
 static struct metric unpacked_objects = METRIC_COUNTER("cairn_debuginfo_unpacked_total",
                                                        "Stored objects that were fully decompressed for a worker.", "");

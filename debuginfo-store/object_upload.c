@@ -22,13 +22,13 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/hash/sha256.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "common/hash/sha256.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/partial.h"
 #include "debuginfo-store/seekable.h"
-#include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/validate_upload.h"
 
 struct object_upload {

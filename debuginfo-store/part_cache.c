@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/evict.h"
-#include "common/file.h"
-#include "common/limits.h"
+#include "common/files/evict.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
-#include "debuginfo-store/store_internal.h"
+#include "common/limits.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 
 #define EVICT_EACH_BYTES (LIMIT_PIECES_BYTES / 16)
 

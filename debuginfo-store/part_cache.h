@@ -9,7 +9,7 @@
  *
  * Threads: any.
  */
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 /** @param part as for federation_fetch_part(). @param fd_ret at the start of the file. @return ST_NOT_FOUND. */
 enum status part_cache_open(struct debuginfo_store *store, const struct build_id *id, const char *part, int *fd_ret,

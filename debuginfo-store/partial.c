@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/stable_clock.h"
-#include "common/limits.h"
 #include "common/hash/sha256.h"
-#include "debuginfo-store/store_internal.h"
+#include "common/limits.h"
+#include "common/stable_clock.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 
 static char *format_partial_path(const struct debuginfo_store *store, const struct object_claim *claim)
 {

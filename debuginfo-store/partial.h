@@ -12,7 +12,7 @@
  *
  * Threads: any.
  */
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 /** Number of bytes received of the claimed content. */
 enum status partial_find_size(const struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 #include "common/search.h"
 #include "debuginfo-store/frame_cache.h"

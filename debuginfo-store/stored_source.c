@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "debuginfo-store/part_cache.h"
 #include "source-bundle/bundle.h"
 

@@ -11,7 +11,7 @@
  * Threads: any; a struct stored_source belongs to one thread.
  */
 #include "common/memory/buf.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 /** A file of a source bundle. */
 struct stored_source {

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
 
 #define FAILURES_MAX 5
 #define PAUSE_S 30

@@ -9,7 +9,7 @@
  *
  * Threads: any.
  */
-#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 
 struct validated_upload {

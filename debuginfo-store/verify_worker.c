@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory/array.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/reader.h"
 #include "dwarf/split_units.h"
 #include "elf-image/elf_identity.h"

@@ -7,10 +7,10 @@
  * Verification of an uploaded file by a confined worker (`cairn worker verify`; descriptor 3: the file, 4: the result,
  * 5: the file that a package of split DWARF is claimed to belong to).
  */
-#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "common/error.h"
-#include "debuginfo-store/store.h"
+#include "common/memory/buf.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "elf-image/quality.h"
 
 enum verified_form {

@@ -24,8 +24,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
-#include "common/utf8.h"
+#include "common/files/file.h"
+#include "common/text/utf8.h"
 #include "debuginfod-client/debuginfod_protocol.h"
 #include "sandbox/worker.h"
 

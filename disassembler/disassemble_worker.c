@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/files/file.h"
+#include "common/limits.h"
 #include "common/memory/arena.h"
 #include "common/memory/array.h"
-#include "common/file.h"
-#include "common/limits.h"
 #include "disassembler/code_ranges.h"
 #include "disassembler/disassemble_internal.h"
 #include "disassembler/disassemble_job.h"

@@ -10,7 +10,7 @@
  * Source: DWARF 5, 7.26 (string offsets), 7.27 (addresses), 3.1.1.
  */
 #include "dwarf/abbrev.h"
-#include "dwarf/object.h"
+#include "dwarf/dwarf_object.h"
 
 struct dwarf_context {
         struct dwarf_object *object;

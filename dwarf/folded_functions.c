@@ -11,7 +11,7 @@
 
 #include "common/search.h"
 #include "dwarf/context.h"
-#include "dwarf/reader_internal.h"
+#include "dwarf/dwarf_reader_internal.h"
 
 struct place {
         uint64_t file, line; /* 0 unknown */

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
-#include "dwarf/reader_internal.h"
+#include "common/memory/array.h"
+#include "dwarf/dwarf_reader_internal.h"
 
 /* "_RC4" is not Rust: v0 has letters, digits and underscores, and a tag of a path after _R. */
 bool dwarf_is_mangled_name(const char *name)

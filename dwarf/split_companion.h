@@ -11,7 +11,7 @@
  * and before version 5 range lists, are in the linked file (dwarf/context.h).
  * Source: DWARF 5, 7.3.2 and 7.3.5; GCC wiki, DebugFission and DebugFissionDWP.
  */
-#include "dwarf/file.h"
+#include "dwarf/dwarf_file.h"
 
 struct dwarf_package;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/search.h"
+#include "dwarf/dwarf_reader_internal.h"
 #include "dwarf/package.h"
-#include "dwarf/reader_internal.h"
 
 static bool is_type_unit(const struct dwarf_unit *u)
 {

@@ -11,7 +11,7 @@
  * Threads: any number.
  * Source: DWARF 5, 3.1.4 and 7.32; DWARF 4, 3.1.3.
  */
-#include "dwarf/file.h"
+#include "dwarf/dwarf_file.h"
 
 struct dwarf_type {
         uint64_t signature;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "common/memory/array.h"
+#include "dwarf/dwarf_reader_internal.h"
 #include "dwarf/ranges.h"
-#include "dwarf/reader_internal.h"
 
 #define SPARSE_FACTOR 16 /* a table with more slots per entry is freed instead of cleared */
 

@@ -25,7 +25,7 @@
 #include "common/build_id.h"
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "elf-image/quality.h"
 
 struct elf_segment {

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/compress/compress.h"
 #include "common/compress/content_coding.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "grpc/grpc_internal.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -147,11 +147,6 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
 
         (void)find_metadata(call, name, &value);
         return value;
-}
-
-const char *grpc_call_request_id(const struct grpc_call *call)
-{
-        return call->id;
 }
 
 unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/files/open_files.h"
 #include "common/metrics.h"
-#include "common/open_files.h"
 #include "grpc/grpc_internal.h"
 
 #define ACCEPTED_CODINGS "identity,gzip,deflate,zstd,snappy"

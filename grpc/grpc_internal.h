@@ -62,7 +62,7 @@ struct grpc_call {
         char token_name[HTTP_TOKEN_NAME_SIZE];
         void *tenant;                       /* grpc_call_set_tenant() */
         struct memory_group *message_group; /* NULL: none */
-        char id[REQUEST_ID_SIZE];           /* grpc_call_request_id() */
+        char id[REQUEST_ID_SIZE]; /* x-request-id of the call if valid, else random; the response has it, too */
         char peer[46];
         uint64_t peer_number;
         bool admitted;

@@ -19,11 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
 #include "common/memory/buf.h"
 #include "common/threads/deadline.h"
-#include "common/error.h"
 #include "grpc/grpc_status.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 struct grpc_call;
 struct grpc_server;
@@ -87,8 +87,6 @@ void *grpc_call_state(const struct grpc_call *call);
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
 /** Number of headers with this name. */
 unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name);
-/** x-request-id of the call if it is valid (common/request_id.h), else a random one; the response has it, too. */
-const char *grpc_call_request_id(const struct grpc_call *call);
 /** The bearer token as sent, or NULL; and the name that authorize returned for it, "" for none. */
 const char *grpc_call_token(const struct grpc_call *call);
 const char *grpc_call_token_name(const struct grpc_call *call);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 
 static bool address_is_loopback(const struct sockaddr *a)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
+#include "common/files/open_files.h"
 #include "common/json/json_out.h"
 #include "common/metrics.h"
-#include "common/open_files.h"
 
 #define BUSY_TEXT "the service is out of memory for this request (cairn_memory_bytes in /metrics); retry later"
 #define RETRY_AFTER_S UINT64_C(5) /* default Retry-After */

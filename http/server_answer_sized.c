@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #define SMALL_BYTES KiB(16) /* a smaller body is copied: one packet and one system call instead of two */
 

@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
-#include "http/server_internal.h"
+#include "common/program/log.h"
+#include "http/http_server_internal.h"
 
 #define CHUNK_BYTES KiB(64)
 #define PACK_LEAST_BYTES 1024

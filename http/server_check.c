@@ -14,7 +14,7 @@
  * password if there is one. It marks them with Sec-Fetch-Site (Fetch Metadata), or with Origin where it does not
  * support that.
  */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of header values: Accept-Encoding, Range, If-None-Match, Authorization. */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <stdlib.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 
 /* ---- Accept-Encoding ---- */
 
@@ -139,7 +139,7 @@ void find_request_token(struct http_request *req)
                 req->token = strdup(value + 7 + strspn(value + 7, " "));
         } else if (value && strncasecmp(value, "Basic ", 6) == 0) {
                 value += 6 + strspn(value + 6, " ");
-                text = base64_append(&pair, value, strcspn(value, " ")) ? buf_cstr(&pair) : NULL;
+                text = base64_decode_append(&pair, value, strcspn(value, " ")) ? buf_cstr(&pair) : NULL;
                 colon = text ? strchr(text, ':') : NULL;
                 req->token = colon ? strdup(colon + 1) : NULL;
         } else if (value && strncmp(value, "AWS4-HMAC-SHA256 ", 17) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/text.h"
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 /* Percent-decode n bytes; NULL if malformed, if the result contains NUL, or when out of memory. */
 static char *percent_decode(const char *text, size_t n, bool plus_is_space)

@@ -7,7 +7,7 @@
  * After its wait a thread continues immediately, since it may hold resources that working threads need. So for a short
  * time up to LIMIT_HTTP_WAITING more threads may work, and no new request starts until they are fewer again.
  */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

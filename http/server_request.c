@@ -2,9 +2,9 @@
 #include <netdb.h>
 
 #include "common/compress/compress.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "http/http_server_internal.h"
 #include "http/peer_key.h"
-#include "http/server_internal.h"
 #include "http/trusted_proxy.h"
 
 /* Decompression stops at the route's limit, so a decompression bomb costs no more than a valid body. */
@@ -186,7 +186,7 @@ void run_request_handler(struct pool_task *task)
         if (st)
                 http_fail(req, st, &err);
         else
-                req->route->handle(req, req->server->context);
+                req->route->handle(req);
         if (!req->answered)
                 http_fail_code(req, 500, "internal", "the handler did not respond");
         log_set_request(NULL);
@@ -199,7 +199,7 @@ void request_end_stream(struct http_request *req)
                 return;
         req->stream_open = false;
         if (req->route->abandon)
-                req->route->abandon(req, req->server->context);
+                req->route->abandon(req);
 }
 
 static struct handler_pool *get_request_pool(const struct http_request *req)
@@ -214,7 +214,7 @@ void run_request_chunk(struct pool_task *task)
         enum status st;
 
         log_set_request(req->id);
-        st = req->route->chunk(req, req->server->context, req->body.data + req->stepped, &n);
+        st = req->route->chunk(req, req->body.data + req->stepped, &n);
         log_set_request(NULL);
         req->stepped += n;
         if (!st && req->stepped < req->body.size) {
@@ -319,6 +319,16 @@ const char *http_uri(const struct http_request *req)
         return req->uri;
 }
 
+void *http_context(const struct http_request *req)
+{
+        return req->server->context;
+}
+
+int http_route_argument(const struct http_request *req)
+{
+        return req->route->argument;
+}
+
 const char *http_path_part(const struct http_request *req, const char *name)
 {
         size_t n = strlen(name);
@@ -380,11 +390,6 @@ const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
 {
         *size_ret = req->body.size;
         return req->body.data;
-}
-
-const char *http_request_id(const struct http_request *req)
-{
-        return req->id;
 }
 
 const char *http_token_name(const struct http_request *req)

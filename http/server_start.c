@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and stop of the server. */
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 
 struct tls_pair {

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 
 #define ENTRY_MAX 64 /* longer than "[" address "%" zone "]:" port */
 

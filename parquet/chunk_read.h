@@ -3,7 +3,7 @@
 #define CAIRN_PARQUET_CHUNK_READ_H
 
 #include "parquet/footer_read.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 /** Read one column chunk of `rows` rows from the file at data; see parquet_read_column(). */
 enum status chunk_read(const uint8_t *data, const struct parquet_node *node, const struct read_chunk *chunk,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "parquet/format.h"
 
 void column_builder_init(struct column_builder *c, const struct parquet_node *node)

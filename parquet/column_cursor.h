@@ -18,7 +18,7 @@
  * Memory: the dictionary, one unpacked page and 12 bytes for each of its values; all unpacked pages when they hold
  * PLAIN bytes. The buffers are kept from one chunk to the next. Threads: a cursor belongs to one thread.
  */
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 struct parquet_cursor;
 

@@ -7,7 +7,7 @@
  * The FileMetaData of a file being written.
  */
 #include "parquet/chunk_write.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_writer.h"
 
 struct row_group_meta {
         uint64_t rows;

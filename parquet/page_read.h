@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "common/reader.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 struct page_header {
         int32_t type;

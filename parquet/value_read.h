@@ -10,7 +10,7 @@
  * the column's dictionary.
  */
 #include "parquet/page_read.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 struct value_reader {
         const struct parquet_node *node;

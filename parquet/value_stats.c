@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "parquet/format.h"
 
 static double bits_to_double(int64_t bits)

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "common/error.h"
+#include "common/memory/buf.h"
 
 /**
  * dwz relation of a file: whether it is a supplementary file, and the build-id of the one it refers to (size 0: none).

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/files/tenant_name.h"
+#include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/stable_clock.h"
 #include "common/threads/condition.h"
-#include "common/log.h"
-#include "common/metrics.h"
-#include "common/tenant_name.h"
 #include "debuginfo-store/gc.h"
 #include "pipeline/index_state.h"
 #include "pipeline/symbol_expiry.h"

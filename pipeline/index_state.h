@@ -7,7 +7,7 @@
  * Whether a stored object is not indexed yet: then the indexer queues it at its start, and garbage collection keeps it
  * (debuginfo-store/gc.h).
  */
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "symbol-index/lookup.h"
 
 /** @param symbols a struct symbol_index; NULL: it cannot be read.  @return true also when the state cannot be read. */

@@ -10,10 +10,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/threads/condition.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
+#include "common/threads/condition.h"
 #include "pipeline/debounce.h"
 #include "pipeline/elf_job.h"
 #include "pipeline/id_set.h"
@@ -22,10 +22,10 @@
 #include "pipeline/missing_companions.h"
 #include "pipeline/plain_files.h"
 #include "pipeline/stored_dwo.h"
-#include "symbolizer/extraction/extract.h"
-#include "symbolizer/workers/extract_worker.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/symbol_table.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/workers/extract_worker.h"
 
 #define INDEXER_THREADS_MAX 4
 #define MISSING_MAX 10000 /* recorded companions of one object */

@@ -10,9 +10,9 @@
 
 #include "common/cleanup.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 #include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/jfr/jfr_decode.h"
 #include "profile-formats/otlp/otlp.h"

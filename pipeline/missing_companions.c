@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 
 void missing_companions_deinit(struct missing_companions *m)
 {

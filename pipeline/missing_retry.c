@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
-#include "common/log.h"
 #include "profile-store/scan.h"
 
 #define INTERVAL_S 600

@@ -8,7 +8,7 @@
  * later, and a restart drops the fetch queue. Therefore the missing objects of the last day's samples are requested at
  * start and every ten minutes, those with the most samples first. The federation skips those in its negative cache.
  */
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct missing_retry;
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 #define PLAIN_FILES_MAX 16
 #define PLAIN_FILES_MAX_BYTES GiB(2)

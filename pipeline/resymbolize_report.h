@@ -10,7 +10,7 @@
  */
 #include "common/memory/buf.h"
 #include "pipeline/unresolved_counts.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 /**
  * Append the report, a JSON object (docs/formats/resymbolize.md).

@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/clock.h"
-#include "common/threads/condition.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
+#include "common/threads/condition.h"
 #include "pipeline/id_set.h"
 
 #define GATHER_MS 150     /* objects that change within this time share a round */

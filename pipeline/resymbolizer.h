@@ -17,7 +17,7 @@
  */
 #include "common/build_id.h"
 #include "pipeline/unresolved_counts.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct resymbolizer;
 

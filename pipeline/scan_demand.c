@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "common/log.h"
+#include "common/program/log.h"
 
 #define PREFIX_MATCHES_MAX 16
 

@@ -12,9 +12,9 @@
 #include <stdatomic.h>
 
 #include "common/wanted_object.h"
+#include "package-trees/package_scan.h"
 #include "pipeline/indexer.h"
 #include "pipeline/missing_retry.h"
-#include "scan/scan.h"
 #include "symbol-index/lookup.h"
 
 struct scan_demand {

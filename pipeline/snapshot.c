@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
-#include "common/lmdb_env.h"
-#include "common/log.h"
-#include "profile-store/tables.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_env.h"
+#include "common/program/log.h"
+#include "profile-store/tables/tables.h"
 
 #define ATTEMPTS 20
 #define DEPTH_MAX 8

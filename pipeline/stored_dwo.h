@@ -8,7 +8,7 @@
  *
  * Threads: the thread that waits for the worker.
  */
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "pipeline/id_set.h"
 
 struct stored_dwo {

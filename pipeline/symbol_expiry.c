@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/hash/hash_table.h"
+#include "common/memory/array.h"
 #include "profile-store/scan.h"
 #include "symbol-index/index_expiry.h"
 

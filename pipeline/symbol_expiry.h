@@ -7,8 +7,8 @@
  * Bounds the symbol index: the symbols of an object are removed when no file of it is stored, no sample refers to it,
  * and they were read longer ago than a limit.
  */
-#include "debuginfo-store/store.h"
-#include "profile-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
+#include "profile-store/profile_store.h"
 #include "symbol-index/lookup.h"
 
 /** All pointers are borrowed. */

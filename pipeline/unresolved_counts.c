@@ -9,11 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "common/clock.h"
 #include "common/memory/memory_budget.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "profile-store/scan.h"
 

@@ -15,7 +15,7 @@
  * Threads: any, except start and stop.
  */
 #include "common/threads/work_meter.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct unresolved_counts;
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"

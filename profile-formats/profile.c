@@ -8,7 +8,7 @@
 
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/sample_labels.h"
 
 struct profile_intern {

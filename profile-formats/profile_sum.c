@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 
 /* Adding a profile. Tables map its numbers to those of the sum; PROFILE_NONE: not added yet. */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/wire.h"
 
 /* ---- checks before decoding ------------------------------------------------------------------ */

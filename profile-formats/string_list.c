@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 
 void string_list_init(struct string_list *l, const struct profile *p, uint32_t field)

@@ -14,7 +14,7 @@
 
 #include "common/error.h"
 #include "common/threads/work_meter.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct store_scan;
 

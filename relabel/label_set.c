@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/array.h"
+#include "common/text/utf8.h"
 
 static void free_set_label(struct set_label *l)
 {

@@ -6,9 +6,9 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "common/memory/buf.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
 
 static const char *const action_names[] = {
         [RELABEL_REPLACE] = "replace",

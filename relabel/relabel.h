@@ -7,14 +7,14 @@
  * Relabelling rules, as in relabel_configs of Prometheus: each changes the labels of a target (`cairn scrape`)
  * or of a sample (the agent), or drops it.
  *
- * Regular expressions match the whole text and have the syntax of common/regex_match.h.
+ * Regular expressions match the whole text and have the syntax of common/text/regex_match.h.
  *
  * Threads: one at a time for one rule.
  * Source: Prometheus 3, "Configuration", relabel_config; Go, regexp.Regexp.Expand for replacements.
  */
 #include <stdint.h>
 
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
 #include "relabel/label_set.h"
 
 enum relabel_action {

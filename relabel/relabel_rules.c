@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 void relabel_rules_deinit(struct relabel_rules *r)
 {

@@ -3,8 +3,8 @@
 
 #include <sys/prctl.h>
 
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "sandbox/landlock.h"
 #include "sandbox/worker_user.h"
 

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/exit_code.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "common/utf8.h"
-#include "common/exit_code.h"
+#include "common/text/utf8.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker_budget.h"
 #include "sandbox/worker_user.h"

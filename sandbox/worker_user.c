@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 #include "sandbox/sanitizers.h"
 
 static struct {

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "profile-formats/profile_copy.h"
 
 /* A batch is complete when it has either number. */

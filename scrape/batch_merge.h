@@ -15,8 +15,8 @@
  */
 #include <pthread.h>
 
-#include "agent/sending/sender.h"
 #include "profile-formats/profile.h"
+#include "sending/sender.h"
 
 #define BATCH_MERGE_NS INT64_C(1000000000) /* longest time that a profile waits for others */
 

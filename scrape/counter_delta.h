@@ -15,7 +15,7 @@
  *
  * Threads: one at a time.
  */
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/memory/memory_budget.h"
 #include "profile-formats/profile.h"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/memory/array.h"
 #include "common/limits.h"
-#include "common/log.h"
-#include "common/utf8.h"
+#include "common/memory/array.h"
+#include "common/program/log.h"
+#include "common/text/utf8.h"
 
 /* Identity and version of a file: differs after it was replaced or written. */
 struct file_version {

@@ -4,12 +4,12 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/base64.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/utf8.h"
-#include "http/client.h"
-#include "profile-formats/content_kind.h"
+#include "common/text/base64.h"
+#include "common/text/utf8.h"
+#include "http/http_client.h"
+#include "profile-formats/input/content_kind.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-formats/sample_labels.h"
@@ -43,7 +43,7 @@ static enum status put_authorization(const struct scrape_http *h, struct buf *to
                         return error_no_memory(err);
                 }
                 buf_append_str(to, "Authorization: Basic ");
-                base64_append_encoded(to, (const uint8_t *)pair, strlen(pair));
+                base64_encode_append(to, (const uint8_t *)pair, strlen(pair));
         } else {
                 st = get_secret(h->credentials, h->credentials_file, &secret, err);
                 if (st)

@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/file.h"
-#include "common/limits.h"
-#include "common/config/options.h"
-#include "common/text.h"
-#include "common/utf8.h"
 #include "common/config/yaml_fields.h"
-#include "query/unit_text.h"
+#include "common/files/file.h"
+#include "common/limits.h"
+#include "common/memory/array.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
+#include "common/text.h"
+#include "query/engine/unit_text.h"
 
 #define DEFAULT_INTERVAL_MS 15000
 #define DEFAULT_TIMEOUT_MS 10000

@@ -5,9 +5,10 @@
 
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
-#include "common/utf8.h"
+#include "common/program/log.h"
+#include "common/program/metrics_write.h"
+#include "common/text/utf8.h"
 #include "http/listen.h"
 
 static const char *get_label(const struct scrape_report *r, const char *name)
@@ -144,9 +145,9 @@ struct scrape_listener {
         struct scraper *scraper;
 };
 
-static void answer_scrape_metrics(struct http_request *req, void *context)
+static void answer_scrape_metrics(struct http_request *req)
 {
-        const struct scrape_listener *l = context;
+        const struct scrape_listener *l = http_context(req);
         struct buf text;
 
         buf_init(&text, LIMIT_RESPONSE_BYTES);
@@ -154,9 +155,9 @@ static void answer_scrape_metrics(struct http_request *req, void *context)
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
-static void answer_scrape_targets(struct http_request *req, void *context)
+static void answer_scrape_targets(struct http_request *req)
 {
-        const struct scrape_listener *l = context;
+        const struct scrape_listener *l = http_context(req);
         struct buf text;
 
         buf_init(&text, LIMIT_RESPONSE_BYTES);
@@ -164,9 +165,8 @@ static void answer_scrape_targets(struct http_request *req, void *context)
         http_respond_buf(req, 200, "application/json", &text);
 }
 
-static void answer_scrape_health(struct http_request *req, void *context)
+static void answer_scrape_health(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain; charset=utf-8", "ok\n", 3);
 }
 

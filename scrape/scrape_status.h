@@ -9,7 +9,7 @@
  * Threads: any.
  */
 #include "common/memory/buf.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "scrape/scraper.h"
 
 /** One line for each profile of each target. */

@@ -10,12 +10,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/memory/array.h"
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
-#include "common/utf8.h"
+#include "common/program/log.h"
+#include "common/text/utf8.h"
 #include "scrape/batch_merge.h"
 #include "scrape/counter_delta.h"
 #include "scrape/cpu_turn.h"

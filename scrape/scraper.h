@@ -14,9 +14,9 @@
  *
  * Threads: scraper_run() in one; the other functions in any.
  */
-#include "agent/sending/sender.h"
 #include "scrape/discovery.h"
 #include "scrape/fetch_profile.h"
+#include "sending/sender.h"
 
 struct scraper;
 

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/memory/buf.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 
 void scrape_target_deinit(struct scrape_target *t)
 {

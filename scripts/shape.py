@@ -8,8 +8,9 @@ Without folders, every tracked .c and .h file outside of tests/ counts. --list
 prints the findings of one measure, one per line: duplicate-names,
 one-word-names, struct-tags (declared in two headers), single-caller,
 hash-tables, single-user-files, long-lines, folder-includes (not allowed by
-docs/architecture.md), enum-only-includes (a header of another folder of which
-only an enum is used).
+docs/architecture.md), folder-cycles (folders, at any depth, that include one
+another), file-names (of two files), enum-only-includes (a header of another
+folder of which only an enum is used).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
@@ -36,7 +37,8 @@ INCLUDE = re.compile(r'^#include "([\w-]+)/([\w./-]+)"', re.M)
 PROBE = re.compile(r"\b(\w+) = \(\1 \+ 1\) & ")  # the step of linear probing
 ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 LINE_LIMIT = 130
-CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "enum-only-includes": 13}
+CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "folder-cycles": 0,
+           "file-names": 0, "enum-only-includes": 13}
 
 
 def strip_comments_and_strings(text):
@@ -111,6 +113,42 @@ def find_folder_includes(raw):
                 yield f"{path}: {used}/{rest}"
 
 
+def find_folder_cycles(raw):
+    """Yields the folders of each cycle of includes: the strongly connected components of the folders, by Tarjan's algorithm."""
+    uses = collections.defaultdict(set)
+    for path, text in raw.items():
+        folder = os.path.dirname(path)
+        uses[folder] |= {os.path.dirname(f"{top}/{rest}") for top, rest in INCLUDE.findall(text) if f"{top}/{rest}" in raw} - {folder}
+    number, lowest, stack, cycles = {}, {}, [], []
+
+    def visit(folder):
+        number[folder] = lowest[folder] = len(number)
+        stack.append(folder)
+        for used in sorted(uses[folder]):
+            if used not in number:
+                visit(used)
+                lowest[folder] = min(lowest[folder], lowest[used])
+            elif used in stack:
+                lowest[folder] = min(lowest[folder], number[used])
+        if lowest[folder] == number[folder]:
+            at = stack.index(folder)
+            cycles.append(stack[at:])
+            del stack[at:]
+
+    for folder in sorted({os.path.dirname(p) for p in raw}):
+        if folder not in number:
+            visit(folder)
+    return (" ".join(sorted(c)) for c in cycles if len(c) > 1)
+
+
+def find_repeated_file_names(paths):
+    """Yields base names of two files; main.c, as main(), is in each program."""
+    of_name = collections.defaultdict(list)
+    for path in paths:
+        of_name[os.path.basename(path)].append(path)
+    return (f"{name}: {' '.join(files)}" for name, files in of_name.items() if len(files) > 1 and name != "main.c")
+
+
 def measure(folders):
     tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     paths = [p for p in tracked if (p.startswith(tuple(f.rstrip("/") + "/" for f in folders)) if folders
@@ -167,6 +205,8 @@ def measure(folders):
                        for n, line in enumerate(raw[p].split("\n"), 1) if len(line.expandtabs(8)) > limit],
         "struct-tags": sorted(find_shared_tags(code)),
         "folder-includes": sorted(find_folder_includes(raw)),
+        "folder-cycles": sorted(find_folder_cycles(raw)),
+        "file-names": sorted(find_repeated_file_names(paths)),
         "enum-only-includes": sorted(find_enum_only_includes(raw, code)),
     }
     total = sum(lines.values())
@@ -191,6 +231,8 @@ def measure(folders):
         "long_lines": len(findings["long-lines"]),
         "enum_only_includes": len(findings["enum-only-includes"]),
         "struct_tags_in_two_headers": len(findings["struct-tags"]),
+        "folder_cycles": len(findings["folder-cycles"]),
+        "repeated_file_names": len(findings["file-names"]),
         "fan_in": {f: len(fan_in[f]) for f in folders_seen},
         "fan_out": {f: len(fan_out[f]) for f in folders_seen},
     }

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 #include "common/search.h"
 

@@ -2,7 +2,7 @@
 #include "symbol-index/block.h"
 #include <assert.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/block_bits.h"
 
 /* ---- open ---- */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/debug_check.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/block_bits.h"
 
 /* ---- data structures ---- */

@@ -10,7 +10,7 @@
  * Invariant at every commit: the users of a block are exactly the entries with its number in map pages.
  */
 #include "symbol-index/block.h"
-#include "symbol-index/index_internal.h"
+#include "symbol-index/symbol_index_internal.h"
 
 /** Filter of the anchors in the database, which avoids most searches for shared blocks. */
 struct anchor_filter;

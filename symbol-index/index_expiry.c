@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "symbol-index/index_internal.h"
+#include "common/memory/array.h"
 #include "symbol-index/index_object.h"
+#include "symbol-index/symbol_index_internal.h"
 
 #define OBJECTS_PER_TRANSACTION 64
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/debug_check.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/block_bits.h"
 
 #define MAP_VERSION 1

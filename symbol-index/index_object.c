@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "symbol-index/block_bits.h"

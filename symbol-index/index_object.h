@@ -9,8 +9,8 @@
 #include <lmdb.h>
 
 #include "common/build_id.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/lookup.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "symbol-index/symbol_table.h"
 
 struct index_object {

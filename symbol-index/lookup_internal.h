@@ -4,10 +4,10 @@
 
 #include <lmdb.h>
 
-#include "common/memory/arena.h"
 #include "common/hash/hash_table.h"
-#include "symbol-index/index_internal.h"
+#include "common/memory/arena.h"
 #include "symbol-index/index_object.h"
+#include "symbol-index/symbol_index_internal.h"
 
 struct text_entry {
         const char *text;     /* NULL: not loaded yet */

@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/limits.h"
 #include "common/search.h"
-#include "symbol-index/index_internal.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "symbol-index/text_hash_index.h"
 #include "symbol-index/text_page.h"
 

@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 #include "common/search.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 void symbol_table_deinit(struct symbol_table *t)
 {

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/buf.h"
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
+#include "common/memory/buf.h"
 #include "symbol-index/block_bits.h"
-#include "symbol-index/index_internal.h"
+#include "symbol-index/symbol_index_internal.h"
 
 #define CHUNK_VERSION 1
 #define HEADER_BYTES 10 /* version, two widths, 0, count, first hash */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "common/search.h"

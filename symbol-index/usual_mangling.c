@@ -22,7 +22,7 @@ static inline bool is_lower(char c)
         return c >= 'a' && c <= 'z';
 }
 
-static inline const char *skip_digits(const char *p)
+static inline const char *skip_name_digits(const char *p)
 {
         while (is_digit(*p))
                 p++;
@@ -72,7 +72,7 @@ static const char *skip_literal(const char *p, const char *end)
         if (p[0] == '_' && p[1] == 'Z')
                 p = skip_encoding(p + 2, end);
         else if ((p = skip_type(p, end)))
-                p = skip_digits(*p == 'n' ? p + 1 : p);
+                p = skip_name_digits(*p == 'n' ? p + 1 : p);
         return p ? skip_char(p, 'E') : NULL;
 }
 
@@ -154,7 +154,7 @@ static const char *skip_closure(const char *p, const char *end)
                 p = skip_types(p + 1, end);
         else
                 p = skip_char(p, 't');
-        return p ? skip_char(skip_digits(p), '_') : NULL;
+        return p ? skip_char(skip_name_digits(p), '_') : NULL;
 }
 
 static inline const char *skip_unqualified_name(const char *p, const char *end)
@@ -268,7 +268,7 @@ static const char *skip_type(const char *p, const char *end)
                 case 'F':
                         return skip_types(p + 1, end);
                 case 'A':
-                        p = skip_char(skip_digits(p + 1), '_');
+                        p = skip_char(skip_name_digits(p + 1), '_');
                         return p ? skip_type(p, end) : NULL;
                 case 'M':
                         p = skip_type(p + 1, end);

@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/utf8.h"
 #include "common/config/configuration.h"
-#include "common/limits.h"
 #include "common/config/options.h"
-#include "common/standard_output.h"
-#include "common/tenant_name.h"
-#include "http/client.h"
+#include "common/files/tenant_name.h"
+#include "common/limits.h"
+#include "common/program/standard_output.h"
+#include "common/text/utf8.h"
+#include "http/http_client.h"
 #include "sandbox/worker.h"
 #include "symbolizer/workers/extract_job.h"
 #include "uploader/find_files.h"
+#include "uploader/offer.h"
 #include "uploader/report.h"
 #include "uploader/send_all.h"
 #include "uploader/strip.h"
 #include "uploader/unpack.h"
 #include "uploader/upload_list.h"
-#include "uploader/offer.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 #define VERIFY_TIMEOUT_S 900 /* the service responds after a worker has verified the whole object */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"

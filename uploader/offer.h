@@ -6,7 +6,7 @@
  * @file
  * Offer files to the service; its response selects those to send. Source: docs/formats/upload.md, 2.
  */
-#include "http/client.h"
+#include "http/http_client.h"
 #include "uploader/upload_list.h"
 
 /** Offer all items, in batches, and set their state and reason. */

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/utf8.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/utf8.h"
 
 #define SIZE_TEXT_MAX 32
 

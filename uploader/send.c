@@ -7,9 +7,9 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "common/file.h"
-#include "common/limits.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
 
 #define SLICE_BYTES KiB(256)
 #define COMPRESSION_LEVEL 3

@@ -10,14 +10,14 @@
  */
 #include <stdatomic.h>
 
-#include "http/client.h"
+#include "http/http_client.h"
 #include "uploader/sources.h"
 #include "uploader/upload_list.h"
 
 struct send_options {
         bool force; /* replace an object of the same or better quality */
         struct source_options sources;
-        const char *label; /* stored with each object, see debuginfo-store/store.h; NULL: none */
+        const char *label; /* stored with each object, see debuginfo-store/debuginfo_store.h; NULL: none */
 };
 
 /** An open file to send. */

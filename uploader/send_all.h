@@ -6,7 +6,7 @@
  * @file
  * Send all wanted files with several threads.
  */
-#include "http/client.h"
+#include "http/http_client.h"
 #include "uploader/report.h"
 #include "uploader/send.h"
 #include "uploader/upload_list.h"

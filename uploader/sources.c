@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/text.h"
 #include "dwarf/source_names.h"
 #include "source-bundle/bundle.h"

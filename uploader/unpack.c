@@ -10,7 +10,7 @@
 
 #include "archive/members.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 
 #define BLOCK_BYTES KiB(256)

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/processes/open_in_root.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/hash/hash.h"
-#include "common/log.h"
+#include "common/hash.h"
+#include "common/program/log.h"
+#include "sampling/objects/open_in_root.h"
 #include "sandbox/fd_pass.h"
 #include "uploader/split.h"
 

@@ -7,7 +7,7 @@
  * Opens files below the root of a process, in a child process with a deadline.
  *
  * A lookup, read or even close on a mount whose server does not respond (FUSE, NFS) blocks in an uninterruptible sleep,
- * and a process with such a thread cannot exit (agent/processes/mount_probe.h). So the upload thread never accesses a
+ * and a process with such a thread cannot exit (sampling/objects/mount_probe.h). So the upload thread never accesses a
  * file on a mount that may have a server: the child opens it; if its file system is local, the descriptor is passed
  * back, else the child copies the content to a temporary file. A child that makes no progress for
  * LIMIT_AGENT_FILE_WAIT_MS is abandoned, and no file of that directory is opened for FILE_OPENER_RETRY_S. At most

@@ -9,14 +9,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/processes/text_line.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "sampling/objects/text_line.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
-#define KERNEL_NAME "vmlinux" /* as set by agent/processes/kernel.c */
+#define KERNEL_NAME "vmlinux" /* as set by sampling/processes/kernel.c */
 #define MODULE_NAME_MAX 64
 
 /* Text before and after the release or module path: Debian, then Fedora and derivatives, then a local build. */
@@ -74,7 +74,7 @@ static bool find_module_path(const struct upload_offer *o, const struct upload_w
 /*
  * The candidate path with that index, relative to the root. Debug packages give kernels and modules no link by
  * build-id. False past the last candidate, and for anything but the kernel or a module by the name
- * agent/processes/kernel.c gives it.
+ * sampling/processes/kernel.c gives it.
  */
 static bool format_kernel_debug_path(const struct upload_offer *o, const struct upload_workers *w, unsigned number,
                                      char *ret, size_t size)

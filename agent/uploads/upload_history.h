@@ -11,8 +11,8 @@
  *
  * Threads: one at a time.
  */
-#include "agent/id_table.h"
 #include "common/build_id.h"
+#include "common/hash/id_table.h"
 
 struct upload_history_entry {
         int64_t not_before_ns; /* monotonic: when it may be tried again */

@@ -14,22 +14,22 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "agent/processes/mount_probe.h"
-#include "agent/processes/object_cache.h"
-#include "agent/processes/process_read.h"
-#include "agent/sending/service_thread.h"
 #include "agent/uploads/upload_files.h"
 #include "agent/uploads/upload_history.h"
 #include "agent/uploads/upload_queue.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/threads/condition.h"
 #include "common/limits.h"
-#include "common/log.h"
-#include "http/client.h"
+#include "common/program/log.h"
+#include "common/threads/condition.h"
+#include "http/http_client.h"
+#include "http/service_thread.h"
+#include "sampling/objects/mount_probe.h"
+#include "sampling/objects/object_cache.h"
+#include "sampling/processes/process_read.h"
+#include "uploader/offer.h"
 #include "uploader/send.h"
 #include "uploader/split.h"
-#include "uploader/offer.h"
 
 struct uploads {
         struct uploads_options options; /* strings are borrowed */

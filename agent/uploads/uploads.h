@@ -15,8 +15,8 @@
  *
  * Threads: uploads_add_profile() by one; the others by any.
  */
-#include "agent/processes/process.h"
 #include "profile-formats/profile.h"
+#include "sampling/processes/process.h"
 #include "sandbox/fork_server.h"
 
 struct uploads;

@@ -9,12 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/privileges.h"
-#include "common/utf8.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/text/utf8.h"
 #include "elf-image/elf_image.h"
+#include "sandbox/privileges.h"
 #include "sandbox/worker.h"
 #include "uploader/split.h"
 

@@ -13,13 +13,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "agent/uploads/file_opener.h"
 #include "common/build_id.h"
 #include "common/error.h"
 #include "debuginfod-client/debuginfo_fetcher.h"
 #include "elf-image/quality.h"
-#include "agent/uploads/file_opener.h"
-#include "agent/worker_health.h"
 #include "sandbox/fork_server.h"
+#include "sandbox/worker_health.h"
 
 #define WORKER_INSPECT_FILES 6 /* per run */
 #define INSPECTED_LINK_MAX 256

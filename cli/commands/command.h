@@ -9,8 +9,8 @@
  * argv[0] is the subcommand's own name, so options_parse() works on argc and
  * argv as they come. The result is the exit code (enum exit_code).
  */
-#include "common/error.h"
 #include "common/config/options.h"
+#include "common/error.h"
 
 int command_resymbolize(int argc, char **argv);
 int command_store(int argc, char **argv);
@@ -30,7 +30,7 @@ int command_import(int argc, char **argv);
 int command_scrape(int argc, char **argv);
 int command_record(int argc, char **argv);
 
-/** `cairn worker NAME ...`: every job on untrusted input (cli/commands/workers.c). */
+/** `cairn worker NAME ...`: every job on untrusted input (cli/commands/worker_command.c). */
 int command_worker(int argc, char **argv);
 
 /** Print "cairn NAME: text" on stderr and return the exit code of the status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/commands/debuginfo.h"
+#include "cli/commands/debuginfo_command.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/output_file.h"
-#include "common/utf8.h"
-#include "debuginfo-store/store.h"
-#include "http/client.h"
+#include "common/text/utf8.h"
+#include "debuginfo-store/debuginfo_store.h"
+#include "http/http_client.h"
 
 /* ---- get ---- */
 

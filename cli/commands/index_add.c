@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn index FILE...: a file that cannot be indexed is reported; the others are indexed. */
-#include "cli/commands/index.h"
+#include "cli/commands/index_command.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/symbols/named_file.h"
 #include "cli/symbols/object_directory.h"
-#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/memory/array.h"
 #include "symbol-index/index_load.h"
-#include "cli/symbols/named_file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 

@@ -8,11 +8,11 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "pipeline/jfr_job.h"
+#include "profile-formats/input/profile_decode.h"
 #include "profile-formats/jfr/jfr_chunk.h"
-#include "profile-formats/profile_decode.h"
 
 /* ---- unpacking ---- */
 

@@ -8,9 +8,9 @@
 
 #include "cli/commands/run_query.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/output_file.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/pprof/pprof.h"

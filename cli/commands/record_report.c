@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampling/sample_end.h"
-#include "common/utf8.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "query/unit_text.h"
+#include "query/engine/unit_text.h"
+#include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"
 
 #define OBJECTS_NAMED 3

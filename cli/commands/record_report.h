@@ -7,9 +7,9 @@
  * Report the quality of a recording: lost samples, truncated stacks and unresolved frames, each with its reason and the
  * next step.
  */
-#include "debuginfod-client/debuginfo_fetcher.h"
-#include "cli/symbols/profile_symbols.h"
 #include "cli/commands/record_run.h"
+#include "cli/symbols/profile_symbols.h"
+#include "debuginfod-client/debuginfo_fetcher.h"
 
 /** Report what was recorded, and how stacks ended. */
 void record_report_samples(const struct record_counts *c, const struct record_target *t, const struct profile *p);

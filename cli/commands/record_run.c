@@ -13,14 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/processes/process_read.h"
-#include "agent/recorder.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/config/options.h"
 #include "common/limits.h"
-#include "common/shutdown_signals.h"
+#include "common/program/shutdown_signals.h"
+#include "common/text/number_text.h"
 #include "profile-formats/profile_sum.h"
+#include "sampling/processes/process_read.h"
+#include "sampling/recorder.h"
 
 /* ---- the command that is recorded ---- */
 

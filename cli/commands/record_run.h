@@ -8,9 +8,9 @@
  *
  * Threads: one at a time. Signals that end programs are blocked from record_begin() on.
  */
-#include "agent/sampling/sampler.h"
 #include "cli/symbols/held_files.h"
 #include "profile-formats/profile.h"
+#include "sampling/samplers/sampler.h"
 
 struct record_child {
         const char *name; /* borrowed */

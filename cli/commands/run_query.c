@@ -10,12 +10,12 @@
 
 #include "cli/commands/profile_input.h"
 #include "cli/commands/record_report.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/output_file.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "debuginfo-store/stored_source.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "query/query.h"
 
 void query_param_add(struct query_params *p, const char *name, const char *value)

@@ -7,7 +7,7 @@
  * The queries of query, top, flame and diff: against a server's query API, a data directory opened read-only, or
  * recorded files. All three use the same query code, so equal data gives equal bytes.
  */
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "common/memory/buf.h"
 #include "symbol-index/lookup.h"
 

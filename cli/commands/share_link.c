@@ -6,7 +6,7 @@
 
 #include "common/json/json_value.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/pprof/pprof.h"
 
 #define PATH_CHARS 256

@@ -3,7 +3,7 @@
 #define CAIRN_CLI_COMMANDS_SHARE_LINK_H
 
 /** @file Post a profile to a service and print the link to its flame graph. */
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "profile-formats/profile.h"
 
 /**

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/symbols/profile_symbols.h"
 #include "cli/commands/profile_input.h"
-#include "common/memory/array.h"
+#include "cli/symbols/profile_symbols.h"
 #include "common/cleanup.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/limits.h"
-#include "common/output_file.h"
+#include "common/memory/array.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"

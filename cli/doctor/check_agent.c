@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/findings.h"
-#include "cli/programs.h"
+#include "cli/shared/programs.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
 

@@ -12,10 +12,10 @@
 #include "cli/doctor/findings.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_check.h"
+#include "common/files/lmdb_env.h"
 #include "common/limits.h"
-#include "common/lmdb_check.h"
-#include "common/lmdb_env.h"
 
 #define SPACE_LEAST_BYTES GiB(1) /* free; SPACE_LEAST_PERCENT too */
 #define SPACE_LEAST_PERCENT 5

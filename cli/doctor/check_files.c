@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/findings.h"
-#include "cli/programs.h"
+#include "cli/shared/programs.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "http/tls.h"

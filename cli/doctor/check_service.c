@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/doctor/findings.h"
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"
@@ -41,7 +41,7 @@ static enum status get_from_service(const struct examined *x, const char *path, 
 
 /* ---- readiness ---- */
 
-/* "error NAME: what happened; what to do" (server/readiness.h) */
+/* "error NAME: what happened; what to do" (server/core/readiness.h) */
 static void report_condition(char *line, struct findings *f)
 {
         bool is_error = starts_with(line, "error ");

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/serve_settings.h"
+#include "cli/shared/serve_settings.h"
 #include "common/error.h"
 
 enum finding_state {

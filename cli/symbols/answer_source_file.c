@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbols/symbol_cache.h"
 #include "cli/symbols/answer_source.h"
-#include "common/limits.h"
 #include "cli/symbols/named_file.h"
+#include "cli/symbols/symbol_cache.h"
+#include "common/limits.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "cli/symbols/answer_source.h"
-#include "common/memory/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
+#include "common/memory/arena.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"
 #include "symbol-index/lookup.h"

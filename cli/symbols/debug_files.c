@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 
 #define COLUMNS 79                     /* of a line that is replaced */
 #define TERMINAL_INTERVAL_NS 100000000 /* between two updates of that line */

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/processes/open_in_root.h"
-#include "agent/processes/object_cache.h"
-#include "common/memory/array.h"
 #include "common/cleanup.h"
+#include "common/files/open_files.h"
 #include "common/limits.h"
-#include "common/open_files.h"
+#include "common/memory/array.h"
+#include "sampling/objects/object_cache.h"
+#include "sampling/objects/open_in_root.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 struct held_file {

@@ -30,7 +30,7 @@ struct held_files {
 void held_files_init(struct held_files *h);
 void held_files_deinit(struct held_files *h);
 
-/** An object_observer (agent/processes/object_cache.h); ctx is the struct held_files. */
+/** An object_observer (sampling/objects/object_cache.h); ctx is the struct held_files. */
 void held_files_observe(void *ctx, const struct object *object, int proc_fd, const struct proc_mapping *mapping,
                         int *fd);
 

@@ -8,8 +8,8 @@
 #include "archive/members.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
+#include "package-trees/package_inspect.h"
 #include "sandbox/worker.h"
-#include "scan/inspect.h"
 
 static enum status decompress_named_file(int packed, const char *path, int *fd_ret, struct error *err)
 {

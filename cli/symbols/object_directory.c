@@ -11,8 +11,8 @@
 
 #include "archive/members.h"
 #include "cli/symbols/named_file.h"
-#include "common/memory/array.h"
 #include "common/cleanup.h"
+#include "common/memory/array.h"
 #include "elf-image/elf_image.h"
 
 /* Files to inspect in one worker run. */

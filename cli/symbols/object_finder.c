@@ -13,7 +13,7 @@
 #include "cli/symbols/named_file.h"
 #include "cli/symbols/object_directory.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/lookup.h"
 
 struct object_finder {

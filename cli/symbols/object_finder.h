@@ -12,7 +12,7 @@
  *
  * Threads: one at a time.
  */
-#include "cli/service.h"
+#include "cli/shared/service.h"
 #include "cli/symbols/answer_source.h"
 #include "symbolizer/workers/object_facts.h"
 

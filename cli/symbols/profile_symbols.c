@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "common/limits.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "symbol-index/symbol_state.h"
 #include "symbolizer/extraction/debug_file_search.h"
 

@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
+#include "common/hash.h"
+#include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
-#include "common/cleanup.h"
-#include "common/hash/hash.h"
-#include "common/limits.h"
 #include "common/text.h"
 #include "elf-image/elf_image.h"
 

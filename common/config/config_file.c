@@ -5,10 +5,10 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
 
 /* Known sections: the programs that read the file. */
 static const char *const sections[] = { "serve", "agent", "upload" };

@@ -3,16 +3,18 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/buf.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 
 #define HIDDEN "HIDDEN"
 #define CREDENTIAL_PREFIX "cairn."
@@ -262,14 +264,26 @@ static void put_shown_text(struct buf *out, const char *text)
 static void put_option_value(struct buf *out, const struct option_spec *s)
 {
         const struct option_list *list = s->target;
+        char number[NUMBER_TEXT_SIZE];
         const char *text;
+        uint64_t n;
 
         switch (s->kind) {
         case OPTION_KIND_FLAG:
                 buf_append_str(out, *(const bool *)s->target ? "true" : "false");
                 break;
         case OPTION_KIND_UINT:
-                buf_printf(out, "%ju", (uintmax_t) * (const uint64_t *)s->target);
+                buf_printf(out, "%" PRIu64, *(const uint64_t *)s->target);
+                break;
+        case OPTION_KIND_SIZE:
+                buf_append_str(out, format_bytes(*(const uint64_t *)s->target, number));
+                break;
+        case OPTION_KIND_AGE:
+                n = *(const uint64_t *)s->target;
+                buf_append_str(out, n ? format_age(n, number) : "any");
+                break;
+        case OPTION_KIND_CHOICE:
+                buf_append_str(out, s->choices[*(const unsigned *)s->target]);
                 break;
         case OPTION_KIND_STRING:
                 text = *(const char *const *)s->target;
@@ -296,7 +310,9 @@ static bool has_value(const struct option_spec *s, enum option_source source)
                 return *(const char *const *)s->target;
         if (s->kind == OPTION_KIND_LIST)
                 return ((const struct option_list *)s->target)->count;
-        return source != OPTION_DEFAULT || s->kind != OPTION_KIND_UINT || *(const uint64_t *)s->target;
+        if (s->kind != OPTION_KIND_UINT && s->kind != OPTION_KIND_SIZE)
+                return true;
+        return source != OPTION_DEFAULT || *(const uint64_t *)s->target;
 }
 
 static void put_option(struct buf *out, const struct configuration *c, const struct option_spec *specs, size_t i)

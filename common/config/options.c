@@ -3,69 +3,13 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
-
-static bool parse_base(const char *text, int base, uint64_t *ret)
-{
-        char *end;
-        unsigned long long v;
-
-        if (!isxdigit((unsigned char)text[0]))
-                return false;
-        errno = 0;
-        v = strtoull(text, &end, base);
-        if (errno || *end)
-                return false;
-        *ret = v;
-        return true;
-}
-
-bool parse_uint(const char *text, uint64_t *ret)
-{
-        if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-                return parse_base(text, 16, ret);
-        return parse_base(text, 10, ret);
-}
-
-bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret)
-{
-        size_t n = strlen(text);
-        char number[24];
-        uint64_t value, factor = 1;
-
-        if (n == 0 || n >= sizeof number)
-                return false;
-        memcpy(number, text, n + 1);
-        for (; units->letter; units++) {
-                if (number[n - 1] == units->letter) {
-                        factor = units->factor;
-                        number[n - 1] = 0;
-                        break;
-                }
-        }
-        if (unit_needed && !units->letter)
-                return false;
-        return parse_uint(number, &value) && value && !__builtin_mul_overflow(value, factor, ret);
-}
-
-bool parse_bytes(const char *text, uint64_t *ret)
-{
-        static const struct unit sizes[] = {
-                { 'K', KiB(1) }, { 'M', MiB(1) }, { 'G', GiB(1) }, { 'T', GiB(1024) }, { 0 }
-        };
-
-        return parse_amount(text, sizes, false, ret);
-}
-
-bool parse_hex(const char *text, uint64_t *ret)
-{
-        return parse_base(text, 16, ret);
-}
+#include "common/text/number_text.h"
 
 static void print_option(const struct option_spec *s)
 {
@@ -135,6 +79,67 @@ static void print_verbs_page(const struct option_verbs *verbs, const struct opti
         print_usage_options(verbs->usage, NULL, specs);
 }
 
+/* "option '--NAME' takes a size as 256M, from 1 to 4G, not 'VALUE'" */
+static enum status refuse_number(const struct option_spec *s, const char *value, struct error *err)
+{
+        const char *what = s->kind == OPTION_KIND_SIZE              ? "a size as 256M"
+                           : s->kind == OPTION_KIND_AGE && s->least ? "an age as 30d"
+                           : s->kind == OPTION_KIND_AGE             ? "an age as 30d, or 'any'"
+                                                                    : "a number";
+        const char *(*format)(uint64_t, char[static NUMBER_TEXT_SIZE]) =
+                s->kind == OPTION_KIND_AGE ? format_age : format_bytes;
+        char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
+
+        if (s->kind == OPTION_KIND_UINT) {
+                snprintf(low, sizeof low, "%" PRIu64, s->least);
+                snprintf(high, sizeof high, "%" PRIu64, s->most);
+        } else {
+                format(s->least, low);
+                format(s->most, high);
+        }
+        if (s->most)
+                return error_set(err, ST_USAGE, "option '--%s' takes %s, from %s to %s, not '%.100s'", s->name, what,
+                                 low, high, value);
+        if (s->least > 1)
+                return error_set(err, ST_USAGE, "option '--%s' takes %s, at least %s, not '%.100s'", s->name, what, low,
+                                 value);
+        return error_set(err, ST_USAGE, "option '--%s' takes %s, not '%.100s'", s->name, what, value);
+}
+
+static enum status set_number(const struct option_spec *s, const char *value, struct error *err)
+{
+        bool is_none = !s->least && strcmp(value, s->kind == OPTION_KIND_AGE ? "any" : "0") == 0;
+        uint64_t n = 0;
+        bool ok = is_none || (s->kind == OPTION_KIND_SIZE  ? parse_bytes(value, &n)
+                              : s->kind == OPTION_KIND_AGE ? parse_age(value, &n)
+                                                           : parse_uint(value, &n));
+
+        if (!ok || n < s->least || (s->most && n > s->most))
+                return refuse_number(s, value, err);
+        *(uint64_t *)s->target = n;
+        return ST_OK;
+}
+
+static enum status set_choice(const struct option_spec *s, const char *value, struct error *err)
+{
+        char list[160] = "";
+        size_t n = 0;
+
+        for (unsigned i = 0; s->choices[i]; i++) {
+                if (strcmp(value, s->choices[i]) == 0) {
+                        *(unsigned *)s->target = i;
+                        return ST_OK;
+                }
+                if (n < sizeof list)
+                        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+                                              !i                  ? ""
+                                              : s->choices[i + 1] ? ", "
+                                                                  : " or ",
+                                              s->choices[i]);
+        }
+        return error_set(err, ST_USAGE, "option '--%s' takes %s, not '%.100s'", s->name, list, value);
+}
+
 enum status options_set_value(const struct option_spec *s, const char *value, struct error *err)
 {
         struct option_list *list = s->target;
@@ -148,9 +153,11 @@ enum status options_set_value(const struct option_spec *s, const char *value, st
                 *(const char **)s->target = value;
                 return ST_OK;
         case OPTION_KIND_UINT:
-                if (!parse_uint(value, s->target))
-                        return error_set(err, ST_USAGE, "option '--%s' takes a number, not '%s'", s->name, value);
-                return ST_OK;
+        case OPTION_KIND_SIZE:
+        case OPTION_KIND_AGE:
+                return set_number(s, value, err);
+        case OPTION_KIND_CHOICE:
+                return set_choice(s, value, err);
         case OPTION_KIND_LIST:
                 items = reallocarray(list->items, list->count + 1, sizeof *items);
                 if (!items)
@@ -380,7 +387,11 @@ bool option_values_are_equal(const struct option_spec *a, const struct option_sp
         case OPTION_KIND_STRING:
                 return are_texts_equal(*(const char *const *)a->target, *(const char *const *)b->target);
         case OPTION_KIND_UINT:
+        case OPTION_KIND_SIZE:
+        case OPTION_KIND_AGE:
                 return *(const uint64_t *)a->target == *(const uint64_t *)b->target;
+        case OPTION_KIND_CHOICE:
+                return *(const unsigned *)a->target == *(const unsigned *)b->target;
         case OPTION_KIND_LIST:
                 while (same < x->count && same < y->count && are_texts_equal(x->items[same], y->items[same]))
                         same++;

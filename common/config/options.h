@@ -14,8 +14,8 @@
  *     };
  *     st = options_parse(&usage, specs, &argc, &argv, &err);
  *
- * Both "--name VALUE" and "--name=VALUE" work; "--" ends options; other arguments keep their order. Numbers are
- * integers, decimal or hexadecimal with 0x.
+ * Both "--name VALUE" and "--name=VALUE" work; "--" ends options; other arguments keep their order. Values are parsed
+ * by common/text/number_text.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,16 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 
-enum option_kind { OPTION_KIND_END, OPTION_KIND_FLAG, OPTION_KIND_STRING, OPTION_KIND_UINT, OPTION_KIND_LIST };
+enum option_kind {
+        OPTION_KIND_END,
+        OPTION_KIND_FLAG,
+        OPTION_KIND_STRING,
+        OPTION_KIND_UINT,
+        OPTION_KIND_SIZE,
+        OPTION_KIND_AGE,
+        OPTION_KIND_CHOICE,
+        OPTION_KIND_LIST,
+};
 
 struct option_list {        /* values of a repeated option, in order; items borrowed from argv */
         const char **items; /* owned, options_list_deinit() */
@@ -38,27 +47,45 @@ struct option_spec {
         const char *value_name;
         void *target;
         const char *help;
+        uint64_t least, most;       /* of a number, size or age; most 0: no limit */
+        const char *const *choices; /* of OPTION_KIND_CHOICE; the last one is NULL */
 };
 
 #define OPTION_FLAG(n, s, t, h)                                                                                        \
         {                                                                                                              \
-                OPTION_KIND_FLAG, n, s, NULL, (bool *){ t }, h                                                         \
+                .kind = OPTION_KIND_FLAG, .name = n, .short_name = s, .target = (bool *){ t }, .help = h               \
         }
 #define OPTION_STRING(n, s, v, t, h)                                                                                   \
         {                                                                                                              \
-                OPTION_KIND_STRING, n, s, v, (const char **){ t }, h                                                   \
+                .kind = OPTION_KIND_STRING, .name = n, .short_name = s, .value_name = v,                               \
+                .target = (const char **){ t }, .help = h                                                              \
         }
-#define OPTION_UINT(n, s, v, t, h)                                                                                     \
+#define OPTION_NUMBER(k, n, s, v, t, low, high, h)                                                                     \
         {                                                                                                              \
-                OPTION_KIND_UINT, n, s, v, (uint64_t *){ t }, h                                                        \
+                .kind = k, .name = n, .short_name = s, .value_name = v, .target = (uint64_t *){ t }, .help = h,        \
+                .least = low, .most = high                                                                             \
+        }
+#define OPTION_UINT(n, s, v, t, h) OPTION_NUMBER(OPTION_KIND_UINT, n, s, v, t, 0, 0, h)
+/** A number from low to high. */
+#define OPTION_RANGE(n, s, v, t, low, high, h) OPTION_NUMBER(OPTION_KIND_UINT, n, s, v, t, low, high, h)
+/** A number of bytes, as 256M: parse_bytes(). */
+#define OPTION_SIZE(n, s, v, t, low, high, h) OPTION_NUMBER(OPTION_KIND_SIZE, n, s, v, t, low, high, h)
+/** A number of seconds, as 30d: parse_age(). With a least age of 0 the target is 0 for "any". */
+#define OPTION_AGE(n, s, v, t, low, high, h) OPTION_NUMBER(OPTION_KIND_AGE, n, s, v, t, low, high, h)
+/** One of several words. @param t  unsigned: the index of the word */
+#define OPTION_CHOICE(n, s, v, t, words, h)                                                                            \
+        {                                                                                                              \
+                .kind = OPTION_KIND_CHOICE, .name = n, .short_name = s, .value_name = v, .target = (unsigned *){ t },  \
+                .help = h, .choices = words                                                                            \
         }
 #define OPTION_LIST(n, s, v, t, h)                                                                                     \
         {                                                                                                              \
-                OPTION_KIND_LIST, n, s, v, (struct option_list *){ t }, h                                              \
+                .kind = OPTION_KIND_LIST, .name = n, .short_name = s, .value_name = v,                                 \
+                .target = (struct option_list *){ t }, .help = h                                                       \
         }
 #define OPTION_END                                                                                                     \
         {                                                                                                              \
-                OPTION_KIND_END, NULL, 0, NULL, NULL, NULL                                                             \
+                .kind = OPTION_KIND_END                                                                                \
         }
 
 struct usage {
@@ -121,23 +148,6 @@ enum status options_set_value(const struct option_spec *s, const char *value, st
 bool option_values_are_equal(const struct option_spec *a, const struct option_spec *b);
 
 void options_list_deinit(struct option_list *list);
-
-/** An unsigned integer: decimal or 0x. */
-bool parse_uint(const char *text, uint64_t *ret);
-
-struct unit {
-        char letter;
-        uint64_t factor;
-};
-
-/** A positive integer followed by the letter of one of the units (the last array element is zero). */
-bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret);
-
-/** A positive number of bytes, followed by K, M, G, T (powers of 1024) or nothing. */
-bool parse_bytes(const char *text, uint64_t *ret);
-
-/** Hexadecimal, with or without 0x. */
-bool parse_hex(const char *text, uint64_t *ret);
 
 /** The exit code for a status. */
 int exit_code_from_status(enum status st);

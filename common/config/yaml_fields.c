@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/config/options.h"
-#include "common/utf8.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 
 enum status yaml_locate_error(const struct yaml_source *in, const yaml_node_t *at, enum status st)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 void json_out_quote(struct buf *buf, const char *s, size_t n)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/json/json_scan.h"
-#include "common/config/options.h"
-#include "common/utf8.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 
 #define KEY_BYTES 256 /* no key used by this program is longer */
 

@@ -6,7 +6,7 @@
 
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "profile-formats/otlp/json_wire.h"
+#include "profile-formats/json/json_wire.h"
 #include "profile-formats/otlp/otlp_fields.h"
 
 #define ONE(name, number, kind)                                                                                        \

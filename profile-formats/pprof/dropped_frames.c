@@ -7,7 +7,7 @@
 
 #include "common/limits.h"
 #include "common/memory/buf.h"
-#include "common/regex_match.h"
+#include "common/text/regex_match.h"
 #include "common/text.h"
 
 /* Two consecutive matchers together have more of an expression than fits into one. */

@@ -9,19 +9,19 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
-#include "common/memory/array.h"
 #include "common/clock.h"
-#include "common/threads/condition.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
+#include "common/threads/condition.h"
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/compaction/work_lock.h"
-#include "profile-store/part_read.h"
+#include "profile-store/tables/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
 #define FAILURES_REPORTED 3 /* failures in a row of one partition before /readyz reports them */

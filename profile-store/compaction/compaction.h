@@ -19,7 +19,7 @@
  * Threads: one thread of low priority (cairn-compact) for each store, limited to COMPACTION_BYTES_PER_S read and
  * written. The threads of several stores take turns.
  */
-#include "profile-store/store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 
 #define COMPACTION_BYTES_PER_S MiB(64)
 

@@ -9,7 +9,7 @@
  * Threads: pure.
  */
 #include "profile-store/compaction/compaction_plan.h"
-#include "profile-store/tables.h"
+#include "profile-store/tables/tables.h"
 
 struct compaction_partition {
         enum table table;

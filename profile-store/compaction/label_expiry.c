@@ -3,11 +3,11 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/scan_rows.h"
+#include "profile-store/scan/scan_rows.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define SECONDS_PER_DAY INT64_C(86400)

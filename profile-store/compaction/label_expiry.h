@@ -14,7 +14,7 @@
  *
  * Threads: any.
  */
-#include "profile-store/retention.h"
+#include "profile-store/core/expiry.h"
 
 /** A pass of the compaction thread over the days; zero it before first use. */
 struct label_pass {

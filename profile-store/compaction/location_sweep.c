@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/memory/array.h"
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/log.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/part_read.h"
+#include "profile-store/tables/part_read.h"
 
 #define LEAST_PASS_IDS 1024
 #define READ_SHARE 4 /* the id column takes at most about this fraction of a file of locations */

@@ -35,7 +35,7 @@
  * group. When memory for the map is refused, the marking starts again with passes of half the size.
  * Threads: any; one sweep at a time.
  */
-#include "profile-store/retention.h"
+#include "profile-store/core/expiry.h"
 
 #define SWEEP_PASS_IDS (UINT64_C(1) << 20)
 #define SWEEP_MOST_IDS (UINT64_C(1) << 22) /* removed at most at once; the rest is left to the next sweep */

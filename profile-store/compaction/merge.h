@@ -16,7 +16,7 @@
  * Memory: a row group of each input and one of the output, reserved for MEMORY_COMPACTION.
  * Threads: one.
  */
-#include "profile-store/tables.h"
+#include "profile-store/tables/tables.h"
 
 struct part_file;
 

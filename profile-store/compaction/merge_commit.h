@@ -9,7 +9,7 @@
  * Threads: any; takes the writer lock.
  */
 #include "profile-store/compaction/merge.h"
-#include "profile-store/store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 
 /* The change that a merge makes to a table. */
 struct replaced_parts {

@@ -14,8 +14,8 @@
  * Threads: one.
  */
 #include "common/memory/arena.h"
-#include "profile-store/part_read.h"
-#include "profile-store/table_schema.h"
+#include "profile-store/tables/part_read.h"
+#include "profile-store/tables/table_schema.h"
 
 /* A top-level field of a table and its leaf columns. */
 struct merge_field {

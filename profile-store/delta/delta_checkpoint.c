@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 /* ---- write ---- */
 

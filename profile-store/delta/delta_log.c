@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_encode.h"

@@ -23,10 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/memory/buf.h"
 #include "common/error.h"
+#include "common/memory/buf.h"
+#include "parquet/parquet_writer.h"
 #include "parquet/schema.h"
-#include "parquet/writer.h"
 
 #define DELTA_CHECKPOINT_INTERVAL 100 /* minimum number of commits */
 #define DELTA_CHECKPOINT_SHARE 10

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/memory/array.h"
 #include "common/text.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"

@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/files/file.h"
+#include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/limits.h"
 #include "common/reader.h"
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 
 /* 16 bytes of id, 8 of time, 8 of checksum over both. */
 #define ENTRY_BYTES 32

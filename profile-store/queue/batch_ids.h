@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "common/error.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 
 struct batch_ids;
 

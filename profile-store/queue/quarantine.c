@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory/array.h"
 #include "common/build_id.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/text.h"
 #include "profile-store/queue/payload.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/memory/array.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 
 struct raw_queue_segment {
         uint64_t first, last; /* positions; last < first when empty */

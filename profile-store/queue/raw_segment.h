@@ -9,9 +9,9 @@
  *
  * Threads: one reader belongs to one thread.
  */
-#include "common/memory/buf.h"
 #include "common/error.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 
 #define RAW_SEGMENT_HEADER_BYTES 32

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "common/hash/hash.h"
-#include "common/memory/array.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "profile-formats/hidden_label.h"
 
 #define UNCOUNTED_ENTRIES 1024 /* smaller arrays are not reserved: small queries need no budget */

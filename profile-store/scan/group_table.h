@@ -13,7 +13,7 @@
  */
 #include "common/memory/arena.h"
 #include "common/memory/buf.h"
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan_groups.h"
 

@@ -7,9 +7,9 @@
  * part, with the rows that a filter selects.
  */
 #include "common/threads/work_threads.h"
-#include "profile-store/part_read.h"
+#include "profile-store/tables/part_read.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 
 struct store_scan {
         struct symbol_index *symbols; /* for locations of the head; NULL: none */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/memory/array.h"
-#include "profile-store/scan/location_cache.h"
+#include "profile-store/tables/location_cache.h"
 #include "profile-store/scan/resolving.h"
 
 #define HEAD_SLICE 65536 /* locations looked up at once */

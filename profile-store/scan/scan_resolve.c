@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "profile-store/identity.h"
+#include "profile-store/rows/identity.h"
 #include "profile-store/scan/resolving.h"
 #include "profile-store/scan/stack_cache.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
-#include "profile-store/scan_rows.h"
+#include "profile-store/scan/scan_rows.h"
 
 #define ROWS_PER_THREAD 200000   /* fewer are not worth a thread */
 #define UNCOUNTED_BYTES KiB(256) /* cursor memory of a thread that is not reserved */

@@ -10,7 +10,7 @@
  * Memory: up to LIMIT_STACK_CACHE_BYTES and a quarter of the caches' share of the budget. Threads: any.
  */
 #include "common/memory/arena.h"
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 
 struct stack_cache;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/limits.h"
-#include "common/log.h"
-#include "profile-store/identity.h"
-#include "profile-store/part_read.h"
+#include "common/program/log.h"
+#include "profile-store/rows/identity.h"
+#include "profile-store/tables/part_read.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
-#include "profile-store/store_internal.h"
 
 /*
  * Add the stacks of one row group. An id is the hash of the list, so the id column is not read. The column is charged

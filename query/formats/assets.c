@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base64.h"
-#include "common/limits.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
+#include "common/text/base64.h"
 
 /* Embed a file in the program. Paths are relative to the top of the source tree, where the build runs, or to the
  * folder of concatenated scripts and styles (WEB_PARTS of the Makefile). */
@@ -97,7 +97,7 @@ static void put_hash_source(struct buf *ret, const char *text, size_t n)
 
         hash_asset_text(text, n, digest);
         buf_append_str(ret, " 'sha256-");
-        base64_append_encoded(ret, digest, sizeof digest);
+        base64_encode_append(ret, digest, sizeof digest);
         buf_append_str(ret, "'");
 }
 

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
-#include "query/views.h"
+#include "common/memory/array.h"
+#include "query/engine/loaded_sides.h"
 
 #define LIMIT_LINE_OFFSET 0xffff /* line offsets of the format have 16 bits */
 #define NO_NODE UINT32_MAX

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/array.h"
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 #include "common/json/json_out.h"
+#include "common/memory/array.h"
 #include "common/memory/memory_budget.h"
 #include "profile-formats/number_map.h"
 

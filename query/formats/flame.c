@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
+#include "query/engine/unit_text.h"
 #include "query/formats/assets.h"
-#include "query/unit_text.h"
 
 #define KIND_OTHER 4 /* in JSON only: omitted callees; distinct from all of enum frame_kind */
 

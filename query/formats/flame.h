@@ -4,8 +4,8 @@
 
 /** @file A tree as JSON, text, self-contained HTML page, and folded stacks. Private to query/. */
 #include "common/memory/buf.h"
-#include "query/merged_profile.h"
-#include "query/tree.h"
+#include "query/engine/call_tree.h"
+#include "query/engine/merged_profile.h"
 
 struct flame {
         const struct frame_table *frames;

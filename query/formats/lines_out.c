@@ -3,11 +3,11 @@
 #include <inttypes.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
-#include "query/formats/csv.h"
-#include "query/lines.h"
-#include "query/top.h"
-#include "query/unit_text.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
+#include "query/engine/lines.h"
+#include "query/engine/top.h"
+#include "query/engine/unit_text.h"
 
 static void put_costs_json(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
                            struct json_out *j)

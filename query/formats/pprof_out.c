@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
-#include "query/merged_profile.h"
-#include "query/query_call.h"
+#include "query/engine/merged_profile.h"
+#include "query/engine/query_call.h"
 
 struct label_range {
         uint32_t first, count;

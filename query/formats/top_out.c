@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
 #include "common/threads/work_threads.h"
-#include "query/formats/csv.h"
-#include "query/top.h"
-#include "query/unit_text.h"
+#include "query/engine/top.h"
+#include "query/engine/unit_text.h"
 
 static size_t count_shown_rows(const struct top *t, uint64_t limit)
 {

@@ -15,8 +15,8 @@
  * Tree: for each node, parents before their children, the length of its name, the name, its self value and the number
  * of its children, numbers as varints. The root has the empty name. An empty tree is encoded as no bytes.
  */
+#include "query/engine/loaded_sides.h"
 #include "query/querier/querier_call.h"
-#include "query/views.h"
 
 /** The common part of both kinds of flame graphs. */
 struct flamebearer {

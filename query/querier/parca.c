@@ -8,10 +8,10 @@
 #include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/proto/parca_query.pb-c.h"
+#include "query/engine/top.h"
 #include "query/querier/flamebearer.h"
 #include "query/querier/parca_tree.h"
 #include "query/querier/querier.h"
-#include "query/top.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define MS_PER_S 1000

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/proto_message.h"
 #include "profile-formats/wire.h"
 

@@ -9,8 +9,8 @@
  * Source: parca/query/v1alpha1/query.proto, FlamegraphRootNode and FlamegraphNode.
  */
 #include "profile-formats/proto/parca_query.pb-c.h"
+#include "query/engine/loaded_sides.h"
 #include "query/querier/querier_call.h"
-#include "query/views.h"
 
 /** Make the metadata of a frame, in the memory of the answer. NULL with the error. */
 ParcaQuery__NodeMeta *parca_make_meta(struct querier_call *c, const struct query_frame *frame, int64_t line);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/proto/parca_query.pb-c.h"
 #include "query/querier/querier_call.h"
 

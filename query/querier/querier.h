@@ -9,11 +9,11 @@
  *
  * Threads: any number of concurrent calls on one store.
  */
-#include "common/memory/arena.h"
 #include "common/error.h"
+#include "common/memory/arena.h"
 #include "common/threads/work_meter.h"
 #include "profile-formats/proto_message.h"
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 struct querier_method;
 struct query_report;

@@ -3,9 +3,9 @@
 #define CAIRN_QUERY_QUERIER_QUERIER_CALL_H
 
 /** @file The state of one call of querier_run(), and functions shared by its methods. Private to query/querier/. */
-#include "profile-formats/proto/querier.pb-c.h"
 #include "profile-formats/profile_type.h"
-#include "query/query_call.h"
+#include "profile-formats/proto/querier.pb-c.h"
+#include "query/engine/query_call.h"
 
 /* The value of service_name for samples without it, as in Pyroscope, whose user interface requires one. */
 #define UNKNOWN_SERVICE "unknown_service"

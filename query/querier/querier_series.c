@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "query/operations/series.h"
 #include "query/querier/querier.h"
 #include "query/querier/querier_call.h"
-#include "query/series.h"
 
 #define NS_PER_S 1e9
 #define NS_PER_MS INT64_C(1000000)

@@ -6,8 +6,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "http/tls.h"
 
 #define OTLP_GRPC_PORT 4317

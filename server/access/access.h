@@ -9,13 +9,13 @@
  *
  * Threads: only the thread that runs the server.
  */
+#include "http/http_server.h"
 #include "http/listen.h"
-#include "http/server.h"
 #include "server/access/admission.h"
 #include "server/access/rate_limit.h"
 #include "server/access/sessions.h"
-#include "server/server.h"
 #include "server/access/tokens.h"
+#include "server/server_options.h"
 
 struct tls;
 

@@ -9,7 +9,7 @@
  *
  * Threads: any, except create and destroy.
  */
-#include "http/server.h"
+#include "http/http_server.h"
 #include "server/access/tokens.h"
 
 struct admission;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 
 #define LINE_FORMAT "%u %s %.300s by %s from %s"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "common/config/options.h"
+#include "common/text/number_text.h"
 
 #define RATE_MAX 1000000
 

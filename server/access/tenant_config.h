@@ -13,16 +13,16 @@
  *     team-a bytes 10G
  *     team-a debuginfo own
  *
- * A name must satisfy tenant_name_is_valid(). retain is a rule of query/sample_rules.h; rate limits the tenant's
+ * A name must satisfy tenant_name_is_valid(). retain is a rule of query/engine/sample_rules.h; rate limits the tenant's
  * requests per second, bytes the data that it sends per day (K, M, G, T); debuginfo is "shared" (the default) or "own":
- * server/debuginfo_space.h. A line that begins with '#' is a comment.
+ * server/core/debuginfo_space.h. A line that begins with '#' is a comment.
  *
  * Threads: any, except load and destroy.
  */
 #include <stdbool.h>
 
-#include "common/tenant_name.h"
-#include "query/sample_rules.h"
+#include "common/files/tenant_name.h"
+#include "query/engine/sample_rules.h"
 #include "server/access/rate_limit.h"
 
 struct tenant_config {

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/limits.h"
-#include "common/config/options.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
-#include "debuginfo-store/store.h"
+#include "common/limits.h"
+#include "common/text/number_text.h"
+#include "debuginfo-store/debuginfo_store.h"
 
 #define MAX_TOKENS 1000
 #define MIN_TOKEN_BYTES 8

@@ -16,7 +16,7 @@
  */
 #include "common/error.h"
 #include "common/hash/sha256.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "server/access/rate_limit.h"
 #include "server/access/tenant_config.h"
 

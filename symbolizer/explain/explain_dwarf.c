@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "dwarf/explain.h"
+#include "dwarf/dwarf_explain.h"
 #include "symbol-index/demangle.h"
-#include "symbolizer/sources/dwarf_flatten.h"
-#include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/explain/explain_internal.h"
+#include "symbolizer/sources/dwarf_flatten.h"
+#include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/table/huge_array.h"
 
 #define OTHER_UNITS_MAX 16

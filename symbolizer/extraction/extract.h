@@ -12,7 +12,7 @@
  */
 #include "dwarf/split_companion.h"
 #include "symbol-index/symbol_table.h"
-#include "symbolizer/extraction/address_filter.h"
+#include "symbolizer/table/address_filter.h"
 
 struct extract_inputs {
         int debuginfo_fd;                    /* ELF with the best symbols; -1 none */

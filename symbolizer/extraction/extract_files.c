@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "symbolizer/extraction/prelink_bias.h"
 #include "symbolizer/extraction/relocatable.h"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 #include "symbolizer/formats/portable_symbols_internal.h"
 

@@ -16,16 +16,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
 #include "common/hash/hash_table.h"
+#include "common/hash.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/memory/array.h"
+#include "common/text/utf8.h"
 #include "symbol-index/demangle.h"
+#include "symbolizer/formats/symcache_internal.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/symbol_table_builder.h"
-#include "symbolizer/formats/symcache_internal.h"
 
 /* ---- writing ---- */
 

@@ -23,7 +23,7 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/symbol_table.h"
 
 /**

@@ -257,7 +257,7 @@ static uint32_t add_symbol_function(struct symbol_table_builder *b, const struct
 struct cover {
         struct symbol_table_builder *b;
         const struct code_symbols *symbols;
-        const uint32_t *chains; /* by symbol */
+        const uint32_t *chains; /* by symbol; set during the overlay */
         struct source_ranges ranges;
         enum symbol_quality best;
 };
@@ -291,6 +291,7 @@ static void overlay_symbols(struct code_symbols *s, struct cover *c)
         c->chains = chains;
         if (!ok || !interval_list_overlay(&list, add_cover_range, c))
                 c->b->failed = ST_NO_MEMORY;
+        c->chains = NULL;
         interval_list_deinit(&list);
 }
 

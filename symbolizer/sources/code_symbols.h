@@ -13,9 +13,9 @@
  * `__libc_malloc`. A symbol without a size reaches to the next symbol or to the
  * end of its section, and never overlaps one with a size.
  */
+#include "symbolizer/table/address_filter.h"
 #include "symbolizer/table/code_map.h"
 #include "symbolizer/table/gap_fill.h"
-#include "symbolizer/extraction/address_filter.h"
 
 struct code_symbol {
         const char *name; /* borrowed from its image */

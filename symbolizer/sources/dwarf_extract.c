@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "common/search.h"
 #include "common/sort.h"
-#include "dwarf/object.h"
+#include "dwarf/dwarf_object.h"
 #include "dwarf/ranges.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/sources/dwarf_flatten.h"

@@ -16,9 +16,9 @@
  * others the address of that one.
  */
 #include "dwarf/split_companion.h"
+#include "symbolizer/table/address_filter.h"
 #include "symbolizer/table/code_map.h"
 #include "symbolizer/table/symbol_table_builder.h"
-#include "symbolizer/extraction/address_filter.h"
 
 struct function_symbols;
 

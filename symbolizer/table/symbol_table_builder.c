@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
-#include "common/memory/huge_pages.h"
+#include "common/hash.h"
 #include "common/limits.h"
+#include "common/memory/huge_pages.h"
 #include "common/sort.h"
-#include "symbolizer/table/interval_overlay.h"
 #include "symbolizer/table/huge_array.h"
+#include "symbolizer/table/interval_overlay.h"
 
 /* ---- a set of numbers ---- */
 

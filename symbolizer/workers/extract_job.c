@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "sandbox/worker.h"
 #include "symbolizer/extraction/extract.h"
-#include "symbolizer/workers/dwo_request.h"
-#include "symbolizer/formats/symcache.h"
 #include "symbolizer/formats/portable_symbols.h"
+#include "symbolizer/formats/symcache.h"
+#include "symbolizer/workers/dwo_request.h"
 
 enum { DEBUGINFO_FD = 3, EXECUTABLE_FD, ALTLINK_FD, OUTPUT_FD, DWP_FD, ASK_FD, ADDRESS_FILTER_FD };
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "sandbox/worker.h"
 #include "symbolizer/workers/dwo_request.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "tests/support/profiles.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "profile-formats/wire.h"

@@ -18,11 +18,11 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
-#include "symbolizer/extraction/extract.h"
-#include "symbol-index/index_internal.h"
+#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
+#include "symbol-index/symbol_index_internal.h"
+#include "symbolizer/extraction/extract.h"
 #include "tests/support/random_table.h"
 
 #define KEYS 1000000

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
 
 #define ROWS (2u << 20)
 #define STACKS 20000

@@ -21,7 +21,7 @@
 
 #include "common/clock.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/pprof/pprof.h"

@@ -22,12 +22,12 @@
 #include <sys/resource.h>
 
 #include "common/clock.h"
-#include "common/file.h"
-#include "profile-store/flush_rows.h"
+#include "common/files/file.h"
+#include "profile-store/core/flush_rows.h"
 #include "profile-store/scan.h"
-#include "profile-store/tables.h"
+#include "profile-store/tables/tables.h"
+#include "query/engine/request.h"
 #include "query/query.h"
-#include "query/request.h"
 
 #define DAY0 INT64_C(20600)
 #define US_PER_DAY INT64_C(86400000000)

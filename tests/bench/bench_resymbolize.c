@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "profile-store/location_rows.h"
-#include "profile-store/store.h"
+#include "profile-store/rows/location_rows.h"
+#include "profile-store/profile_store.h"
 #include "tests/support/profiles.h"
 
 #define T0 INT64_C(1728000000000000000)

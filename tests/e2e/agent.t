@@ -215,7 +215,7 @@ ok "all counted samples were sent ($counted, $total), including the last ones" t
 status=0
 "$agent" --frequency 5000 2> err || status=$?
 ok "a frequency out of range is a usage error" test $status -eq 64
-ok "and is named" grep -q "option '--frequency' takes 1 to 1000, not 5000" err
+ok "and is named" grep -q "option '--frequency' takes a number, from 1 to 1000, not '5000'" err
 if command -v setpriv > /dev/null; then
         status=0
         setpriv --reuid 65534 --regid 65534 --clear-groups "$agent" --sampler bpf --duration 1 2> err || status=$?

@@ -25,9 +25,26 @@ gzip -k "$tmp/made.jfr" "$tmp/labels"
 start_server
 agent="$url/ingest?name=shop%7Bregion%3Deu%7D&units=samples&aggregationType=sum&spyName=javaspy&sampleRate=100&format=jfr&from=$(($(date +%s) - 20))&until=$(date +%s)"
 answers 200 '' "parts jfr and labels, packed" -F "jfr=@$tmp/made.jfr.gz" -F "labels=@$tmp/labels.gz" "$agent"
-is "$(curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h --data-urlencode 'selector={service_name="shop",region="eu",pyroscope_spy="javaspy"}' | jq -r 'join(" ")')" \
-        "block:contentions:count:block:count block:delay:nanoseconds:block:count memory:alloc_in_new_tlab_bytes:bytes:space:bytes memory:alloc_in_new_tlab_objects:count:space:bytes memory:alloc_outside_tlab_bytes:bytes:space:bytes memory:alloc_outside_tlab_objects:count:space:bytes memory:alloc_sample_bytes:bytes:space:bytes memory:alloc_sample_objects:count:space:bytes memory:live:count:objects:count memory:malloc_bytes:bytes:: memory:malloc_objects:count:: mutex:contentions:count:mutex:count mutex:delay:nanoseconds:mutex:count native_method:samples:count:: process_cpu:cpu:nanoseconds:cpu:nanoseconds wall:wall:nanoseconds:wall:nanoseconds" \
-        "  types as Pyroscope names them"
+cat >"$tmp/types" <<'END'
+block:contentions:count:block:count
+block:delay:nanoseconds:block:count
+memory:alloc_in_new_tlab_bytes:bytes:space:bytes
+memory:alloc_in_new_tlab_objects:count:space:bytes
+memory:alloc_outside_tlab_bytes:bytes:space:bytes
+memory:alloc_outside_tlab_objects:count:space:bytes
+memory:alloc_sample_bytes:bytes:space:bytes
+memory:alloc_sample_objects:count:space:bytes
+memory:live:count:objects:count
+memory:malloc_bytes:bytes::
+memory:malloc_objects:count::
+mutex:contentions:count:mutex:count
+mutex:delay:nanoseconds:mutex:count
+native_method:samples:count::
+process_cpu:cpu:nanoseconds:cpu:nanoseconds
+wall:wall:nanoseconds:wall:nanoseconds
+END
+is "$(curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h --data-urlencode 'selector={service_name="shop",region="eu",pyroscope_spy="javaspy"}' | jq -r '.[]')" \
+        "$(cat "$tmp/types")" "  types as Pyroscope names them"
 is "$(total process_cpu:cpu) $(total wall:wall) $(total native_method:samples)" "70000000 50000000 2" "  time by the request's rate, without sleeping threads"
 is "$(total memory:alloc_in_new_tlab_bytes) $(total memory:alloc_in_new_tlab_objects) $(total memory:alloc_outside_tlab_bytes) $(total memory:alloc_sample_bytes) $(total memory:live) $(total memory:malloc_bytes)" \
         "2000 2 5000 77 1 300" "  allocations"

@@ -45,7 +45,7 @@ ok "a service that cannot start" grep -q nowhere "$server_log"
 ok "  says so in the format" lines_are json
 "$cairn" serve --data "$tmp/x" --log-format xml 2>"$tmp/err"
 is $? 64 "another format is refused"
-like "$(cat "$tmp/err")" 'not one of text, logfmt, json' "  and the message has those that there are"
+like "$(cat "$tmp/err")" 'takes text, logfmt or json' "  and the message has those that there are"
 
 printf 'jobs: 7\n' >"$tmp/scrape.yaml"
 "$cairn" scrape --log-format json "$tmp/scrape.yaml" 2>"$server_log"

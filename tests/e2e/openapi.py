@@ -76,7 +76,7 @@ def table_of(path, name):
 
 def check_routes():
     routes, paths = find_routes()
-    queries = table_of("query/query.c", "operations")
+    queries = table_of("query/operations/query_run.c", "operations")
     wanted = set()
     for method, path, scope, _ in routes:
         path = path.replace("...}", "}")
@@ -93,7 +93,7 @@ def check_routes():
     says("methods of the Connect services are those of the source", mistakes)
     known = {p["name"] for path, item in api["paths"].items() if path.startswith("/api/v1/query/") for p in parameters_of(item.get("get", {}))
              if p["in"] == "query"}
-    code = "\n".join(read(path) for path in glob.glob("query/*.c"))
+    code = "\n".join(read(path) for path in glob.glob("query/**/*.c", recursive=True))
     taken = set(re.findall(r'query_param_get(?:_flag)?\([^")]*(?:"\w*", )?"(\w+)"', code)) | \
         set(re.findall(r'parse_number_param\(params, "(\w+)"', code))
     says("parameters of queries are those of the source", sorted(taken - known) if len(taken) > 10 else ["none found"])

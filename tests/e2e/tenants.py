@@ -291,7 +291,7 @@ def try_routes(url, build_id, otlp_path, foreign_path):
 
 def find_methods():
     """(path, scope, whether it streams) of the gRPC methods, and their number by an independent count."""
-    with open("server/routes/grpc_methods.c", encoding="utf-8") as f:
+    with open("server/api/grpc_methods.c", encoding="utf-8") as f:
         text = re.sub(r"\s*\\\n\s*", " ", f.read())
     names = dict(re.findall(r'#define (\w+) (.+)', text))
     methods = []

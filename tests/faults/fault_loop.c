@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/power_cut.h"
 

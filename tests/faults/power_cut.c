@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "tests/faults/power_cut_internal.h"
 

@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/block.h"
 #include "symbol-index/block_bits.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/config/config_file.h"
-#include "common/file.h"
+#include "common/files/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

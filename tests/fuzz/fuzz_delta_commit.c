@@ -8,7 +8,7 @@
 
 #include "common/limits.h"
 #include "profile-store/delta/delta_state.h"
-#include "profile-store/table_schema.h"
+#include "profile-store/tables/table_schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

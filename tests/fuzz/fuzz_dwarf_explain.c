@@ -2,7 +2,7 @@
 /* Arbitrary bytes as debug sections (dwarf_input.h). A few addresses of every unit are explained. */
 #include <assert.h>
 
-#include "dwarf/explain.h"
+#include "dwarf/dwarf_explain.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ADDRESSES_MAX 16 /* per unit */

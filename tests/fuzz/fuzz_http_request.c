@@ -9,9 +9,9 @@
 
 #include "common/build_id.h"
 #include "debuginfo-store/forward_loop.h"
-#include "http/server_internal.h"
+#include "http/http_server_internal.h"
 #include "http/trusted_proxy.h"
-#include "server/routes/debuginfo/multipart.h"
+#include "server/protocol/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <assert.h>
 
 #include "common/limits.h"
-#include "dwarf/explain.h"
-#include "dwarf/reader_internal.h"
+#include "dwarf/dwarf_explain.h"
+#include "dwarf/dwarf_reader_internal.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ROWS_MAX 32 /* rows of one table that are looked up again */

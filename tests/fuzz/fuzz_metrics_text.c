@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/metrics_text.h"
+#include "cli/shared/metrics_text.h"
 #include "common/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parquet/column_cursor.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "agent/processes/perf_map.h"
+#include "sampling/processes/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

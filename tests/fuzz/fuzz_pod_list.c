@@ -2,9 +2,9 @@
 /* A list of pods as a response of an API server: every key finds a pod, and all texts are UTF-8. */
 #include <string.h>
 
-#include "agent/kubernetes/pod_list.h"
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
+#include "sampling/containers/pod_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/processes/proc_maps.h"
+#include "sampling/objects/proc_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

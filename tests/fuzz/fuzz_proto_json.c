@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/json/proto_json.h"
 #include "profile-formats/proto/connect_upload.pb-c.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto/querier.pb-c.h"
-#include "profile-formats/proto_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

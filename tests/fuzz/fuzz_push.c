@@ -3,7 +3,7 @@
  * push.v1.PushRequest: ProtoJSON if the input begins with a brace, otherwise protobuf, also decoded as Parca's
  * WriteRawRequest.
  */
-#include "profile-formats/push.h"
+#include "profile-formats/input/push.h"
 #include "tests/support/profile_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "elf-image/section_list.h"
-#include "scan/contents.h"
+#include "package-trees/package_contents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

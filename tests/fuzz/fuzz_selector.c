@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "query/selector.h"
-#include "query/unit_text.h"
+#include "query/engine/selector.h"
+#include "query/engine/unit_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
-#include "debuginfo-store/retention.h"
-#include "query/sample_rules.h"
+#include "debuginfo-store/object_retention.h"
+#include "query/engine/sample_rules.h"
 #include "server/access/tokens.h"
-#include "server/upstream_list.h"
+#include "server/core/upstream_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

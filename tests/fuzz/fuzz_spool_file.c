@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "agent/sending/spool_file.h"
+#include "sending/spool_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/record.h"
+#include "debuginfo-store/object_record.h"
 #include "debuginfo-store/seekable.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

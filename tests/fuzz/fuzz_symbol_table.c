@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "common/cleanup.h"
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/symbol_table.h"
 #include "tests/support/symcache_walk.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "server/symbolize/symbolicate_request.h"
+#include "server/api/symbolize/symbolicate_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

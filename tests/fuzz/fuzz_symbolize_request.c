@@ -4,7 +4,7 @@
 
 #include "common/limits.h"
 #include "profile-formats/wire.h"
-#include "server/symbolize/symbolize_request.h"
+#include "server/api/symbolize/symbolize_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

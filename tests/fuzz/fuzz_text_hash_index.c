@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbol-index/text_hash_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/hash/sha256.h"
 #include "common/limits.h"
 #include "common/reader.h"
-#include "common/hash/sha256.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
-#include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

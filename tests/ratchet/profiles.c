@@ -4,15 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/processes/process_read.h"
-#include "agent/profile_build.h"
-#include "agent/sampling/sample_counts.h"
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
+#include "sampling/processes/process_read.h"
+#include "sampling/profile_build.h"
+#include "sampling/samplers/sample_counts.h"
 #include "tests/ratchet/ratchet.h"
 
 #define MAPPINGS 40

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "tests/support/random_table.h"
 
 void require_true(bool condition, const char *what)

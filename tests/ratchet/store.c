@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "query/query.h"
 #include "tests/ratchet/ratchet.h"
 #include "tests/support/profiles.h"

@@ -10,7 +10,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/symbols/symbol_cache.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/lookup.h"

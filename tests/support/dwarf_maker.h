@@ -7,7 +7,7 @@
  * numbers are written.
  */
 #include "common/memory/buf.h"
-#include "dwarf/object.h"
+#include "dwarf/dwarf_object.h"
 
 struct dwarf_maker {
         struct buf sections[DWARF_SECTION_COUNT];

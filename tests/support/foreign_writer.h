@@ -6,7 +6,7 @@
  * Commits to the tables of a store fixture from a second writer with its own view of the log. The store sees these
  * commits only when it rereads the log.
  */
-#include "profile-store/tables.h"
+#include "profile-store/tables/tables.h"
 #include "tests/support/store_fixture.h"
 
 /* Add a copy of a file, which may have been removed, under another name. */

@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 

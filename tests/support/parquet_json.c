@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/column_cursor.h"
-#include "parquet/reader.h"
+#include "parquet/parquet_reader.h"
 
 struct dump {
         const struct parquet_schema *schema;

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "symbolizer/formats/portable_symbols_internal.h"
 
 /** A memfd with these bytes. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "profile-formats/profile.h"
 
 #define WALK_CHECK(x)                                                                                                  \

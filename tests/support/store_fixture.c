@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

@@ -3,7 +3,7 @@
 #define CAIRN_TESTS_SUPPORT_STORE_FIXTURE_H
 
 /* A profile store in a temporary directory, one per test. By default it flushes only on request. */
-#include "profile-store/store.h"
+#include "profile-store/profile_store.h"
 
 #define STORE_FIXTURE_ID "00112233445566778899aabbccddeeff00112233" /* build-id of all locations */
 #define STORE_FIXTURE_DAY_NS INT64_C(86400000000000)

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "common/memory/buf.h"
-#include "common/hash/hash.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/formats/symcache_internal.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/memory/array.h"
 #include "common/limits.h"
-#include "profile-store/part_read.h"
+#include "profile-store/tables/part_read.h"
 
 struct row_texts {
         struct buf *items;

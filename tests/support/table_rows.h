@@ -3,7 +3,7 @@
 #define CAIRN_TESTS_SUPPORT_TABLE_ROWS_H
 
 /* The rows of a store's tables as text, to verify that an operation does not change them. */
-#include "profile-store/store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 
 struct table_rows {
         char **items; /* "column=value column=value", columns sorted by name, nulls omitted; sorted */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampling/cpu_list.h"
+#include "sampling/samplers/cpu_list.h"
 #include "tests/support/suite.h"
 
 #define COUNT 12

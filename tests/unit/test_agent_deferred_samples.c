@@ -2,9 +2,9 @@
 /* Deferred samples of a simulated process: code with frame pointers and a stack of two frames. */
 #include <string.h>
 
-#include "agent/unwinding/deferred_samples.h"
 #include "common/clock.h"
 #include "common/limits.h"
+#include "sampling/deferred_samples.h"
 #include "tests/support/suite.h"
 
 #define CODE 0x10000u    /* code of the leaf */

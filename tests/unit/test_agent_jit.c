@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/processes/jitdump.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "sampling/processes/jitdump.h"
 #include "tests/support/suite.h"
 
 #define PID 4711

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/processes/kernel.h"
-#include "agent/processes/vdso.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "sampling/objects/vdso.h"
+#include "sampling/processes/kernel.h"
 #include "tests/support/suite.h"
 
 static char dir[64];

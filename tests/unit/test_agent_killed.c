@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/sending/sender.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sending/sender.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
 

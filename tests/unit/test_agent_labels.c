@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "agent/processes/labels.h"
-#include "agent/processes/process_filter.h"
+#include "sampling/processes/labels.h"
+#include "sampling/processes/process_filter.h"
 #include "tests/support/suite.h"
 
 #define ID "3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c60"

@@ -9,13 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/processes/object.h"
-#include "agent/processes/object_cache.h"
-#include "agent/processes/proc_maps.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
+#include "sampling/objects/object.h"
+#include "sampling/objects/object_cache.h"
+#include "sampling/objects/proc_maps.h"
 #include "tests/support/suite.h"
 
 static const char SOURCE[] =

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampling/perf_record.h"
-#include "agent/sampling/perf_ring.h"
-#include "agent/sampling/sample_counts.h"
 #include "common/limits.h"
+#include "sampling/samplers/perf_record.h"
+#include "sampling/samplers/perf_ring.h"
+#include "sampling/samplers/sample_counts.h"
 #include "tests/support/suite.h"
 
 #define RING_BYTES 256

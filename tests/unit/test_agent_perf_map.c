@@ -6,10 +6,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "agent/processes/perf_map.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sampling/processes/perf_map.h"
 #include "tests/support/suite.h"
 
 static void feed(struct perf_map *m, const char *text, size_t used)

@@ -2,9 +2,9 @@
 /* Parsing of pod lists of the Kubernetes API, and the lookup of pods by container. */
 #include <string.h>
 
-#include "agent/kubernetes/pod_cache.h"
-#include "common/memory/buf.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
+#include "sampling/containers/pod_cache.h"
 #include "tests/support/suite.h"
 
 #define ID "3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c60"

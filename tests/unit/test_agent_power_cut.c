@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/sending/sender.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sending/sender.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
 

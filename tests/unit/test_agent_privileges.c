@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/privileges.h"
+#include "sandbox/privileges.h"
 #include "tests/support/suite.h"
 
 /* Read a mask from /proc/self/status. */

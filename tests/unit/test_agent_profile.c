@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/profile_build.h"
-#include "agent/processes/process_read.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sampling/processes/process_read.h"
+#include "sampling/profile_build.h"
 #include "tests/support/suite.h"
 
 #define PERIOD_NS 52631578

@@ -6,10 +6,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "agent/sending/outbox.h"
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sending/outbox.h"
 #include "tests/support/suite.h"
 
 static char dir[64], spool[80];

@@ -6,14 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/unwinding/extent_alloc.h"
-#include "agent/unwinding/unwind_builder.h"
-#include "agent/unwinding/unwind_maps.h"
-#include "agent/unwinding/unwind_quota.h"
-#include "agent/unwinding/unwind_result.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "sampling/unwinding/extent_alloc.h"
+#include "sampling/unwinding/unwind_builder.h"
+#include "sampling/unwinding/unwind_maps.h"
+#include "sampling/unwinding/unwind_quota.h"
+#include "sampling/unwinding/unwind_result.h"
 #include "tests/support/suite.h"
 
 /* ---- extents --------------------------------------------------------------------- */

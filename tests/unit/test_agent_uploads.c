@@ -13,13 +13,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/processes/open_in_root.h"
 #include "agent/uploads/upload_files.h"
-#include "agent/uploads/upload_queue.h"
 #include "agent/uploads/upload_history.h"
-#include "common/file.h"
+#include "agent/uploads/upload_queue.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
+#include "sampling/objects/open_in_root.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"

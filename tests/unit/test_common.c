@@ -4,23 +4,25 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "common/memory/arena.h"
-#include "common/memory/array.h"
-#include "common/base64.h"
-#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "common/bytes.h"
-#include "common/threads/deadline.h"
-#include "common/file.h"
+#include "common/config/options.h"
+#include "common/files/file.h"
+#include "common/files/open_files.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/metrics.h"
-#include "common/open_files.h"
-#include "common/config/options.h"
+#include "common/program/metrics_write.h"
 #include "common/reader.h"
 #include "common/search.h"
+#include "common/text/base64.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
+#include "common/threads/deadline.h"
 #include "tests/support/suite.h"
 
 START_TEST(reader_does_not_move_past_the_end)
@@ -281,6 +283,68 @@ START_TEST(options_are_removed_from_arguments)
         ck_assert(j);
         ck_assert_uint_eq(l.count, 2);
         options_list_deinit(&l);
+}
+END_TEST
+
+START_TEST(option_values_are_typed_and_limited)
+{
+        static const char *const colors[] = { "red", "green", NULL };
+        uint64_t count = 5, size = 0, age = 0;
+        unsigned color = 0;
+        const struct option_spec specs[] = {
+                OPTION_RANGE("count", 0, "N", &count, 1, 9, ""),
+                OPTION_SIZE("size", 0, "SIZE", &size, MiB(1), 0, ""),
+                OPTION_AGE("age", 0, "AGE", &age, 0, 0, ""),
+                OPTION_AGE("least-age", 0, "AGE", &age, 60, 86400, ""),
+                OPTION_CHOICE("color", 0, "COLOR", &color, colors, ""),
+        };
+        static const struct {
+                unsigned spec;
+                const char *value, *message;
+        } refused[] = {
+                { 0, "0", "option '--count' takes a number, from 1 to 9, not '0'" },
+                { 0, "10", "option '--count' takes a number, from 1 to 9, not '10'" },
+                { 1, "512K", "option '--size' takes a size as 256M, at least 1M, not '512K'" },
+                { 1, "1Q", "option '--size' takes a size as 256M, at least 1M, not '1Q'" },
+                { 2, "30", "option '--age' takes an age as 30d, or 'any', not '30'" },
+                { 3, "any", "option '--least-age' takes an age as 30d, from 1m to 1d, not 'any'" },
+                { 4, "blue", "option '--color' takes red or green, not 'blue'" },
+        };
+        struct error err;
+
+        for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+                ck_assert_int_eq(options_set_value(&specs[refused[i].spec], refused[i].value, &err), ST_USAGE);
+                ck_assert_str_eq(err.text, refused[i].message);
+        }
+        ck_assert_uint_eq(count, 5);
+        ck_assert_int_eq(options_set_value(&specs[1], "2G", &err), ST_OK);
+        ck_assert_uint_eq(size, GiB(2));
+        ck_assert_int_eq(options_set_value(&specs[2], "2w", &err), ST_OK);
+        ck_assert_uint_eq(age, 14 * 86400);
+        ck_assert_int_eq(options_set_value(&specs[2], "any", &err), ST_OK);
+        ck_assert_uint_eq(age, 0);
+        ck_assert_int_eq(options_set_value(&specs[4], "green", &err), ST_OK);
+        ck_assert_uint_eq(color, 1);
+}
+END_TEST
+
+START_TEST(numbers_are_written_as_they_are_read)
+{
+        static const uint64_t numbers[] = {
+                1, 59, 60, 90, 3600, 86400, 604800, 31536000, 1023, 1024, MiB(3), GiB(5000)
+        };
+        char text[NUMBER_TEXT_SIZE];
+        uint64_t n;
+
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+                ck_assert(parse_age(format_age(numbers[i], text), &n));
+                ck_assert_uint_eq(n, numbers[i]);
+                ck_assert(parse_bytes(format_bytes(numbers[i], text), &n));
+                ck_assert_uint_eq(n, numbers[i]);
+        }
+        ck_assert_str_eq(format_age(5400, text), "90m");
+        ck_assert_str_eq(format_bytes(MiB(1536), text), "1536M");
+        ck_assert_str_eq(format_bytes(0, text), "0");
 }
 END_TEST
 
@@ -559,9 +623,9 @@ START_TEST(base64_round_trips)
 
                 buf_init(&encoded, 100);
                 buf_init(&decoded, 100);
-                base64_append_encoded(&encoded, (const uint8_t *)texts[i][0], strlen(texts[i][0]));
+                base64_encode_append(&encoded, (const uint8_t *)texts[i][0], strlen(texts[i][0]));
                 ck_assert_str_eq(buf_cstr(&encoded), texts[i][1]);
-                ck_assert(base64_append(&decoded, texts[i][1], strlen(texts[i][1])));
+                ck_assert(base64_decode_append(&decoded, texts[i][1], strlen(texts[i][1])));
                 ck_assert_str_eq(buf_cstr(&decoded), texts[i][0]);
         }
 }
@@ -620,6 +684,7 @@ TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of
            build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
            plain_text_ends_at_first_byte_that_an_output_escapes, tabs_of_source_lines_become_blanks,
            utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_removed_from_arguments,
-           unknown_option_is_usage_error, verbs_are_found_and_refuse_options_of_others,
-           metrics_of_one_family_share_a_header, histogram_counts_are_cumulative, visitor_gets_single_values,
+           option_values_are_typed_and_limited, numbers_are_written_as_they_are_read, unknown_option_is_usage_error,
+           verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
+           histogram_counts_are_cumulative, visitor_gets_single_values,
            removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
-#include "profile-store/scan_rows.h"
+#include "profile-store/scan/scan_rows.h"
 #include "tests/support/foreign_writer.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"

@@ -8,8 +8,8 @@
 
 #include "common/compress/compress.h"
 #include "common/compress/content_coding.h"
-#include "common/file.h"
 #include "common/compress/stream_compressor.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 

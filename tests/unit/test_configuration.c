@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory/buf.h"
 #include "common/config/configuration.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "tests/support/suite.h"
 
 struct values {

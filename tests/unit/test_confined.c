@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "common/config/options.h"
 #include "sandbox/confine_internal.h"
 #include "sandbox/landlock.h"
 #include "sandbox/mount_namespace.h"

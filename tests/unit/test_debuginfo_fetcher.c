@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "debuginfod-client/debuginfo_fetcher.h"
 #include "debuginfod-client/debuginfod_protocol.h"
 #include "tests/support/suite.h"

@@ -10,9 +10,9 @@
 #include <zstd.h>
 
 #include "common/clock.h"
-#include "common/file.h"
-#include "common/limits.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
 #include "debuginfo-store/gc.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"

@@ -7,12 +7,12 @@
 
 #include "common/limits.h"
 #include "profile-formats/folded.h"
+#include "profile-formats/input/push.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/pprof/pprof_fields.h"
-#include "profile-formats/push.h"
 #include "profile-formats/speedscope.h"
 #include "profile-formats/stack_trie.h"
 #include "profile-formats/wire.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
 #include "tests/support/suite.h"
 

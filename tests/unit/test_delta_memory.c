@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "parquet/schema.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"

@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "disassembler/disassembly.h"
 #include "tests/support/suite.h"

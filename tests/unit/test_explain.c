@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "dwarf/explain.h"
+#include "dwarf/dwarf_explain.h"
 #include "tests/support/dwarf_maker.h"
 #include "tests/support/suite.h"
 

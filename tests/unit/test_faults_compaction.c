@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "profile-store/retention.h"
+#include "common/files/file.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
-#include "profile-store/store_internal.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

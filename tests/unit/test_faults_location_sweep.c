@@ -9,8 +9,9 @@
 
 #include "common/clock.h"
 #include "profile-store/compaction/location_sweep.h"
-#include "profile-store/store_internal.h"
-#include "profile-store/verify.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/lifecycle/sample_retention.h"
+#include "profile-store/tables/store_verification.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

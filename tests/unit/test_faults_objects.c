@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
-#include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/suite.h"

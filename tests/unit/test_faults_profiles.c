@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
-#include "profile-store/store_internal.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "tests/faults/fault_fs.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/queue/raw_queue.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/support/suite.h"

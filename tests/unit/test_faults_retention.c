@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "profile-store/maintenance.h"
-#include "profile-store/retention.h"
+#include "common/files/file.h"
+#include "profile-store/lifecycle/maintenance.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
-#include "profile-store/table_vacuum.h"
+#include "profile-store/tables/table_vacuum.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"

@@ -2,7 +2,7 @@
 /* A writer of another project commits to the tables between two commits of Cairn. */
 #include <string.h>
 
-#include "profile-store/store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "symbol-index/lookup.h"
 #include "tests/support/foreign_writer.h"
 #include "tests/support/profiles.h"

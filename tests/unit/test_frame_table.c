@@ -2,7 +2,7 @@
 /* Frames of scans are numbered by function, file and kind, their names by function and file. */
 #include <string.h>
 
-#include "query/location_frames.h"
+#include "query/engine/location_frames.h"
 #include "tests/support/suite.h"
 
 static struct scan_frame make_frame(const char *function, const char *file, bool inlined)

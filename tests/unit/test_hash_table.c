@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
 #include "common/hash/hash_table.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "parquet/dictionary.h"
 #include "profile-formats/number_map.h"

@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "http/client_internal.h"
-#include "http/server.h"
+#include "http/http_client_internal.h"
+#include "http/http_server.h"
 #include "tests/support/suite.h"
 
 /* State and behavior of the service used by these tests. */
@@ -23,9 +23,9 @@ struct service {
         char seen[256];
 };
 
-static void answer(struct http_request *req, void *context)
+static void answer(struct http_request *req)
 {
-        struct service *s = context;
+        struct service *s = http_context(req);
         const char *encoding = http_header(req, "Content-Encoding");
         size_t n;
         const uint8_t *body = http_body(req, &n);
@@ -46,15 +46,13 @@ static void answer(struct http_request *req, void *context)
         http_respond(req, 200, "text/plain", body, n);
 }
 
-static void plain_error(struct http_request *req, void *context)
+static void plain_error(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 413, "text/plain", "too much\nof it", 14);
 }
 
-static void redirect(struct http_request *req, void *context)
+static void redirect(struct http_request *req)
 {
-        (void)context;
         http_set_header(req, "Location", "/echo");
         http_respond(req, 302, "text/plain", "", 0);
 }

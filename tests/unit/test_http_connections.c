@@ -12,7 +12,8 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "http/server.h"
+#include "common/program/metrics_write.h"
+#include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
@@ -24,9 +25,8 @@
 static atomic_bool let_go, stopped_for_client, was_cancelled;
 static atomic_uint arrived, finished;
 
-static void give_short(struct http_request *req, void *context)
+static void give_short(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain", "short", 5);
 }
 
@@ -38,29 +38,27 @@ static ssize_t read_zeros(void *state, void *to, size_t n, uint64_t offset)
         return (ssize_t)n;
 }
 
-static void give_long(struct http_request *req, void *context)
+static void give_long(struct http_request *req)
 {
-        (void)context;
         http_respond_stream(req, "application/octet-stream", GiB(1), NULL, read_zeros, NULL, NULL);
 }
 
-static void wait_long(struct http_request *req, void *context)
+static void wait_long(struct http_request *req)
 {
         const struct timespec beat = { .tv_nsec = 10000000 };
 
         atomic_fetch_add(&arrived, 1);
         while (!atomic_load(&let_go))
                 nanosleep(&beat, NULL);
-        give_short(req, context);
+        give_short(req);
 }
 
 /* Works until its deadline asks it to stop. */
-static void work_until_stopped(struct http_request *req, void *context)
+static void work_until_stopped(struct http_request *req)
 {
         const struct timespec beat = { .tv_nsec = 10000000 };
         struct error err = { 0 };
 
-        (void)context;
         atomic_fetch_add(&arrived, 1);
         while (!deadline_expired(http_request_deadline(req)))
                 nanosleep(&beat, NULL);
@@ -70,12 +68,11 @@ static void work_until_stopped(struct http_request *req, void *context)
 }
 
 /* Stopped by a flag that it polls, like a worker. */
-static void poll_until_cancelled(struct http_request *req, void *context)
+static void poll_until_cancelled(struct http_request *req)
 {
         const struct timespec beat = { .tv_nsec = 10000000 };
         struct error err;
 
-        (void)context;
         atomic_fetch_add(&arrived, 1);
         while (!atomic_load(http_request_cancelled(req)))
                 nanosleep(&beat, NULL);
@@ -101,9 +98,8 @@ static enum status make_until_cancelled(void *state, struct buf *to, bool *end, 
         return error_set(err, ST_BUSY, "cancelled");
 }
 
-static void answer_in_pieces(struct http_request *req, void *context)
+static void answer_in_pieces(struct http_request *req)
 {
-        (void)context;
         http_respond_pieces(req, "text/plain", KiB(64), make_until_cancelled, NULL,
                             (void *)(uintptr_t)http_request_cancelled(req));
 }

@@ -13,7 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
@@ -36,20 +36,18 @@ __attribute__((visibility("default"))) void *mmap(void *address, size_t size, in
 
 static const char text_body[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
-static void echo(struct http_request *req, void *context)
+static void echo(struct http_request *req)
 {
         size_t n;
         const uint8_t *body = http_body(req, &n);
 
-        (void)context;
         http_respond(req, 200, "application/octet-stream", body, n);
 }
 
-static void show(struct http_request *req, void *context)
+static void show(struct http_request *req)
 {
         struct buf b;
 
-        (void)context;
         buf_init(&b, 4096);
         buf_printf(&b, "id=%s rest=%s q=%s", http_path_part(req, "id"), http_path_part(req, "rest"),
                    http_query(req, "q") ? http_query(req, "q") : "(none)");
@@ -63,24 +61,21 @@ static ssize_t read_text(void *state, void *to, size_t n, uint64_t offset)
         return n < 7 ? (ssize_t)n : 7;
 }
 
-static void ranged(struct http_request *req, void *context)
+static void ranged(struct http_request *req)
 {
-        (void)context;
         http_respond_stream(req, "text/plain", sizeof text_body - 1, "tag1", read_text, NULL, NULL);
 }
 
-static void bytes(struct http_request *req, void *context)
+static void bytes(struct http_request *req)
 {
-        (void)context;
         http_respond_bytes(req, "text/plain", strdup(text_body), sizeof text_body - 1, "tag3");
 }
 
-static void file(struct http_request *req, void *context)
+static void file(struct http_request *req)
 {
         char name[] = "/tmp/cairn-http-XXXXXX";
         int fd = mkostemp(name, O_CLOEXEC);
 
-        (void)context;
         unlink(name);
         ck_assert_int_eq(write(fd, text_body, sizeof text_body - 1), sizeof text_body - 1);
         http_respond_file(req, "text/plain", fd, "tag2");
@@ -95,9 +90,8 @@ static ssize_t read_then_fail(void *state, void *to, size_t n, uint64_t offset)
         return (ssize_t)n;
 }
 
-static void failing(struct http_request *req, void *context)
+static void failing(struct http_request *req)
 {
-        (void)context;
         http_respond_stream(req, "text/plain", MiB(4), NULL, read_then_fail, NULL, NULL);
 }
 
@@ -126,37 +120,33 @@ static void pieces_close(void *state)
         atomic_fetch_sub(&pieces_open, 1);
 }
 
-static void pieces(struct http_request *req, void *context)
+static void pieces(struct http_request *req)
 {
         struct pieces *p = calloc(1, sizeof *p);
 
-        (void)context;
         p->count = (unsigned)strtoul(http_query(req, "count"), NULL, 10);
         p->fails = http_query(req, "fails") ? (unsigned)strtoul(http_query(req, "fails"), NULL, 10) : 0;
         atomic_fetch_add(&pieces_open, 1);
         http_respond_pieces(req, "text/plain", MiB(1), make_piece, pieces_close, p);
 }
 
-static void reset(struct http_request *req, void *context)
+static void reset(struct http_request *req)
 {
-        (void)context;
         http_reset_connection(req);
 }
 
-static void busy(struct http_request *req, void *context)
+static void busy(struct http_request *req)
 {
         struct error err;
 
-        (void)context;
         http_fail(req, error_set(&err, ST_BUSY, "the queue is full"), &err);
 }
 
 /* A stream that counts bytes; "refuse" in the query responds at its beginning, a '!' in the data in its middle. */
 static atomic_int streams_open;
 
-static void stream_begin(struct http_request *req, void *context)
+static void stream_begin(struct http_request *req)
 {
-        (void)context;
         if (http_query(req, "refuse")) {
                 http_fail_code(req, 409, "not_wanted", "this object is there already");
                 return;
@@ -167,11 +157,10 @@ static void stream_begin(struct http_request *req, void *context)
 
 #define STREAM_STEP_BYTES 1000
 
-static enum status stream_chunk(struct http_request *req, void *context, const void *data, size_t *n)
+static enum status stream_chunk(struct http_request *req, const void *data, size_t *n)
 {
         bool is_bad = memchr(data, '!', *n);
 
-        (void)context;
         if (*n > STREAM_STEP_BYTES) /* the rest is passed again */
                 *n = STREAM_STEP_BYTES;
         *(size_t *)http_state(req) += *n;
@@ -181,43 +170,39 @@ static enum status stream_chunk(struct http_request *req, void *context, const v
         return ST_BAD_DATA;
 }
 
-static void stream_free(struct http_request *req, void *context)
+static void stream_free(struct http_request *req)
 {
-        (void)context;
         if (http_state(req))
                 atomic_fetch_sub(&streams_open, 1);
         free(http_state(req));
 }
 
-static void stream_end(struct http_request *req, void *context)
+static void stream_end(struct http_request *req)
 {
         char text[32];
 
         snprintf(text, sizeof text, "%zu", *(size_t *)http_state(req));
-        stream_free(req, context);
+        stream_free(req);
         http_respond(req, 200, "text/plain", text, strlen(text));
 }
 
 /* Handlers that do not block run on the I/O thread. */
-static void if_now(struct http_request *req, void *context)
+static void if_now(struct http_request *req)
 {
-        (void)context;
         if (strcmp(http_path_part(req, "when"), "now") == 0)
                 http_respond(req, 200, "text/plain", "at once", 7);
 }
 
 /* With explicit headers in place of the default ones. */
-static void page(struct http_request *req, void *context)
+static void page(struct http_request *req)
 {
-        (void)context;
         http_set_header(req, "content-security-policy", "default-src 'self'");
         http_set_header(req, "Cache-Control", "no-cache");
         http_respond_bytes(req, "text/html", strdup(text_body), sizeof text_body - 1, "tag4");
 }
 
-static void later(struct http_request *req, void *context)
+static void later(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain", "handled", 7);
 }
 

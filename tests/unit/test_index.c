@@ -8,12 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/file.h"
-#include "common/hash/hash.h"
+#include "common/files/file.h"
+#include "common/hash.h"
 #include "common/limits.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

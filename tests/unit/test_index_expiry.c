@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/index_expiry.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "pipeline/index_state.h"
 #include "symbol-index/index_load.h"
 #include "tests/support/random_table.h"

@@ -6,7 +6,7 @@
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "server/ingest_history.h"
+#include "server/core/ingest_history.h"
 #include "tests/support/suite.h"
 
 #define MINUTE_NS INT64_C(60000000000)

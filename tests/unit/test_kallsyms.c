@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "agent/processes/kallsyms.h"
-#include "agent/processes/kernel.h"
+#include "sampling/processes/kallsyms.h"
+#include "sampling/processes/kernel.h"
 #include "tests/support/suite.h"
 
 static const char TEXT[] = "ffffffff81000000 T startup_64\n"

@@ -2,7 +2,7 @@
 /* Batch lookups in a map of 128-bit keys agree with single lookups. */
 #include <stdlib.h>
 
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 #include "tests/support/suite.h"
 
 #define IDS 5000

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/retention.h"
-#include "query/sample_rules.h"
+#include "profile-store/lifecycle/sample_retention.h"
+#include "query/engine/sample_rules.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

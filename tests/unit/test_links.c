@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 #include "tests/support/suite.h"
 

@@ -9,9 +9,9 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_check.h"
 #include "common/limits.h"
-#include "common/lmdb_check.h"
 #include "tests/support/suite.h"
 
 #define PAGE 4096

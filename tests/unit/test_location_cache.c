@@ -5,9 +5,10 @@
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "common/text.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/scan/location_cache.h"
-#include "profile-store/store.h"
+#include "profile-store/tables/location_cache.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
@@ -113,11 +114,12 @@ END_TEST
 
 START_TEST(startup_fills_cache)
 {
+        static const atomic_bool never;
         size_t before;
 
         begin_with_flushed_locations();
         before = memory_use_held(MEMORY_CACHES);
-        store_fill_location_cache(fixture.store);
+        location_cache_fill(fixture.store->tables, &never);
         ck_assert_uint_ge(memory_use_held(MEMORY_CACHES), before + LOCATIONS * sizeof(struct scan_location));
         expect_locations(false);
         end();

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "profile-store/frame_chains.h"
-#include "profile-store/location_rows.h"
+#include "profile-store/rows/frame_chains.h"
+#include "profile-store/rows/location_rows.h"
 #include "symbol-index/index_load.h"
 #include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/suite.h"

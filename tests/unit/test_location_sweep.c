@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/compaction/row_removal.h"
-#include "profile-store/store_internal.h"
-#include "profile-store/verify.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/lifecycle/sample_retention.h"
+#include "profile-store/tables/store_verification.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

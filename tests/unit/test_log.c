@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/files/file.h"
 #include "common/memory/buf.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/log_limit.h"
+#include "common/program/log.h"
+#include "common/program/log_limit.h"
 #include "tests/support/suite.h"
 
 #define SECOND INT64_C(1000000000)
@@ -208,18 +208,6 @@ START_TEST(long_line_is_truncated_and_stays_valid)
 }
 END_TEST
 
-START_TEST(formats_have_names)
-{
-        enum log_format format = LOG_TEXT;
-
-        ck_assert_int_eq(log_format_parse("json", &format), ST_OK);
-        ck_assert_int_eq(format, LOG_JSON);
-        ck_assert_int_eq(log_format_parse("logfmt", &format), ST_OK);
-        ck_assert_int_eq(format, LOG_LOGFMT);
-        ck_assert_int_eq(log_format_parse("xml", &format), ST_USAGE);
-}
-END_TEST
-
 TEST_SUITE("log", a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest, messages_without_a_bucket_are_admitted,
            threads_share_a_bucket, a_text_line_has_the_message_alone, structured_lines_escape_what_is_quoted,
-           long_line_is_truncated_and_stays_valid, formats_have_names, a_repeated_message_does_not_fill_the_log)
+           long_line_is_truncated_and_stays_valid, a_repeated_message_does_not_fill_the_log)

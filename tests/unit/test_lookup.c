@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/block.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"
-#include "symbol-index/name_cache.h"
 #include "symbol-index/lookup_internal.h"
+#include "symbol-index/name_cache.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/metrics_text.h"
+#include "cli/shared/metrics_text.h"
 #include "tests/support/suite.h"
 
 START_TEST(samples_of_a_name_are_added)

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "symbol-index/index_load.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

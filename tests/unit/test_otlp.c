@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files under paths that a user chose: links, devices, FIFOs and files of others stay what they are. */
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "tests/support/suite.h"
 
 static char dir[64], path[80], other[80];

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "parquet/column_cursor.h"
 #include "parquet/encoding.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
 #include "tests/support/suite.h"
 
 #define OK(call)                                                                                                       \

@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_writer.h"
 #include "tests/support/parquet_json.h"
 #include "tests/support/suite.h"
 

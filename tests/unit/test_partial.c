@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/extraction/extract_files.h"
 #include "tests/support/made_file.h"

@@ -3,13 +3,13 @@
 #include <dirent.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "symbolizer/formats/portable_symbols.h"
 #include "tests/support/compare_tables.h"
+#include "tests/support/portable_symbols_fix.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
-#include "tests/support/portable_symbols_fix.h"
 
 static const struct build_id no_id;
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/processes/cgroup.h"
-#include "agent/processes/moved_text.h"
-#include "agent/processes/proc_maps.h"
-#include "agent/processes/process_read.h"
+#include "sampling/containers/cgroup.h"
+#include "sampling/objects/proc_maps.h"
+#include "sampling/processes/moved_text.h"
+#include "sampling/processes/process_read.h"
 #include "tests/support/suite.h"
 
 static const char TEXT[] =

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "common/hash/hash.h"
+#include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"

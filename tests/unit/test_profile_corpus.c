@@ -3,14 +3,14 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
+#include "profile-formats/input/push.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
-#include "profile-formats/push.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "profile-formats/profile_decode.h"
+#include "profile-formats/input/profile_decode.h"
 #include "tests/support/suite.h"
 
 #define SPEEDSCOPE(events)                                                                                             \

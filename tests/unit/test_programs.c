@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/programs.h"
+#include "cli/shared/programs.h"
 #include "tests/support/suite.h"
 
 /* @param ret  to be released with free_output() */

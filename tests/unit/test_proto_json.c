@@ -5,10 +5,10 @@
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
+#include "profile-formats/json/proto_json.h"
 #include "profile-formats/proto/connect_upload.pb-c.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto/querier.pb-c.h"
-#include "profile-formats/proto_json.h"
 #include "tests/support/suite.h"
 
 static struct arena memory;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/json/proto_json.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto/querier.pb-c.h"
-#include "profile-formats/proto_json.h"
 #include "profile-formats/wire.h"
 #include "tests/support/suite.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/pprof/pprof.h"

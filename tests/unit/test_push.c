@@ -5,8 +5,8 @@
 
 #include "common/compress/compress.h"
 #include "common/limits.h"
+#include "profile-formats/input/push.h"
 #include "profile-formats/proto/push.pb-c.h"
-#include "profile-formats/push.h"
 #include "tests/support/suite.h"
 
 static char text_of_label[] = "a";

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/profile_type.h"

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof/pprof.h"
+#include "query/engine/unit_text.h"
 #include "query/query.h"
-#include "query/unit_text.h"
 #include "tests/support/suite.h"
 
 #define S INT64_C(1000000000)

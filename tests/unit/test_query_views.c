@@ -5,14 +5,14 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
+#include "common/text/regex_match.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
-#include "common/regex_match.h"
 #include "tests/support/suite.h"
 
 #define S INT64_C(1000000000)

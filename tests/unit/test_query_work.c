@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "query/querier/querier.h"
-#include "server/routes/profiles/query_work.h"
+#include "server/core/query_work.h"
 #include "tests/support/suite.h"
 
 /* Finish a query with an answer. @param log_ret  what the log of slow queries says; initialized here */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "symbol-index/index_internal.h"
+#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/range_walk.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

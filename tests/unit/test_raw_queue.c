@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/queue/batch_ids.h"
 #include "profile-store/queue/raw_queue.h"
 #include "tests/support/suite.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "server/readiness.h"
+#include "server/core/readiness.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "server/server_internal.h"
+#include "common/files/file.h"
+#include "server/core/route_tables.h"
+#include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
@@ -27,38 +28,33 @@ static void handle_late(struct http_request *req, const struct route_table *tabl
                 poll(NULL, 0, 10);
         atomic_fetch_add(&handled, 1);
         http_set_tenant(req, &tenant, 0);
-        table->routes[index].handle(req, &server);
+        table->routes[index].handle(req);
 }
 
-static void symbolize_late(struct http_request *req, void *context)
+static void symbolize_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &symbolize_routes, 0);
 }
 
-static void symbolicate_late(struct http_request *req, void *context)
+static void symbolicate_late(struct http_request *req)
 {
-        (void)context;
         for (size_t i = 0; i < symbolicate_routes.count; i++)
                 if (strcmp(symbolicate_routes.routes[i].method, "POST") == 0)
                         handle_late(req, &symbolicate_routes, i);
 }
 
-static void why_late(struct http_request *req, void *context)
+static void why_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &why_routes, 0);
 }
 
-static void metadata_late(struct http_request *req, void *context)
+static void metadata_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &metadata_routes, 0);
 }
 
-static void debuginfod_late(struct http_request *req, void *context)
+static void debuginfod_late(struct http_request *req)
 {
-        (void)context;
         handle_late(req, &debuginfod_routes, 0);
 }
 

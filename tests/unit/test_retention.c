@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
-#include "debuginfo-store/record.h"
-#include "debuginfo-store/store_internal.h"
+#include "debuginfo-store/object_record.h"
 #include "tests/support/suite.h"
 
 #define DAY 86400

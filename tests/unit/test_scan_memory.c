@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-store/key_map.h"
+#include "profile-store/rows/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_table.h"
-#include "query/location_frames.h"
-#include "query/tree.h"
+#include "query/engine/call_tree.h"
+#include "query/engine/location_frames.h"
 #include "tests/support/suite.h"
 
 #define STACKS 100000

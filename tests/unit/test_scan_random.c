@@ -10,8 +10,8 @@
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan_groups.h"
-#include "profile-store/store_internal.h"
 #include "query/query.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"

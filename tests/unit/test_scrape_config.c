@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "scrape/fetch_profile.h"
 #include "scrape/target.h"

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
-#include "common/memory/buf.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "common/memory/buf.h"
 #include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/seekable.h"
 #include "tests/support/suite.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/regex_match.h"
-#include "query/selector.h"
+#include "common/text/regex_match.h"
+#include "query/engine/selector.h"
 #include "tests/support/suite.h"
 
 START_TEST(selector_syntax_agrees_with_prometheus)

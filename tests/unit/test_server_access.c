@@ -2,11 +2,12 @@
 #include <check.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "http/listen.h"
-#include "server/server_internal.h"
 #include "server/access/tokens.h"
+#include "server/core/route_tables.h"
+#include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
@@ -234,9 +235,8 @@ START_TEST(every_modifying_route_needs_a_scope_and_is_audited)
 }
 END_TEST
 
-static void answer_nothing(struct http_request *req, void *context)
+static void answer_nothing(struct http_request *req)
 {
-        (void)context;
         http_respond(req, 200, "text/plain", "ok", 2);
 }
 

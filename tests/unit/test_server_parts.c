@@ -4,17 +4,17 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "server/routes/profiles/app_name.h"
-#include "pipeline/resymbolizer.h"
-#include "pipeline/id_set.h"
 #include "pipeline/debounce.h"
-#include "server/routes/debuginfo/multipart.h"
+#include "pipeline/id_set.h"
 #include "pipeline/missing_companions.h"
-#include "server/heap_trim.h"
-#include "server/upstream_list.h"
-#include "server/routes/debuginfo/section_table.h"
+#include "pipeline/resymbolizer.h"
+#include "server/api/debuginfo/section_table.h"
+#include "server/api/profiles/app_name.h"
+#include "server/core/heap_trim.h"
+#include "server/core/upstream_list.h"
+#include "server/protocol/multipart.h"
 #include "tests/support/suite.h"
 
 static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n,

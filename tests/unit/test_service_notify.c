@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/service_notify.h"
+#include "common/program/service_notify.h"
 #include "tests/support/suite.h"
 
 /* Each test has a process of its own, so that the environment is set only there. */

@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "server/access/rate_limit.h"
 #include "server/access/sessions.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "pipeline/snapshot.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "source-bundle/bundle.h"
 #include "tests/support/bytes_source.h"

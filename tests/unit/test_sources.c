@@ -2,7 +2,7 @@
 /* Symbol sources other than DWARF: Go's pclntab, PLT stubs, relocatable files, and how they are merged into a table. */
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "symbolizer/table/gap_fill.h"
 #include "tests/support/made_file.h"

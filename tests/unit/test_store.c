@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-store/batch.h"
+#include "profile-store/rows/batch.h"
 #include "profile-store/queue/payload.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

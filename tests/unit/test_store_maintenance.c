@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "common/file.h"
-#include "profile-store/maintenance.h"
-#include "profile-store/store.h"
-#include "profile-store/tables.h"
+#include "common/files/file.h"
+#include "profile-store/lifecycle/maintenance.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/tables/tables.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

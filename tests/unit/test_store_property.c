@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/queue/raw_queue.h"
 #include "profile-store/scan.h"
-#include "profile-store/store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "profile-store/store_internal.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 

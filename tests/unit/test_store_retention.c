@@ -7,11 +7,12 @@
 
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "profile-store/maintenance.h"
-#include "profile-store/retention.h"
+#include "common/program/metrics_write.h"
+#include "profile-store/lifecycle/maintenance.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

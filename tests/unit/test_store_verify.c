@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "profile-store/verify.h"
+#include "profile-store/tables/store_verification.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 

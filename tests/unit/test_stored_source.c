@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "debuginfo-store/part_cache.h"
 #include "debuginfo-store/stored_source.h"
 #include "tests/support/suite.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "tests/support/suite.h"
 #include "uploader/strip.h"
 

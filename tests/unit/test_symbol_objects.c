@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "debuginfo-store/store.h"
+#include "debuginfo-store/debuginfo_store.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
 #include "symbolizer/formats/portable_symbols.h"

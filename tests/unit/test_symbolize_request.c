@@ -5,8 +5,8 @@
 #include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/wire.h"
-#include "server/symbolize/symbolicate_request.h"
-#include "server/symbolize/symbolize_request.h"
+#include "server/api/symbolize/symbolicate_request.h"
+#include "server/api/symbolize/symbolize_request.h"
 #include "tests/support/suite.h"
 
 static enum status read_json(const char *text, struct symbolize_request *ret, struct error *err)

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "profile-store/store_internal.h"
-#include "server/tenants.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "server/core/tenants.h"
 #include "tests/support/suite.h"
 
 static struct tenant_configs *parse_tenants(const char *text)

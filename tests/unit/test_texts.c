@@ -5,13 +5,13 @@
 #include <endian.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "symbol-index/index_internal.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/string_dict.h"
-#include "symbol-index/text_page.h"
+#include "symbol-index/symbol_index_internal.h"
 #include "symbol-index/text_hash_index.h"
+#include "symbol-index/text_page.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 

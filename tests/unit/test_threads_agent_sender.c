@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sending/batch_split.h"
-#include "agent/sending/sender.h"
 #include "common/clock.h"
 #include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
+#include "sending/batch_split.h"
+#include "sending/sender.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

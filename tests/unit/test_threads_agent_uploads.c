@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 
@@ -26,9 +26,9 @@ struct service {
         bool got_code;
 };
 
-static void on_want(struct http_request *req, void *context)
+static void on_want(struct http_request *req)
 {
-        struct service *s = context;
+        struct service *s = http_context(req);
         char text[512], hex[BUILD_ID_HEX_MAX];
         struct elf_image img;
         int n;
@@ -47,9 +47,9 @@ static void on_want(struct http_request *req, void *context)
         http_respond(req, 200, "application/json", text, (size_t)n);
 }
 
-static void on_put(struct http_request *req, void *context)
+static void on_put(struct http_request *req)
 {
-        struct service *s = context;
+        struct service *s = http_context(req);
         char path[] = "/tmp/cairn-sent-XXXXXX";
         struct elf_image img;
         size_t n;

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/federation.h"
 #include "debuginfo-store/federation_internal.h"
 #include "debuginfo-store/forward_loop.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
@@ -44,9 +44,9 @@ static struct build_id id_of(uint8_t n)
         return id;
 }
 
-static void send_answer(struct http_request *req, void *context)
+static void send_answer(struct http_request *req)
 {
-        struct upstream *u = context;
+        struct upstream *u = http_context(req);
         const char *way = http_header(req, "X-Forwarded-For");
         char hex[BUILD_ID_HEX_MAX];
         struct build_id has;

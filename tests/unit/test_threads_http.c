@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
@@ -18,20 +18,18 @@
 static atomic_int served, waiting, turns;
 static atomic_bool go_on;
 
-static void echo(struct http_request *req, void *context)
+static void echo(struct http_request *req)
 {
         size_t n;
         const uint8_t *body = http_body(req, &n);
 
-        (void)context;
         atomic_fetch_add(&served, 1);
         http_respond(req, 200, "text/plain", body, n);
 }
 
 /* Waits for the end of the server, like a request to an upstream. */
-static void wait_for_end(struct http_request *req, void *context)
+static void wait_for_end(struct http_request *req)
 {
-        (void)context;
         atomic_fetch_add(&waiting, 1);
         while (!atomic_load(http_server_stopping(req)))
                 usleep(1000);
@@ -39,12 +37,11 @@ static void wait_for_end(struct http_request *req, void *context)
 }
 
 /* Waits for the next number in the query, like a service that forwards a request to another which forwards it back. */
-static void wait_for_turn(struct http_request *req, void *context)
+static void wait_for_turn(struct http_request *req)
 {
         int turn = (int)strtol(http_query(req, "turn"), NULL, 10);
         struct error err;
 
-        (void)context;
         atomic_fetch_add(&waiting, 1);
         ck_assert_int_eq(http_begin_wait(&err), ST_OK);
         while (atomic_load(&turns) > turn)
@@ -55,11 +52,10 @@ static void wait_for_turn(struct http_request *req, void *context)
 }
 
 /* The maximum number of waiting requests; the next one is refused. */
-static void wait_with_many(struct http_request *req, void *context)
+static void wait_with_many(struct http_request *req)
 {
         struct error err;
 
-        (void)context;
         if (http_begin_wait(&err)) {
                 http_fail(req, ST_BUSY, &err);
                 return;

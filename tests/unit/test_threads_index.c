@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"

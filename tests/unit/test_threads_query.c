@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory/arena.h"
 #include "common/limits.h"
-#include "query/top.h"
+#include "common/memory/arena.h"
+#include "query/engine/top.h"
 #include "tests/support/suite.h"
 
 #define LOCATIONS 400000 /* more frames than one slice has */

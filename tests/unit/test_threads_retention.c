@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/files/file.h"
 #include "profile-store/compaction/location_sweep.h"
-#include "profile-store/retention.h"
+#include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

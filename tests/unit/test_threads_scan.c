@@ -6,11 +6,11 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/files/file.h"
 #include "common/threads/condition.h"
-#include "common/file.h"
 #include "elf-image/section_list.h"
-#include "scan/index.h"
-#include "scan/scan_internal.h"
+#include "package-trees/package_index.h"
+#include "package-trees/package_scan_internal.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-scan-XXXXXX";

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "scan/cache.h"
+#include "common/files/file.h"
+#include "package-trees/extracted_cache.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-scan-cache-XXXXXX";

@@ -4,16 +4,16 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "common/file.h"
-#include "common/limits.h"
+#include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "common/limits.h"
 #include "elf-image/elf_image.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
 #include "uploader/find_files.h"
-#include "uploader/send_all.h"
 #include "uploader/offer.h"
+#include "uploader/send_all.h"
 
 #define FILES 12
 
@@ -48,9 +48,9 @@ static bool is_as_claimed(struct http_request *req)
                strcmp(http_query(req, "quality"), symbol_quality_name(elf_image_quality(&img))) == 0;
 }
 
-static void put(struct http_request *req, void *context)
+static void put(struct http_request *req)
 {
-        struct service *s = context;
+        struct service *s = http_context(req);
         unsigned left = atomic_load(&s->refuse_left);
 
         atomic_fetch_add(&s->puts, 1);

@@ -5,6 +5,7 @@
 
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/program/metrics_write.h"
 #include "pipeline/unresolved_counts.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"

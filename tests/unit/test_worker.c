@@ -16,7 +16,6 @@
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "common/config/options.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"

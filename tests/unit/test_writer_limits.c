@@ -7,14 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/sending/spool.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/limits.h"
-#include "parquet/reader.h"
-#include "parquet/writer.h"
+#include "parquet/parquet_reader.h"
+#include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/queue/raw_queue.h"
+#include "sending/spool.h"
 #include "source-bundle/bundle.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/lookup.h"

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 
-#include "cli/commands/store/store.h"
-#include "common/file.h"
-#include "profile-store/store.h"
+#include "cli/commands/store/store_command.h"
+#include "common/files/file.h"
+#include "profile-store/profile_store.h"
 
 static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)
 {

@@ -4,13 +4,13 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "cli/commands/store/store.h"
-#include "common/memory/buf.h"
+#include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "profile-store/retention.h"
-#include "query/sample_rules.h"
+#include "common/memory/buf.h"
+#include "profile-store/lifecycle/sample_retention.h"
+#include "query/engine/sample_rules.h"
 
 static enum status expire_in_directory(const struct store_command *c, struct buf *ret, struct error *err)
 {

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "cli/commands/run_query.h"
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "common/clock.h"
-#include "common/output_file.h"
-#include "query/formats/export.h"
-#include "query/unit_text.h"
+#include "common/files/output_file.h"
+#include "query/engine/unit_text.h"
+#include "query/operations/export.h"
 #include "symbol-index/lookup.h"
 
 #define DEFAULT_STEP_NS (3600 * INT64_C(1000000000))

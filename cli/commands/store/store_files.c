@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands/store/store.h"
-#include "common/memory/arena.h"
-#include "common/memory/array.h"
-#include "common/memory/buf.h"
+#include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
-#include "common/utf8.h"
-#include "profile-store/tables.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
+#include "profile-store/tables/tables.h"
 
 #define NS_PER_US 1000
 

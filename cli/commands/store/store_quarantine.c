@@ -4,16 +4,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/commands/store/store.h"
-#include "common/file.h"
+#include "cli/commands/store/store_command.h"
+#include "common/files/file.h"
+#include "common/files/output_file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/output_file.h"
+#include "common/text/utf8.h"
 #include "common/text.h"
-#include "common/utf8.h"
 #include "profile-formats/otlp/otlp.h"
+#include "profile-store/profile_store.h"
 #include "profile-store/queue/quarantine.h"
-#include "profile-store/store.h"
 
 /* Untrusted bytes must not reach the terminal unescaped. */
 static void print_masked(const char *text)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "pipeline/snapshot.h"
 
 enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err)

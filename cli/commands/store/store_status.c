@@ -3,14 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/commands/store/store.h"
-#include "common/file.h"
+#include "cli/commands/store/store_command.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_log.h"
-#include "profile-store/store.h"
-#include "profile-store/table_schema.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/tables/table_schema.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -5,16 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/store/store.h"
+#include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/lmdb_check.h"
-#include "common/memory/buf.h"
+#include "common/files/file.h"
+#include "common/files/lmdb_check.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/utf8.h"
-#include "profile-store/store.h"
-#include "profile-store/verify.h"
+#include "common/memory/buf.h"
+#include "common/text/utf8.h"
+#include "profile-store/profile_store.h"
+#include "profile-store/tables/store_verification.h"
 
 struct verify_output {
         bool json, shows_progress;

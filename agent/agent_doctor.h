@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_AGENT_DOCTOR_H
+#define CAIRN_AGENT_AGENT_DOCTOR_H
+
+/**
+ * @file
+ * `cairn-agent --doctor`: checks what the kernel and the process's
+ * privileges allow, and suggests fixes. Each check tries the operation where
+ * possible.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/memory/buf.h"
+#include "sampling/samplers/sampler.h"
+#include "sandbox/fork_server.h"
+
+enum doctor_state {
+        DOCTOR_OK,
+        DOCTOR_LESS, /* works, but profiles are incomplete */
+        DOCTOR_FAIL, /* the sampler does not work without this */
+};
+
+struct doctor_item {
+        const char *name;
+        enum sampler_kind needed_by; /* SAMPLER_AUTO: both */
+        enum doctor_state state;
+        char found[240];
+        const char *fix; /* "" when OK */
+};
+
+#define DOCTOR_ITEMS_MAX 32
+
+struct doctor {
+        struct doctor_item items[DOCTOR_ITEMS_MAX];
+        size_t count;
+};
+
+/** As the agent would be started. */
+struct doctor_options {
+        struct fork_server *fork_server;        /* of the workers that build unwind tables */
+        struct fork_server *upload_fork_server; /* of those that inspect files */
+        bool uploads;                           /* symbols would be uploaded */
+        const char *spool;                      /* directory; NULL: none */
+        uint64_t spool_bytes;                   /* its size limit */
+};
+
+/** Run all checks. Both samplers and the workers are started briefly. */
+void doctor_examine(struct doctor *d, const struct doctor_options *o);
+
+/** Check whether the service accepts symbols from this host. @param ca_file, token  NULL: none. */
+void doctor_check_service(struct doctor *d, const char *server, const char *ca_file, const char *token);
+
+/** Whether that sampler can run; with SAMPLER_AUTO, either of them. */
+bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);
+
+/**
+ * Print the items as text, or as one JSON object {"can_profile":...,
+ * "sampler":"bpf"|"perf"|null, "items":[{name,state,sampler,found,fix}]}.
+ * @param kind  the requested sampler: decides can_profile and the sampler that would run.
+ */
+void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, struct buf *out);
+
+#endif

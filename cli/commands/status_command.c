@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn status: the state of a running service on one screen, from /readyz, /metrics, /api/v1/status and its list of
+   upstreams. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands/command.h"
+#include "cli/shared/metrics_text.h"
+#include "cli/shared/service.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/json/json_out.h"
+#include "common/json/json_value.h"
+#include "common/limits.h"
+#include "common/text/utf8.h"
+#include "common/text.h"
+#include "query/engine/unit_text.h"
+
+#define INTERVAL_MOST_S 3600
+#define REQUEST_TIMEOUT_MS 15000
+
+static const struct usage usage = {
+        .synopsis = "cairn status [--server URL] [--token-file FILE] [--tenant NAME] [--interval SECONDS] [--watch | "
+                    "--json]",
+        .about = "Show the state of a running service: whether it is ready and why not, accepted and refused\n"
+                 "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams.\n"
+                 "Rates are measured over --interval seconds. A service with tokens requires one with the scope read\n"
+                 "that is bound to no tenant. With --watch, a service that does not respond is polled until it does.\n"
+                 "Exit status: 0 ready, 1 not ready or not reachable, 64 usage error or rejected token.",
+        .examples = "  cairn status\n"
+                    "  cairn status --server https://cairn.example --token-file ./token --json\n"
+                    "  cairn status --watch --interval 5",
+};
+
+struct status_options {
+        struct service_options service;
+        uint64_t interval_s;
+        bool json, watch;
+};
+
+/* ---- figures ---- */
+
+enum figure_kind {
+        FIGURE_COUNT,
+        FIGURE_BYTES,
+        FIGURE_RATE, /* a counter's increase per second */
+};
+
+/* A figure of one section; those of a section follow each other. */
+static const struct figure {
+        const char *section, *key; /* key: name in JSON */
+        enum figure_kind kind;
+        const char *metric, *label; /* label NULL: the sum of all */
+        const char *unit;           /* after the number */
+        bool only_if_set;           /* shown as text when it is not 0 */
+} figures[] = {
+        { "ingest", "samples_per_s", FIGURE_RATE, "cairn_ingest_samples_total", NULL, "samples/s", false },
+        { "ingest", "batches_per_s", FIGURE_RATE, "cairn_ingest_batches_total", NULL, "batches/s", false },
+        { "ingest", "samples", FIGURE_COUNT, "cairn_ingest_samples_total", NULL, "samples since the start", false },
+        { "ingest", "batches", FIGURE_COUNT, "cairn_ingest_batches_total", NULL, "batches", false },
+        { "ingest", "failed_batches", FIGURE_COUNT, "cairn_ingest_failures_total", NULL, "batches refused", true },
+        { "ingest", "rejected_samples", FIGURE_COUNT, "cairn_ingest_rejected_samples_total", NULL, "samples rejected",
+          true },
+        { "ingest", "limited_requests", FIGURE_COUNT, "cairn_limited_total", NULL, "requests limited", true },
+        { "queue", "batches", FIGURE_COUNT, "cairn_queue_batches", NULL, "batches", false },
+        { "queue", "bytes", FIGURE_BYTES, "cairn_queue_bytes", NULL, "", false },
+        { "queue", "flushes", FIGURE_COUNT, "cairn_flushes_total", NULL, "flushes", false },
+        { "queue", "flush_failures", FIGURE_COUNT, "cairn_flush_failures_total", NULL, "flushes failed", true },
+        { "queue", "quarantined_batches", FIGURE_COUNT, "cairn_quarantined_batches", NULL, "batches in the quarantine",
+          true },
+        { "storage", "bytes", FIGURE_BYTES, "cairn_table_bytes", NULL, "in tables", false },
+        { "storage", "sample_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"samples\"", "samples", false },
+        { "storage", "stack_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"stacks\"", "stacks", false },
+        { "storage", "location_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"locations\"", "locations", false },
+        { "storage", "files", FIGURE_COUNT, "cairn_table_files", NULL, "files", false },
+        { "storage", "damaged_parts", FIGURE_COUNT, "cairn_damaged_parts_total", NULL, "damaged files", true },
+        { "compaction", "backlog_files", FIGURE_COUNT, "cairn_compaction_backlog_files", NULL, "files due", false },
+        { "compaction", "backlog_bytes", FIGURE_BYTES, "cairn_compaction_backlog_bytes", NULL, "due", false },
+        { "compaction", "merges", FIGURE_COUNT, "cairn_compactions_total", NULL, "merges", false },
+        { "compaction", "failures", FIGURE_COUNT, "cairn_compaction_failures_total", NULL, "merges failed", true },
+        { "compaction", "skipped_files", FIGURE_COUNT, "cairn_compaction_skipped_files_total", NULL, "files skipped",
+          true },
+        { "retention", "expired_rows", FIGURE_COUNT, "cairn_store_expired_rows_total", NULL, "rows expired", false },
+        { "retention", "expired_bytes", FIGURE_BYTES, "cairn_store_expired_bytes_total", NULL, "of samples", false },
+        { "retention", "objects_removed", FIGURE_COUNT, "cairn_debuginfo_removed_total", NULL, "objects removed",
+          false },
+        { "retention", "objects_removed_bytes", FIGURE_BYTES, "cairn_debuginfo_removed_bytes_total", NULL,
+          "of debuginfo", false },
+        { "retention", "failures", FIGURE_COUNT, "cairn_store_label_expiry_failures_total", NULL, "days failed", true },
+        { "retention", "collection_failures", FIGURE_COUNT, "cairn_debuginfo_collections_failed_total", NULL,
+          "collections failed", true },
+        { "symbols", "unresolved_locations", FIGURE_COUNT, "cairn_unresolved_locations", NULL,
+          "locations without symbols", false },
+        { "symbols", "index_queue", FIGURE_COUNT, "cairn_index_queue", NULL, "objects to index", false },
+        { "symbols", "indexed_objects", FIGURE_COUNT, "cairn_objects_indexed_total", NULL, "indexed", false },
+        { "symbols", "postponed_objects", FIGURE_COUNT, "cairn_index_postponed", NULL, "postponed", true },
+        { "symbols", "failed_objects", FIGURE_COUNT, "cairn_objects_failed_total", NULL, "objects failed", true },
+        { "resymbolization", "queue", FIGURE_COUNT, "cairn_resymbolize_queue", NULL, "objects to look up again",
+          false },
+        { "resymbolization", "rounds", FIGURE_COUNT, "cairn_resymbolize_rounds_total", NULL, "rounds", false },
+        { "resymbolization", "locations", FIGURE_COUNT, "cairn_resymbolize_locations_total", NULL, "locations improved",
+          false },
+        { "resymbolization", "failing_objects", FIGURE_COUNT, "cairn_resymbolize_failing", NULL, "objects failing",
+          true },
+        { "resymbolization", "failures", FIGURE_COUNT, "cairn_resymbolize_failures_total", NULL, "rounds failed",
+          true },
+        { "debuginfo", "objects", FIGURE_COUNT, "cairn_debuginfo_objects", NULL, "objects", false },
+        { "debuginfo", "bytes", FIGURE_BYTES, "cairn_debuginfo_stored_bytes", NULL, "", false },
+        { "debuginfo", "uploads_stored", FIGURE_COUNT, "cairn_uploads_total", "outcome=\"stored\"", "uploads", false },
+        { "debuginfo", "uploads_receiving", FIGURE_COUNT, "cairn_uploads_receiving", NULL, "arriving", true },
+        { "debuginfo", "uploads_refused", FIGURE_COUNT, "cairn_uploads_total", "outcome=\"refused\"", "refused", true },
+        { "debuginfo", "requests", FIGURE_COUNT, "cairn_debuginfod_requests_total", NULL, "requests", false },
+        { "debuginfo", "requests_missing", FIGURE_COUNT, "cairn_debuginfod_requests_total", "outcome=\"missing\"",
+          "not found", true },
+        { "memory", "bytes", FIGURE_BYTES, "cairn_memory_bytes", NULL, "reserved", false },
+        { "memory", "limit_bytes", FIGURE_BYTES, "cairn_memory_limit_bytes", NULL, "at most", false },
+        { "memory", "refused", FIGURE_COUNT, "cairn_memory_refused_total", NULL, "requests refused", true },
+        { "requests", "connections", FIGURE_COUNT, "cairn_http_connections", NULL, "connections", false },
+        { "requests", "requests_per_s", FIGURE_RATE, "cairn_http_requests_total", NULL, "requests/s", false },
+        { "requests", "server_errors", FIGURE_COUNT, "cairn_http_requests_total", "code=\"5xx\"", "answers of 5xx",
+          true },
+        { "requests", "access_refused", FIGURE_COUNT, "cairn_access_refused_total", NULL, "refused access", true },
+        { "requests", "reload_failures", FIGURE_COUNT, "cairn_reload_failures_total", NULL, "reloads failed", true },
+};
+#define FIGURE_TOTAL (sizeof figures / sizeof *figures)
+
+/* The state of the service, with its metrics at two times. */
+struct service_view {
+        bool is_ready;
+        char *conditions; /* owned; the lines of /readyz after the first */
+        struct metrics_text before, now;
+        double elapsed_s;
+        struct buf upstreams; /* /api/v1/debuginfo/upstreams */
+        struct buf report;    /* /api/v1/status; empty: an older service, which has none */
+};
+
+static void service_view_deinit(struct service_view *v)
+{
+        free(v->conditions);
+        metrics_text_deinit(&v->before);
+        metrics_text_deinit(&v->now);
+        buf_deinit(&v->upstreams);
+        buf_deinit(&v->report);
+}
+
+/* ---- requests ---- */
+
+static enum status fetch_metrics(struct http_client *client, struct metrics_text *ret, struct error *err)
+{
+        const struct http_client_request request = { .method = "GET", .path = "/metrics", .max_response = MiB(16) };
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        enum status st = http_client_send(client, &request, &r, err);
+
+        return st ? st : metrics_text_parse(r.body.data, r.body.size, ret, err);
+}
+
+/* A 503 that begins with "not ready" is a valid response, followed by the reasons; any other 503 is a failure. */
+static enum status fetch_readiness(struct http_client *client, struct service_view *v, struct error *err)
+{
+        const struct http_client_request request = { .method = "GET", .path = "/readyz" };
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        enum status st = http_client_send(client, &request, &r, err);
+        const char *text = r.body.size ? buf_cstr(&r.body) : NULL, *rest = text ? strchr(text, '\n') : NULL;
+
+        v->is_ready = !st;
+        if (st && !(r.code == 503 && rest && starts_with(text, "not ready\n")))
+                return st;
+        v->conditions = strdup(rest ? rest + 1 : "");
+        return v->conditions ? ST_OK : error_no_memory(err);
+}
+
+static enum status fetch_document(struct http_client *client, const char *path, struct buf *ret, struct error *err)
+{
+        const struct http_client_request request = { .method = "GET", .path = path };
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        enum status st = http_client_send(client, &request, &r, err);
+
+        if (st)
+                return st;
+        *ret = r.body;
+        r.body = (struct buf){ 0 };
+        return ST_OK;
+}
+
+static enum status fetch_report(struct http_client *client, struct buf *ret, struct error *err)
+{
+        enum status st = fetch_document(client, "/api/v1/status", ret, err);
+
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static void wait_for_interval(uint64_t seconds)
+{
+        struct timespec left = { .tv_sec = (time_t)seconds };
+
+        while (nanosleep(&left, &left) < 0)
+                ;
+}
+
+/* @param v  zeroed. */
+static enum status view_service(struct http_client *client, const struct status_options *o, struct service_view *v,
+                                struct error *err)
+{
+        enum status st = fetch_readiness(client, v, err);
+        int64_t began;
+
+        if (!st)
+                st = fetch_metrics(client, &v->before, err);
+        began = monotonic_ns();
+        if (!st)
+                st = fetch_document(client, "/api/v1/debuginfo/upstreams", &v->upstreams, err);
+        if (!st)
+                st = fetch_report(client, &v->report, err);
+        if (!st)
+                wait_for_interval(o->interval_s);
+        if (!st)
+                st = fetch_metrics(client, &v->now, err);
+        v->elapsed_s = (double)(monotonic_ns() - began) / 1e9;
+        return st;
+}
+
+static double compute_figure(const struct service_view *v, const struct figure *f)
+{
+        double now = metrics_text_sum(&v->now, f->metric, f->label), before;
+
+        if (f->kind != FIGURE_RATE)
+                return now;
+        before = metrics_text_sum(&v->before, f->metric, f->label);
+        return now > before && v->elapsed_s > 0 /* a smaller count: the service was restarted */
+                       ? fmin((now - before) / v->elapsed_s, METRIC_VALUE_END)
+                       : 0;
+}
+
+/* ---- as text ---- */
+
+/* With at least two significant digits, in a binary unit. */
+static void format_byte_count(double bytes, char *ret, size_t size)
+{
+        static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+        unsigned u = 0;
+
+        while (bytes >= 1024 && u < 4) {
+                bytes /= 1024;
+                u++;
+        }
+        snprintf(ret, size, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+}
+
+static void put_figure_text(struct buf *out, const struct figure *f, double value)
+{
+        char number[64];
+
+        if (f->kind == FIGURE_BYTES)
+                format_byte_count(value, number, sizeof number);
+        else if (f->kind == FIGURE_RATE && value < 100)
+                snprintf(number, sizeof number, "%.1f", value);
+        else
+                format_value((int64_t)llround(value), "count", number, sizeof number);
+        buf_printf(out, "%s%s%s", number, *f->unit ? " " : "", f->unit);
+}
+
+static void put_sections_text(struct buf *out, const struct service_view *v)
+{
+        const char *section = "";
+
+        for (size_t i = 0; i < FIGURE_TOTAL; i++) {
+                double value = compute_figure(v, &figures[i]);
+
+                if (figures[i].only_if_set && value == 0)
+                        continue;
+                if (strcmp(section, figures[i].section) != 0)
+                        buf_printf(out, "%s%-16s ", *section ? "\n" : "", figures[i].section);
+                else
+                        buf_append_str(out, ", ");
+                section = figures[i].section;
+                put_figure_text(out, &figures[i], value);
+        }
+        buf_append_u8(out, '\n');
+}
+
+/* An entry of the service's list of refused data: count, reason, last sender, and the fix. */
+struct refusal {
+        uint64_t count;
+        char reason[32], of[16], agent[128], address[64], text[256], next_step[256];
+};
+
+static bool open_refusals(struct buf *report, struct json_scan *items_ret)
+{
+        struct json_value root, ingest, list;
+
+        return report->size && !json_value_parse(report->data, report->size, &root, NULL) &&
+               json_value_member(&root, "ingest", &ingest) && json_value_member(&ingest, "problems", &list) &&
+               json_value_open_array(&list, items_ret);
+}
+
+static bool read_next_refusal(struct json_scan *items, struct refusal *ret)
+{
+        struct json_value p;
+
+        if (!json_value_next(items, &p))
+                return false;
+        *ret = (struct refusal){ .count = json_value_uint(&p, "count", 0) };
+        json_value_text(&p, "reason", ret->reason, sizeof ret->reason);
+        json_value_text(&p, "of", ret->of, sizeof ret->of);
+        json_value_text(&p, "agent", ret->agent, sizeof ret->agent);
+        json_value_text(&p, "address", ret->address, sizeof ret->address);
+        json_value_text(&p, "text", ret->text, sizeof ret->text);
+        json_value_text(&p, "next_step", ret->next_step, sizeof ret->next_step);
+        return true;
+}
+
+static void put_refusals_text(struct buf *out, struct buf *report)
+{
+        struct json_scan items;
+        struct refusal r;
+        bool is_first = true;
+
+        if (!open_refusals(report, &items))
+                return;
+        for (; read_next_refusal(&items, &r); is_first = false) {
+                buf_printf(out, "%-16s %" PRIu64 " %s: %s, last of %s", is_first ? "refused" : "", r.count,
+                           PRINTABLE(r.of), PRINTABLE(r.reason), *r.agent ? PRINTABLE(r.agent) : "a sender");
+                buf_printf(out, " from %s\n%-16s   %s\n", *r.address ? PRINTABLE(r.address) : "an unknown address", "",
+                           PRINTABLE(r.next_step));
+        }
+}
+
+static void put_upstreams_text(struct buf *out, struct buf *body)
+{
+        struct json_value root, list, u;
+        struct json_scan items;
+        bool is_first = true;
+
+        if (json_value_parse(body->data, body->size, &root, NULL) || !json_value_member(&root, "upstreams", &list) ||
+            !json_value_open_array(&list, &items))
+                return;
+        while (json_value_next(&items, &u)) {
+                char url[256] = "", breaker[16] = "", error[256] = "";
+
+                json_value_text(&u, "url", url, sizeof url);
+                json_value_text(&u, "breaker", breaker, sizeof breaker);
+                json_value_text(&u, "last_error", error, sizeof error);
+                buf_printf(out,
+                           "%-16s %s %s, %" PRIu64 " found, %" PRIu64 " missing, %" PRIu64 " failed, mean %" PRIu64
+                           " ms\n",
+                           is_first ? "upstreams" : "", PRINTABLE(url),
+                           strcmp(breaker, "closed") == 0 ? "answers" : "is skipped", json_value_uint(&u, "found", 0),
+                           json_value_uint(&u, "missing", 0), json_value_uint(&u, "failed", 0),
+                           json_value_uint(&u, "mean_ms", 0));
+                if (strcmp(breaker, "closed") != 0 && *error)
+                        buf_printf(out, "%-16s   %s\n", "", PRINTABLE(error));
+                is_first = false;
+        }
+        if (is_first)
+                buf_printf(out, "%-16s none\n", "upstreams");
+}
+
+static void put_conditions_text(struct buf *out, const char *lines)
+{
+        while (*lines) {
+                size_t n = strcspn(lines, "\n");
+                char line[600];
+
+                snprintf(line, sizeof line, "%.*s", (int)n, lines);
+                buf_printf(out, "  %s\n", PRINTABLE(line));
+                lines += n + (lines[n] == '\n');
+        }
+}
+
+static void put_status_text(struct buf *out, const struct status_options *o, struct service_view *v)
+{
+        buf_printf(out, "%s is %s\n", o->service.server, v->is_ready ? "ready" : "not ready");
+        put_conditions_text(out, v->conditions);
+        put_sections_text(out, v);
+        put_refusals_text(out, &v->report);
+        put_upstreams_text(out, &v->upstreams);
+}
+
+/* ---- as JSON ---- */
+
+/* "error NAME: text" */
+static void put_conditions_json(struct json_out *j, const char *lines)
+{
+        json_out_array(j, "conditions");
+        while (*lines) {
+                size_t n = strcspn(lines, "\n"), severity = strcspn(lines, " \n");
+                const char *name = lines + severity + (lines[severity] == ' ');
+                size_t name_size = strcspn(name, ":\n");
+                const char *text = name + name_size + (name[name_size] == ':');
+
+                text += *text == ' ';
+                json_out_object(j, NULL);
+                json_out_strn(j, "severity", lines, severity);
+                json_out_strn(j, "name", name, name_size);
+                json_out_strn(j, "text", text, text < lines + n ? (size_t)(lines + n - text) : 0);
+                json_out_object_end(j);
+                lines += n + (lines[n] == '\n');
+        }
+        json_out_array_end(j);
+}
+
+static void put_sections_json(struct json_out *j, const struct service_view *v)
+{
+        for (size_t i = 0; i < FIGURE_TOTAL; i++) {
+                const struct figure *f = &figures[i];
+                double value = compute_figure(v, f);
+
+                if (i == 0 || strcmp(figures[i - 1].section, f->section) != 0)
+                        json_out_object(j, f->section);
+                if (f->kind == FIGURE_RATE)
+                        json_out_double(j, f->key, value);
+                else
+                        json_out_int(j, f->key, (int64_t)value);
+                if (i + 1 == FIGURE_TOTAL || strcmp(figures[i + 1].section, f->section) != 0)
+                        json_out_object_end(j);
+        }
+}
+
+static void put_refusals_json(struct json_out *j, struct buf *report)
+{
+        struct json_scan items;
+        struct refusal r;
+
+        json_out_array(j, "refused");
+        if (open_refusals(report, &items)) {
+                while (read_next_refusal(&items, &r)) {
+                        json_out_object(j, NULL);
+                        json_out_str(j, "reason", r.reason);
+                        json_out_str(j, "of", r.of);
+                        json_out_uint(j, "count", r.count);
+                        json_out_str(j, "agent", r.agent);
+                        json_out_str(j, "address", r.address);
+                        json_out_str(j, "text", r.text);
+                        json_out_str(j, "next_step", r.next_step);
+                        json_out_object_end(j);
+                }
+        }
+        json_out_array_end(j);
+}
+
+/* Copies the service's list. */
+static void put_upstreams_json(struct json_out *j, struct buf *body)
+{
+        static const char *const numbers[] = { "failures_in_a_row", "retry_in_s", "in_flight", "found",
+                                               "missing",           "refused",    "failed",    "unsure",
+                                               "skipped",           "bytes",      "mean_ms",   "slowest_ms" };
+        struct json_value root, list, u;
+        struct json_scan items;
+
+        json_out_array(j, "upstreams");
+        if (!json_value_parse(body->data, body->size, &root, NULL) && json_value_member(&root, "upstreams", &list) &&
+            json_value_open_array(&list, &items)) {
+                while (json_value_next(&items, &u)) {
+                        char text[256];
+
+                        json_out_object(j, NULL);
+                        json_out_str(j, "url", json_value_text(&u, "url", text, sizeof text));
+                        json_out_str(j, "breaker", json_value_text(&u, "breaker", text, sizeof text));
+                        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+                                json_out_uint(j, numbers[i], json_value_uint(&u, numbers[i], 0));
+                        json_out_str(j, "last_error", json_value_text(&u, "last_error", text, sizeof text));
+                        json_out_object_end(j);
+                }
+        }
+        json_out_array_end(j);
+}
+
+static void put_status_json(struct buf *out, const struct status_options *o, struct service_view *v)
+{
+        struct json_out j;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "server", o->service.server);
+        json_out_bool(&j, "ready", v->is_ready);
+        put_conditions_json(&j, v->conditions);
+        json_out_double(&j, "interval_s", v->elapsed_s);
+        put_sections_json(&j, v);
+        put_refusals_json(&j, &v->report);
+        put_upstreams_json(&j, &v->upstreams);
+        json_out_object_end(&j);
+        buf_append_u8(out, '\n');
+}
+
+/* ---- the command ---- */
+
+#define CLEAR_SCREEN "\033[H\033[2J" /* home, clear */
+
+static bool is_screen(const struct status_options *o)
+{
+        return o->watch && !o->json && isatty(STDOUT_FILENO);
+}
+
+static enum status show_status(struct http_client *client, const struct status_options *o, bool *ready_ret,
+                               struct error *err)
+{
+        _cleanup_(service_view_deinit) struct service_view v = { 0 };
+        _cleanup_buf_ struct buf out;
+        enum status st = view_service(client, o, &v, err);
+
+        buf_init(&out, MiB(1));
+        if (st)
+                return st;
+        if (is_screen(o))
+                buf_append_str(&out, CLEAR_SCREEN);
+        if (o->json)
+                put_status_json(&out, o, &v);
+        else
+                put_status_text(&out, o, &v);
+        fwrite(out.data, 1, out.size, stdout);
+        fflush(stdout);
+        *ready_ret = v.is_ready;
+        return buf_status(&out, err, "the status");
+}
+
+/*
+ * Runs until interrupted. A service that is restarting or unreachable is polled again; only failures that do not pass
+ * by themselves end the loop: a rejected token, an invalid URL.
+ */
+static enum status watch_status(struct http_client *client, const struct status_options *o, struct error *err)
+{
+        for (;;) {
+                bool is_ready;
+                enum status st = show_status(client, o, &is_ready, err);
+
+                if (!st)
+                        continue;
+                if (st == ST_USAGE || st == ST_NO_MEMORY)
+                        return st;
+                if (is_screen(o)) { /* old figures would be taken for current ones */
+                        fputs(CLEAR_SCREEN, stdout);
+                        fflush(stdout);
+                }
+                fprintf(stderr, "cairn status: %s; retrying in %" PRIu64 " s\n", PRINTABLE(err->text), o->interval_s);
+                wait_for_interval(o->interval_s);
+        }
+}
+
+int command_status(int argc, char **argv)
+{
+        struct status_options o = { .service.server = DEFAULT_SERVER, .interval_s = 1 };
+        const struct http_client_options how = { .size = sizeof how,
+                                                 .request_timeout_ms = REQUEST_TIMEOUT_MS,
+                                                 .attempts = 1 };
+        const struct option_spec specs[] = {
+                OPTION_STRING("server", 0, "URL", &o.service.server, "URL of the service (default " DEFAULT_SERVER ")"),
+                SERVICE_OPTIONS(&o.service),
+                OPTION_STRING("tenant", 0, "NAME", &o.service.tenant,
+                              "refusals and upstreams of this tenant (default: the token's, else the default tenant)"),
+                OPTION_UINT("interval", 0, "SECONDS", &o.interval_s, "measure rates over this time (default 1)"),
+                OPTION_FLAG("watch", 0, &o.watch, "repeat until interrupted"),
+                OPTION_FLAG("json", 0, &o.json, "print JSON"),
+                OPTION_END,
+        };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        struct error err;
+        bool is_ready = false;
+        enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+
+        if (!st && argc)
+                st = error_set(&err, ST_USAGE, "unexpected argument '%s'", argv[0]);
+        if (!st && (!o.interval_s || o.interval_s > INTERVAL_MOST_S))
+                st = error_set(&err, ST_USAGE, "--interval takes 1 to %d seconds", INTERVAL_MOST_S);
+        if (!st)
+                st = service_connect(&o.service, &how, &client, &err);
+        if (!st)
+                st = o.watch ? watch_status(client, &o, &err) : show_status(client, &o, &is_ready, &err);
+        return st ? command_fail("status", st, &err) : is_ready ? EXIT_DONE : EXIT_FAILED;
+}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn why: explain how addresses of a file, a data directory or a service are resolved. */
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands/command.h"
+#include "cli/shared/service.h"
+#include "cli/symbols/debug_files.h"
+#include "cli/symbols/named_file.h"
+#include "common/cleanup.h"
+#include "common/files/file.h"
+#include "common/limits.h"
+#include "common/text/number_text.h"
+#include "common/text/utf8.h"
+#include "common/text.h"
+#include "pipeline/why_report.h"
+#include "symbolizer/explain/explain.h"
+#include "symbolizer/extraction/debug_file_search.h"
+
+/* ---- printing a report (docs/formats/why.md) ---- */
+
+/* ---- texts ---- */
+
+static void print_escaped(const char *s)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, SIZE_MAX / 2);
+        utf8_append_escaped(&text, s);
+        if (text.size)
+                fwrite(text.data, 1, text.size, stdout);
+}
+
+/* Only for the content of JSON strings; json-c has escaped the rest. */
+static void print_json_value(const char *s)
+{
+        for (size_t left = strlen(s); left; s++, left--) {
+                if ((unsigned char)*s == 0x7f) {
+                        fputs("\\u007f", stdout);
+                } else if (utf8_is_c1(s, left)) {
+                        printf("\\u00%02x", (unsigned char)s[1]);
+                        s++;
+                        left--;
+                } else {
+                        putchar(*s);
+                }
+        }
+        putchar('\n');
+}
+
+/* ---- members ---- */
+
+static struct json_object *json_member(struct json_object *o, const char *key)
+{
+        struct json_object *v;
+
+        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &v) ? v : NULL;
+}
+
+static const char *json_member_text(struct json_object *o, const char *key)
+{
+        struct json_object *v = json_member(o, key);
+
+        return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+}
+
+static int64_t json_member_number(struct json_object *o, const char *key)
+{
+        struct json_object *v = json_member(o, key);
+
+        return json_object_is_type(v, json_type_int) ? json_object_get_int64(v) : 0;
+}
+
+static bool json_member_flag(struct json_object *o, const char *key)
+{
+        struct json_object *v = json_member(o, key);
+
+        return json_object_is_type(v, json_type_boolean) && json_object_get_boolean(v);
+}
+
+static struct json_object *json_array_item(struct json_object *o, const char *key, size_t i)
+{
+        struct json_object *a = json_member(o, key);
+
+        return json_object_is_type(a, json_type_array) && i < json_object_array_length(a)
+                       ? json_object_array_get_idx(a, i)
+                       : NULL;
+}
+
+/* ---- lines ---- */
+
+/* Print "  label:   ...". Arguments of %s are escaped; other conversions are %d with int64_t. */
+static void print_why_line(const char *label, const char *format, ...)
+{
+        va_list args;
+
+        printf("  %-12s ", label);
+        va_start(args, format);
+        for (const char *p = format; *p; p++) {
+                if (p[0] == '%' && p[1] == 's') {
+                        print_escaped(va_arg(args, const char *));
+                        p++;
+                } else if (p[0] == '%' && p[1] == 'd') {
+                        printf("%" PRId64, va_arg(args, int64_t));
+                        p++;
+                } else {
+                        putchar(*p);
+                }
+        }
+        va_end(args);
+        putchar('\n');
+}
+
+static const char *text_or_unknown(const char *s)
+{
+        return *s ? s : "??";
+}
+
+static void print_why_frames(const char *label, struct json_object *o)
+{
+        struct json_object *f;
+
+        for (size_t i = 0; (f = json_array_item(o, "frames", i)); i++) {
+                print_why_line(i ? "" : label, "%s%s at %s:%d%s%s", text_or_unknown(json_member_text(f, "function")),
+                               json_member_flag(f, "inlined") ? " (inlined)" : "",
+                               text_or_unknown(json_member_text(f, "file")), json_member_number(f, "line"),
+                               *json_member_text(f, "die") ? ", DIE " : "", json_member_text(f, "die"));
+        }
+}
+
+static void print_why_files(struct json_object *report)
+{
+        struct json_object *f;
+
+        for (size_t i = 0; (f = json_array_item(report, "files", i)); i++) {
+                bool found = *json_member_text(f, "found");
+
+                print_why_line(json_member_text(f, "role"), "%s%s%s%s, %s, build-id %s",
+                               text_or_unknown(json_member_text(f, "name")), found ? " (" : "",
+                               json_member_text(f, "found"), found ? ")" : "", json_member_text(f, "quality"),
+                               text_or_unknown(json_member_text(f, "build_id")));
+                if (strcmp(json_member_text(f, "role"), "symbols") == 0)
+                        print_why_line("", "sent in place of debuginfo: there are no DIEs, rows and symbols to show");
+        }
+}
+
+static void print_why_unit(struct json_object *r)
+{
+        struct json_object *u = json_member(r, "unit"), *half = json_member(r, "split_unit"), *other;
+
+        if (!u)
+                return;
+        print_why_line("unit", "%s to %s, DWARF %d, %d-bit offsets, %s%s%s", json_member_text(u, "offset"),
+                       json_member_text(u, "end"), json_member_number(u, "version"),
+                       8 * json_member_number(u, "offset_bytes"), json_member_text(u, "tag"),
+                       json_member_flag(u, "split") ? ", split" : "",
+                       json_member_flag(u, "damaged") ? ", partly damaged" : "");
+        print_why_line("", "name %s, in %s", text_or_unknown(json_member_text(u, "name")),
+                       text_or_unknown(json_member_text(u, "comp_dir")));
+        print_why_line("", "by %s", text_or_unknown(json_member_text(u, "producer")));
+        if (*json_member_text(u, "dwo_name"))
+                print_why_line("", "its split part is %s%s", json_member_text(u, "dwo_name"),
+                               half ? "" : ", which is missing");
+        if (half)
+                print_why_line("", "%s to %s there: name %s, by %s", json_member_text(half, "offset"),
+                               json_member_text(half, "end"), text_or_unknown(json_member_text(half, "name")),
+                               text_or_unknown(json_member_text(half, "producer")));
+        for (size_t i = 0; (other = json_array_item(r, "other_units", i)); i++)
+                print_why_line("", "the unit at %s also covers the address but was not used",
+                               json_object_is_type(other, json_type_string) ? json_object_get_string(other) : "??");
+        if (!json_member_flag(r, "unit_gives_frames"))
+                print_why_line("", "this unit alone would give other frames");
+}
+
+static void print_why_scope(struct json_object *s)
+{
+        struct json_object *range = json_member(s, "range"), *call = json_member(s, "call"), *hop;
+
+        print_why_line("scope", "%s at %s: %s", json_member_text(s, "tag"), json_member_text(s, "die"),
+                       text_or_unknown(json_member_text(s, "name")));
+        if (!range)
+                print_why_line("", "none of its own ranges covers the address");
+        else if (*json_member_text(range, "list"))
+                print_why_line("", "covers %s to %s: entry %d of the list at %s of %s",
+                               json_member_text(range, "start"), json_member_text(range, "end"),
+                               json_member_number(range, "entry"), json_member_text(range, "list"),
+                               json_member_text(range, "from"));
+        else
+                print_why_line("", "covers %s to %s: low_pc and high_pc", json_member_text(range, "start"),
+                               json_member_text(range, "end"));
+        if (call)
+                print_why_line("", "called at %s:%d, column %d", text_or_unknown(json_member_text(call, "file")),
+                               json_member_number(call, "line"), json_member_number(call, "column"));
+        for (size_t i = 0; (hop = json_array_item(s, "names", i)); i++)
+                print_why_line("", "%s: %s at %s of the unit at %s%s%s%s", json_member_text(hop, "by"),
+                               json_member_text(hop, "tag"), json_member_text(hop, "die"),
+                               json_member_text(hop, "unit"),
+                               strcmp(json_member_text(hop, "file"), "dwz") == 0 ? " of the dwz file" : "",
+                               *json_member_text(hop, "gave") ? ", gave the " : "", json_member_text(hop, "gave"));
+}
+
+static void print_why_row(struct json_object *r)
+{
+        struct json_object *row = json_member(r, "line_row");
+
+        if (!row)
+                return;
+        print_why_line("line row", "%s to %s: %s:%d, column %d%s", json_member_text(row, "address"),
+                       json_member_text(row, "end"), text_or_unknown(json_member_text(row, "file")),
+                       json_member_number(row, "line"), json_member_number(row, "column"),
+                       json_member_flag(row, "is_stmt") ? ", is_stmt" : ", not is_stmt");
+        print_why_line("", "table at %s of .debug_line, opcode at %s, sequence %s to %s",
+                       json_member_text(row, "table"), json_member_text(row, "opcode"),
+                       json_member_text(row, "sequence_start"), json_member_text(row, "sequence_end"));
+        if (json_member_number(row, "rows_at_address") > 1)
+                print_why_line("", "the last of %d rows at that address", json_member_number(row, "rows_at_address"));
+        if (json_member_number(row, "other_sequences"))
+                print_why_line("", "%d other sequences cover the address and begin later",
+                               json_member_number(row, "other_sequences"));
+}
+
+static void print_why_symbol(struct json_object *r)
+{
+        struct json_object *s = json_member(r, "symbol"), *go = json_member(r, "go"), *alias;
+
+        if (s) {
+                print_why_line("symbol", "%s: value %s, size %d, %s, %s, section %s", json_member_text(s, "name"),
+                               json_member_text(s, "value"), json_member_number(s, "size"),
+                               json_member_text(s, "binding"), json_member_text(s, "type"),
+                               text_or_unknown(json_member_text(s, "section")));
+                print_why_line("", "in %s of the %s", json_member_text(s, "table"), json_member_text(s, "file"));
+                for (size_t i = 0; (alias = json_array_item(s, "aliases", i)); i++)
+                        print_why_line("", "also called %s",
+                                       json_object_is_type(alias, json_type_string) ? json_object_get_string(alias)
+                                                                                    : "??");
+        }
+        if (go)
+                print_why_line("go", "%s: %s to %s, function %d of the pclntab at %s, layout of Go %s",
+                               json_member_text(go, "name"), json_member_text(go, "entry"), json_member_text(go, "end"),
+                               json_member_number(go, "function_number"), json_member_text(go, "table"),
+                               json_member_text(go, "layout"));
+}
+
+/* Results of the sources with lower priority than the one in use. */
+static void print_why_sources(struct json_object *r)
+{
+        const char *answered = json_member_text(r, "source"), *named = json_member_text(r, "name_source");
+        struct json_object *s;
+
+        for (size_t i = 0; (s = json_array_item(r, "sources", i)); i++) {
+                struct json_object *f = json_array_item(s, "frames", 0);
+
+                if (strcmp(json_member_text(s, "source"), answered) == 0 ||
+                    strcmp(json_member_text(s, "source"), named) == 0)
+                        continue;
+                print_why_line("otherwise", "%s would give %s at %s:%d", json_member_text(s, "source"),
+                               text_or_unknown(json_member_text(f, "function")),
+                               text_or_unknown(json_member_text(f, "file")), json_member_number(f, "line"));
+        }
+}
+
+static void print_why_place(struct json_object *r)
+{
+        struct json_object *p = json_member(r, "place");
+
+        if (!p)
+                return;
+        if (*json_member_text(p, "section"))
+                print_why_line("place", "section %s%s", json_member_text(p, "section"),
+                               json_member_flag(p, "section_is_code") ? "" : ", which is not code");
+        if (*json_member_text(p, "segment"))
+                print_why_line(*json_member_text(p, "section") ? "" : "place", "segment at %s, %d bytes%s",
+                               json_member_text(p, "segment"), json_member_number(p, "segment_bytes"),
+                               json_member_flag(p, "segment_is_code") ? "" : ", which is not code");
+        if (!*json_member_text(p, "section") && !*json_member_text(p, "segment"))
+                print_why_line("place", "in no section and no segment");
+}
+
+static void print_why_index(struct json_object *r)
+{
+        struct json_object *of = json_member(r, "index"), *b = json_member(of ? of : r, "block");
+
+        if (of && strcmp(json_member_text(of, "state"), json_member_text(r, "state")) != 0)
+                print_why_line("index", "%s, unlike the files", json_member_text(of, "state"));
+        if (!b)
+                return;
+        print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %d times", json_member_number(b, "number"),
+                       json_member_number(b, "bytes"), json_member_text(b, "anchor"), json_member_text(b, "start"),
+                       json_member_text(b, "last"), json_member_number(b, "users"));
+        print_why_line("", "row %d of %d, to %s%s", json_member_number(b, "row"), json_member_number(b, "rows"),
+                       json_member_text(b, "row_end"), json_member_flag(b, "is_gap") ? ": a gap" : "");
+        print_why_line("", "entry %d of %d of the map page %s", json_member_number(b, "map_entry"),
+                       json_member_number(b, "map_entries"), json_member_text(b, "map_page"));
+}
+
+static void print_second_opinion(struct json_object *r)
+{
+        struct json_object *s = json_member(r, "second_opinion");
+
+        if (!s)
+                return;
+        print_why_line("libdw", json_member_flag(s, "agrees")     ? "agrees"
+                                : json_array_item(s, "frames", 0) ? "differs"
+                                                                  : "has no frames");
+        print_why_frames("", s);
+}
+
+static void print_why_result(struct json_object *r)
+{
+        struct json_object *s, *range = json_member(r, "range");
+        bool resolved = strcmp(json_member_text(r, "state"), "resolved") == 0;
+
+        putchar('\n');
+        print_escaped(json_member_text(r, "address"));
+        if (resolved && *json_member_text(r, "source"))
+                printf(": resolved by "), print_escaped(json_member_text(r, "source"));
+        else
+                printf(": "), print_escaped(json_member_text(r, "state"));
+        if (*json_member_text(r, "name_source"))
+                printf(", the function by "), print_escaped(json_member_text(r, "name_source"));
+        putchar('\n');
+        if (!resolved) {
+                print_why_line("meaning", "%s", json_member_text(r, "meaning"));
+                print_why_line("next step", "%s", json_member_text(r, "next_step"));
+        }
+        print_why_frames("frame", r);
+        if (range)
+                print_why_line("range", "%s to %s", json_member_text(range, "start"), json_member_text(range, "end"));
+        print_why_place(r);
+        print_why_unit(r);
+        for (size_t i = 0; (s = json_array_item(r, "scopes", i)); i++)
+                print_why_scope(s);
+        print_why_row(r);
+        print_why_symbol(r);
+        print_why_sources(r);
+        print_why_index(r);
+        print_second_opinion(r);
+}
+
+static void print_why_report(struct json_object *report)
+{
+        struct json_object *index = json_member(report, "index"), *r;
+
+        print_why_line("build-id", "%s", text_or_unknown(json_member_text(report, "build_id")));
+        if (*json_member_text(report, "quality"))
+                print_why_line("quality", "%s%s%s", json_member_text(report, "quality"),
+                               *json_member_text(report, "partial") ? ", partial: " : "",
+                               json_member_text(report, "partial"));
+        print_why_files(report);
+        if (index)
+                print_why_line("index", "%s, %s, generation %d, %d ranges%s%s", json_member_text(index, "state"),
+                               json_member_text(index, "quality"), json_member_number(index, "generation"),
+                               json_member_number(index, "ranges"), *json_member_text(index, "error") ? ": " : "",
+                               json_member_text(index, "error"));
+        if (*json_member_text(report, "error"))
+                print_why_line("files", "cannot be explained: %s", json_member_text(report, "error"));
+        if (*json_member_text(report, "second_opinion_error"))
+                print_why_line("libdw", "failed: %s", json_member_text(report, "second_opinion_error"));
+        for (size_t i = 0; (r = json_array_item(report, "results", i)); i++)
+                print_why_result(r);
+}
+
+static enum status why_print(struct buf *report, bool json, size_t *unresolved_ret, struct error *err)
+{
+        struct json_object *root = buf_cstr(report) ? json_tokener_parse(buf_cstr(report)) : NULL, *r;
+
+        if (!json_array_item(root, "results", 0)) {
+                json_object_put(root);
+                return error_set(err, ST_BAD_DATA, "the response is not a report");
+        }
+        *unresolved_ret = 0;
+        for (size_t i = 0; (r = json_array_item(root, "results", i)); i++)
+                *unresolved_ret += strcmp(json_member_text(r, "state"), "resolved") != 0;
+        if (json)
+                print_json_value(
+                        json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        else
+                print_why_report(root);
+        json_object_put(root);
+        return ST_OK;
+}
+
+/* ---- the command ---- */
+
+#define NAME "why"
+
+struct why_command {
+        struct service_options service;
+        const char *data, *object;
+        struct debug_files debug_files;
+        bool json, second_opinion;
+        uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
+        size_t count;
+};
+
+static const struct usage usage = {
+        .synopsis = "cairn why [OPTION]... FILE ADDRESS...\n"
+                    "       cairn why (--data DIR | --server URL) [OPTION]... BUILD-ID ADDRESS...",
+        .about = "Explain how addresses are resolved: the files, the source in use and the result of the next one,\n"
+                 "the unit, the DIEs and the line row of each frame, the symbol, the block of the index; or the\n"
+                 "reason why an address has no frames. Addresses are link-time addresses, hexadecimal.",
+        .examples = "  cairn why /usr/bin/python3.11 0x58f1e0\n"
+                    "  cairn why --second-opinion ./server 0x401136\n"
+                    "  cairn why --data ./cairn-data 93ac61ec5a8eb1396f9fbd350e3169a558528a40 0x98958",
+};
+
+/* ---- a file ---- */
+
+/* How a file was found, derived from its path: the search tries build-ids first
+ * (symbolizer/extraction/debug_file_search.h).
+ */
+static void describe_origin(const struct why_command *c, int fd, const char *role, bool given, char path[PATH_MAX],
+                            struct why_origin *ret)
+{
+        char link[64], by_id[PATH_MAX];
+        ssize_t n;
+
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, path, PATH_MAX - 1);
+        path[n > 0 ? n : 0] = 0;
+        if (given && starts_with(path, "/memfd:")) /* the content of a compressed file */
+                snprintf(path, PATH_MAX, "%s", c->object);
+        snprintf(by_id, sizeof by_id, "%s/.build-id/", c->debug_files.directory);
+        *ret = (struct why_origin){ .role = role, .name = path };
+        ret->found = given                                           ? "as named"
+                     : debug_files_is_fetched(&c->debug_files, path) ? "from debuginfod"
+                     : starts_with(path, by_id)                      ? "by build-id"
+                     : strcmp(role, "dwz") == 0                      ? "by .gnu_debugaltlink"
+                                                                     : "by .gnu_debuglink";
+}
+
+static enum status explain_file(struct why_command *c, struct buf *ret, struct error *err)
+{
+        const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
+        char paths[3][PATH_MAX];
+        struct why_origin origins[3];
+        struct extract_inputs in;
+        size_t count = 0;
+        const struct debug_file_search search = debug_files_search(&c->debug_files);
+        enum status st = named_file_search(c->object, &search, &in, err);
+
+        if (st)
+                return st;
+        describe_origin(c, in.debuginfo_fd, "debuginfo", in.executable_fd < 0, paths[count], &origins[count]);
+        count++;
+        if (in.executable_fd >= 0) {
+                describe_origin(c, in.executable_fd, "executable", true, paths[count], &origins[count]);
+                count++;
+        }
+        if (in.altlink_fd >= 0) {
+                describe_origin(c, in.altlink_fd, "dwz", false, paths[count], &origins[count]);
+                count++;
+        }
+        st = explain_files(&in, origins, count, &q, ret, err);
+        extract_inputs_close(&in);
+        return st;
+}
+
+/* ---- a data directory ---- */
+
+static enum status explain_stored(const struct why_command *c, const struct build_id *id, struct buf *ret,
+                                  struct error *err)
+{
+        _cleanup_free_ char *base = NULL, *index_dir = NULL, *objects_dir = NULL;
+        const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
+        struct debuginfo_store *objects = NULL;
+        struct symbol_index *index = NULL;
+        enum status st = service_debuginfo_path(&c->service, c->data, &base, err);
+
+        if (st)
+                return st;
+        index_dir = path_join(base, "index");
+        objects_dir = path_join(base, "debuginfo");
+        st = index_dir && objects_dir ? symbol_index_open(index_dir, true, &index, err) : error_no_memory(err);
+        if (!st) {
+                st = debuginfo_store_open(objects_dir, true, &objects, err);
+                if (st == ST_NOT_FOUND)
+                        st = ST_OK; /* a directory filled by cairn index has no stored objects */
+        }
+        if (!st)
+                st = explain_stored_object(index, objects, id, &q, ret, err);
+        if (objects)
+                debuginfo_store_close(objects);
+        symbol_index_close(index);
+        return st;
+}
+
+/* ---- a service ---- */
+
+static enum status explain_server(const struct why_command *c, const struct build_id *id, struct buf *ret,
+                                  struct error *err)
+{
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_buf_ struct buf path = { 0 };
+        /* The service ends a request that takes too long (--symbolize-timeout), and sends nothing before. */
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        struct http_client_request request = { .method = "GET",
+                                               .max_response = EXPLAIN_REPORT_BYTES_MAX * 2,
+                                               .no_timeout_retry = true };
+        char hex[BUILD_ID_HEX_MAX];
+        enum status st;
+
+        buf_init(&path, KiB(8));
+        buf_printf(&path, "/api/v1/why?build_id=%s&address=", build_id_hex(id, hex));
+        for (size_t i = 0; i < c->count; i++)
+                buf_printf(&path, "%s0x%" PRIx64, i ? "," : "", c->addresses[i]);
+        buf_append_str(&path, c->second_opinion ? "&second_opinion=true" : "");
+        st = buf_status(&path, err, "the request");
+        request.path = buf_cstr(&path);
+        if (!st)
+                st = service_connect(&c->service, &how, &client, err);
+        if (!st)
+                st = service_send(client, &request, &response, err);
+        if (!st)
+                buf_append(ret, response.body.data, response.body.size);
+        return st ? st : buf_status(ret, err, "answer");
+}
+
+/* ---- the command ---- */
+
+static enum status parse_why_options(struct why_command *c, int argc, char **argv, struct error *err)
+{
+        const struct option_spec specs[] = {
+                OPTION_STRING("data", 0, "DIR", &c->data, "use the index and objects of this data directory"),
+                OPTION_STRING("server", 0, "URL", &c->service.server, "use the service at URL"),
+                SERVICE_OPTIONS(&c->service),
+                DEBUGINFO_TENANT_OPTION(&c->service),
+                DEBUG_FILES_OPTIONS(&c->debug_files),
+                OPTION_FLAG("second-opinion", 0, &c->second_opinion, "also resolve with libdw, and compare"),
+                OPTION_FLAG("json", 0, &c->json, "print JSON"),
+                OPTION_END,
+        };
+        bool given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&usage, specs, &argc, &argv, given, err);
+
+        if (st)
+                return st;
+        if (c->data && c->service.server)
+                return error_set(err, ST_USAGE, "--data and --server exclude each other");
+        if (c->service.tenant && !c->data && !c->service.server)
+                return error_set(err, ST_USAGE, "--tenant needs --data or --server");
+        if (c->data)
+                st = options_check_given(specs, given, "data tenant second-opinion json", "cairn why --data", err);
+        else if (c->service.server)
+                st = options_check_given(specs, given, "server token-file ca tenant second-opinion json",
+                                         "cairn why --server", err);
+        else
+                st = options_check_given(specs, given, "debug-dir no-debuginfod second-opinion json", "cairn why FILE",
+                                         err);
+        if (st)
+                return st;
+        if (argc < 2)
+                return error_set(err, ST_USAGE, "expected a file or a build-id, and addresses (try --help)");
+        c->object = argv[0];
+        if (argc - 1 > EXPLAIN_ADDRESSES_MAX)
+                return error_set(err, ST_USAGE, "more than %d addresses; split them into several calls",
+                                 EXPLAIN_ADDRESSES_MAX);
+        for (int i = 1; i < argc; i++)
+                if (!parse_hex(argv[i], &c->addresses[c->count++]))
+                        return error_set(err, ST_USAGE, "'%s' is not a hexadecimal address", argv[i]);
+        return ST_OK;
+}
+
+static enum status explain_addresses(struct why_command *c, struct buf *ret, struct error *err)
+{
+        struct build_id id;
+
+        if (!c->data && !c->service.server)
+                return explain_file(c, ret, err);
+        if (!build_id_from_hex(&id, c->object, strlen(c->object)))
+                return error_set(err, ST_USAGE, "'%s' is not a build-id", c->object);
+        return c->data ? explain_stored(c, &id, ret, err) : explain_server(c, &id, ret, err);
+}
+
+int command_why(int argc, char **argv)
+{
+        struct why_command c = { .debug_files = { .directory = DEBUG_DIRECTORY } };
+        _cleanup_buf_ struct buf report = { 0 };
+        size_t unresolved = 0;
+        struct error err;
+        enum status st = parse_why_options(&c, argc, argv, &err);
+
+        buf_init(&report, EXPLAIN_REPORT_BYTES_MAX * 2);
+        if (!st)
+                st = debug_files_open(&c.debug_files, &err);
+        if (!st)
+                st = explain_addresses(&c, &report, &err);
+        debug_files_close(&c.debug_files);
+        if (!st)
+                st = why_print(&report, c.json, &unresolved, &err);
+        if (st)
+                return command_fail(NAME, st, &err);
+        return unresolved ? EXIT_FAILED : EXIT_DONE;
+}

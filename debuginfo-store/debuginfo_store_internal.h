@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_DEBUGINFO_STORE_INTERNAL_H
+#define CAIRN_DEBUGINFO_STORE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "debuginfo-store/active_uploads.h"
+#include "debuginfo-store/debuginfo_store.h"
+#include "debuginfo-store/frame_cache.h"
+#include "debuginfo-store/meta.h"
+
+struct debuginfo_store {
+        char *dir;
+        bool is_read_only;
+        struct meta *meta;
+        pthread_mutex_t publish; /* serializes publishing, removal and pins */
+        struct active_uploads active_uploads;
+        struct frame_cache *frames; /* for reads of object parts */
+};
+
+/** Path of an object with this content: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL: out of memory.
+ */
+char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object);
+
+/** Create an unlinked temporary file in DIR/incoming; -1 and err on failure. */
+int object_create_temporary(const struct debuginfo_store *store, struct error *err);
+
+/** Register the metrics of reading objects. */
+void object_reader_register_metrics(void);
+
+/** Remove an object if it was not replaced, pinned or used since it was read; otherwise ST_NOT_FOUND. */
+enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,
+                                                struct error *err) MUST_CHECK;
+
+/** Append a whole file, from its start. */
+enum status object_upload_append_file(struct object_upload *u, int fd, struct error *err) MUST_CHECK;
+
+/**
+ * Find the best stored object that a new object of this kind must improve on: of its kind, and for a symbol file also
+ * debuginfo and executable. @return ST_NOT_FOUND.
+ */
+enum status object_find_incumbent(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
+                                  struct stored_object *ret, struct error *err) MUST_CHECK;
+
+#endif

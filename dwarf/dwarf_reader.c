@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/search.h"
+#include "dwarf/dwarf_reader_internal.h"
+
+void dwarf_code_init(struct dwarf_code *c)
+{
+        *c = (struct dwarf_code){ .line_offset = UINT64_MAX };
+        arena_init(&c->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
+}
+
+static void drop_companion(struct dwarf_code *c)
+{
+        dwarf_companion_close(c->companion);
+        c->companion = NULL;
+}
+
+void dwarf_code_deinit(struct dwarf_code *c)
+{
+        drop_companion(c);
+        dwarf_lines_deinit(&c->lines);
+        free(c->scopes);
+        free(c->intervals);
+        free(c->names);
+        arena_deinit(&c->texts);
+        dwarf_code_init(c);
+}
+
+static void clear_code(struct dwarf_code *c)
+{
+        dwarf_lines_clear(&c->lines);
+        c->scope_count = c->interval_count = c->name_count = c->function_count = 0;
+        c->line_offset = UINT64_MAX;
+        c->damage = ST_OK;
+        c->misses_companion = false;
+        drop_companion(c);
+        if (c->texts.used) {
+                arena_deinit(&c->texts);
+                arena_init(&c->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
+        }
+}
+
+enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions code, struct dwarf_reader **ret,
+                                struct error *err)
+{
+        struct dwarf_reader *r = calloc(1, sizeof *r);
+
+        assert(code.items || !code.count);
+        if (!r)
+                return error_no_memory(err);
+        r->object = o;
+        r->regions = code;
+        dwarf_name_cache_init(&r->name_cache);
+        dwarf_path_cache_init(&r->path_cache);
+        *ret = r;
+        return ST_OK;
+}
+
+void dwarf_reader_destroy(struct dwarf_reader *r)
+{
+        if (!r)
+                return;
+        dwarf_context_deinit(&r->main);
+        dwarf_context_deinit(&r->lone);
+        dwarf_context_deinit(&r->types);
+        for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
+                dwarf_context_deinit(&r->others[i]);
+        dwarf_outline_deinit(&r->outline);
+        dwarf_outline_deinit(&r->full_outline);
+        dwarf_name_cache_deinit(&r->name_cache);
+        dwarf_path_cache_deinit(&r->path_cache);
+        hash_table_deinit(&r->origins);
+        free(r->refs);
+        free(r->by_ref);
+        free(r);
+}
+
+/* Reuse a slot for another unit. When the abbreviation tables of all slots exceed the limit, every slot is freed. */
+static enum status enter_other_unit(struct dwarf_reader *r, struct dwarf_context *x, struct dwarf_file *file,
+                                    const struct dwarf_unit *unit)
+{
+        enum status st;
+
+        r->other_bytes -= x->abbrevs.bytes;
+        if (r->other_bytes > LIMIT_DWARF_OTHER_ABBREV_BYTES) {
+                for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
+                        dwarf_context_deinit(&r->others[i]);
+                r->other_bytes = 0;
+        }
+        st = dwarf_context_enter(x, r->object, file, unit);
+        r->other_bytes += x->abbrevs.bytes;
+        return st;
+}
+
+struct dwarf_context *dwarf_reader_context(struct dwarf_reader *r, dwarf_ref ref)
+{
+        struct dwarf_file *file = ref & DWARF_REF_ALT ? &r->object->alt : r->main.file;
+        uint64_t offset = ref & ~DWARF_REF_ALT;
+        const struct dwarf_unit *unit = r->main.unit;
+        struct dwarf_context *x = &r->main;
+        enum status st;
+
+        assert(ref != DWARF_NO_REF);
+        if (unit && !(ref & DWARF_REF_ALT) && offset >= unit->first_die && offset < unit->end)
+                return x;
+        unit = dwarf_units_find(&file->units, offset);
+        if (!unit)
+                return NULL;
+        x = &r->others[(uintptr_t)unit / sizeof *unit % DWARF_OTHER_CONTEXTS];
+        if (x->unit == unit)
+                return x;
+        st = enter_other_unit(r, x, file, unit);
+        if (st)
+                r->names_damage = st;
+        return st ? NULL : x;
+}
+
+/* Return only fatal errors; record others as damage of the unit. */
+static enum status record_damage(struct dwarf_code *code, enum status st)
+{
+        if (st == ST_NO_MEMORY || (st == ST_TOO_BIG && code->interval_count >= LIMIT_RANGES_PER_OBJECT))
+                return st;
+        if (st && !code->damage)
+                code->damage = st;
+        return ST_OK;
+}
+
+/* ---- address filter ---- */
+
+/*
+ * Drops rows and intervals that cover none of the filter addresses. The result at an address depends only on the rows
+ * and intervals that cover it, so no others are needed.
+ */
+
+void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count)
+{
+        assert(addresses || !count);
+        r->filter = addresses;
+        r->filter_count = count;
+}
+
+void dwarf_reader_set_name_test(struct dwarf_reader *r, bool (*can_be_demangled)(const char *name))
+{
+        r->can_be_demangled = can_be_demangled;
+}
+
+/* Whether a filter address is in [start, end). */
+static bool holds_wanted_address(const struct dwarf_reader *r, uint64_t start, uint64_t end)
+{
+        size_t at = find_lower_bound(i, 0, r->filter_count, r->filter[i] < start);
+
+        return at < r->filter_count && r->filter[at] < end;
+}
+
+static void filter_rows(const struct dwarf_reader *r, struct dwarf_code *code)
+{
+        struct dwarf_lines *l = &code->lines;
+        size_t kept = 0, next = 0;
+
+        for (size_t i = 0; r->filter && i < l->row_count; i++) {
+                while (next < r->filter_count && r->filter[next] < l->rows[i].start)
+                        next++;
+                if (next < r->filter_count && r->filter[next] < l->rows[i].end)
+                        l->rows[kept++] = l->rows[i];
+        }
+        if (r->filter)
+                l->row_count = kept;
+}
+
+/* A function with a wanted address keeps all its intervals: each of them may have a symbol with its name. */
+static enum status filter_intervals(const struct dwarf_reader *r, struct dwarf_code *code)
+{
+        _cleanup_free_ bool *wanted = r->filter ? calloc(code->scope_count + 1, sizeof *wanted) : NULL;
+        size_t kept = 0;
+
+        if (!r->filter)
+                return ST_OK;
+        if (!wanted)
+                return ST_NO_MEMORY;
+        for (size_t i = 0; i < code->interval_count; i++)
+                if (code->scopes[code->intervals[i].scope].parent == DWARF_NO_SCOPE)
+                        wanted[code->intervals[i].scope] |=
+                                holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end);
+        for (size_t i = 0; i < code->interval_count; i++)
+                if (wanted[code->intervals[i].scope] ||
+                    holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end))
+                        code->intervals[kept++] = code->intervals[i];
+        code->interval_count = kept;
+        return ST_OK;
+}
+
+void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
+{
+        for (size_t i = 0; i < code->interval_count; i++) {
+                for (uint32_t s = code->intervals[i].scope; s != DWARF_NO_SCOPE; s = code->scopes[s].parent)
+                        marks[code->scopes[s].name] = true;
+        }
+}
+
+/* ---- reading a unit ---- */
+
+static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *code)
+{
+        enum status st;
+
+        if (r->main.has_lines) {
+                code->line_offset = r->main.line_offset;
+                st = record_damage(code, dwarf_lines_read(&code->lines, &r->main, r->main.line_offset, &r->regions));
+                if (st)
+                        return st;
+        }
+        if (r->main.dwo_name) {
+                st = record_damage(code, dwarf_reader_enter_companion(r, code));
+                if (st)
+                        return st;
+        }
+        r->outline.qualifier_count = r->outline.declared_count = 0;
+        r->full_outline.unit = NULL;
+        dwarf_walk_reset(r);
+        st = record_damage(code, dwarf_walk(r, &r->main, &r->outline, code));
+        if (st)
+                return st;
+        st = code->lines.is_folded ? dwarf_resolve_folded_functions(r, code) : ST_OK;
+        if (st)
+                return st;
+        filter_rows(r, code);
+        st = filter_intervals(r, code);
+        if (st)
+                return st;
+        r->names_damage = ST_OK;
+        st = dwarf_names_resolve(r, code);
+        return st ? st : record_damage(code, r->names_damage);
+}
+
+enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code)
+{
+        const struct dwarf_unit *unit = &r->object->main.units.items[i];
+        enum status st;
+
+        assert(i < r->object->main.units.count);
+        clear_code(code);
+        if (!dwarf_unit_has_code(unit))
+                return ST_OK;
+        st = dwarf_context_enter(&r->main, r->object, &r->object->main, unit);
+        if (st)
+                return record_damage(code, st);
+        if (r->main.tag == DW_TAG_partial_unit || r->main.tag == DW_TAG_type_unit)
+                return ST_OK;
+        st = read_unit_code(r, code);
+        dwarf_reader_forget_companions(r);
+        return st;
+}
+
+enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code)
+{
+        static const struct dwarf_unit nobody = { .format = { .version = 5, .address_size = 8, .offset_size = 4 } };
+        enum status st;
+
+        clear_code(code);
+        r->lone = (struct dwarf_context){
+                .object = r->object, .file = &r->object->main, .linked = &r->object->main, .unit = &nobody
+        };
+        code->line_offset = offset;
+        st = record_damage(code, dwarf_lines_read(&code->lines, &r->lone, offset, &r->regions));
+        filter_rows(r, code);
+        return st;
+}
+
+/* ---- split units ---- */
+
+/*
+ * Switches from a skeleton to its split unit. The main context of the reader is set up for the split unit, including
+ * the attributes inherited from the skeleton, so the code that reads units handles both alike.
+ *
+ * A companion is owned by the result that it was opened for, which another thread may clear: the reader keeps no
+ * reference to it after reading its unit.
+ */
+
+#define ATTEMPTS_MAX 16
+
+void dwarf_reader_forget_companions(struct dwarf_reader *r)
+{
+        if (!r->main.file || dwarf_reader_owns_file(r, r->main.file))
+                return;
+        dwarf_context_forget(&r->main);
+        dwarf_context_forget(&r->types);
+        for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
+                if (r->others[i].file && !dwarf_reader_owns_file(r, r->others[i].file))
+                        dwarf_context_forget(&r->others[i]);
+}
+
+static enum status get_file_damage(const struct dwarf_file *file)
+{
+        return file->sections.damage.code ? file->sections.damage.code : file->units.damage.code;
+}
+
+/* Before version 5 the id is an attribute of the unit DIE. */
+static enum status enter_companion_unit(struct dwarf_reader *r, struct dwarf_file *file, uint64_t id)
+{
+        enum status why = get_file_damage(file);
+
+        for (size_t i = 0; i < file->units.count; i++) {
+                const struct dwarf_unit *u = &file->units.items[i];
+                enum status st;
+
+                if (u->format.version >= 5 ? u->type != DW_UT_split_compile || u->signature != id
+                                           : u->type != DW_UT_none)
+                        continue;
+                st = dwarf_context_enter(&r->main, r->object, file, u);
+                if (!st && r->main.dwo_id == id)
+                        return ST_OK;
+                if (st == ST_NO_MEMORY)
+                        return st;
+                why = st ? st : why;
+        }
+        return why ? why : ST_NOT_FOUND;
+}
+
+/* Takes the companion. */
+static enum status adopt_companion(struct dwarf_reader *r, struct dwarf_code *code,
+                                   const struct dwarf_context *skeleton, struct dwarf_companion *c)
+{
+        enum status st = ST_TOO_BIG;
+
+        if (dwarf_object_allow(r->object, &c->file.sections))
+                st = enter_companion_unit(r, &c->file, skeleton->dwo_id);
+        if (st) {
+                dwarf_reader_forget_companions(r);
+                dwarf_companion_close(c);
+                return st;
+        }
+        dwarf_context_inherit(&r->main, skeleton);
+        code->companion = c;
+        if (!code->damage)
+                code->damage = get_file_damage(&c->file);
+        return ST_OK;
+}
+
+static enum status try_companion_package(struct dwarf_reader *r, struct dwarf_code *code,
+                                         const struct dwarf_context *skeleton)
+{
+        const struct dwarf_package *package = r->object->companions.package;
+        struct dwarf_companion *c;
+        enum status st = package ? dwarf_companion_from_package(package, skeleton->dwo_id, &c) : ST_NOT_FOUND;
+
+        return st ? st : adopt_companion(r, code, skeleton, c);
+}
+
+static enum status try_companion_files(struct dwarf_reader *r, struct dwarf_code *code,
+                                       const struct dwarf_context *skeleton)
+{
+        const struct dwarf_dwo_source *from = &r->object->companions.dwo;
+        enum status why = ST_NOT_FOUND;
+
+        for (unsigned attempt = 0; from->open && attempt < ATTEMPTS_MAX; attempt++) {
+                struct dwarf_companion *c;
+                enum status st;
+                int fd;
+
+                if (from->open(from->context, skeleton->dwo_id, skeleton->directory, skeleton->dwo_name, attempt, &fd))
+                        break;
+                st = dwarf_companion_from_fd(fd, &c);
+                close(fd);
+                if (!st)
+                        st = adopt_companion(r, code, skeleton, c);
+                if (!st || st == ST_NO_MEMORY)
+                        return st;
+                if (st != ST_NOT_FOUND)
+                        why = st;
+        }
+        return why;
+}
+
+enum status dwarf_reader_enter_companion(struct dwarf_reader *r, struct dwarf_code *code)
+{
+        const struct dwarf_context skeleton = r->main; /* its abbreviations are not looked at */
+        enum status st = try_companion_package(r, code, &skeleton);
+
+        if (st && st != ST_NO_MEMORY) {
+                enum status of_files = try_companion_files(r, code, &skeleton);
+
+                st = of_files == ST_NOT_FOUND ? st : of_files;
+        }
+        if (!st || st == ST_NO_MEMORY)
+                return st;
+        code->misses_companion = true;
+        if (r->main.file != skeleton.file || r->main.unit != skeleton.unit) {
+                enum status back = dwarf_context_enter(&r->main, r->object, skeleton.file, skeleton.unit);
+
+                if (back)
+                        return back;
+        }
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+enum status dwarf_reader_return_to_companion(struct dwarf_reader *r, const struct dwarf_code *code)
+{
+        const struct dwarf_context skeleton = r->main; /* its abbreviations are not looked at */
+        enum status st = enter_companion_unit(r, &code->companion->file, skeleton.dwo_id);
+
+        if (!st)
+                dwarf_context_inherit(&r->main, &skeleton);
+        return st;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PACKAGE_TREES_PACKAGE_SCAN_H
+#define CAIRN_PACKAGE_TREES_PACKAGE_SCAN_H
+
+/**
+ * @file
+ * Serves directory trees of packages and ELF files by build-id.
+ *
+ * The trees are walked in the background: at start, periodically and on request; unchanged files are not opened again.
+ * A confined worker inspects a file, and only its contents are indexed (package-trees/package_index.h). A file is
+ * served from its tree, a member of an archive from a cache of bounded size (package-trees/extracted_cache.h).
+ *
+ * Threads: any, except opening the trees, start, stop and destroy.
+ */
+#include <stdatomic.h>
+
+#include "debuginfo-store/debuginfo_store.h"
+#include "package-trees/package_index.h"
+#include "sandbox/fork_server.h"
+
+struct scan;
+
+struct scan_options {
+        const char *const *dirs; /* the trees */
+        size_t dir_count;
+        const char *dir;                 /* for index/ and unpacked/ */
+        const char *scratch_dir;         /* for temporary files */
+        uint64_t interval_s;             /* between walks; 0: only on request */
+        uint64_t cache_bytes;            /* of unpacked/ */
+        struct fork_server *fork_server; /* forks workers that extract archive members; NULL: the program is executed
+                                        for them. Borrowed */
+        /* Called on the scan's thread after a walk that found new objects. May be NULL. */
+        void (*found)(void *context);
+        void *context;
+};
+
+/**
+ * Open the trees and the index; objects indexed by earlier runs can be served at once. ST_OS or ST_USAGE if a tree is
+ * not a directory.
+ */
+enum status scan_create(const struct scan_options *options, struct scan **ret, struct error *err) MUST_CHECK;
+/** Start walking. */
+enum status scan_start(struct scan *s, struct error *err) MUST_CHECK;
+/**
+ * Stop walking; indexed objects can still be opened. NULL is allowed, also for scan_destroy(). A walk that hangs in a
+ * file system is abandoned until the process exits.
+ */
+void scan_stop(struct scan *s);
+/** Call after scan_stop(), when no thread uses the scan. Memory that a hanging walk may still use is leaked. */
+void scan_destroy(struct scan *s);
+
+/**
+ * Detect a stalled walk; call about once a second from one thread. A file system that does not respond (an unreachable
+ * NFS server) blocks the walk in a system call: the folder is logged, and cairn_scan_stalled is 1 as long as that
+ * lasts.
+ */
+void scan_check_progress(struct scan *s);
+
+/** Request another walk, which starts now or after the current one. */
+void scan_request_run(struct scan *s);
+
+/** The kinds of objects of a build-id: SCAN_DEBUGINFO, SCAN_EXECUTABLE, both or 0. */
+uint8_t scan_find_kinds(struct scan *s, const struct build_id *id);
+
+/** Like scan_index_find_prefix(). */
+size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
+
+/** Whether to wait for a worker that extracts an archive member; if not, a call that requires one returns ST_BUSY. */
+struct scan_wait {
+        bool never;
+        const atomic_bool *cancel; /* polled while waiting; may be NULL */
+};
+
+/** A file to serve. */
+struct scan_opened {
+        int fd; /* owned; at the start of the file */
+        uint64_t size_bytes;
+        enum symbol_quality quality;            /* of objects */
+        char identity[40];                      /* equal for equal bytes, for an ETag */
+        char name[256];                         /* of the file, or of the member with its path */
+        char archive[512];                      /* path of the archive; "": none */
+        uint64_t section_offset, section_bytes; /* by scan_open_section() */
+};
+
+/** Open the best file of a build-id. ST_NOT_FOUND if there is none, or it was removed. */
+enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
+                      struct scan_opened *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Open the best file with a section of that name, and find the section. Files without it are not opened.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED if the sections of one of the files are unknown.
+ */
+enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
+                              const struct scan_wait *wait, struct scan_opened *ret, struct error *err) MUST_CHECK;
+
+/** Debuginfo of a build-id that is not from the trees. */
+struct scan_debuginfo {
+        const char
+                *identity; /* equal for equal bytes; at least 32 letters and digits, of which the first 32 are used */
+        enum status (*open)(void *context, int *fd_ret, struct error *err); /* called when the debuginfo must be read */
+        void *context;
+};
+
+/**
+ * Open a source file in an archive or a tree. Debuginfo of the build-id, from a tree or `other`, must name it.
+ * @param path absolute; normalized first.
+ * @param other may be NULL.
+ */
+enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,
+                             const struct scan_debuginfo *other, const atomic_bool *cancel, struct scan_opened *ret,
+                             struct error *err) MUST_CHECK;
+
+/** Like scan_index_list(). */
+enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context,
+                      struct error *err) MUST_CHECK;
+
+#endif

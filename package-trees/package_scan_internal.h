@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SCAN_INTERNAL_H
+#define CAIRN_SCAN_INTERNAL_H
+
+#include <pthread.h>
+
+#include "package-trees/extracted_cache.h"
+#include "package-trees/package_scan.h"
+#include "package-trees/package_tree.h"
+
+struct scan {
+        struct scan_options options;
+        char *scratch_dir;
+        char *own_dir; /* folder of index and cache, without symbolic links; excluded from walks */
+        struct scan_trees trees;
+        struct scan_index *index;
+        struct scan_cache *cache;
+        pthread_mutex_t fork_server_lock; /* serializes options.fork_server */
+        pthread_mutex_t lock;
+        pthread_cond_t wake;
+        bool is_asked_for, has_thread, has_ended;
+        atomic_bool stop;
+        _Atomic int64_t moved_ns; /* time of the walk's last progress; 0: no walk */
+        pthread_mutex_t at_lock;
+        char at[256];    /* the folder being read; protected by at_lock */
+        bool is_stalled; /* last logged state */
+        pthread_t thread;
+};
+
+/** One walk of all trees. @param news_ret whether new objects were found. */
+void scan_run_walk(struct scan *s, bool *news_ret);
+
+/** Register the metrics of walks. */
+void scan_run_register_metrics(void);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parquet/parquet_reader.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "parquet/chunk_read.h"
+#include "parquet/footer_read.h"
+#include "parquet/format.h"
+
+struct parquet_file {
+        const uint8_t *data;
+        size_t size;
+        struct arena arena;
+        const char *name;
+        struct read_footer footer;
+};
+
+enum status parquet_file_open(const void *data, size_t size, const char *name, struct parquet_file **ret,
+                              struct error *err)
+{
+        struct parquet_file *f = calloc(1, sizeof *f);
+        enum status st;
+
+        if (!f)
+                return error_no_memory(err);
+        f->data = data;
+        f->size = size;
+        arena_init(&f->arena, LIMIT_PARQUET_METADATA_BYTES);
+        f->name = arena_strndup(&f->arena, name, strlen(name));
+        st = f->name ? footer_read(data, size, &f->arena, &f->footer, err) : error_no_memory(err);
+        if (st) {
+                st = error_prefix(err, st, "cannot read '%s'", name);
+                parquet_file_close(f);
+                return st;
+        }
+        *ret = f;
+        return ST_OK;
+}
+
+void parquet_file_close(struct parquet_file *f)
+{
+        if (!f)
+                return;
+        arena_deinit(&f->arena);
+        free(f);
+}
+
+const struct parquet_schema *parquet_file_schema(const struct parquet_file *f)
+{
+        return &f->footer.schema;
+}
+
+uint32_t parquet_file_row_groups(const struct parquet_file *f)
+{
+        return (uint32_t)f->footer.group_count;
+}
+
+uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group)
+{
+        assert(group < f->footer.group_count);
+        return f->footer.groups[group].rows;
+}
+
+const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32_t group, uint32_t node)
+{
+        const struct parquet_node *n = &f->footer.schema.nodes[node];
+
+        assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
+        return &f->footer.groups[group].chunks[n->column];
+}
+
+const uint8_t *parquet_file_data(const struct parquet_file *f)
+{
+        return f->data;
+}
+
+const char *parquet_file_name(const struct parquet_file *f)
+{
+        return f->name;
+}
+
+/* A bound as a number; false when its size does not match its type. */
+static bool bound_number(const struct parquet_node *n, const struct raw_bound *b, int64_t *int_ret, double *double_ret)
+{
+        uint64_t raw = 0;
+        float single;
+
+        if (!b->data)
+                return false;
+        if (n->physical == PHYSICAL_BYTE_ARRAY || n->physical == PHYSICAL_FIXED)
+                return true;
+        if (n->kind == PARQUET_OTHER || b->size > sizeof raw ||
+            b->size != (n->physical == PHYSICAL_BOOLEAN                                  ? 1u
+                        : n->physical == PHYSICAL_INT32 || n->physical == PHYSICAL_FLOAT ? 4u
+                                                                                         : 8u))
+                return false;
+        memcpy(&raw, b->data, b->size);
+        raw = le64toh(raw);
+        switch (n->physical) {
+        case PHYSICAL_INT32:
+                *int_ret = (int32_t)raw;
+                break;
+        case PHYSICAL_FLOAT:
+                memcpy(&single, &raw, sizeof single);
+                *double_ret = single;
+                break;
+        case PHYSICAL_DOUBLE:
+                memcpy(double_ret, &raw, sizeof *double_ret);
+                break;
+        default:
+                *int_ret = (int64_t)raw;
+        }
+        return true;
+}
+
+void parquet_file_stats(const struct parquet_file *f, uint32_t group, uint32_t node, struct parquet_stats *ret)
+{
+        const struct parquet_node *n = &f->footer.schema.nodes[node];
+        const struct read_chunk *c;
+
+        assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
+        c = &f->footer.groups[group].chunks[n->column];
+        *ret = (struct parquet_stats){
+                .has_null_count = c->has_null_count,
+                .null_count = c->null_count,
+                .value_count = c->value_count,
+                .min_exact = c->min.exact,
+                .max_exact = c->max.exact,
+                .min_bytes = c->min.data,
+                .min_size = c->min.size,
+                .max_bytes = c->max.data,
+                .max_size = c->max.size,
+        };
+        ret->has_min = bound_number(n, &c->min, &ret->min_int, &ret->min_double);
+        ret->has_max = bound_number(n, &c->max, &ret->max_int, &ret->max_double);
+}
+
+enum status parquet_read_column(const struct parquet_file *f, uint32_t group, uint32_t node, struct parquet_column *ret,
+                                struct error *err)
+{
+        const struct parquet_node *n = &f->footer.schema.nodes[node];
+        const struct read_group *g;
+        enum status st;
+
+        assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
+        g = &f->footer.groups[group];
+        st = chunk_read(f->data, n, &g->chunks[n->column], g->rows, ret, err);
+        return st ? error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", f->name, group, n->name)
+                  : ST_OK;
+}

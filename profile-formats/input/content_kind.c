@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/input/content_kind.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json/json_scan.h"
+#include "profile-formats/jfr/jfr_chunk.h"
+
+#define CONVERT_WITH_SPEEDSCOPE "open it in speedscope and import the file that speedscope exports"
+#define TEXT_OF_GO "the readable text of a pprof endpoint (debug=1); fetch it without the parameter debug"
+#define WEB_PAGE "a web page or an image; import the profile that it was made from"
+#define UTF16 "text in UTF-16; convert it to UTF-8"
+
+/* ---- beginnings of files ---- */
+
+static const struct {
+        const char *magic, *what;
+} foreign_files[] = {
+        { "PERFILE2", "a perf.data file; import the text that 'perf script -i FILE' prints" },
+        { "Nettrace", "a trace of .NET; import the file that 'dotnet-trace convert --format Speedscope' writes" },
+        { "# callgrind format", "a profile of callgrind; " CONVERT_WITH_SPEEDSCOPE },
+        { "JAVA PROFILE 1.", "a heap dump of Java, which has no stacks of samples; record with JFR" },
+        { "\177ELF", "an executable or a library; send it with cairn-upload" },
+        { "goroutine profile: ", TEXT_OF_GO },
+        { "threadcreate profile: ", TEXT_OF_GO },
+        { "heap profile: ", TEXT_OF_GO },
+        { "--- contention:", TEXT_OF_GO },
+        { "--- mutex:", TEXT_OF_GO },
+        { "<!DOCTYPE", WEB_PAGE },
+        { "<!doctype", WEB_PAGE },
+        { "<html", WEB_PAGE },
+        { "<?xml", WEB_PAGE },
+        { "<svg", WEB_PAGE },
+        { "PK\003\004", "a zip archive; unpack it first" },
+        { "\xff\xfe", UTF16 },
+        { "\xfe\xff", UTF16 },
+};
+
+/* ---- members of JSON ---- */
+
+enum json_member {
+        MEMBER_SCHEMA,
+        MEMBER_SHARED,
+        MEMBER_PROFILES,
+        MEMBER_RESOURCE_PROFILES,
+        MEMBER_DICTIONARY,
+        MEMBER_SNAKE_PROFILES,
+        MEMBER_SPANS,
+        MEMBER_METRICS,
+        MEMBER_LOGS,
+        MEMBER_TRACE_EVENTS,
+        MEMBER_META,
+        MEMBER_LIBS,
+        MEMBER_THREADS,
+        MEMBER_NODES,
+        MEMBER_TIME_DELTAS,
+        MEMBER_START_TIME,
+        MEMBER_HEAD,
+        MEMBER_SNAPSHOT,
+        MEMBER_PERF_VERSION,
+        MEMBERS, /* count */
+};
+
+static const char *const member_names[MEMBERS] = {
+        [MEMBER_SCHEMA] = "$schema",
+        [MEMBER_SHARED] = "shared",
+        [MEMBER_PROFILES] = "profiles",
+        [MEMBER_RESOURCE_PROFILES] = "resourceProfiles",
+        [MEMBER_DICTIONARY] = "dictionary",
+        [MEMBER_SNAKE_PROFILES] = "resource_profiles",
+        [MEMBER_SPANS] = "resourceSpans",
+        [MEMBER_METRICS] = "resourceMetrics",
+        [MEMBER_LOGS] = "resourceLogs",
+        [MEMBER_TRACE_EVENTS] = "traceEvents",
+        [MEMBER_META] = "meta",
+        [MEMBER_LIBS] = "libs",
+        [MEMBER_THREADS] = "threads",
+        [MEMBER_NODES] = "nodes",
+        [MEMBER_TIME_DELTAS] = "timeDeltas",
+        [MEMBER_START_TIME] = "startTime",
+        [MEMBER_HEAD] = "head",
+        [MEMBER_SNAPSHOT] = "snapshot",
+        [MEMBER_PERF_VERSION] = "linux-perf-json-version",
+};
+
+#define BIT(member) (UINT32_C(1) << (member))
+#define FIREFOX "a profile of Firefox or samply; " CONVERT_WITH_SPEEDSCOPE
+#define CPUPROFILE "a CPU profile of V8 (.cpuprofile); " CONVERT_WITH_SPEEDSCOPE
+#define CHROME_TRACE "a Chrome trace; " CONVERT_WITH_SPEEDSCOPE
+
+/* The first row whose members are all present counts. */
+static const struct {
+        uint32_t members;
+        struct content_description description;
+} json_kinds[] = {
+        { BIT(MEMBER_RESOURCE_PROFILES), { CONTENT_OTLP_JSON, NULL } },
+        { BIT(MEMBER_SHARED) | BIT(MEMBER_PROFILES), { CONTENT_SPEEDSCOPE, NULL } },
+        { BIT(MEMBER_SPANS), { CONTENT_FOREIGN, "OTLP traces; profiles have the member resourceProfiles" } },
+        { BIT(MEMBER_METRICS), { CONTENT_FOREIGN, "OTLP metrics; profiles have the member resourceProfiles" } },
+        { BIT(MEMBER_LOGS), { CONTENT_FOREIGN, "OTLP logs; profiles have the member resourceProfiles" } },
+        { BIT(MEMBER_SNAKE_PROFILES),
+          { CONTENT_FOREIGN, "OTLP with names of protobuf; OTLP in JSON has resourceProfiles in lowerCamelCase" } },
+        { BIT(MEMBER_TRACE_EVENTS), { CONTENT_FOREIGN, CHROME_TRACE } },
+        { BIT(MEMBER_THREADS) | BIT(MEMBER_META), { CONTENT_FOREIGN, FIREFOX } },
+        { BIT(MEMBER_THREADS) | BIT(MEMBER_LIBS), { CONTENT_FOREIGN, FIREFOX } },
+        { BIT(MEMBER_SNAPSHOT) | BIT(MEMBER_NODES),
+          { CONTENT_FOREIGN, "a heap snapshot of V8, which has no stacks of samples; record a sampling profile" } },
+        { BIT(MEMBER_NODES) | BIT(MEMBER_TIME_DELTAS), { CONTENT_FOREIGN, CPUPROFILE } },
+        { BIT(MEMBER_NODES) | BIT(MEMBER_START_TIME), { CONTENT_FOREIGN, CPUPROFILE } },
+        { BIT(MEMBER_HEAD) | BIT(MEMBER_START_TIME), { CONTENT_FOREIGN, CPUPROFILE } },
+        { BIT(MEMBER_HEAD), { CONTENT_FOREIGN, "a heap profile of V8 (.heapprofile); " CONVERT_WITH_SPEEDSCOPE } },
+        { BIT(MEMBER_PERF_VERSION),
+          { CONTENT_FOREIGN, "perf data in JSON; import the text that 'perf script' prints" } },
+        { BIT(MEMBER_DICTIONARY), { CONTENT_OTLP_JSON, NULL } },
+};
+
+static const struct content_description foreign_json = {
+        CONTENT_FOREIGN, "JSON that is neither OTLP (with the member resourceProfiles) nor speedscope (with $schema)"
+};
+
+static const struct content_description unknown_content = { CONTENT_UNKNOWN, NULL };
+
+/* Whether the next value is the address of speedscope's schema, of any version; the value is read. */
+static bool is_speedscope_schema(struct json_scan *s)
+{
+        struct json_span value;
+
+        return json_scan_peek(s) == '"' ? json_scan_str(s, &value) && memmem(value.text, value.size, "speedscope", 10)
+                                        : json_scan_skip(s) && false;
+}
+
+static struct content_description describe_json_object(struct json_scan *s)
+{
+        struct json_span key;
+        uint32_t seen = 0;
+        bool is_json = false;
+
+        json_scan_object(s);
+        while (json_scan_key(s, &key)) {
+                unsigned i = 0;
+
+                is_json = true;
+                while (i < MEMBERS && !json_span_is(&key, member_names[i]))
+                        i++;
+                if (i == MEMBER_SCHEMA) {
+                        if (is_speedscope_schema(s))
+                                return (struct content_description){ CONTENT_SPEEDSCOPE, NULL };
+                        continue;
+                }
+                seen |= i < MEMBERS ? BIT(i) : 0;
+                json_scan_skip(s);
+        }
+        for (size_t i = 0; i < sizeof json_kinds / sizeof *json_kinds; i++)
+                if ((seen & json_kinds[i].members) == json_kinds[i].members)
+                        return json_kinds[i].description;
+        return is_json ? foreign_json : unknown_content; /* the first frame may be "{main}" */
+}
+
+/* Chrome traces may be an array of events, each of which has a phase. */
+static struct content_description describe_json_array(struct json_scan *s)
+{
+        struct json_span key;
+
+        json_scan_array(s);
+        if (json_scan_item(s) && json_scan_peek(s) == '{' && json_scan_object(s))
+                while (json_scan_key(s, &key)) {
+                        if (json_span_is(&key, "ph"))
+                                return (struct content_description){ CONTENT_FOREIGN, CHROME_TRACE };
+                        json_scan_skip(s);
+                }
+        return unknown_content; /* the first frame may be "[unknown]" */
+}
+
+struct content_description content_describe(const void *data, size_t n)
+{
+        struct json_scan s;
+        uint8_t first;
+
+        if (jfr_detect(data, n))
+                return (struct content_description){ CONTENT_JFR, NULL };
+        for (size_t i = 0; i < sizeof foreign_files / sizeof *foreign_files; i++) {
+                size_t size = strlen(foreign_files[i].magic);
+
+                if (n >= size && memcmp(data, foreign_files[i].magic, size) == 0)
+                        return (struct content_description){ CONTENT_FOREIGN, foreign_files[i].what };
+        }
+        json_scan_init(&s, data, n);
+        first = json_scan_peek(&s);
+        if (first == '{')
+                return describe_json_object(&s);
+        return first == '[' ? describe_json_array(&s) : unknown_content;
+}
+
+void content_explain(const void *data, size_t n, char *text, size_t size)
+{
+        const struct content_description content = content_describe(data, n);
+
+        if (content.kind == CONTENT_FOREIGN)
+                snprintf(text, size, "this is %s", content.foreign);
+}
+
+enum status content_refuse(const void *data, size_t n, struct error *err)
+{
+        char text[200] = "", before[sizeof err->text];
+
+        content_explain(data, n, text, sizeof text);
+        if (!*text || !err)
+                return ST_BAD_DATA;
+        memcpy(before, err->text, sizeof before);
+        return error_set(err, ST_BAD_DATA, "%s; %s", text, before);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/input/profile_decode.h"
+
+#include <string.h>
+
+#include "common/json/json_scan.h"
+#include "common/text/utf8.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/input/content_kind.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/otlp/otlp_json.h"
+#include "profile-formats/perf_script.h"
+#include "profile-formats/pprof/pprof.h"
+#include "profile-formats/speedscope.h"
+#include "profile-formats/wire.h"
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, written by some editors and shells */
+
+enum profile_format { FORMAT_PPROF, FORMAT_OTLP, FORMAT_SPEEDSCOPE, FORMAT_PERF, FORMAT_FOLDED };
+static const char *const format_names[] = { "pprof", "otlp", "speedscope", "perf", "folded" };
+#define FORMAT_COUNT (sizeof format_names / sizeof *format_names)
+
+struct profile_bytes {
+        const uint8_t *data;
+        size_t size;
+};
+
+static bool looks_like_text(const struct profile_bytes *b)
+{
+        size_t n = b->size < 4096 ? b->size : 4096, end = n > 4 && n < b->size ? n - 4 : n;
+
+        for (size_t i = 0; i < n; i++)
+                if (b->data[i] < 0x20 && b->data[i] != '\n' && b->data[i] != '\r' && b->data[i] != '\t')
+                        return false;
+        for (size_t i = 0; i < end;) {
+                size_t len = utf8_sequence_length((const char *)b->data + i, n - i);
+
+                if (!len)
+                        return false;
+                i += len;
+        }
+        return true;
+}
+
+/* No OTLP request in protobuf begins with this byte, the start of a group. */
+static bool is_json_object(const struct profile_bytes *b)
+{
+        struct json_scan s;
+
+        json_scan_init(&s, b->data, b->size);
+        return json_scan_peek(&s) == '{';
+}
+
+static enum status decode_profile_as(enum profile_format f, const struct profile_bytes *b,
+                                     const struct profile_decode_options *o, struct profile *ret, struct error *err)
+{
+        switch (f) {
+        case FORMAT_PPROF:
+                return pprof_decode(b->data, b->size, NULL, ret, err);
+        case FORMAT_OTLP:
+                return is_json_object(b) ? otlp_json_decode(b->data, b->size, ret, err)
+                                         : otlp_decode(b->data, b->size, ret, err);
+        case FORMAT_SPEEDSCOPE:
+                return speedscope_decode(b->data, b->size, ret, err);
+        case FORMAT_PERF:
+                return perf_script_decode(b->data, b->size, o->time_unix_ns, ret, err);
+        case FORMAT_FOLDED:
+                return folded_decode(b->data, b->size, o->type, ret, err);
+        }
+        return ST_UNSUPPORTED;
+}
+
+/* Whether a field of the message is neither of OTLP's requests, which have the fields 1 and 2. */
+static bool has_field_of_pprof(const struct profile_bytes *b)
+{
+        struct wire_field f;
+        struct reader r;
+
+        reader_init(&r, b->data, b->size);
+        while (wire_next(&r, &f))
+                if (f.number > 2)
+                        return true;
+        return false;
+}
+
+/* A line without a count, such as one of a log that ends in a number, may look like a folded stack of one frame. */
+static bool looks_like_folded(const struct profile_bytes *b)
+{
+        const char *at = (const char *)b->data, *end = at + b->size;
+
+        if (memchr(at, ';', b->size))
+                return true;
+        while (at < end) {
+                const char *eol = memchr(at, '\n', (size_t)(end - at)), *stop = eol ? eol : end;
+                size_t words = 0;
+
+                for (const char *c = at; *at != '#' && c < stop; c++)
+                        words += !strchr(" \t\r", *c) && (c == at || strchr(" \t", c[-1]));
+                if (words > 2)
+                        return false;
+                at = stop + (eol != NULL);
+        }
+        return true;
+}
+
+static enum status refuse_both_formats(enum profile_format first, const struct error *first_err,
+                                       enum profile_format second, const struct error *second_err, struct error *err)
+{
+        return error_set(err, ST_BAD_DATA, "unknown format; as %s: %.110s; as %s: %.80s", format_names[first],
+                         first_err->text, format_names[second], second_err->text);
+}
+
+/* For content that does not name its format. The second format is chosen only if it gives samples. */
+static enum status decode_either(const struct profile_bytes *b, const struct profile_decode_options *o,
+                                 struct profile *ret, enum profile_format *format_ret, struct error *err)
+{
+        const bool is_text = looks_like_text(b);
+        const enum profile_format first = is_text ? FORMAT_PERF : FORMAT_PPROF,
+                                  second = is_text ? FORMAT_FOLDED : FORMAT_OTLP;
+        struct error first_err = { 0 }, second_err = { 0 };
+        enum status st = decode_profile_as(first, b, o, ret, &first_err);
+
+        *format_ret = first;
+        if (st != ST_BAD_DATA || (!is_text && has_field_of_pprof(b))) {
+                if (st && err)
+                        *err = first_err;
+                return st;
+        }
+        *format_ret = second;
+        if (is_text && !looks_like_folded(b))
+                st = error_set(&second_err, ST_BAD_DATA, "lines of several words without ';'");
+        else
+                st = decode_profile_as(second, b, o, ret, &second_err);
+        if (!st && !ret->samples.count) {
+                st = error_set(&second_err, ST_BAD_DATA, "no samples%s%s", *ret->rejected_reason ? ": " : "",
+                               ret->rejected_reason);
+                profile_deinit(ret);
+        }
+        if (st == ST_BAD_DATA)
+                return refuse_both_formats(first, &first_err, second, &second_err, err);
+        if (st && err)
+                *err = second_err;
+        return st;
+}
+
+static enum status decode_detected_profile(const struct profile_bytes *b, const struct profile_decode_options *o,
+                                           struct profile *ret, enum profile_format *format_ret, struct error *err)
+{
+        const struct content_description content = content_describe(b->data, b->size);
+
+        switch (content.kind) {
+        case CONTENT_SPEEDSCOPE:
+                *format_ret = FORMAT_SPEEDSCOPE;
+                return decode_profile_as(FORMAT_SPEEDSCOPE, b, o, ret, err);
+        case CONTENT_OTLP_JSON:
+                *format_ret = FORMAT_OTLP;
+                return decode_profile_as(FORMAT_OTLP, b, o, ret, err);
+        case CONTENT_JFR:
+                return error_set(err, ST_BAD_DATA, "a JFR recording is not read here; cairn import sends it");
+        case CONTENT_FOREIGN:
+                return error_set(err, ST_BAD_DATA, "unknown format; this is %s", content.foreign);
+        case CONTENT_UNKNOWN:
+                break;
+        }
+        return decode_either(b, o, ret, format_ret, err);
+}
+
+static enum status decode_named_format(enum profile_format f, const struct profile_bytes *b,
+                                       const struct profile_decode_options *o, struct profile *ret, struct error *err)
+{
+        enum status st = decode_profile_as(f, b, o, ret, err);
+
+        return st == ST_BAD_DATA ? content_refuse(b->data, b->size, err) : st;
+}
+
+enum status profile_decode(const void *data, size_t n, const struct profile_decode_options *o, struct profile *ret,
+                           const char **format_ret, struct error *err)
+{
+        const size_t mark = n >= 3 && memcmp(data, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+        const struct profile_bytes bytes = { (const uint8_t *)(n ? data : "") + mark, n - mark };
+        enum profile_format format = FORMAT_PPROF;
+        enum status st;
+
+        while (o->format && format < FORMAT_COUNT && strcmp(o->format, format_names[format]) != 0)
+                format++;
+        if (format == FORMAT_COUNT)
+                return error_set(err, ST_USAGE, "format '%.40s' is not one of " PROFILE_FORMAT_NAMES, o->format);
+        if (!n)
+                return error_set(err, ST_BAD_DATA, "the input is empty");
+        st = o->format ? decode_named_format(format, &bytes, o, ret, err)
+                       : decode_detected_profile(&bytes, o, ret, &format, err);
+        if (!st && !ret->samples.count)
+                content_explain(data, n, ret->note, sizeof ret->note);
+        if (!st && format_ret)
+                *format_ret = format_names[format];
+        return st;
+}

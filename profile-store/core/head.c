@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/files/file.h"
+#include "common/limits.h"
+#include "common/memory/array.h"
+#include "common/metrics.h"
+#include "profile-formats/profile_accept.h"
+#include "profile-store/core/profile_store_internal.h"
+#include "profile-store/queue/payload.h"
+
+static struct metric torn_bytes = METRIC_COUNTER(
+        "cairn_queue_torn_bytes_total", "Bytes of unacknowledged batches, truncated from the raw queue at start.", "");
+static struct metric damaged = METRIC_COUNTER("cairn_queue_damaged_segments_total",
+                                              "Raw queue segments that lost confirmed bytes, set aside at start.", "");
+static struct metric unreadable = METRIC_COUNTER("cairn_queue_unreadable_batches_total",
+                                                 "Batches that could not be decoded at start, set aside.", "");
+
+static uint64_t get_batch_bytes(const struct batch *b)
+{
+        return sizeof *b + b->arena.used;
+}
+
+/* Reserve the slot first: after the write to the queue nothing may fail. */
+static enum status reserve_head_slot(struct profile_store *s, struct error *err)
+{
+        return array_reserve(&s->head, &s->head_capacity, s->head_count) ? ST_OK : error_no_memory(err);
+}
+
+static void append_to_head(struct profile_store *s, struct batch *b)
+{
+        assert(s->head_count < s->head_capacity);
+        assert(!s->head_count || s->head[s->head_count - 1]->position < b->position);
+        batch_check(b);
+        s->head[s->head_count++] = b;
+        s->head_bytes += get_batch_bytes(b);
+}
+
+/* ---- append --------------------------------------------------------------------- */
+
+/* Position of the batch if it is queued, UINT64_MAX if it is flushed, 0 if it is new. */
+static uint64_t find_known_position(struct profile_store *s, const struct hash128 *batch_id)
+{
+        const uint64_t *queued = key_map_find(&s->queued, batch_id);
+        uint64_t position = queued ? *queued : 0;
+
+        if (!position && s->ids && batch_ids_contain(s->ids, batch_id))
+                position = UINT64_MAX;
+        return position;
+}
+
+static enum status check_queue_room(const struct profile_store *s, struct error *err)
+{
+        if (s->head_bytes < s->options.max_queued_bytes)
+                return ST_OK;
+        return error_set(err, ST_BUSY, "the queue is full: %llu bytes wait to be flushed; send again later",
+                         (unsigned long long)s->head_bytes);
+}
+
+/* Takes the batch on ST_OK with *known_ret 0. Caller holds s->lock. */
+static enum status enqueue_batch(struct profile_store *s, struct batch *b, const struct buf *payload,
+                                 uint64_t *known_ret, struct error *err)
+{
+        struct raw_record record = { .batch_id = b->batch_id,
+                                     .received_unix_ns = wall_clock_ns(),
+                                     .payload = payload->data,
+                                     .payload_size = (uint32_t)payload->size };
+        uint64_t *queued;
+        enum status st;
+
+        *known_ret = find_known_position(s, &b->batch_id);
+        if (*known_ret)
+                return ST_OK;
+        st = check_queue_room(s, err);
+        if (!st)
+                st = reserve_head_slot(s, err);
+        if (!st)
+                st = key_map_put(&s->queued, &b->batch_id, 0, NULL, &queued, err);
+        if (!st)
+                st = raw_queue_write(s->queue, &record, err);
+        if (st)
+                return st;
+        b->position = *queued = record.position;
+        append_to_head(s, b);
+        if (s->head_bytes >= s->options.flush_bytes)
+                pthread_cond_signal(&s->wake);
+        return ST_OK;
+}
+
+static enum status check_admission(struct profile_store *s, const struct hash128 *batch_id, uint64_t *known_ret,
+                                   struct error *err)
+{
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&s->lock);
+        *known_ret = find_known_position(s, batch_id);
+        if (!*known_ret)
+                st = check_queue_room(s, err);
+        pthread_mutex_unlock(&s->lock);
+        return st;
+}
+
+/* After a failed write or sync, wake the flush thread to recover at once; it then retries at its interval. */
+static void note_queue_failure(struct profile_store *s, enum status st, const struct error *err)
+{
+        if (!raw_queue_has_failed(s->queue) || !health_set_sync(s, st, err))
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->sync_failed = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+static enum status sync_position(struct profile_store *s, uint64_t position, struct error *err)
+{
+        enum status st = raw_queue_sync(s->queue, position, err);
+
+        if (st)
+                note_queue_failure(s, st, err);
+        return st;
+}
+
+static enum status wait_for_first_copy(struct profile_store *s, uint64_t position, bool *duplicate_ret,
+                                       struct error *err)
+{
+        enum status st = position == UINT64_MAX ? ST_OK : sync_position(s, position, err);
+
+        if (!st && duplicate_ret)
+                *duplicate_ret = true;
+        return st;
+}
+
+static enum status append_profile(struct profile_store *s, const struct profile *profile, uint32_t sender,
+                                  struct hash128 batch_id, bool *duplicate_ret, struct error *err)
+{
+        _cleanup_buf_ struct buf payload;
+        struct batch *b = NULL;
+        uint64_t known, position;
+        enum status st;
+
+        buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
+        if (duplicate_ret)
+                *duplicate_ret = false;
+        st = check_admission(s, &batch_id, &known, err);
+        if (st)
+                return st;
+        if (known)
+                return wait_for_first_copy(s, known, duplicate_ret, err);
+        if (!profile->samples.count)
+                return ST_OK;
+        st = batch_create(profile, &b, err);
+        if (!st)
+                st = payload_encode(profile, &payload, err);
+        if (st) {
+                batch_unref(b);
+                return st;
+        }
+        b->batch_id = batch_id;
+        for (uint32_t i = 0; i < b->location_count; i++)
+                b->locations[i].sender = sender;
+        pthread_mutex_lock(&s->lock);
+        st = enqueue_batch(s, b, &payload, &known, err);
+        position = b->position;
+        pthread_mutex_unlock(&s->lock);
+        if (st || known) {
+                batch_unref(b);
+                if (st)
+                        note_queue_failure(s, st, err);
+                return st ? st : wait_for_first_copy(s, known, duplicate_ret, err);
+        }
+        return sync_position(s, position, err);
+}
+
+enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
+                                 bool *duplicate_ret, struct error *err)
+{
+        return profile_store_append_from(s, profile, 0, batch_id, duplicate_ret, err);
+}
+
+enum status profile_store_append_from(struct profile_store *s, const struct profile *profile, uint32_t sender,
+                                      struct hash128 batch_id, bool *duplicate_ret, struct error *err)
+{
+        struct error unused = { 0 };
+        enum status st;
+
+        err = err ? err : &unused; /* its text is kept for profile_store_get_health() */
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        st = profile_check_labels(profile, err);
+        return st ? st : append_profile(s, profile, sender, batch_id, duplicate_ret, err);
+}
+
+/* ---- replay ------------------------------------------------------------------------ */
+
+struct replay {
+        struct profile_store *s;
+        struct buf flushed_ids; /* ids of flushed records that s->ids may lack */
+        int64_t newest_unix_ns;
+};
+
+static enum status collect_flushed_id(struct replay *r, const struct raw_record *record, struct error *err)
+{
+        buf_append(&r->flushed_ids, &record->batch_id, sizeof record->batch_id);
+        return buf_status(&r->flushed_ids, err, "batch ids");
+}
+
+/* The checksums match, so a faulty or different version wrote the payload: quarantine it and continue. */
+static enum status quarantine_unreadable(struct replay *r, const struct raw_record *record, const struct error *why,
+                                         struct error *err)
+{
+        enum status st;
+
+        metric_add(&unreadable, 1);
+        if (r->s->options.read_only)
+                return ST_OK;
+        st = quarantine_add(r->s->dir, record, why->text, NULL, err);
+        health_add_quarantined(r->s, 0, 0, why->text); /* counted after the replay */
+        return st ? st : collect_flushed_id(r, record, err);
+}
+
+static enum status replay_batch(struct replay *r, const struct raw_record *record, struct error *err)
+{
+        struct profile_store *s = r->s;
+        struct error why;
+        struct profile p;
+        struct batch *b;
+        uint64_t *queued;
+        enum status st = payload_decode(record->payload, record->payload_size, &p, &why);
+
+        if (!st) {
+                st = batch_create(&p, &b, &why);
+                profile_deinit(&p);
+        }
+        if (st && memory_budget_refused_recently()) /* nothing else runs yet that could release memory */
+                return error_prefix(err, ST_NO_MEMORY,
+                                    "cannot load the queue of acknowledged batches; start with a larger --memory");
+        if (st == ST_BAD_DATA || st == ST_TOO_BIG || st == ST_UNSUPPORTED)
+                return quarantine_unreadable(r, record, &why, err);
+        if (st) {
+                *err = why;
+                return st;
+        }
+        b->batch_id = record->batch_id;
+        b->position = record->position;
+        st = reserve_head_slot(s, err);
+        if (!st)
+                st = key_map_put(&s->queued, &b->batch_id, b->position, NULL, &queued, err);
+        if (st) {
+                batch_unref(b);
+                return st;
+        }
+        *queued = b->position;
+        append_to_head(s, b);
+        return ST_OK;
+}
+
+static enum status replay_record(void *context, const struct raw_record *record, struct error *err)
+{
+        struct replay *r = context;
+
+        r->newest_unix_ns = record->received_unix_ns;
+        if (record->position <= r->s->flushed || quarantine_contains(r->s->dir, record->position, &record->batch_id))
+                return collect_flushed_id(r, record, err);
+        if (find_known_position(r->s, &record->batch_id))
+                return ST_OK;
+        return replay_batch(r, record, err);
+}
+
+/* Remove the quarantine files of batches that were queued again before a crash. */
+static enum status finish_retries(struct profile_store *s, struct error *err)
+{
+        _cleanup_free_ struct quarantine_item *items = NULL;
+        size_t count = 0;
+        enum status st = quarantine_list_names(s->dir, &items, &count, err);
+
+        for (size_t i = 0; !st && i < count; i++) {
+                struct hash128 id = quarantine_retry_id(&items[i].batch_id);
+
+                if (find_known_position(s, &id))
+                        st = quarantine_remove(s->dir, &items[i], err);
+        }
+        return st;
+}
+
+static void recount_quarantine(struct profile_store *s)
+{
+        struct quarantine_totals totals = quarantine_count(s->dir);
+
+        s->health.quarantined_batches = s->health.quarantined_bytes = 0;
+        health_add_quarantined(s, (int64_t)totals.batches, (int64_t)totals.bytes, NULL);
+}
+
+enum status head_open(struct profile_store *s, struct error *err)
+{
+        _cleanup_free_ char *dir = path_join(s->dir, "queue");
+        _cleanup_free_ char *ids_dir = path_join(s->dir, "queue/batch-ids");
+        struct replay r = { .s = s };
+        const struct raw_queue_options options = {
+                .read_only = s->options.read_only, .flushed = s->flushed, .replay = replay_record, .context = &r
+        };
+        enum status st = ST_OK;
+
+        if (!dir || !ids_dir)
+                return error_no_memory(err);
+        buf_init(&r.flushed_ids, (size_t)LIMIT_BATCH_IDS * sizeof(struct hash128));
+        if (!s->options.read_only)
+                st = batch_ids_open(ids_dir, &s->ids, err);
+        if (!st)
+                st = raw_queue_open(dir, &options, &s->queue, &s->report, err);
+        metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);
+        metric_add(&damaged, (int64_t)s->report.damaged_segments);
+        if (!st && !s->options.read_only)
+                st = batch_ids_add(s->ids, (const struct hash128 *)(const void *)r.flushed_ids.data,
+                                   r.flushed_ids.size / sizeof(struct hash128), r.newest_unix_ns / 1000000000, err);
+        if (!st && !s->options.read_only)
+                st = raw_queue_release(s->queue, s->flushed, err);
+        buf_deinit(&r.flushed_ids);
+        if (!st && !s->options.read_only)
+                st = finish_retries(s, err);
+        recount_quarantine(s);
+        return st;
+}
+
+enum status head_refresh(struct profile_store *s, struct error *err)
+{
+        struct replay r = { .s = s };
+        enum status st;
+
+        buf_init(&r.flushed_ids, (size_t)LIMIT_BATCH_IDS * sizeof(struct hash128));
+        st = raw_queue_refresh(s->queue, replay_record, &r, err);
+        buf_deinit(&r.flushed_ids);
+        recount_quarantine(s);
+        return st;
+}
+
+void head_close(struct profile_store *s)
+{
+        batches_unref(s->head, s->head_count);
+        s->head = NULL;
+        s->head_count = s->head_capacity = 0;
+        s->head_bytes = 0;
+        key_map_deinit(&s->queued);
+        raw_queue_close(s->queue);
+        batch_ids_close(s->ids);
+        s->queue = NULL;
+        s->ids = NULL;
+}
+
+/* ---- quarantine ------------------------------------------------------------------------ */
+
+enum status profile_store_requeue(struct profile_store *s, const struct quarantine_item *item, struct error *err)
+{
+        struct profile p;
+        struct error unused = { 0 };
+        enum status st;
+
+        err = err ? err : &unused;
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        st = quarantine_decode(s->dir, item, &p, err);
+        if (st)
+                return st;
+        st = append_profile(s, &p, 0, quarantine_retry_id(&item->batch_id), NULL, err);
+        profile_deinit(&p);
+        return st ? st : profile_store_discard(s, item, err);
+}
+
+enum status profile_store_discard(struct profile_store *s, const struct quarantine_item *item, struct error *err)
+{
+        enum status st;
+
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        pthread_mutex_lock(&s->writer_lock);
+        st = quarantine_remove(s->dir, item, err);
+        if (!st)
+                health_add_quarantined(s, -1, -(int64_t)item->bytes, NULL);
+        pthread_mutex_unlock(&s->writer_lock);
+        return st;
+}
+
+/* ---- used by scans and the flush ------------------------------------------------------ */
+
+enum status head_copy_durable(struct profile_store *s, struct batch ***ret, size_t *count_ret, struct error *err)
+{
+        uint64_t synced = raw_queue_get_synced(s->queue);
+        struct batch **batches = calloc(s->head_count + 1, sizeof *batches);
+        size_t n = 0;
+
+        if (!batches)
+                return error_no_memory(err);
+        while (n < s->head_count && s->head[n]->position <= synced) {
+                batches[n] = batch_ref(s->head[n]);
+                n++;
+        }
+        *ret = batches;
+        *count_ret = n;
+        return ST_OK;
+}
+
+void batches_unref(struct batch **batches, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                batch_unref(batches[i]);
+        free(batches);
+}
+
+/* Rebuild the map without removed batches. If memory runs out, stale entries stay, with position 0. */
+static void rebuild_queued_ids(struct profile_store *s)
+{
+        struct key_map left = { 0 };
+
+        for (size_t i = 0; i < s->head_count; i++) {
+                if (key_map_put(&left, &s->head[i]->batch_id, s->head[i]->position, NULL, NULL, NULL)) {
+                        key_map_deinit(&left);
+                        return;
+                }
+        }
+        key_map_deinit(&s->queued);
+        s->queued = left;
+}
+
+void head_drop_after(struct profile_store *s, uint64_t position)
+{
+        size_t kept = s->head_count;
+
+        while (kept && s->head[kept - 1]->position > position) {
+                struct batch *b = s->head[--kept];
+                uint64_t *queued = key_map_find(&s->queued, &b->batch_id);
+
+                if (queued)
+                        *queued = 0;
+                s->head_bytes -= get_batch_bytes(b);
+                batch_unref(b);
+        }
+        s->head_count = kept;
+        rebuild_queued_ids(s);
+}
+
+void head_drop_until(struct profile_store *s, uint64_t position)
+{
+        size_t n = 0;
+
+        while (n < s->head_count && s->head[n]->position <= position) {
+                uint64_t *queued = key_map_find(&s->queued, &s->head[n]->batch_id);
+
+                if (queued)
+                        *queued = 0;
+                s->head_bytes -= get_batch_bytes(s->head[n]);
+                batch_unref(s->head[n++]);
+        }
+        if (!n)
+                return;
+        memmove(s->head, s->head + n, (s->head_count - n) * sizeof *s->head);
+        s->head_count -= n;
+        rebuild_queued_ids(s);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/tables/tables.h"
+
+#include <string.h>
+
+#include "common/files/file.h"
+#include "common/limits.h"
+#include "common/stable_clock.h"
+#include "profile-store/tables/location_cache.h"
+
+#define APP_ID "cairn-raw-queue"
+#define S_PER_DAY 86400
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+char *make_table_path(const struct table_logs *l, enum table t, const char *name)
+{
+        char *ret;
+
+        return asprintf(&ret, "%s/%s/%s", l->dir, table_name(t), name) < 0 ? NULL : ret;
+}
+
+void format_table_day(int64_t day, char ret[static 32])
+{
+        time_t seconds = (time_t)(day * S_PER_DAY);
+        struct tm tm;
+
+        gmtime_r(&seconds, &tm);
+        strftime(ret, 32, "%Y-%m-%d", &tm);
+}
+
+static bool parse_day(const char *text, int64_t *ret)
+{
+        struct tm tm = { 0 };
+        const char *end = strptime(text, "%Y-%m-%d", &tm);
+
+        if (!end || *end)
+                return false;
+        *ret = timegm(&tm) / S_PER_DAY;
+        return true;
+}
+
+char *make_day_path(int64_t day, const char *name)
+{
+        char text[32], *ret;
+
+        format_table_day(day, text);
+        return asprintf(&ret, "date=%s/%s", text, name) < 0 ? NULL : ret;
+}
+
+/* ---- open ------------------------------------------------------------------------------- */
+
+/* Commits older than the grace period are useless: files of those versions have been unlinked. */
+static struct delta_retention get_log_retention(int64_t grace_ms)
+{
+        int64_t s = (grace_ms + 999) / 1000;
+
+        return (struct delta_retention){ .removed_s = s, .log_s = s };
+}
+
+static enum status create_delta_table(const char *path, enum table t, const struct delta_retention *retention,
+                                      struct error *err)
+{
+        static const char *const date[] = { "date" };
+        _cleanup_arena_ struct arena a;
+        const struct parquet_field *fields;
+        size_t count;
+        enum status st;
+
+        arena_init(&a, MiB(1));
+        st = make_table_fields(&a, t, NULL, true, &fields, &count, err);
+        return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, retention, err);
+}
+
+enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+                            struct error *err)
+{
+        struct table_logs l = { .dir = path_join(dir, "tables"),
+                                .grace_ms = grace_ms,
+                                .opened_s = stable_unix_s(),
+                                .read_only = read_only };
+        const struct delta_retention retention = get_log_retention(grace_ms);
+        enum status st = l.dir ? ST_OK : error_no_memory(err);
+
+        for (int t = 0; !st && t < TABLE_COUNT; t++) {
+                _cleanup_free_ char *path = path_join(l.dir, table_name(t));
+
+                if (!path) {
+                        st = error_no_memory(err);
+                        break;
+                }
+                st = delta_table_open(path, &l.logs[t], err);
+                if (st != ST_NOT_FOUND || read_only)
+                        continue;
+                st = file_make_dirs(path, err);
+                if (!st)
+                        st = create_delta_table(path, t, &retention, err);
+                if (!st)
+                        st = delta_table_open(path, &l.logs[t], err);
+        }
+        if (st)
+                table_logs_close(&l);
+        else
+                *ret = l;
+        return st;
+}
+
+enum status table_logs_set_retention(struct table_logs *l, struct error *err)
+{
+        const struct delta_retention retention = get_log_retention(l->grace_ms);
+        enum status st = ST_OK;
+
+        for (int t = 0; !st && t < TABLE_COUNT; t++)
+                st = delta_table_set_retention(l->logs[t], &retention, err);
+        return st;
+}
+
+void table_logs_close(struct table_logs *l)
+{
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                if (l->logs[t])
+                        delta_table_close(l->logs[t]);
+        }
+        free(l->dir);
+        *l = (struct table_logs){ 0 };
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------- */
+
+static void table_part_unref(struct table_part *p)
+{
+        if (!p || atomic_fetch_sub(&p->references, 1) != 1)
+                return;
+        free(p->name);
+        free(p->path);
+        free(p->min_build_id);
+        free(p->max_build_id);
+        location_cache_drop(atomic_load(&p->locations));
+        free(p);
+}
+
+static enum status create_table_part(const struct table_logs *l, enum table t, const struct delta_file *f,
+                                     struct table_part **ret, struct error *err)
+{
+        struct table_part *p = calloc(1, sizeof *p);
+        enum status st = ST_OK;
+
+        if (!p)
+                return error_no_memory(err);
+        atomic_init(&p->references, 1);
+        atomic_init(&p->unresolved, -1);
+        p->bytes = f->size;
+        p->added_s = f->modified_ms / 1000;
+        p->name = strdup(f->path);
+        p->path = make_table_path(l, t, f->path);
+        if (!p->name || !p->path)
+                st = error_no_memory(err);
+        if (!delta_file_get_int_range(f, "time", &p->min_us, &p->max_us)) {
+                p->min_us = INT64_MIN;
+                p->max_us = INT64_MAX;
+        }
+        if (!delta_file_get_row_count(f, &p->rows))
+                p->rows = 0;
+        if (!st && t == TABLE_LOCATIONS)
+                st = delta_file_get_text_range(f, "build_id", &p->min_build_id, &p->max_build_id, err);
+        for (size_t i = 0; !st && i < f->partition_count; i++) {
+                if (strcmp(f->partitions[i].key, "date") == 0 && f->partitions[i].value)
+                        p->has_day = parse_day(f->partitions[i].value, &p->day);
+        }
+        if (st)
+                table_part_unref(p);
+        else
+                *ret = p;
+        return st;
+}
+
+bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id)
+{
+        char hex[BUILD_ID_HEX_MAX];
+
+        if (!p->min_build_id)
+                return true;
+        build_id_hex(id, hex);
+        return strcmp(p->min_build_id, hex) <= 0 && strcmp(hex, p->max_build_id) <= 0;
+}
+
+/* Merge two lists sorted by name; unchanged parts are shared. */
+static enum status load_table_parts(struct tables *to, const struct table_logs *l, enum table t,
+                                    const struct delta_snapshot *snapshot, const struct tables *before,
+                                    struct error *err)
+{
+        size_t old = 0, old_count = before ? before->part_count[t] : 0;
+
+        to->parts[t] = calloc(snapshot->file_count + 1, sizeof *to->parts[t]);
+        if (!to->parts[t])
+                return error_no_memory(err);
+        for (size_t i = 0; i < snapshot->file_count; i++) {
+                const struct delta_file *f = snapshot->files[i];
+                struct table_part **part = &to->parts[t][to->part_count[t]];
+
+                while (old < old_count && strcmp(before->parts[t][old]->name, f->path) < 0)
+                        old++;
+                if (old < old_count && strcmp(before->parts[t][old]->name, f->path) == 0) {
+                        *part = before->parts[t][old];
+                        atomic_fetch_add(&(*part)->references, 1);
+                } else {
+                        enum status st = create_table_part(l, t, f, part, err);
+
+                        if (st)
+                                return st;
+                }
+                to->part_count[t]++;
+        }
+        return ST_OK;
+}
+
+static enum status refresh_table(struct table_logs *l, enum table t, struct error *err)
+{
+        bool is_replaced = false;
+        enum status st =
+                l->read_only ? delta_table_follow(l->logs[t], &is_replaced, err) : delta_table_refresh(l->logs[t], err);
+
+        l->was_replaced[t] |= is_replaced;
+        return st;
+}
+
+static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t, bool refresh,
+                                       const struct tables *before, struct error *err)
+{
+        struct delta_snapshot *snapshot;
+        enum status st = refresh ? refresh_table(l, t, err) : ST_OK;
+
+        if (!st)
+                st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
+        if (st)
+                return st;
+        st = load_table_parts(to, l, t, snapshot, l->was_replaced[t] ? NULL : before, err);
+        if (!st && t == TABLE_SAMPLES) {
+                int64_t flushed = delta_table_get_txn_version(l->logs[t], APP_ID);
+
+                to->flushed = flushed > 0 ? (uint64_t)flushed : 0;
+                st = label_columns_parse(snapshot->schema_json, &to->columns, err);
+        }
+        delta_snapshot_release(snapshot);
+        return st;
+}
+
+struct tables *tables_create_empty(void)
+{
+        struct tables *t = calloc(1, sizeof *t);
+
+        if (t)
+                atomic_init(&t->references, 1);
+        return t;
+}
+
+enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
+                        struct error *err)
+{
+        struct tables *t = tables_create_empty();
+        enum status st = ST_OK;
+
+        if (!t)
+                return error_no_memory(err);
+        for (int i = 0; !st && i < TABLE_COUNT; i++)
+                st = load_table_snapshot(t, l, i, refresh, before, err);
+        if (st) {
+                tables_unref(t);
+                return st;
+        }
+        for (int i = 0; i < TABLE_COUNT; i++) {
+                t->is_replaced |= l->was_replaced[i];
+                l->was_replaced[i] = false;
+        }
+        *ret = t;
+        return ST_OK;
+}
+
+struct tables *tables_ref(struct tables *t)
+{
+        atomic_fetch_add(&t->references, 1);
+        return t;
+}
+
+void tables_unref(struct tables *t)
+{
+        if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+                return;
+        for (int i = 0; i < TABLE_COUNT; i++) {
+                for (size_t k = 0; k < t->part_count[i]; k++)
+                        table_part_unref(t->parts[i][k]);
+                free(t->parts[i]);
+        }
+        label_columns_deinit(&t->columns);
+        free(t);
+}
+
+/* ---- commit -------------------------------------------------------------------------------- */
+
+void table_add_deinit(struct table_add *a)
+{
+        free(a->name);
+        free(a->written.stats);
+        *a = (struct table_add){ 0 };
+}
+
+/* Temporary memory of a commit. */
+struct commit_lists {
+        struct delta_add *adds;
+        struct delta_partition *partitions;
+        char (*days)[32];
+        const char **removes;
+        struct arena arena;
+};
+
+static void commit_lists_deinit(struct commit_lists *c)
+{
+        free(c->adds);
+        free(c->partitions);
+        free(c->days);
+        free(c->removes);
+        arena_deinit(&c->arena);
+}
+
+/* Tables older than the column get it with the first part that has it. */
+static enum status add_start_lines_column(struct delta_table *log, struct arena *a, struct delta_commit *c,
+                                          struct error *err)
+{
+        struct delta_snapshot *snapshot;
+        bool is_there;
+        enum status st = delta_snapshot_acquire(log, &snapshot, err);
+
+        if (st)
+                return st;
+        is_there = schema_has_column(snapshot->schema_json, START_LINES_COLUMN);
+        delta_snapshot_release(snapshot);
+        return is_there ? ST_OK : make_table_fields(a, TABLE_LOCATIONS, NULL, true, &c->fields, &c->field_count, err);
+}
+
+static int compare_name_to_part(const void *name, const void *part)
+{
+        return strcmp(name, (*(struct table_part *const *)part)->name);
+}
+
+struct table_part *find_live_part(const struct tables *t, enum table table, const char *name)
+{
+        struct table_part *const *found = t->part_count[table] ? bsearch(name, t->parts[table], t->part_count[table],
+                                                                         sizeof(void *), compare_name_to_part)
+                                                               : NULL;
+
+        return found ? *found : NULL;
+}
+
+bool are_live_parts(const struct tables *t, enum table table, struct table_part *const *parts, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (!find_live_part(t, table, parts[i]->name))
+                        return false;
+        }
+        return true;
+}
+
+/* Commits of other writers do not conflict with one that only adds files: it takes the next free version. */
+static enum status commit_after_others(struct delta_table *log, const struct delta_commit *c, struct error *err)
+{
+        enum status st = delta_commit(log, c, err);
+
+        for (int i = 1; st == ST_BUSY && !c->remove_count && i < COMMIT_ATTEMPTS; i++) {
+                st = delta_table_refresh(log, err);
+                if (!st)
+                        st = delta_commit(log, c, err);
+        }
+        return st;
+}
+
+enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
+{
+        _cleanup_(commit_lists_deinit) struct commit_lists lists = {
+                .adds = calloc(change->add_count + 1, sizeof *lists.adds),
+                .partitions = calloc(change->add_count + 1, sizeof *lists.partitions),
+                .days = calloc(change->add_count + 1, sizeof *lists.days),
+                .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
+        };
+        struct delta_commit c = { .size = sizeof c,
+                                  .operation = change->rearranges      ? "OPTIMIZE"
+                                               : !change->remove_count ? "WRITE"
+                                               : change->add_count     ? "UPDATE"
+                                                                       : "DELETE",
+                                  .rearranges = change->rearranges,
+                                  .adds = lists.adds,
+                                  .add_count = change->add_count,
+                                  .removes = lists.removes,
+                                  .remove_count = change->remove_count };
+
+        arena_init(&lists.arena, MiB(16));
+        if (!lists.adds || !lists.partitions || !lists.days || !lists.removes)
+                return error_no_memory(err);
+        for (size_t i = 0; i < change->add_count; i++) {
+                const struct table_add *a = &change->adds[i];
+
+                if (a->has_day)
+                        format_table_day(a->day, lists.days[i]);
+                lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
+                lists.adds[i] = (struct delta_add){ .path = a->name,
+                                                    .size = a->written.bytes,
+                                                    .stats = a->written.stats,
+                                                    .partitions = &lists.partitions[i],
+                                                    .partition_count = a->has_day };
+        }
+        for (size_t i = 0; i < change->remove_count; i++)
+                lists.removes[i] = change->removes[i]->name;
+        if (change->columns) {
+                enum status st = make_table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
+                                                   &c.field_count, err);
+
+                if (st)
+                        return st;
+        }
+        if (change->table == TABLE_LOCATIONS && change->add_count) {
+                enum status st = add_start_lines_column(l->logs[TABLE_LOCATIONS], &lists.arena, &c, err);
+
+                if (st)
+                        return st;
+        }
+        if (change->flushed) {
+                c.app_id = APP_ID;
+                c.txn_version = (int64_t)change->flushed;
+        }
+        return commit_after_others(l->logs[change->table], &c, err);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_TABLES_TABLES_H
+#define CAIRN_PROFILE_STORE_TABLES_TABLES_H
+
+/**
+ * @file
+ * The three tables: snapshots and commits.
+ *
+ * struct tables is a snapshot: immutable, reference-counted, consistent across the three logs. The samples log is read
+ * first: the stacks and locations of its rows were committed before it. Only retention removes stacks, and after the
+ * samples of their days.
+ *
+ * Removed files are kept for a grace period, for readers of older snapshots (profile-store/tables/table_vacuum.h).
+ *
+ * Threads: a snapshot may be shared; calls that take struct table_logs must be serialized.
+ */
+#include <stdatomic.h>
+
+#include "common/build_id.h"
+#include "profile-store/delta/delta_log.h"
+#include "profile-store/tables/part_write.h"
+#include "profile-store/tables/table_schema.h"
+
+struct part_locations;
+
+struct table_part {
+        atomic_uint references;
+        char *name; /* path below the table's folder, as in the log */
+        char *path;
+        uint64_t bytes, rows;
+        int64_t added_s; /* Unix time of the commit that added it */
+        bool has_day;
+        int64_t day;                 /* of its partition */
+        int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
+        _Atomic uint32_t done_rules; /* of samples: rules that select no row (store_limits.h) */
+        _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until counted */
+        char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
+        char *max_build_id;          /* NULL without statistics */
+        struct part_locations *_Atomic locations; /* of locations: cached rows (location_cache.h) */
+};
+
+/** Whether min_us and max_us are known. */
+static inline bool table_part_has_times(const struct table_part *p)
+{
+        return p->min_us != INT64_MIN;
+}
+
+struct tables {
+        atomic_uint references;
+        struct table_part **parts[TABLE_COUNT]; /* by name */
+        size_t part_count[TABLE_COUNT];
+        struct label_columns columns;
+        uint64_t flushed; /* last raw queue position that the samples cover */
+        bool is_replaced; /* reader only: a table was replaced by another copy since the previous snapshot */
+};
+
+struct table_logs {
+        char *dir;                      /* DIR/tables */
+        int64_t grace_ms;               /* removed files are kept this long */
+        int64_t opened_s;               /* when the logs were opened, Unix seconds */
+        bool read_only;                 /* another process may replace the tables, as when a backup is restored */
+        bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
+        struct delta_table *logs[TABLE_COUNT];
+        struct {
+                int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */
+                int64_t noticed_ns;     /* monotonic time when it was first seen */
+        } future_removals[TABLE_COUNT]; /* table_vacuum.h */
+};
+
+/** Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND. */
+enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+                            struct error *err) MUST_CHECK;
+
+/** Commit the grace period as retention properties of the tables whose properties differ. */
+enum status table_logs_set_retention(struct table_logs *l, struct error *err) MUST_CHECK;
+void table_logs_close(struct table_logs *l);
+
+/**
+ * Load the current state of the tables.
+ * @param refresh  look for commits of other writers first.
+ * @param before   an older snapshot or NULL: its parts are shared, except for tables that were replaced.
+ */
+enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
+                        struct error *err) MUST_CHECK;
+struct tables *tables_create_empty(void); /* NULL without memory */
+struct tables *tables_ref(struct tables *t);
+void tables_unref(struct tables *t); /* NULL is allowed */
+
+/* A file that a commit adds. */
+struct table_add {
+        char *name; /* owned, and written.stats too */
+        bool has_day;
+        int64_t day;
+        struct part_written written;
+};
+void table_add_deinit(struct table_add *a);
+
+/* One atomic change of one table. */
+struct table_change {
+        enum table table;
+        const struct table_add *adds;
+        size_t add_count;
+        struct table_part *const *removes;
+        size_t remove_count;
+        bool rearranges;                     /* adds hold exactly the rows of removes: compaction */
+        uint64_t flushed;                    /* samples: the new tables.flushed; 0 keeps it */
+        const struct label_columns *columns; /* samples: the new tables.columns; NULL keeps them */
+};
+/**
+ * Commit a change. One that only adds files goes after the commits of other writers.
+ * @return ST_BUSY when another writer took the version of a change that removes files, or kept committing: reconcile,
+ *         check that the removed files are still live, retry at most COMMIT_ATTEMPTS times; else as delta_commit().
+ */
+enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
+#define COMMIT_ATTEMPTS 5
+
+/** The live part of this name in a snapshot, borrowed; NULL without one. */
+struct table_part *find_live_part(const struct tables *t, enum table table, const char *name);
+/** Whether all parts, which may be of an older snapshot, are live in this one. */
+bool are_live_parts(const struct tables *t, enum table table, struct table_part *const *parts, size_t count);
+
+/** The path of a file of a table; owned. */
+char *make_table_path(const struct table_logs *l, enum table t, const char *name);
+
+/** Whether a part of locations may have rows of an object, by the log's statistics. */
+bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id);
+
+/** "2026-01-31" for days since 1970. */
+void format_table_day(int64_t day, char ret[static 32]);
+
+/** "date=2026-01-31/NAME", owned. */
+char *make_day_path(int64_t day, const char *name);
+
+#endif

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/engine/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/memory/array.h"
+#include "common/search.h"
+#include "query/engine/top.h"
+
+#define SHOWN_TEXTS 4 /* whole files in an answer, by falling cost */
+
+static void line_table_deinit(struct line_table *t)
+{
+        function_targets_deinit(&t->targets);
+        number_map_deinit(&t->numbers);
+        number_map_deinit(&t->site_numbers);
+        for (size_t i = 0; i < t->file_count; i++) {
+                source_lines_deinit(&t->files[i].source);
+                source_lines_deinit(&t->files[i].base_source);
+        }
+        free(t->rows);
+        free(t->sites);
+        free(t->file_of_frame);
+        free(t->files);
+        memory_release(&t->memory);
+}
+
+/* ---- files ---- */
+
+struct frame_file {
+        const char *file;
+        uint32_t frame;
+};
+
+static int compare_frame_files(const void *x, const void *y, void *context)
+{
+        const struct frame_file *a = x, *b = y;
+
+        (void)context;
+        return strcmp(a->file, b->file);
+}
+
+static enum status number_files(struct line_table *t)
+{
+        const struct frame_table *frames = &t->l->frames;
+        _cleanup_free_ struct frame_file *items = NULL;
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES }; /* of items */
+        size_t count = 0;
+        enum status st = ST_OK;
+
+        if (frames->count > ARRAY_UNCHARGED)
+                st = memory_reserve(&memory, frames->count * sizeof *items, t->q->err);
+        if (!st && frames->count > ARRAY_UNCHARGED)
+                st = memory_reserve(&t->memory, frames->count * (sizeof *t->file_of_frame + sizeof *t->files),
+                                    t->q->err);
+        if (st)
+                return st;
+        items = calloc(frames->count + (size_t)1, sizeof *items);
+        t->file_of_frame = calloc(frames->count + (size_t)1, sizeof *t->file_of_frame);
+        if (!items || !t->file_of_frame)
+                return error_no_memory(t->q->err);
+        for (uint32_t i = 0; i < frames->count; i++)
+                if (t->targets.is_target[i])
+                        items[count++] = (struct frame_file){ frames->items[i].file, i };
+        st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_frame_files, NULL, t->q->err);
+        t->files = calloc(count + 1, sizeof *t->files);
+        if (!t->files)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; !st && i < count; i++) {
+                if (i == 0 || strcmp(items[i].file, items[i - 1].file) != 0)
+                        t->files[t->file_count++] =
+                                (struct line_file){ .file = items[i].file, .location = { NO_LOCATION, NO_LOCATION } };
+                t->file_of_frame[items[i].frame] = (uint32_t)(t->file_count - 1);
+        }
+        return st;
+}
+
+/* ---- sums ---- */
+
+static enum status find_or_add_line(struct line_table *t, uint32_t frame, int64_t line, struct line_row **ret)
+{
+        const struct number_key key = { { t->l->frames.items[frame].name, (uint32_t)line,
+                                          (uint32_t)((uint64_t)line >> 32) } };
+        uint32_t number;
+        bool fresh = false;
+        enum status st = number_map_get(&t->numbers, &key, &number, &fresh, t->q->err);
+
+        if (st)
+                return st;
+        if (fresh) {
+                st = array_charge_growth(&t->memory, t->capacity, t->count, sizeof *t->rows + NUMBER_MAP_KEY_BYTES,
+                                         t->q->err);
+                if (st)
+                        return st;
+                if (!array_reserve(&t->rows, &t->capacity, t->count))
+                        return error_no_memory(t->q->err);
+                t->rows[t->count++] = (struct line_row){
+                        .frame = frame, .location = { NO_LOCATION, NO_LOCATION }, .number = number, .line = line
+                };
+        }
+        *ret = &t->rows[number];
+        return ST_OK;
+}
+
+static enum status find_or_add_site(struct line_table *t, const struct line_row *row, uint32_t frame,
+                                    struct call_site **ret)
+{
+        const struct number_key key = { { row->number, t->l->frames.items[frame].name } };
+        uint32_t number;
+        bool fresh = false;
+        enum status st = number_map_get(&t->site_numbers, &key, &number, &fresh, t->q->err);
+
+        if (st)
+                return st;
+        if (fresh) {
+                st = array_charge_growth(&t->memory, t->site_capacity, t->site_count,
+                                         sizeof *t->sites + NUMBER_MAP_KEY_BYTES, t->q->err);
+                if (st)
+                        return st;
+                if (!array_reserve(&t->sites, &t->site_capacity, t->site_count))
+                        return error_no_memory(t->q->err);
+                t->sites[t->site_count++] = (struct call_site){ .row = row->number, .frame = frame };
+        }
+        *ret = &t->sites[number];
+        return ST_OK;
+}
+
+/* Add a value to a sum that counts each entry once. */
+static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int64_t value)
+{
+        if (*seen != entry + 1)
+                add_wrapping(cumulative, value);
+        *seen = entry + 1;
+}
+
+/* A stack while it is added. */
+struct counted_entry {
+        unsigned side;
+        size_t position; /* among the entries of both sides */
+        int64_t value;
+};
+
+/*
+ * Add frame k of a location of an entry's stack. `is_leaf`: it is the stack's innermost frame; `is_top`: it belongs to
+ * the stack's innermost location, so that time was spent in the calls inlined into it.
+ */
+static enum status add_line_frame(struct line_table *t, const struct counted_entry *e, uint32_t location, uint32_t k,
+                                  bool is_leaf, bool is_top)
+{
+        const struct location_frames *l = &t->l->sides[e->side].locations;
+        struct line_file *file = &t->files[t->file_of_frame[l->frames[k]]];
+        struct line_row *row = NULL;
+        struct call_site *site = NULL;
+        enum status st = find_or_add_line(t, l->frames[k], l->lines[k], &row);
+
+        if (st)
+                return st;
+        if (row->location[e->side] == NO_LOCATION)
+                row->location[e->side] = location;
+        if (is_leaf) {
+                add_wrapping(&row->flat[e->side], e->value);
+                add_wrapping(&file->flat[e->side], e->value);
+                add_wrapping(&t->flat[e->side], e->value);
+        }
+        add_entry_value(&row->cumulative[e->side], &row->seen, e->position, e->value);
+        add_entry_value(&file->cumulative[e->side], &file->seen, e->position, e->value);
+        if (k + 1 == l->end[location])
+                return ST_OK;
+        st = find_or_add_site(t, row, l->frames[k + 1], &site);
+        if (st)
+                return st;
+        if (is_top && site->seen != e->position + 1) /* recursive calls may be inlined several times at one location */
+                add_wrapping(&site->flat[e->side], e->value);
+        add_entry_value(&site->cumulative[e->side], &site->seen, e->position, e->value);
+        return ST_OK;
+}
+
+static enum status add_entry_lines(struct line_table *t, unsigned side, size_t entry)
+{
+        const struct merged_profile *m = &t->l->sides[side];
+        const struct merged_entry *e = &m->entries[entry];
+        const struct location_frames *l = &m->locations;
+        const struct counted_entry counted = { side, side ? t->l->sides[0].count + entry : entry, e->value };
+        bool is_top = true, is_hit = false;
+        enum status st = ST_OK;
+
+        for (size_t j = m->stacks->first[e->stack]; !st && j < m->stacks->first[e->stack + 1]; j++) {
+                uint32_t location = m->stacks->indexes[j];
+
+                st = work_meter_add(t->q->meter, 1 + (uint64_t)(l->end[location] - l->first[location]), t->q->err);
+                for (uint32_t k = l->end[location]; !st && k-- > l->first[location];) {
+                        if (!t->targets.is_target[l->frames[k]])
+                                continue;
+                        st = add_line_frame(t, &counted, location, k, is_top && k + 1 == l->end[location], is_top);
+                        is_hit = true;
+                }
+                is_top = is_top && l->end[location] == l->first[location];
+        }
+        if (is_hit)
+                add_wrapping(&t->cumulative[side], e->value);
+        return st;
+}
+
+/* By falling cost, in a diff by falling change. */
+static int compare_side_costs(const struct line_table *t, const int64_t x[2], const int64_t y[2])
+{
+        const int64_t totals[2] = { t->l->sides[0].total, t->l->sides[1].total };
+
+        if (t->l->side_count == 1)
+                return x[0] > y[0] ? -1 : x[0] < y[0];
+        return compare_changes(x, y, t->q->r.by_value ? NULL : totals);
+}
+
+static int compare_line_costs(const void *x, const void *y, void *t)
+{
+        const struct line_row *a = x, *b = y;
+        int c = compare_side_costs(t, a->flat, b->flat);
+
+        if (!c)
+                c = compare_side_costs(t, a->cumulative, b->cumulative);
+        if (c)
+                return c;
+        return a->frame < b->frame ? -1 : a->frame > b->frame ? 1 : a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int compare_line_places(const void *x, const void *y, void *context)
+{
+        const struct query_frame *frames = context;
+        const struct line_row *a = x, *b = y;
+        int c = strcmp(frames[a->frame].file, frames[b->frame].file);
+
+        if (!c)
+                c = a->line < b->line ? -1 : a->line > b->line;
+        return c ? c : strcmp(frames[a->frame].function, frames[b->frame].function);
+}
+
+/* Keep the lines with the greatest cost, sorted by file and line. */
+static enum status sort_lines(struct line_table *t, uint64_t limit)
+{
+        enum status st =
+                work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_costs, t, t->q->err);
+
+        if (limit && limit < t->count)
+                t->count = (size_t)limit;
+        for (size_t i = 0; !st && i < t->count; i++) { /* rows are still sorted by cost */
+                struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
+
+                for (unsigned side = 0; side < 2; side++)
+                        if (f->location[side] == NO_LOCATION)
+                                f->location[side] = t->rows[i].location[side];
+                f->end = f->first + 1;
+        }
+        if (!st)
+                st = work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_places,
+                                     t->l->frames.items, t->q->err);
+        for (size_t i = t->count; !st && i-- > 0;) {
+                struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
+
+                if (i + 1 == t->count || strcmp(f->file, t->l->frames.items[t->rows[i + 1].frame].file) != 0)
+                        f->end = i + 1;
+                f->first = i;
+        }
+        return st;
+}
+
+static int compare_sites(const void *x, const void *y, void *t)
+{
+        const struct call_site *a = x, *b = y;
+        int c;
+
+        if (a->row != b->row)
+                return a->row < b->row ? -1 : 1;
+        c = compare_side_costs(t, a->cumulative, b->cumulative);
+        return c ? c : a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static int compare_file_costs(const void *x, const void *y, void *t)
+{
+        const struct line_file *a = x, *b = y;
+        int c = compare_side_costs(t, a->cumulative, b->cumulative);
+
+        if (!c)
+                c = compare_side_costs(t, a->flat, b->flat);
+        return c ? c : strcmp(a->file, b->file);
+}
+
+/* Sort files by falling cost; file_of_frame is invalid afterwards. */
+static enum status sort_files(struct line_table *t)
+{
+        size_t kept = 0;
+        enum status st;
+
+        for (size_t i = 0; i < t->file_count; i++) /* drop files whose lines are all beyond the limit */
+                if (t->files[i].first < t->files[i].end)
+                        t->files[kept++] = t->files[i];
+        t->file_count = kept;
+        st = work_meter_sort(t->q->meter, t->files, kept, sizeof *t->files, compare_file_costs, t, t->q->err);
+        return st ? st
+                  : work_meter_sort(t->q->meter, t->sites, t->site_count, sizeof *t->sites, compare_sites, t,
+                                    t->q->err);
+}
+
+/* ---- source ---- */
+
+static const struct scan_location *get_side_location(const struct line_table *t, const struct line_file *f,
+                                                     unsigned side)
+{
+        return &t->l->sides[side].stacks->locations[f->location[side]];
+}
+
+const struct scan_location *line_table_find_location(const struct line_table *t, const struct line_file *f)
+{
+        return get_side_location(t, f, f->location[1] != NO_LOCATION);
+}
+
+static void load_file_source(const struct line_table *t, struct line_file *f, bool may_fetch)
+{
+        source_lines_load(&f->source, t->q->sources, line_table_find_location(t, f)->build_id, f->file, may_fetch);
+}
+
+/* Whether the sides have the file in two objects, such as two versions of a program. */
+static bool has_other_base(const struct line_table *t, const struct line_file *f)
+{
+        return f->location[0] != NO_LOCATION && f->location[1] != NO_LOCATION &&
+               !build_id_equal(get_side_location(t, f, 0)->build_id, get_side_location(t, f, 1)->build_id);
+}
+
+const char *line_file_get_row_text(const struct line_file *f, const struct line_row *r, size_t *n_ret)
+{
+        bool is_of_base = f->has_base_source && r->location[1] == NO_LOCATION;
+
+        return source_lines_get(is_of_base ? &f->base_source : &f->source, r->line, n_ret);
+}
+
+/* Load and keep the whole texts of the files with the greatest cost, as long as they fit. */
+static enum status load_whole_files(struct line_table *t)
+{
+        size_t total = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && t->form == SOURCE_FILE && i < t->file_count && i < SHOWN_TEXTS; i++) {
+                struct line_file *f = &t->files[i];
+
+                load_file_source(t, f, true);
+                if (f->source.state == ST_OK && total + f->source.text.size > LIMIT_SHOWN_SOURCE_BYTES) {
+                        source_lines_deinit(&f->source);
+                        f->source = (struct source_lines){ .state = ST_TOO_BIG };
+                        error_set(&f->source.why, ST_TOO_BIG, "other files use up the answer's limit of %d MiB",
+                                  (int)(LIMIT_SHOWN_SOURCE_BYTES >> 20));
+                }
+                f->has_text = true;
+                total += f->source.text.size;
+                st = work_meter_check(t->q->meter, t->q->err); /* a request to an upstream may take long */
+        }
+        return st;
+}
+
+static void open_file_text(struct line_table *t, struct line_file *f)
+{
+        if (t->form == SOURCE_NONE) {
+                f->source.state = ST_NOT_FOUND;
+                return;
+        }
+        if (!f->has_text)
+                load_file_source(t, f, false);
+        f->has_base_source = has_other_base(t, f);
+        if (f->has_base_source)
+                source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, f->file, false);
+}
+
+static void close_file_text(struct line_file *f)
+{
+        source_lines_deinit(&f->base_source);
+        f->base_source.text = (struct buf){ 0 };
+        if (f->has_text)
+                return;
+        source_lines_deinit(&f->source);
+        f->source.text = (struct buf){ 0 };
+}
+
+/* ---- rows ---- */
+
+static int compare_file_places(const void *x, const void *y)
+{
+        const struct line_file *const *a = x, *const *b = y;
+
+        return (*a)->first < (*b)->first ? -1 : (*a)->first > (*b)->first;
+}
+
+enum status line_table_visit_rows(struct line_table *t, put_line_row *put, void *context)
+{
+        _cleanup_free_ struct line_file **order = calloc(t->file_count + 1, sizeof *order);
+        enum status st = ST_OK;
+
+        if (!order)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < t->file_count; i++)
+                order[i] = &t->files[i];
+        qsort(order, t->file_count, sizeof *order, compare_file_places);
+        for (size_t i = 0; !st && i < t->file_count; i++) {
+                open_file_text(t, order[i]);
+                for (size_t k = order[i]->first; !st && k < order[i]->end; k++) {
+                        st = work_meter_add(t->q->meter, 64, t->q->err);
+                        if (!st)
+                                put(t, order[i], &t->rows[k], context);
+                }
+                close_file_text(order[i]);
+        }
+        return st;
+}
+
+size_t line_table_find_first_site(const struct line_table *t, uint32_t row)
+{
+        size_t at = find_lower_bound(i, 0, t->site_count, t->sites[i].row < row);
+
+        return at;
+}
+
+/* ---- the operation ---- */
+
+static enum status parse_source_form(struct query_call *q, enum source_form *ret)
+{
+        static const char *const names[] = { "none", "line", "file" };
+        const char *text = query_param_get(&q->params, "", "source");
+
+        *ret = SOURCE_LINE;
+        for (int i = SOURCE_NONE; text && i <= SOURCE_FILE; i++) {
+                if (strcmp(text, names[i]) != 0)
+                        continue;
+                *ret = (enum source_form)i;
+                return ST_OK;
+        }
+        return text ? error_set(q->err, ST_USAGE, "source must be none, line or file") : ST_OK;
+}
+
+static enum status check_line_params(const struct query_call *q)
+{
+        static const char *const choices[] = { "function", "function_name", "file", "file_name" };
+        bool is_chosen = false;
+
+        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+                is_chosen = is_chosen || query_param_get(&q->params, "", choices[i]);
+        if (!is_chosen)
+                return error_set(q->err, ST_USAGE,
+                                 "lines needs function (a regular expression for the whole name), file (one for a "
+                                 "part of the path), function_name or file_name (exact)");
+        return q->r.by.count ? error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector")
+                             : ST_OK;
+}
+
+static enum status build_line_table(struct line_table *t)
+{
+        enum status st = function_targets_find_asked(t->q, &t->l->frames, &t->targets);
+
+        if (!st)
+                st = number_files(t);
+        for (unsigned side = 0; side < t->l->side_count; side++)
+                for (size_t i = 0; !st && i < t->l->sides[side].count; i++)
+                        st = add_entry_lines(t, side, i);
+        if (!st)
+                st = sort_lines(t, t->q->r.limit);
+        if (!st)
+                st = sort_files(t);
+        return st ? st : load_whole_files(t);
+}
+
+/* @param base  the selection to compare with, or NULL. */
+static enum status answer_lines(struct query_call *q, const struct query_selection *base)
+{
+        _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
+        _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l, .memory.use = MEMORY_QUERIES };
+        enum status st = parse_source_form(q, &t.form);
+
+        t.server = query_param_get(&q->params, "", "server");
+        if (!st)
+                st = loaded_sides_load(q, base, &l);
+        if (!st)
+                st = build_line_table(&t);
+        return st ? st : line_table_put_answer(&t);
+}
+
+enum status query_answer_lines(struct query_call *q)
+{
+        struct query_selection base = { 0 };
+        bool has_base = query_call_find_base(q) != NULL;
+        enum status st = check_line_params(q);
+
+        if (!st && has_base)
+                st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
+        if (!st)
+                st = answer_lines(q, has_base ? &base : NULL);
+        query_selection_deinit(&base);
+        return st;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/json/json_out.h"
+#include "common/limits.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
+#include "query/engine/query_call.h"
+#include "query/engine/source_lines.h"
+#include "query/engine/type_plan.h"
+#include "symbol-index/symbol_state.h"
+
+/*
+ * The operations "missing" and "uploads": objects whose locations have no frames, and the most useful uploads of
+ * debuginfo, each with its command (docs/formats/query-api.md).
+ */
+
+struct uploads_form {
+        struct work_meter *meter; /* NULL: unlimited; borrowed */
+        const char *server;       /* shown in upload commands; NULL: none */
+        uint64_t limit;           /* objects in each list; 0: all */
+        int64_t from_unix_ns, to_unix_ns;
+};
+
+/* Whether the host's own file should be uploaded; in all other states it is known to be stripped. */
+static bool is_on_host(const struct scan_upload *u)
+{
+        return (u->state == SYMBOL_NO_DEBUGINFO || u->state == SYMBOL_OUTSIDE) && *u->mapping != '[';
+}
+
+/* Size of an OTLP htlhash, the identity of a file without a GNU build-id; some build-ids have the same size. */
+#define HTLHASH_BYTES 16
+
+/* Whether a mapping is the kernel, which hosts do not have as a file of that name. */
+static bool is_kernel_file(const char *mapping)
+{
+        return strcmp(mapping, "vmlinux") == 0;
+}
+
+static void put_upload_options(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
+{
+        buf_append_str(ret, "cairn-upload");
+        if (form->server)
+                buf_printf(ret, " --server %s", is_shell_plain(form->server) ? form->server : "URL");
+        if (u->state == SYMBOL_OUTSIDE || u->build_id.size == HTLHASH_BYTES)
+                buf_append_str(ret, " --executables");
+}
+
+/* Some senders, such as the OpenTelemetry eBPF profiler, send base names only: the command then searches the host. */
+static void put_upload_command(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
+{
+        char id[BUILD_ID_HEX_MAX];
+
+        if (is_on_host(u) && is_shell_plain(u->mapping) && !strchr(u->mapping, '/') && !is_kernel_file(u->mapping)) {
+                buf_printf(ret, "find / -xdev -type f -name %s -exec ", u->mapping);
+                put_upload_options(u, form, ret);
+                buf_append_str(ret, " {} +");
+                return;
+        }
+        put_upload_options(u, form, ret);
+        if (is_on_host(u) && !is_kernel_file(u->mapping))
+                buf_printf(ret, " %s", is_shell_plain(u->mapping) ? u->mapping : "FILE");
+        else if (u->build_id.size == HTLHASH_BYTES) /* debuginfod servers do not use this id */
+                buf_append_str(ret, " FILE");
+        else
+                buf_printf(ret, " \"$(debuginfod-find debuginfo %s)\"", build_id_hex(&u->build_id, id));
+}
+
+static const char *get_upload_next_step(const struct scan_upload *u)
+{
+        if (u->state == SYMBOL_RESOLVED || u->state == SYMBOL_SENDER)
+                return "upload its debuginfo: its names have neither lines nor inlined frames";
+        return symbol_state_next_step(u->state);
+}
+
+static double compute_sample_percent(uint64_t samples, const struct scan_uploads *all)
+{
+        uint64_t hundredths = all->samples ? (samples * 10000 + all->samples / 2) / all->samples : 0;
+
+        return (double)hundredths / 100;
+}
+
+static size_t count_shown_objects(size_t count, const struct uploads_form *form)
+{
+        return form->limit && form->limit < count ? (size_t)form->limit : count;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void put_upload_object(struct json_out *j, const struct scan_upload *u, const struct scan_uploads *all,
+                              const struct uploads_form *form)
+{
+        _cleanup_buf_ struct buf command;
+        char id[BUILD_ID_HEX_MAX];
+
+        buf_init(&command, LIMIT_RESPONSE_BYTES);
+        put_upload_command(u, form, &command);
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", build_id_hex(&u->build_id, id));
+        json_out_str(j, "mapping", u->mapping);
+        json_out_str(j, "state", symbol_state_name(u->state));
+        json_out_str(j, "quality", symbol_quality_name(u->quality));
+        json_out_uint(j, "locations", u->locations);
+        json_out_uint(j, "samples", u->samples);
+        json_out_double(j, "percent", compute_sample_percent(u->samples, all));
+        if (*all->unit)
+                json_out_int(j, "value", u->value);
+        json_out_str(j, "next_step", get_upload_next_step(u));
+        json_out_str(j, "command", buf_cstr(&command));
+        json_out_object_end(j);
+}
+
+static void put_upload_list(struct json_out *j, const char *key, const struct scan_upload *items, size_t count,
+                            const struct scan_uploads *all, const struct uploads_form *form)
+{
+        json_out_array(j, key);
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++)
+                put_upload_object(j, &items[i], all, form);
+        json_out_array_end(j);
+}
+
+static void put_uploads_json(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        struct json_out j;
+
+        json_out_init(&j, ret);
+        json_out_object(&j, NULL);
+        json_out_int(&j, "from_ms", form->from_unix_ns / 1000000);
+        json_out_int(&j, "to_ms", form->to_unix_ns / 1000000);
+        json_out_uint(&j, "samples", u->samples);
+        if (*u->unit)
+                json_out_str(&j, "unit", u->unit);
+        put_upload_list(&j, "missing", u->missing, u->missing_count, u, form);
+        put_upload_list(&j, "poor", u->poor, u->poor_count, u, form);
+        json_out_object_end(&j);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void put_upload_rows(const struct scan_upload *items, size_t count, bool poor, const struct scan_uploads *all,
+                            const struct uploads_form *form, struct buf *ret)
+{
+        char id[BUILD_ID_HEX_MAX];
+
+        buf_printf(ret, "%12s  %6s  %-13s  %-40s  %s\n", "samples", "share", poor ? "names by" : "reason", "build-id",
+                   "file");
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
+                const struct scan_upload *u = &items[i];
+
+                buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", u->samples,
+                           compute_sample_percent(u->samples, all),
+                           !poor || u->state == SYMBOL_SENDER ? symbol_state_name(u->state)
+                                                              : symbol_quality_name(u->quality),
+                           build_id_hex(&u->build_id, id));
+                utf8_append_escaped(ret, u->mapping);
+                buf_printf(ret, "\n%37s", "");
+                put_upload_command(u, form, ret);
+                buf_append_u8(ret, '\n');
+        }
+        if (count_shown_objects(count, form) < count)
+                buf_printf(ret, "... %zu more\n", count - count_shown_objects(count, form));
+}
+
+static void put_uploads_text(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        if (u->missing_count)
+                put_upload_rows(u->missing, u->missing_count, false, u, form, ret);
+        else
+                buf_append_str(ret, "no object of these samples lacks debuginfo\n");
+        if (!u->poor_count)
+                return;
+        buf_append_str(ret, "\nobjects with names only, which would gain lines and inlined frames:\n");
+        put_upload_rows(u->poor, u->poor_count, true, u, form, ret);
+}
+
+/* ---- CSV ---- */
+
+static void put_upload_csv_rows(const char *list, const struct scan_upload *items, size_t count,
+                                const struct scan_uploads *all, const struct uploads_form *form, struct buf *ret)
+{
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
+                const struct scan_upload *u = &items[i];
+                _cleanup_buf_ struct buf command;
+                char id[BUILD_ID_HEX_MAX];
+
+                buf_init(&command, LIMIT_RESPONSE_BYTES);
+                put_upload_command(u, form, &command);
+                buf_printf(ret, "%s,%s,", list, build_id_hex(&u->build_id, id));
+                csv_put_text(ret, u->mapping, ',');
+                buf_printf(ret, "%s,%s,%" PRIu64 ",%" PRIu64 ",%.2f,", symbol_state_name(u->state),
+                           symbol_quality_name(u->quality), u->locations, u->samples,
+                           compute_sample_percent(u->samples, all));
+                if (*all->unit)
+                        buf_printf(ret, "%" PRId64, u->value);
+                buf_append_u8(ret, ',');
+                csv_put_text(ret, get_upload_next_step(u), ',');
+                csv_put_text(ret, buf_cstr(&command) ? buf_cstr(&command) : "", '\r');
+                buf_append_u8(ret, '\n');
+        }
+}
+
+static void put_uploads_csv(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        buf_append_str(ret,
+                       "list,build_id,mapping,state,quality,locations,samples,percent,value,next_step,command\r\n");
+        put_upload_csv_rows("missing", u->missing, u->missing_count, u, form, ret);
+        put_upload_csv_rows("poor", u->poor, u->poor_count, u, form, ret);
+}
+
+/* ---- answers ---- */
+
+static void put_missing_text(const struct scan_missing *m, const char *build_id, struct buf *ret)
+{
+        buf_printf(ret, "%-40s  %-14s %8" PRId64 " samples %6" PRIu64 " locations  ", build_id, m->state, m->samples,
+                   m->locations);
+        utf8_append_escaped(ret, m->mapping);
+        buf_append_u8(ret, '\n');
+}
+
+static void put_missing_csv(const struct scan_missing *m, const char *build_id, struct buf *ret)
+{
+        csv_put_text(ret, build_id, ',');
+        csv_put_text(ret, m->mapping, ',');
+        csv_put_text(ret, m->state, ',');
+        buf_printf(ret, "%" PRIu64 ",%" PRId64 "\r\n", m->locations, m->samples);
+}
+
+static void put_missing_json(const struct scan_missing *m, const char *build_id, struct json_out *j)
+{
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", build_id);
+        json_out_str(j, "object", m->mapping);
+        json_out_str(j, "state", m->state);
+        json_out_uint(j, "locations", m->locations);
+        json_out_int(j, "samples", m->samples);
+        json_out_object_end(j);
+}
+
+enum status query_answer_missing(struct query_call *q)
+{
+        struct scan_missing *items = NULL;
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        char hex[BUILD_ID_HEX_MAX];
+        struct json_out j;
+        size_t count;
+        enum status st = store_scan_list_missing(q->scan, &filter, &items, &count, q->err);
+
+        if (st)
+                return st;
+        if (q->r.limit && q->r.limit < count)
+                count = (size_t)q->r.limit;
+        q->content_type = query_call_content_type(q);
+        json_out_init(&j, q->ret);
+        if (q->r.format == FORMAT_JSON)
+                json_out_array(&j, NULL);
+        else if (q->r.format == FORMAT_CSV)
+                buf_append_str(q->ret, "build_id,object,state,locations,samples\r\n");
+        for (size_t i = 0; i < count && !work_meter_add(q->meter, 64, NULL); i++) {
+                build_id_hex(&items[i].build_id, hex);
+                if (q->r.format == FORMAT_TEXT)
+                        put_missing_text(&items[i], hex, q->ret);
+                else if (q->r.format == FORMAT_CSV)
+                        put_missing_csv(&items[i], hex, q->ret);
+                else
+                        put_missing_json(&items[i], hex, &j);
+        }
+        if (q->r.format == FORMAT_JSON)
+                json_out_array_end(&j);
+        return ST_OK;
+}
+
+enum status query_answer_uploads(struct query_call *q)
+{
+        const char *type = NULL;
+        struct scan_filter filter;
+        struct scan_uploads uploads;
+        struct uploads_form form = { .meter = q->meter,
+                                     .server = query_param_get(&q->params, "", "server"),
+                                     .limit = q->r.limit,
+                                     .from_unix_ns = q->r.selection.from_unix_ns,
+                                     .to_unix_ns = q->r.selection.to_unix_ns };
+        enum status st = ST_OK;
+
+        if (q->r.type)
+                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
+        filter = query_selection_make_filter(&q->r.selection, type);
+        if (!st)
+                st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
+        if (st)
+                return st;
+        q->content_type = query_call_content_type(q);
+        if (q->r.format == FORMAT_TEXT) {
+                form.limit = query_call_text_limit(q);
+                put_uploads_text(&uploads, &form, q->ret);
+        } else if (q->r.format == FORMAT_CSV) {
+                put_uploads_csv(&uploads, &form, q->ret);
+        } else {
+                put_uploads_json(&uploads, &form, q->ret);
+        }
+        return ST_OK;
+}

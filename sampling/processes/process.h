@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SAMPLING_PROCESSES_PROCESS_H
+#define CAIRN_SAMPLING_PROCESSES_PROCESS_H
+
+/**
+ * @file
+ * Table of sampled processes: name, container, mappings, and the
+ * translation of their addresses into object addresses.
+ *
+ * Mappings are read when a process is first noticed, because many exit within
+ * the interval. They are reread when its executable mappings grew or shrank
+ * (the first few times at once, later at most twice a second), and at most
+ * once per drain when an address lies in no mapping or the mappings are older
+ * than half a minute. A process is one life: a reused pid or an exec is
+ * another process. A process without samples for some intervals is forgotten,
+ * and so are the least recently used ones past LIMIT_AGENT_PROCESSES.
+ *
+ * The sampler is notified of a process excluded by the filter when the process
+ * is first seen; the mappings of such a process are not read.
+ *
+ * Threads: one thread at a time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/sample.h"
+#include "sampling/containers/cgroup.h"
+#include "sampling/containers/pod_list.h"
+#include "sampling/objects/object_cache.h"
+#include "sampling/objects/proc_maps.h"
+#include "sampling/processes/jitdump.h"
+#include "sampling/processes/perf_map.h"
+#include "sampling/processes/process_filter.h"
+#include "sampling/unwinding/unwinder.h"
+
+/** Names of code that a process generated at run time. The jitdump takes precedence, since it has lines too. */
+struct jit_names {
+        struct perf_map map;
+        struct jitdump dump;
+};
+
+struct process {
+        struct sample_process id;
+        char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
+        struct cgroup_names cgroup;
+        struct pod_match pod; /* owned reference; set when its labels are collected */
+        char *executable;     /* its path in the root of the process; NULL: unknown; owned */
+        bool is_excluded;
+        struct proc_maps maps;
+        const struct object **objects; /* one per mapping, NULL when unknown; owned array */
+        bool has_maps;                 /* maps were read at least once */
+        struct jit_names jit;
+        int64_t read_at_ns;   /* monotonic */
+        int64_t read_cost_ns; /* CPU time of the last read */
+        unsigned notice_count;
+        unsigned vain_reads;                    /* consecutive rereads that did not find the missing mapping */
+        bool is_stale;                          /* its mappings changed, and are reread after the pause */
+        uint64_t read_in, jit_read_in, used_in; /* drain numbers */
+        struct unwinder_process unwind;
+};
+
+struct process_table {
+        struct id_table by_id;
+        struct process **items; /* owned */
+        size_t count, capacity;
+        uint64_t drain; /* number of the current drain */
+        struct object_cache objects;
+        uint64_t unreadable;                 /* processes that exited before their mappings were read */
+        size_t mapping_count;                /* of all processes */
+        uint64_t too_many_mappings;          /* reads of processes with more mappings than there is room for */
+        struct unwinder *unwinder;           /* borrowed; NULL: none */
+        const struct process_filter *filter; /* borrowed; NULL: no process is excluded */
+        const struct sample_process *lives;  /* borrowed; other processes with the pid of one of these are excluded */
+        size_t life_count;
+        void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL: none */
+        void *ctx;
+        struct code_budget jit_budget; /* for names of generated code of all processes */
+        struct code_names vdso;        /* by link-time address */
+        bool vdso_tried;
+        uint64_t jit_left;    /* read budget in bytes for their files in this drain */
+        uint64_t jit_dropped; /* names of generated code past a limit */
+        uint64_t excluded;    /* excluded processes */
+};
+
+void process_table_init(struct process_table *t);
+void process_table_deinit(struct process_table *t);
+
+/** Notify the sampler again of an excluded process: it was sampled, so the sampler has forgotten the exclusion. */
+void process_table_exclude(struct process_table *t, const struct process *p);
+
+/** Read the mappings of a process that is new or has new mappings, before it exits. */
+void process_table_handle_notice(struct process_table *t, const struct sample_notice *notice);
+
+/**
+ * Whether pc, at which the process ran, lies in an executable mapping. If not, its mappings are
+ * reread, unless that was done just before or failed repeatedly: generated code does not change
+ * the number of executable pages.
+ */
+bool process_table_has_mapping(struct process_table *t, struct process *p, uint64_t pc);
+
+/**
+ * The process of a sample; created and read now if it was never noticed.
+ * @param comm  name to use when the process has exited.
+ * @return borrowed until process_table_end_drain(); NULL without memory.
+ */
+struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm);
+
+/** Request the unwind tables of a running process before it is sampled. It is not added to the table. */
+void process_table_prepare(struct process_table *t, const struct sample_process *id);
+
+/** Update the unwinder for processes that wait for unwind tables. Call when tables were completed. */
+void process_table_update_waiting(struct process_table *t);
+
+/** Call before the samples of an interval are resolved. */
+void process_table_begin_drain(struct process_table *t);
+
+/** Forget processes that were not sampled recently, and objects past the limit. */
+void process_table_end_drain(struct process_table *t);
+
+enum user_location_kind {
+        USER_LOCATION_OBJECT,       /* address is a virtual address of mapping's object */
+        USER_LOCATION_FILE_OFFSET,  /* address is an offset in mapping's file, whose segments are unknown */
+        USER_LOCATION_NAMED,        /* generated code; jit has its name */
+        USER_LOCATION_ANONYMOUS,    /* code without a file or name */
+        USER_LOCATION_UNMAPPED,     /* not in an executable mapping: not a frame */
+        USER_LOCATION_PROCESS_GONE, /* the process exited before its mappings were read */
+};
+
+struct user_location {
+        enum user_location_kind kind;
+        uint64_t address;
+        const struct proc_mapping *mapping; /* borrowed until the process is used again */
+        const struct object *object;        /* NULL unless USER_LOCATION_OBJECT */
+        struct jit_location jit; /* of generated code, or a vDSO function; else empty; borrowed like mapping */
+};
+
+/** Resolve an address of the process. */
+struct user_location process_table_locate(struct process_table *t, struct process *p, uint64_t addr);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/profile_build.h"
+
+#include <string.h>
+
+#include "common/hash/id_table.h"
+#include "common/limits.h"
+#include "profile-formats/return_address.h"
+#include "sampling/profile_labels.h"
+#include "sampling/samplers/sample_end.h"
+
+#define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
+
+struct build {
+        const struct profile_context *c;
+        struct profile *p;
+        struct profile_build_stats *stats;
+        struct error *err;
+        struct id_table mappings, locations, stacks, samples;
+        struct profile_labels labels;
+        uint32_t type;
+};
+
+/* ---- interned tables ---- */
+
+static enum status intern_text(struct build *b, const char *text, uint32_t *ret)
+{
+        return profile_add_string(b->p, text, strlen(text), ret, b->err);
+}
+
+static enum status intern_object_mapping(struct build *b, const struct build_id *id, const char *file, uint32_t *ret)
+{
+        struct profile_mapping m;
+        enum status st;
+
+        memset(&m, 0, sizeof m); /* the bytes are the key */
+        if (id) {
+                m.build_id.size = id->size;
+                memcpy(m.build_id.bytes, id->bytes, id->size);
+        }
+        st = intern_text(b, file, &m.file);
+        if (st || id_table_find(&b->mappings, &m, sizeof m, ret))
+                return st;
+        st = profile_add_mapping(b->p, &m, ret, b->err);
+        if (!st && !id_table_put(&b->mappings, &m, sizeof m, *ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+/* @param known  name and line; NULL when the service resolves the address. */
+static enum status intern_jit_location(struct build *b, struct profile_location l, const struct jit_location *known,
+                                       uint32_t *ret)
+{
+        struct profile_line line = { .line = known ? known->line : 0 };
+        struct {
+                uint64_t address, line; /* no padding: the bytes are the key */
+                uint32_t mapping, kind, kernel, name, file, reserved;
+        } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .kernel = l.is_kernel };
+        enum status st = known ? intern_text(b, known->name, &line.function) : ST_OK;
+
+        if (!st && known && known->file)
+                st = intern_text(b, known->file, &line.file);
+        key.name = line.function;
+        key.file = line.file;
+        key.line = (uint64_t)line.line;
+        if (st || id_table_find(&b->locations, &key, sizeof key, ret))
+                return st;
+        if (known) {
+                l.line_count = 1;
+                st = profile_add_line(b->p, &line, &l.first_line, b->err);
+        }
+        if (!st)
+                st = profile_add_location(b->p, &l, ret, b->err);
+        if (!st && !id_table_put(&b->locations, &key, sizeof key, *ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+static enum status build_named_frame(struct build *b, const char *name, bool is_kernel, uint32_t *ret)
+{
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .is_kernel = is_kernel };
+
+        return intern_jit_location(b, l, &(struct jit_location){ .name = name }, ret);
+}
+
+/* ---- frames --------------------------------------------------------------------------- */
+
+static enum status build_kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
+{
+        struct kernel_location place = kernel_locate(b->c->kernel, addr);
+        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address, .is_kernel = true };
+        enum status st;
+
+        if (!place.module) {
+                b->stats->kernel_name_only++;
+                return build_named_frame(b, place.name ? place.name : "[kernel]", true, ret);
+        }
+        st = intern_object_mapping(b, place.build_id, place.module, &l.mapping);
+        return st ? st
+                  : intern_jit_location(b, l, place.name ? &(struct jit_location){ .name = place.name } : NULL, ret);
+}
+
+/* @param is_frame_ret  whether the address is a frame. @param end_ret  set when no frame follows. */
+static enum status build_user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
+                                    bool *is_frame_ret, bool *end_ret)
+{
+        struct user_location place = process_table_locate(b->c->processes, process, addr);
+        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address };
+        enum status st;
+
+        *is_frame_ret = true;
+        *end_ret = false;
+        switch (place.kind) {
+        case USER_LOCATION_NAMED:
+                l = (struct profile_location){ .mapping = PROFILE_NONE, .kind = ADDRESS_NONE };
+                return intern_jit_location(b, l, &place.jit, ret);
+        case USER_LOCATION_PROCESS_GONE:
+                b->stats->exited++;
+                *end_ret = true;
+                return build_named_frame(b, "[exited]", false, ret);
+        case USER_LOCATION_UNMAPPED:
+                b->stats->no_code_frames++;
+                *end_ret = true;
+                *is_frame_ret = leaf;
+                return leaf ? build_named_frame(b, "[unmapped]", false, ret) : ST_OK;
+        case USER_LOCATION_ANONYMOUS:
+                if (place.mapping->path[0] == '[') /* "[vsyscall]", "[anon:...]" */
+                        return build_named_frame(b, place.mapping->path, false, ret);
+                b->stats->jit_frames++;
+                return build_named_frame(b, "[jit]", false, ret);
+        case USER_LOCATION_FILE_OFFSET:
+                l.kind = ADDRESS_FILE_OFFSET;
+                break;
+        case USER_LOCATION_OBJECT:
+                break;
+        }
+        if (!place.object || !place.object->build_id.size)
+                b->stats->no_build_id++;
+        st = intern_object_mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
+        return st ? st : intern_jit_location(b, l, place.jit.name ? &place.jit : NULL, ret);
+}
+
+/* One half of a stack, borrowed from the batch. */
+struct stack_half {
+        const uint64_t *frames;
+        uint32_t count;
+        uint32_t end;
+};
+
+static struct stack_half find_stack_half(const struct sample_batch *batch, uint64_t number)
+{
+        const struct sample_stack *s = sample_batch_find_stack(batch, number);
+
+        if (!s)
+                return (struct stack_half){ .end = SAMPLE_END_UNKNOWN };
+        return (struct stack_half){ batch->frames + s->first_frame,
+                                    s->frame_count < SAMPLE_STACK_MAX ? s->frame_count : SAMPLE_STACK_MAX, s->end };
+}
+
+static enum status build_kernel_half(struct build *b, struct stack_half s, uint32_t *to, uint32_t *count)
+{
+        for (uint32_t depth = 0; depth < s.count; depth++) {
+                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[depth], depth, false);
+                enum status st = addr ? build_kernel_frame(b, addr, &to[*count]) : ST_OK;
+
+                if (st)
+                        return st;
+                *count += addr != 0;
+        }
+        return ST_OK;
+}
+
+static enum status build_user_half(struct build *b, struct process *process, struct stack_half s, bool in_syscall,
+                                   uint32_t *to, uint32_t *count)
+{
+        bool end = false;
+
+        b->stats->stacks += s.count != 0;
+        for (uint32_t i = 0; i < s.count && !end; i++) {
+                /* A system call is a call: its instruction precedes the saved pc. */
+                uint32_t depth = i + in_syscall;
+                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[i] & ~SAMPLE_FRAME_EXACT,
+                                                      depth, s.frames[i] & SAMPLE_FRAME_EXACT);
+                bool is_frame;
+                enum status st;
+
+                if (!addr)
+                        break;
+                st = build_user_frame(b, process, addr, i == 0, &to[*count], &is_frame, &end);
+                if (st)
+                        return st;
+                *count += is_frame;
+        }
+        return ST_OK;
+}
+
+static enum status build_stack(struct build *b, const struct sample_batch *batch, const struct sample_key *key,
+                               struct process *process, uint32_t *ret)
+{
+        struct stack_half kernel = find_stack_half(batch, key->kernel_stack),
+                          user = find_stack_half(batch, key->user_stack);
+        uint32_t frames[FRAMES_MAX], count = 0;
+        enum status st = build_kernel_half(b, kernel, frames, &count);
+
+        if (!st)
+                st = build_user_half(b, process, user, key->flags & SAMPLE_IN_SYSCALL, frames, &count);
+        if (!st && !count)
+                st = build_named_frame(b, "[no stack]", false, &frames[count++]);
+        if (st || id_table_find(&b->stacks, frames, count * sizeof *frames, ret))
+                return st;
+        st = profile_add_stack(b->p, frames, count, ret, b->err);
+        if (st)
+                return st;
+        b->p->stacks.items[*ret].truncated = kernel.count >= SAMPLE_KERNEL_STACK_MAX ||
+                                             user.end == SAMPLE_END_TOO_DEEP ||
+                                             (user.end == SAMPLE_END_UNKNOWN && user.count >= SAMPLE_KERNEL_STACK_MAX);
+        return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
+}
+
+/* ---- samples ------------------------------------------------------------------------------ */
+
+/* Merge keys that differ in no label, such as two processes of one program. */
+static enum status add_built_sample(struct build *b, const struct profile_sample *s)
+{
+        const uint32_t key[] = { s->stack, s->first_label, s->label_count };
+        uint32_t number;
+        enum status st;
+
+        if (id_table_find(&b->samples, key, sizeof key, &number)) {
+                b->p->samples.items[number].value += s->value;
+                return ST_OK;
+        }
+        st = profile_add_sample(b->p, s, &number, b->err);
+        if (!st && !id_table_put(&b->samples, key, sizeof key, number))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+static enum status build_sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
+{
+        struct profile_sample out = {
+                .type = b->type,
+                .time_unix_ns = b->c->time_unix_ns,
+                .duration_ns = b->c->duration_ns,
+                .value = (int64_t)s->count * b->c->period_ns,
+        };
+        struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
+        struct labeled_sample labels;
+        const char *stack_end;
+        enum status st;
+
+        if (!process)
+                return error_no_memory(b->err);
+        if (process->is_excluded) { /* sampled before the sampler was notified */
+                b->stats->excluded_samples += s->count;
+                process_table_exclude(b->c->processes, process);
+                return ST_OK;
+        }
+        stack_end = s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end) : "";
+        st = profile_labels_get(&b->labels, &s->key, process, stack_end, &labels, b->err);
+        if (!st && labels.is_dropped) {
+                b->stats->relabel_dropped_samples += s->count;
+                return ST_OK;
+        }
+        out.first_label = labels.first_label;
+        out.label_count = labels.label_count;
+        if (!st)
+                st = build_stack(b, batch, &s->key, process, &out.stack);
+        return st ? st : add_built_sample(b, &out);
+}
+
+static enum status build_samples(struct build *b, const struct sample_batch *batch)
+{
+        struct profile_type type = { .period = b->c->period_ns };
+        enum status st = intern_text(b, TYPE_ID, &type.id);
+
+        if (!st)
+                st = intern_text(b, "nanoseconds", &type.unit);
+        if (!st)
+                st = profile_add_type(b->p, &type, &b->type, b->err);
+        process_table_begin_drain(b->c->processes);
+        for (size_t i = 0; i < batch->count_count && !st; i++)
+                st = build_sample(b, batch, &batch->counts[i]);
+        process_table_end_drain(b->c->processes);
+        return st;
+}
+
+enum status profile_build(const struct profile_context *c, const struct sample_batch *batch, struct profile *ret,
+                          struct profile_build_stats *stats_ret, struct error *err)
+{
+        struct build b = {
+                .c = c, .p = ret, .stats = stats_ret, .err = err, .labels = { .c = c, .p = ret, .stats = stats_ret }
+        };
+        enum status st = profile_init(ret, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
+                return st;
+        st = build_samples(&b, batch);
+        id_table_deinit(&b.mappings);
+        id_table_deinit(&b.locations);
+        id_table_deinit(&b.stacks);
+        id_table_deinit(&b.samples);
+        profile_labels_deinit(&b.labels);
+        if (st)
+                profile_deinit(ret);
+        return st;
+}

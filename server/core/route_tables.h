@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_CORE_ROUTE_TABLES_H
+#define CAIRN_SERVER_CORE_ROUTE_TABLES_H
+
+/**
+ * @file
+ * The HTTP routes of the service, one table for each group.
+ */
+#include "http/http_server.h"
+
+/* Each routes_*.c has a table; api/routes.c joins them. The context of handlers is struct server. */
+struct route_table {
+        const struct http_route *routes;
+        size_t count;
+};
+#define ROUTE_TABLE(items)                                                                                             \
+        {                                                                                                              \
+                (items), sizeof(items) / sizeof *(items)                                                               \
+        }
+
+extern const struct route_table status_routes, ingest_routes, pyroscope_routes, upload_routes, debuginfod_routes,
+        debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
+        symbolicate_routes, query_routes, symbolz_routes, why_routes, connect_upload_routes, metadata_routes,
+        resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes, parca_routes,
+        render_routes;
+
+/** All routes; in a read-only service, routes that modify data respond with 403. Owned by the caller, free(). */
+enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+
+#endif
