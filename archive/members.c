@@ -71,8 +71,8 @@ static enum status count_bytes(struct archive_walk *w, uint64_t *sum, uint64_t n
         return check_stopped(w, err);
 }
 
-static enum status read_member_block(struct archive_walk *w, const void **data_ret, size_t *n_ret,
-                                     uint64_t *offset_ret, struct error *err)
+static enum status read_member_block(struct archive_walk *w, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
+                                     struct error *err)
 {
         la_int64_t offset;
         const void *data;

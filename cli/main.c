@@ -8,6 +8,8 @@
 #include "common/program/standard_output.h"
 #include "sandbox/worker.h"
 
+#define COMMAND_NAME_MAX 16
+
 struct command {
         const char *name;
         int (*run)(int argc, char **argv);
@@ -43,13 +45,65 @@ static const struct command *find_command(const char *name)
         return NULL;
 }
 
+/* Number of single-byte edits, a swap of neighbours counting as one, that turn a name into another (Damerau). */
+static unsigned count_name_edits(const char *a, const char *b)
+{
+        unsigned rows[3][COMMAND_NAME_MAX + 1], *last = rows[0], *row = rows[1], *before = rows[2], *spare;
+        size_t n = strlen(a), m = strlen(b);
+
+        if (n > COMMAND_NAME_MAX || m > COMMAND_NAME_MAX)
+                return COMMAND_NAME_MAX;
+        for (size_t j = 0; j <= m; j++)
+                last[j] = (unsigned)j;
+        for (size_t i = 1; i <= n; i++) {
+                row[0] = (unsigned)i;
+                for (size_t j = 1; j <= m; j++) {
+                        unsigned least = last[j - 1] + (a[i - 1] != b[j - 1]);
+
+                        if (last[j] + 1 < least)
+                                least = last[j] + 1;
+                        if (row[j - 1] + 1 < least)
+                                least = row[j - 1] + 1;
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < least)
+                                least = before[j - 2] + 1;
+                        row[j] = least;
+                }
+                spare = before;
+                before = last;
+                last = row;
+                row = spare;
+        }
+        return last[m];
+}
+
+/* Suggests the command whose name differs least, in at most a third of its bytes. */
+static void report_unknown_command(const char *name)
+{
+        const struct command *nearest = NULL;
+        unsigned least = COMMAND_NAME_MAX;
+
+        for (const struct command *c = commands; c->name; c++) {
+                unsigned edits = count_name_edits(name, c->name);
+
+                if (edits < least && edits * 3 <= strlen(c->name)) {
+                        least = edits;
+                        nearest = c;
+                }
+        }
+        if (nearest)
+                fprintf(stderr, "cairn: unknown command '%s'; did you mean '%s'? (try 'cairn --help')\n", name,
+                        nearest->name);
+        else
+                fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", name);
+}
+
 static void print_command_list(FILE *out)
 {
         fprintf(out, "Usage: cairn COMMAND [OPTION]... [ARGUMENT]...\n\n"
                      "Symbolization and debuginfo for continuous profiling.\n\nCommands:\n");
         for (const struct command *c = commands; c->name; c++)
                 fprintf(out, "  %-14s  %s\n", c->name, c->help);
-        fprintf(out, "\n'cairn COMMAND --help' describes one command; 'cairn --version' prints the version.\n");
+        fprintf(out, "\n'cairn help COMMAND' describes one command; 'cairn --version' prints the version.\n");
 }
 
 int command_fail(const char *name, enum status st, const struct error *err)
@@ -63,6 +117,7 @@ int command_fail(const char *name, enum status st, const struct error *err)
 
 int main(int argc, char **argv)
 {
+        static char help_option[] = "--help";
         const struct command *command;
 
         if (argc > 1 && strcmp(argv[1], "worker") == 0)
@@ -70,6 +125,13 @@ int main(int argc, char **argv)
         check_standard_output_at_exit("cairn");
         if (argc < 2) {
                 print_command_list(stderr);
+                return EXIT_USAGE;
+        }
+        if (strcmp(argv[1], "help") == 0 && argc > 2) { /* cairn help COMMAND is cairn COMMAND --help */
+                command = find_command(argv[2]);
+                if (command)
+                        return command->run(2, (char *[]){ argv[2], help_option, NULL });
+                report_unknown_command(argv[2]);
                 return EXIT_USAGE;
         }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
@@ -82,7 +144,7 @@ int main(int argc, char **argv)
         }
         command = find_command(argv[1]);
         if (!command) {
-                fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", argv[1]);
+                report_unknown_command(argv[1]);
                 return EXIT_USAGE;
         }
         if (strcmp(command->name, "symbolize") == 0)

@@ -49,6 +49,15 @@ const char *build_id_hex(const struct build_id *id, char out[static BUILD_ID_HEX
         return hex_encode(id->bytes, id->size, out);
 }
 
+bool build_id_is_placeholder(const struct build_id *id)
+{
+        size_t zeros = 0;
+
+        while (zeros < id->size && !id->bytes[zeros])
+                zeros++;
+        return id->size && (id->size < BUILD_ID_MIN || zeros == id->size);
+}
+
 bool build_id_equal(const struct build_id *a, const struct build_id *b)
 {
         return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;

@@ -114,7 +114,7 @@
 #define LIMIT_FRAMES_BYTES MiB(32)
 #define LIMIT_SECTION_UNPACKED_RATIO 256          /* times the compressed size; compiler output reaches 3 */
 #define LIMIT_SECTION_UNPACKED_FREE_BYTES MiB(32) /* allowed at any ratio */
-#define LIMIT_ELF_SECTIONS 1048576 /* one per function of a large object file, with its relocations */
+#define LIMIT_ELF_SECTIONS 1048576                /* one per function of a large object file, with its relocations */
 #define LIMIT_ELF_SEGMENTS 1024
 #define LIMIT_SYMBOLS 16000000        /* entries of one symbol table */
 #define LIMIT_UPSTREAM_S 900          /* one file from an upstream debuginfod server, in total */

@@ -54,6 +54,8 @@ static enum status check_claimed_identity(struct validated_upload *v, const stru
 {
         char claimed_hex[BUILD_ID_HEX_MAX], found_hex[BUILD_ID_HEX_MAX];
 
+        if (build_id_is_placeholder(&claim->build_id))
+                return error_refuse(err, ST_BAD_DATA, REFUSED_BUILD_ID, BUILD_ID_PLACEHOLDER_TEXT);
         if (!claim->build_id.size || build_id_equal(&v->build_id, &claim->build_id))
                 return ST_OK;
         for (size_t i = 0; i < v->links.alias_count; i++)

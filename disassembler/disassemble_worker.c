@@ -17,7 +17,11 @@
 #include "disassembler/disassemble_job.h"
 #include "sandbox/worker.h"
 
-#define CAPSTONE "libcapstone.so.4"
+/* The version whose header this is built with: 4 in Debian 12, 5 in Debian 13. */
+#define STRING_OF(macro) STRING_OF_TEXT(macro)
+#define STRING_OF_TEXT(text) #text
+#define CAPSTONE "libcapstone.so." STRING_OF(CS_API_MAJOR)
+#define CAPSTONE_PACKAGE "libcapstone" STRING_OF(CS_API_MAJOR)
 
 /* ---- capstone, loaded before the worker is confined ---- */
 
@@ -37,8 +41,8 @@ static enum status load_capstone(struct capstone *ret, struct error *err)
 
         if (!library)
                 return error_set(err, ST_UNSUPPORTED,
-                                 "disassembly requires %s, not installed on the service's host (Debian: libcapstone4)",
-                                 CAPSTONE);
+                                 "disassembly requires %s, not installed on the service's host (Debian: %s)", CAPSTONE,
+                                 CAPSTONE_PACKAGE);
         ret->open = (__typeof__(cs_open) *)dlsym(library, "cs_open");
         ret->option = (__typeof__(cs_option) *)dlsym(library, "cs_option");
         ret->make_instruction = (__typeof__(cs_malloc) *)dlsym(library, "cs_malloc");

@@ -348,6 +348,7 @@ static void find_build_id(struct elf_image *img)
                         img->build_id = id;
                         img->build_id_kind = kind;
                 }
+                img->has_placeholder_id |= c.has_placeholder;
         }
         for (size_t i = 0; i < img->segment_count && !img->build_id_kind; i++) {
                 const struct elf_segment *s = &img->segments[i];
@@ -359,6 +360,7 @@ static void find_build_id(struct elf_image *img)
                         img->build_id = id;
                         img->build_id_kind = kind;
                 }
+                img->has_placeholder_id |= c.has_placeholder;
         }
 }
 

@@ -91,6 +91,7 @@ struct elf_image {
         size_t section_count;
         struct build_id build_id; /* size 0: none */
         enum elf_build_id_kind build_id_kind;
+        bool has_placeholder_id; /* the GNU build-id in the file is a placeholder, and build_id is not that */
         struct file_map map;
 };
 
@@ -198,6 +199,7 @@ struct elf_note_cursor {
         const uint8_t *data;
         size_t size, pos, alignment;
         bool big_endian;
+        bool has_placeholder; /* elf_notes_build_id() saw a GNU build-id that is none: build_id_is_placeholder() */
 };
 
 /** Walk notes in bytes (a section, a segment, /sys/kernel/notes); alignment is 4 unless it is 8. */
@@ -205,7 +207,7 @@ void elf_notes_begin(struct elf_note_cursor *c, const void *data, size_t size, u
 /** False at the end and at the first broken note. */
 bool elf_notes_next(struct elf_note_cursor *c, struct elf_note *ret);
 
-/** Find the build-id among notes, preferring the GNU one. False when there is none. */
+/** Find the build-id among notes, preferring the GNU one. False when there is none, or only a placeholder. */
 bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum elf_build_id_kind *kind_ret);
 
 /* ---- symbols ---- */

@@ -53,8 +53,15 @@ bool elf_notes_build_id(struct elf_note_cursor *c, struct build_id *ret, enum el
         bool found = false;
 
         while (elf_notes_next(c, &note)) {
+                struct build_id id;
+
                 if (note.type == NT_GNU_BUILD_ID && note.name_size == 4 && memcmp(note.name, "GNU", 4) == 0 &&
-                    build_id_from_bytes(ret, note.desc, note.desc_size)) {
+                    build_id_from_bytes(&id, note.desc, note.desc_size)) {
+                        if (build_id_is_placeholder(&id)) {
+                                c->has_placeholder = true;
+                                continue;
+                        }
+                        *ret = id;
                         *kind_ret = ELF_BUILD_ID_GNU;
                         return true;
                 }

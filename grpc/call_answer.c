@@ -72,7 +72,8 @@ void grpc_call_fail(struct grpc_call *call, enum grpc_code code, uint64_t retry_
 
 void grpc_call_fail_status(struct grpc_call *call, enum status st, const struct error *err)
 {
-        enum grpc_code code = err && open_files_is_shortage(err->os_errno) ? GRPC_UNAVAILABLE : grpc_code_from_status(st);
+        enum grpc_code code =
+                err && open_files_is_shortage(err->os_errno) ? GRPC_UNAVAILABLE : grpc_code_from_status(st);
 
         grpc_call_fail(call, code, code == GRPC_UNAVAILABLE ? GRPC_RETRY_LATER_S : 0, "%s",
                        err ? err->text : status_name(st));

@@ -383,12 +383,14 @@ static void copy_header_value(const char *text, size_t n, char *ret, size_t size
 static size_t on_curl_header(char *line, size_t size, size_t count, void *context)
 {
         static const char retry_after[] = "retry-after:", note[] = "x-cairn-note:";
-        static const char expiring[] = "x-cairn-expiring-samples:";
+        static const char expiring[] = "x-cairn-expiring-samples:", encoding[] = "content-encoding:";
         struct attempt *a = context;
         size_t n = size * count;
         char number[24];
 
-        if (n > strlen(retry_after) && strncasecmp(line, retry_after, strlen(retry_after)) == 0)
+        if (n > 5 && strncmp(line, "HTTP/", 5) == 0) /* the response to a redirection, too, begins with its status */
+                a->response->content_encoding[0] = 0;
+        else if (n > strlen(retry_after) && strncasecmp(line, retry_after, strlen(retry_after)) == 0)
                 a->response->retry_after_ms =
                         parse_retry_after_ms(line + strlen(retry_after), n - strlen(retry_after), time(NULL));
         else if (n > strlen(note) && strncasecmp(line, note, strlen(note)) == 0)
@@ -396,7 +398,9 @@ static size_t on_curl_header(char *line, size_t size, size_t count, void *contex
         else if (n > strlen(expiring) && strncasecmp(line, expiring, strlen(expiring)) == 0) {
                 copy_header_value(line + strlen(expiring), n - strlen(expiring), number, sizeof number);
                 a->response->expiring_samples = strtoull(number, NULL, 10);
-        }
+        } else if (n > strlen(encoding) && strncasecmp(line, encoding, strlen(encoding)) == 0)
+                copy_header_value(line + strlen(encoding), n - strlen(encoding), a->response->content_encoding,
+                                  sizeof a->response->content_encoding);
         return n;
 }
 

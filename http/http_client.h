@@ -76,6 +76,7 @@ struct http_client_response {
         unsigned code;   /* 0: no response */
         struct buf body; /* of any response, unless write received it; owned */
         char content_type[80];
+        char content_encoding[40]; /* of the last response, whose body is not decoded; "": none */
         char note[600];            /* header X-Cairn-Note of the last response, which lists what it omits; "": none */
         uint64_t expiring_samples; /* header X-Cairn-Expiring-Samples of the last response */
         uint64_t retry_after_ms;   /* of the last response; 0: none */

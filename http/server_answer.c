@@ -9,6 +9,7 @@
 #include "common/files/open_files.h"
 #include "common/json/json_out.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 
 #define BUSY_TEXT "the service is out of memory for this request (cairn_memory_bytes in /metrics); retry later"
 #define RETRY_AFTER_S UINT64_C(5) /* default Retry-After */
@@ -184,6 +185,8 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         va_start(args, fmt);
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
+        if (code >= 500) /* the counter of these answers does not say which requests they concern */
+                log_warn("http", "%s %.512s: answered %u %s: %s", req->method, http_path(req), code, reason, text);
         buf_clear(&req->error_body);
         type = put_error(req, code, reason, text, &req->error_body);
         snprintf(retry_after, sizeof retry_after, "%" PRIu64, req->retry_after_s ? req->retry_after_s : RETRY_AFTER_S);

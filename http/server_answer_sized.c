@@ -219,7 +219,7 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
                 if (close_state)
                         close_state(state);
                 if (!req->answered)
-                        request_set_response(req, 500, NULL, NULL);
+                        http_fail(req, ST_NO_MEMORY, NULL);
                 return;
         }
         *s = (struct streamed){ req->connection, read, close_state, state, part.start, part.end };

@@ -78,8 +78,9 @@ bool folded_parse_address(const char *text, size_t n, struct folded_address *ret
                    !(memchr(text, '/', n) && parse_object_plus_offset(text, n, &a))) {
                 return false; /* without a slash, "malloc+0x20" is a function */
         }
-        if (a.object_size >= BUILD_ID_LEAST && !build_id_from_hex(&a.build_id, a.object, a.object_size))
-                a.build_id.size = 0;
+        if (a.object_size >= BUILD_ID_LEAST &&
+            (!build_id_from_hex(&a.build_id, a.object, a.object_size) || build_id_is_placeholder(&a.build_id)))
+                a.build_id = unknown_build_id;
         *ret = a;
         return true;
 }

@@ -201,7 +201,7 @@ static bool parse_build_id_line(struct perf_text line, struct build_id *id, stru
 
         *path = trim_perf_text(rest);
         return word.n >= BUILD_ID_CHARS_LEAST && path->n && strchr("/[", path->at[0]) &&
-               build_id_from_hex(id, word.at, word.n);
+               build_id_from_hex(id, word.at, word.n) && !build_id_is_placeholder(id);
 }
 
 /* The first of several files of one path counts. */

@@ -205,8 +205,12 @@ bool profile_find_string(const struct profile *p, const char *text, size_t n, ui
 
 enum status profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret, struct error *err)
 {
+        struct profile_mapping known = *m;
+
         assert(m->file < p->strings.count && m->build_id.size <= BUILD_ID_MAX);
-        return ADD_ENTRY(p, mappings, m, LIMIT_LOCATIONS, "mappings", ret, err);
+        if (build_id_is_placeholder(&m->build_id))
+                known.build_id = unknown_build_id;
+        return ADD_ENTRY(p, mappings, &known, LIMIT_LOCATIONS, "mappings", ret, err);
 }
 
 enum status profile_add_line(struct profile *p, const struct profile_line *l, uint32_t *ret, struct error *err)

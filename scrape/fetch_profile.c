@@ -135,7 +135,8 @@ static enum status send_fetch(struct fetch *f, struct http_client **client, stru
 {
         const struct scrape_http *h = &f->target->job->http;
         const char *authorization = f->authorization.size ? buf_cstr(&f->authorization) : NULL;
-        const char *const headers[] = { "Accept: application/octet-stream, */*", authorization, NULL };
+        const char *const headers[] = { "Accept: application/octet-stream, */*", "Accept-Encoding: identity",
+                                        authorization, NULL };
         const struct http_client_options options = { .size = sizeof options,
                                                      .base_url = f->target->base_url,
                                                      .ca_file = h->ca_file,
@@ -211,6 +212,12 @@ static enum status read_fetched_profile(const struct fetch *f, struct profile *r
                          f->response.content_type);
                 if (st != ST_BAD_DATA)
                         return st;
+                if (*f->response.content_encoding)
+                        return error_set(
+                                err, st,
+                                "not a profile: the target sends Content-Encoding '%.40s', which was not asked "
+                                "for; turn compression off for %.80s at the target or its proxy",
+                                PRINTABLE(f->response.content_encoding), PRINTABLE(f->profile->path));
                 content_refuse(f->body.data, f->body.size, err);
                 return error_prefix(err, st, "not a profile: content type %s", *type ? PRINTABLE(type) : "missing");
         }

@@ -30,7 +30,7 @@ copy_library() {
 }
 # Loaded on demand: the disassembler, and the library that pthread_cancel() and pthread_exit() need.
 multiarch=$(gcc -print-multiarch)
-for library in "/usr/lib/$multiarch/libcapstone.so.4" "/lib/$multiarch/libgcc_s.so.1"; do
+for library in /usr/lib/"$multiarch"/libcapstone.so.[0-9] "/lib/$multiarch/libgcc_s.so.1"; do
         [ -e "$library" ] || { echo "image-root: $library is missing" >&2; exit 1; }
         copy_library "$library"
 done

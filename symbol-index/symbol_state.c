@@ -35,7 +35,9 @@ static const struct reason reasons[SYMBOL_STATE_COUNT] = {
         [SYMBOL_NO_ADDRESS] = { "the sender named an object but sent neither an address nor frames",
                                 "check the sender: there is no address to look up", false },
         [SYMBOL_NO_DEBUGINFO] = { "the object is not stored, and no upstream has it",
-                                  "upload the object with cairn-upload, or configure an upstream that has it", true },
+                                  "upload the object with cairn-upload, or configure an upstream that has it; if it "
+                                  "is stripped, upload its debug file or build it with -g",
+                                  true },
         [SYMBOL_PENDING] = { "the object is stored but not indexed yet",
                              "wait; stored samples are re-symbolized automatically", false },
         [SYMBOL_FAILED] = { "the stored files of the object could not be read, or its record in the index is damaged",
@@ -44,7 +46,7 @@ static const struct reason reasons[SYMBOL_STATE_COUNT] = {
                             "the index",
                             true },
         [SYMBOL_STRIPPED] = { "the object is stored and indexed, but has no symbols for code",
-                              "upload its debuginfo: the stored file is stripped", true },
+                              "upload its debug file, or build it with -g: the stored file is stripped", true },
         [SYMBOL_UNCOVERED] = { "the address is in the object, but no symbol covers it",
                                "upload the debuginfo if only a stripped file is stored; else it is padding, data or "
                                "code without a symbol",
@@ -53,7 +55,9 @@ static const struct reason reasons[SYMBOL_STATE_COUNT] = {
                                    "check the sender's mappings: the address or the build-id is wrong", false },
         [SYMBOL_OUTSIDE] = { "no symbol covers the address, and without the executable it is unknown whether the "
                              "address is in the object",
-                             "upload the executable, too, and repeat the lookup", true },
+                             "upload the executable, too, and repeat the lookup; for a file of a distribution, "
+                             "configure its debuginfod server as an upstream",
+                             true },
         [SYMBOL_TOO_LARGE] = { "so many calls are inlined at the address that its frames exceeded the limit of the "
                                "flush",
                                "look up the address with cairn symbolize, or run cairn resymbolize with its build-id",

@@ -376,6 +376,8 @@ enum status upload_list_add(struct upload_list *list, const char *path, upload_n
                 list->skips.half++;
                 return ST_OK;
         }
+        if (img.has_placeholder_id && !img.build_id.size)
+                note(context, path, BUILD_ID_PLACEHOLDER_TEXT);
         if (list->symbols_only)
                 return add_symbols_only(list, &img, path, err);
         if (elf_image_is_supplement(&img) && elf_image_supplement_id(&img, &id))

@@ -196,7 +196,8 @@ static enum status index_file(struct index_command *c, const char *path, struct 
         st = symbol_table_extract_confined(&in, NULL, &table, err);
         extract_inputs_close(&in);
         if (!st && table.build_id.size == 0)
-                st = error_set(err, ST_BAD_DATA, "cannot index '%s': it has no build-id; link it with --build-id",
+                st = error_set(err, ST_BAD_DATA,
+                               "cannot index '%s': it has no build-id, or a placeholder; link it with --build-id",
                                path);
         if (!st)
                 st = symbol_index_load(c->index, &table, &ret->replaced, &generation, err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/files/distribution.h"
 #include "common/files/file.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
@@ -193,38 +194,10 @@ static void report_worst_objects(const struct frame_counts *c, const struct prof
         }
 }
 
-/* Debuginfod servers of distributions. */
-static const char *suggest_debuginfod_server(void)
-{
-        static const char *const servers[][2] = {
-                { "ID=debian\n", "https://debuginfod.debian.net" },
-                { "ID=ubuntu\n", "https://debuginfod.ubuntu.com" },
-                { "ID=fedora\n", "https://debuginfod.fedoraproject.org" },
-                { "ID=arch\n", "https://debuginfod.archlinux.org" },
-        };
-        _cleanup_buf_ struct buf text;
-        const char *at;
-
-        buf_init(&text, 65536);
-        if (!file_read("/etc/os-release", &text, NULL) && buf_cstr(&text))
-                for (size_t i = 0; i < sizeof servers / sizeof *servers; i++)
-                        if ((at = strstr((const char *)text.data, servers[i][0])) &&
-                            (at == (const char *)text.data || at[-1] == '\n'))
-                                return servers[i][1];
-        return "https://debuginfod.elfutils.org";
-}
-
-/* Whether a package manager installs files there: their debug files are in packages and on debuginfod servers. */
+/* Distributions also have the kernel and its modules, whose names are no paths. */
 static bool is_of_distribution(const char *path)
 {
-        static const char *const directories[] = { "/usr/", "/lib", "/bin/", "/sbin/" };
-
-        if (starts_with(path, "/usr/local/") || starts_with(path, "/usr/src/"))
-                return false;
-        for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
-                if (starts_with(path, directories[i]))
-                        return true;
-        return path[0] != '/'; /* the kernel and its modules */
+        return path[0] != '/' || is_distribution_path(path);
 }
 
 /* The object that would gain most names, of a distribution or of the user; NULL: none. */
@@ -260,7 +233,7 @@ static void report_next_step(const struct frame_counts *c, const struct profile 
                 fprintf(stderr, "next: install the debug packages, or add a server that has them to DEBUGINFOD_URLS\n");
         else
                 fprintf(stderr, "next: install the debug packages, or set DEBUGINFOD_URLS=%s\n",
-                        suggest_debuginfod_server());
+                        get_distribution_debuginfod());
 }
 
 void record_report_frames(const struct profile *p, const struct profile_symbols *symbols,

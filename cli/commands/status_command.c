@@ -23,15 +23,18 @@
 
 #define INTERVAL_MOST_S 3600
 #define REQUEST_TIMEOUT_MS 15000
+#define RECENT_MINUTES 5 /* as in the web page */
 
 static const struct usage usage = {
         .synopsis = "cairn status [--server URL] [--token-file FILE] [--tenant NAME] [--interval SECONDS] [--watch | "
                     "--json]",
-        .about = "Show the state of a running service: whether it is ready and why not, accepted and refused\n"
-                 "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams.\n"
-                 "Rates are measured over --interval seconds. A service with tokens requires one with the scope read\n"
-                 "that is bound to no tenant. With --watch, a service that does not respond is polled until it does.\n"
-                 "Exit status: 0 ready, 1 not ready or not reachable, 64 usage error or rejected token.",
+        .about =
+                "Show the state of a running service: whether it is ready and why not, accepted and refused\n"
+                "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams.\n"
+                "Rates of ingest are of the last 5 minutes, those of requests of one second; with --interval, all are\n"
+                "measured over that time. A service with tokens requires one with the scope read that is bound to no\n"
+                "tenant. With --watch, a service that does not respond is polled until it does.\n"
+                "Exit status: 0 ready, 1 not ready or not reachable, 64 usage error or rejected token.",
         .examples = "  cairn status\n"
                     "  cairn status --server https://cairn.example --token-file ./token --json\n"
                     "  cairn status --watch --interval 5",
@@ -40,6 +43,7 @@ static const struct usage usage = {
 struct status_options {
         struct service_options service;
         uint64_t interval_s;
+        bool is_interval_given;
         bool json, watch;
 };
 
@@ -48,7 +52,8 @@ struct status_options {
 enum figure_kind {
         FIGURE_COUNT,
         FIGURE_BYTES,
-        FIGURE_RATE, /* a counter's increase per second */
+        FIGURE_RATE,        /* a counter's increase per second */
+        FIGURE_RECENT_RATE, /* the same over the last minutes: senders send in bursts; key: "COUNT_per_s" */
 };
 
 /* A figure of one section; those of a section follow each other. */
@@ -59,8 +64,8 @@ static const struct figure {
         const char *unit;           /* after the number */
         bool only_if_set;           /* shown as text when it is not 0 */
 } figures[] = {
-        { "ingest", "samples_per_s", FIGURE_RATE, "cairn_ingest_samples_total", NULL, "samples/s", false },
-        { "ingest", "batches_per_s", FIGURE_RATE, "cairn_ingest_batches_total", NULL, "batches/s", false },
+        { "ingest", "samples_per_s", FIGURE_RECENT_RATE, "cairn_ingest_samples_total", NULL, "samples/s", false },
+        { "ingest", "batches_per_s", FIGURE_RECENT_RATE, "cairn_ingest_batches_total", NULL, "batches/s", false },
         { "ingest", "samples", FIGURE_COUNT, "cairn_ingest_samples_total", NULL, "samples since the start", false },
         { "ingest", "batches", FIGURE_COUNT, "cairn_ingest_batches_total", NULL, "batches", false },
         { "ingest", "failed_batches", FIGURE_COUNT, "cairn_ingest_failures_total", NULL, "batches refused", true },
@@ -129,10 +134,16 @@ static const struct figure {
 };
 #define FIGURE_TOTAL (sizeof figures / sizeof *figures)
 
+static bool is_rate(const struct figure *f)
+{
+        return f->kind == FIGURE_RATE || f->kind == FIGURE_RECENT_RATE;
+}
+
 /* The state of the service, with its metrics at two times. */
 struct service_view {
         bool is_ready;
-        char *conditions; /* owned; the lines of /readyz after the first */
+        bool wants_recent; /* rates of ingest over the last minutes rather than over the interval */
+        char *conditions;  /* owned; the lines of /readyz after the first */
         struct metrics_text before, now;
         double elapsed_s;
         struct buf upstreams; /* /api/v1/debuginfo/upstreams */
@@ -209,6 +220,7 @@ static enum status view_service(struct http_client *client, const struct status_
         enum status st = fetch_readiness(client, v, err);
         int64_t began;
 
+        v->wants_recent = !o->is_interval_given;
         if (!st)
                 st = fetch_metrics(client, &v->before, err);
         began = monotonic_ns();
@@ -224,11 +236,50 @@ static enum status view_service(struct http_client *client, const struct status_
         return st;
 }
 
-static double compute_figure(const struct service_view *v, const struct figure *f)
+/*
+ * The rate of the last minutes, from the history of /api/v1/status. False without one, and if the service has samples
+ * of other tenants, which the history lacks: it is then older than the metrics that were fetched before it.
+ */
+static bool compute_recent_rate(struct service_view *v, const char *key, double *ret)
 {
-        double now = metrics_text_sum(&v->now, f->metric, f->label), before;
+        char count[32];
+        uint64_t counts[RECENT_MINUTES] = { 0 }, sum = 0;
+        int64_t starts[RECENT_MINUTES] = { 0 }, start, now;
+        struct json_value root, ingest, list, minute;
+        struct json_scan items;
+        size_t n = 0;
 
-        if (f->kind != FIGURE_RATE)
+        snprintf(count, sizeof count, "%.*s", (int)(strlen(key) - strlen("_per_s")), key);
+        if (!v->report.size || json_value_parse(v->report.data, v->report.size, &root, NULL) ||
+            !json_value_member(&root, "ingest", &ingest) || !json_value_member(&ingest, "minutes", &list) ||
+            !json_value_open_array(&list, &items))
+                return false;
+        if ((double)json_value_uint(&ingest, "samples", 0) <
+            metrics_text_sum(&v->before, "cairn_ingest_samples_total", NULL))
+                return false;
+        for (; json_value_next(&items, &minute); n++) {
+                starts[n % RECENT_MINUTES] = (int64_t)json_value_uint(&minute, "start_unix_s", 0);
+                counts[n % RECENT_MINUTES] = json_value_uint(&minute, count, 0);
+        }
+        if (n < RECENT_MINUTES)
+                return false;
+        for (size_t i = 0; i < RECENT_MINUTES; i++)
+                sum += counts[i];
+        start = (int64_t)json_value_uint(&ingest, "since_unix_s", 0);
+        if (start < starts[n % RECENT_MINUTES]) /* the oldest of them */
+                start = starts[n % RECENT_MINUTES];
+        now = (int64_t)json_value_uint(&root, "now_unix_s", 0); /* within the last minute */
+        *ret = (double)sum / (double)(now > start ? now - start : 1);
+        return true;
+}
+
+static double compute_figure(struct service_view *v, const struct figure *f)
+{
+        double now = metrics_text_sum(&v->now, f->metric, f->label), before, recent;
+
+        if (f->kind == FIGURE_RECENT_RATE && v->wants_recent && compute_recent_rate(v, f->key, &recent))
+                return recent;
+        if (!is_rate(f))
                 return now;
         before = metrics_text_sum(&v->before, f->metric, f->label);
         return now > before && v->elapsed_s > 0 /* a smaller count: the service was restarted */
@@ -257,14 +308,14 @@ static void put_figure_text(struct buf *out, const struct figure *f, double valu
 
         if (f->kind == FIGURE_BYTES)
                 format_byte_count(value, number, sizeof number);
-        else if (f->kind == FIGURE_RATE && value < 100)
+        else if (is_rate(f) && value < 100)
                 snprintf(number, sizeof number, "%.1f", value);
         else
                 format_value((int64_t)llround(value), "count", number, sizeof number);
         buf_printf(out, "%s%s%s", number, *f->unit ? " " : "", f->unit);
 }
 
-static void put_sections_text(struct buf *out, const struct service_view *v)
+static void put_sections_text(struct buf *out, struct service_view *v)
 {
         const char *section = "";
 
@@ -404,7 +455,7 @@ static void put_conditions_json(struct json_out *j, const char *lines)
         json_out_array_end(j);
 }
 
-static void put_sections_json(struct json_out *j, const struct service_view *v)
+static void put_sections_json(struct json_out *j, struct service_view *v)
 {
         for (size_t i = 0; i < FIGURE_TOTAL; i++) {
                 const struct figure *f = &figures[i];
@@ -412,7 +463,7 @@ static void put_sections_json(struct json_out *j, const struct service_view *v)
 
                 if (i == 0 || strcmp(figures[i - 1].section, f->section) != 0)
                         json_out_object(j, f->section);
-                if (f->kind == FIGURE_RATE)
+                if (is_rate(f))
                         json_out_double(j, f->key, value);
                 else
                         json_out_int(j, f->key, (int64_t)value);
@@ -548,11 +599,12 @@ int command_status(int argc, char **argv)
                                                  .request_timeout_ms = REQUEST_TIMEOUT_MS,
                                                  .attempts = 1 };
         const struct option_spec specs[] = {
+                OPTION_UINT("interval", 0, "SECONDS", &o.interval_s,
+                            "measure rates over this time (default: 1, rates of ingest over 5 minutes)"),
                 OPTION_STRING("server", 0, "URL", &o.service.server, "URL of the service (default " DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&o.service),
                 OPTION_STRING("tenant", 0, "NAME", &o.service.tenant,
                               "refusals and upstreams of this tenant (default: the token's, else the default tenant)"),
-                OPTION_UINT("interval", 0, "SECONDS", &o.interval_s, "measure rates over this time (default 1)"),
                 OPTION_FLAG("watch", 0, &o.watch, "repeat until interrupted"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
@@ -560,8 +612,10 @@ int command_status(int argc, char **argv)
         _cleanup_http_client_ struct http_client *client = NULL;
         struct error err;
         bool is_ready = false;
-        enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+        bool given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&usage, specs, &argc, &argv, given, &err);
 
+        o.is_interval_given = given[0]; /* index in specs */
         if (!st && argc)
                 st = error_set(&err, ST_USAGE, "unexpected argument '%s'", argv[0]);
         if (!st && (!o.interval_s || o.interval_s > INTERVAL_MOST_S))

@@ -572,8 +572,12 @@ static enum status explain_addresses(struct why_command *c, struct buf *ret, str
 {
         struct build_id id;
 
-        if (!c->data && !c->service.server)
+        if (!c->data && !c->service.server && (strchr(c->object, '/') || access(c->object, F_OK) == 0))
                 return explain_file(c, ret, err);
+        if (!c->data && !c->service.server)
+                return error_set(err, ST_NOT_FOUND,
+                                 "there is no file '%s' here; a build-id requires --data DIR or --server URL",
+                                 c->object);
         if (!build_id_from_hex(&id, c->object, strlen(c->object)))
                 return error_set(err, ST_USAGE, "'%s' is not a build-id", c->object);
         return c->data ? explain_stored(c, &id, ret, err) : explain_server(c, &id, ret, err);

@@ -214,8 +214,9 @@ static void choose_build_id(struct build_id *id, int *rank, const char *key, con
 
                 if (strcmp(key, keys[i]) != 0)
                         continue;
-                if (i == 1 ? build_id_from_go(&found, value->text, value->size)
-                           : build_id_from_hex(&found, value->text, value->size)) {
+                if ((i == 1 ? build_id_from_go(&found, value->text, value->size)
+                            : build_id_from_hex(&found, value->text, value->size)) &&
+                    !build_id_is_placeholder(&found)) {
                         *id = found;
                         *rank = i;
                 }

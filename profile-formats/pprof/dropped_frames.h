@@ -24,8 +24,8 @@ struct dropped_frames;
 /**
  * @param drop,keep    regular expressions; keep "": none.
  * @param input_bytes  of the file: bounds the steps of all matches.
- * @return ST_USAGE: an expression is invalid, or uses what common/text/regex_match.h lacks; ST_TOO_BIG: it has more than
- *         LIMIT_FRAMES_PATTERN_BYTES; ST_NO_MEMORY.
+ * @return ST_USAGE: an expression is invalid, or uses what common/text/regex_match.h lacks; ST_TOO_BIG: it has more
+ * than LIMIT_FRAMES_PATTERN_BYTES; ST_NO_MEMORY.
  */
 enum status dropped_frames_create(const char *drop, const char *keep, size_t input_bytes, struct dropped_frames **ret,
                                   struct error *err) MUST_CHECK;

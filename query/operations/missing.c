@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/files/distribution.h"
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/csv.h"
@@ -19,6 +21,7 @@
 struct uploads_form {
         struct work_meter *meter; /* NULL: unlimited; borrowed */
         const char *server;       /* shown in upload commands; NULL: none */
+        const char *distribution; /* debuginfod server for files of distributions */
         uint64_t limit;           /* objects in each list; 0: all */
         int64_t from_unix_ns, to_unix_ns;
 };
@@ -38,40 +41,71 @@ static bool is_kernel_file(const char *mapping)
         return strcmp(mapping, "vmlinux") == 0;
 }
 
+/* Only a file with the same bytes has the same htlhash: neither a debug file nor another build matches it. */
+static bool has_htlhash(const struct scan_upload *u)
+{
+        return u->build_id.size == HTLHASH_BYTES;
+}
+
+/* Whether the debuginfod server of a distribution has the debuginfo; the file on the host is stripped. */
+static bool is_of_distribution_server(const struct scan_upload *u)
+{
+        return !has_htlhash(u) && (is_kernel_file(u->mapping) || is_distribution_path(u->mapping));
+}
+
 static void put_upload_options(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
 {
         buf_append_str(ret, "cairn-upload");
         if (form->server)
                 buf_printf(ret, " --server %s", is_shell_plain(form->server) ? form->server : "URL");
-        if (u->state == SYMBOL_OUTSIDE || u->build_id.size == HTLHASH_BYTES)
+        if (!is_of_distribution_server(u) && is_on_host(u) && (u->state == SYMBOL_OUTSIDE || has_htlhash(u)))
                 buf_append_str(ret, " --executables");
 }
 
-/* Some senders, such as the OpenTelemetry eBPF profiler, send base names only: the command then searches the host. */
+/*
+ * Some senders, such as the OpenTelemetry eBPF profiler, send base names only: the command then searches the host.
+ * Nothing when no upload would help.
+ */
 static void put_upload_command(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
 {
+        const char *name = path_base(u->mapping);
         char id[BUILD_ID_HEX_MAX];
 
-        if (is_on_host(u) && is_shell_plain(u->mapping) && !strchr(u->mapping, '/') && !is_kernel_file(u->mapping)) {
+        if (is_of_distribution_server(u)) {
+                put_upload_options(u, form, ret);
+                buf_printf(ret, " \"$(DEBUGINFOD_URLS=%s debuginfod-find debuginfo %s)\"", form->distribution,
+                           build_id_hex(&u->build_id, id));
+        } else if (!is_on_host(u)) { /* its file is known to be stripped */
+                if (has_htlhash(u))
+                        return;
+                put_upload_options(u, form, ret);
+                if (*name && *name != '[' && is_shell_plain(name))
+                        buf_printf(ret, " %s.debug", name);
+                else
+                        buf_append_str(ret, " FILE");
+        } else if (is_shell_plain(u->mapping) && !strchr(u->mapping, '/')) {
                 buf_printf(ret, "find / -xdev -type f -name %s -exec ", u->mapping);
                 put_upload_options(u, form, ret);
                 buf_append_str(ret, " {} +");
-                return;
-        }
-        put_upload_options(u, form, ret);
-        if (is_on_host(u) && !is_kernel_file(u->mapping))
+        } else {
+                put_upload_options(u, form, ret);
                 buf_printf(ret, " %s", is_shell_plain(u->mapping) ? u->mapping : "FILE");
-        else if (u->build_id.size == HTLHASH_BYTES) /* debuginfod servers do not use this id */
-                buf_append_str(ret, " FILE");
-        else
-                buf_printf(ret, " \"$(debuginfod-find debuginfo %s)\"", build_id_hex(&u->build_id, id));
+        }
 }
 
-static const char *get_upload_next_step(const struct scan_upload *u)
+static void put_upload_next_step(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
 {
-        if (u->state == SYMBOL_RESOLVED || u->state == SYMBOL_SENDER)
-                return "upload its debuginfo: its names have neither lines nor inlined frames";
-        return symbol_state_next_step(u->state);
+        if (is_of_distribution_server(u))
+                buf_printf(ret, "add the debuginfod server of the object's distribution: cairn serve --upstream %s",
+                           form->distribution);
+        else if (!is_on_host(u) && has_htlhash(u))
+                buf_append_str(ret, "link the program with --build-id and build it with -g: without a build-id, no "
+                                    "debug file belongs to it");
+        else if (u->state == SYMBOL_RESOLVED || u->state == SYMBOL_SENDER)
+                buf_append_str(ret, "build it with -g, or upload its debug file: its names have neither lines nor "
+                                    "inlined frames");
+        else
+                buf_append_str(ret, symbol_state_next_step(u->state));
 }
 
 static double compute_sample_percent(uint64_t samples, const struct scan_uploads *all)
@@ -91,11 +125,13 @@ static size_t count_shown_objects(size_t count, const struct uploads_form *form)
 static void put_upload_object(struct json_out *j, const struct scan_upload *u, const struct scan_uploads *all,
                               const struct uploads_form *form)
 {
-        _cleanup_buf_ struct buf command;
+        _cleanup_buf_ struct buf command, next_step;
         char id[BUILD_ID_HEX_MAX];
 
         buf_init(&command, LIMIT_RESPONSE_BYTES);
+        buf_init(&next_step, LIMIT_RESPONSE_BYTES);
         put_upload_command(u, form, &command);
+        put_upload_next_step(u, form, &next_step);
         json_out_object(j, NULL);
         json_out_str(j, "build_id", build_id_hex(&u->build_id, id));
         json_out_str(j, "mapping", u->mapping);
@@ -106,7 +142,7 @@ static void put_upload_object(struct json_out *j, const struct scan_upload *u, c
         json_out_double(j, "percent", compute_sample_percent(u->samples, all));
         if (*all->unit)
                 json_out_int(j, "value", u->value);
-        json_out_str(j, "next_step", get_upload_next_step(u));
+        json_out_str(j, "next_step", buf_cstr(&next_step));
         json_out_str(j, "command", buf_cstr(&command));
         json_out_object_end(j);
 }
@@ -147,6 +183,7 @@ static void put_upload_rows(const struct scan_upload *items, size_t count, bool 
                    "file");
         for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
                 const struct scan_upload *u = &items[i];
+                size_t before;
 
                 buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", u->samples,
                            compute_sample_percent(u->samples, all),
@@ -155,7 +192,10 @@ static void put_upload_rows(const struct scan_upload *items, size_t count, bool 
                            build_id_hex(&u->build_id, id));
                 utf8_append_escaped(ret, u->mapping);
                 buf_printf(ret, "\n%37s", "");
+                before = ret->size;
                 put_upload_command(u, form, ret);
+                if (ret->size == before)
+                        put_upload_next_step(u, form, ret);
                 buf_append_u8(ret, '\n');
         }
         if (count_shown_objects(count, form) < count)
@@ -181,11 +221,13 @@ static void put_upload_csv_rows(const char *list, const struct scan_upload *item
 {
         for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
                 const struct scan_upload *u = &items[i];
-                _cleanup_buf_ struct buf command;
+                _cleanup_buf_ struct buf command, next_step;
                 char id[BUILD_ID_HEX_MAX];
 
                 buf_init(&command, LIMIT_RESPONSE_BYTES);
+                buf_init(&next_step, LIMIT_RESPONSE_BYTES);
                 put_upload_command(u, form, &command);
+                put_upload_next_step(u, form, &next_step);
                 buf_printf(ret, "%s,%s,", list, build_id_hex(&u->build_id, id));
                 csv_put_text(ret, u->mapping, ',');
                 buf_printf(ret, "%s,%s,%" PRIu64 ",%" PRIu64 ",%.2f,", symbol_state_name(u->state),
@@ -194,7 +236,7 @@ static void put_upload_csv_rows(const char *list, const struct scan_upload *item
                 if (*all->unit)
                         buf_printf(ret, "%" PRId64, u->value);
                 buf_append_u8(ret, ',');
-                csv_put_text(ret, get_upload_next_step(u), ',');
+                csv_put_text(ret, buf_cstr(&next_step) ? buf_cstr(&next_step) : "", ',');
                 csv_put_text(ret, buf_cstr(&command) ? buf_cstr(&command) : "", '\r');
                 buf_append_u8(ret, '\n');
         }
@@ -277,6 +319,7 @@ enum status query_answer_uploads(struct query_call *q)
         struct scan_uploads uploads;
         struct uploads_form form = { .meter = q->meter,
                                      .server = query_param_get(&q->params, "", "server"),
+                                     .distribution = get_distribution_debuginfod(),
                                      .limit = q->r.limit,
                                      .from_unix_ns = q->r.selection.from_unix_ns,
                                      .to_unix_ns = q->r.selection.to_unix_ns };

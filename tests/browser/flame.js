@@ -145,14 +145,14 @@ async function useMenu(page) {
 // Actions on the selected frame that need no menu.
 async function useButtons(page, offline) {
   await select(page);
-  check(await button(page, 'Callers and callees').isDisabled(), 'of everything there are no callers');
+  check(await button(page, 'Show callers and callees').isDisabled(), 'of everything there are no callers');
   await select(page, 'ArrowDown', 'ArrowDown', 'ArrowDown');
   await button(page, 'More').click();
   await page.waitForSelector('[role=menu] :focus');
   await press(page, 'Escape');
   match(await page.evaluate(() => document.activeElement.textContent), /^More/, '  a button opens the menu of the selected frame, without a right click');
-  equal(await button(page, 'Source').count(), offline ? 0 : 1, offline ? '  there is no source without a service' : '  and one its source');
-  await button(page, 'Callers and callees').click();
+  equal(await button(page, 'Show source').count(), offline ? 0 : 1, offline ? '  there is no source without a service' : '  and one its source');
+  await button(page, 'Show callers and callees').click();
   await page.waitForSelector('#tab-sandwich[aria-selected=true]');
   await ready(page);
   equal(await page.textContent(`${panel} h2.name`), 'leaf', '  and one its callers and callees');

@@ -16,6 +16,14 @@ const ready = page => page.waitForFunction(() => {
   return shown && shown.getAttribute('aria-busy') === 'false';
 });
 
+// No two controls that are shown have the same accessible name, except in rows of tables and lists, which repeat.
+async function uniqueNames(page, name) {
+  const names = await page.$$eval('button, select, input, [role=tab]', all => all.filter(e => e.offsetParent && !e.closest('tr, li, .legend, .table-box'))
+    .map(e => (e.getAttribute('aria-label') || [...(e.labels || [])].map(l => l.textContent).join(' ') || e.textContent || e.placeholder).trim()).filter(Boolean));
+  const twice = names.filter((n, i) => names.indexOf(n) !== i);
+  check(!twice.length, name, twice);
+}
+
 async function look(browser) {
   for (const [name, options] of LOOKS) {
     const page = await openPage(browser, url + '/', options);
@@ -31,6 +39,7 @@ async function look(browser) {
       const cut = await page.$$eval('[role=tabpanel]:not([hidden]) .table-scroll', all => all.filter(e => e.offsetParent).flatMap(e => [...e.querySelectorAll('tbody td:has(button.link)')]
         .filter(td => td.getBoundingClientRect().right > e.getBoundingClientRect().right + 1).map(td => td.textContent)));
       check(!cut.length, '  names of functions end in sight', cut.slice(0, 3));
+      if (name === 'light') await uniqueNames(page, '  its controls have names of their own');
       await screenshot(page, `${view}-${name}`);
     }
     await noProblems(page, `${name}: no console error, no policy violation`);

@@ -20,6 +20,19 @@ wrong() {
         like "$? $(cat "$tmp/out") $(cat "$tmp/err")" "^64  cairn $1: $pattern" "$name"
 }
 
+# ---- commands ----
+is "$("$cairn" help top)" "$("$cairn" top --help)" "cairn help COMMAND is its --help"
+for typed in tpo help\ tpo; do
+        # shellcheck disable=SC2086  # two words
+        run $typed
+        is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'tpo'; did you mean 'top'? (try 'cairn --help')" "$typed: a slip of the keyboard is recognized"
+done
+run elephant
+is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'elephant' (try 'cairn --help')" "a name that is like none has no suggestion"
+run why abcd 1
+is "$? $(cat "$tmp/err")" "1 cairn why: there is no file 'abcd' here; a build-id requires --data DIR or --server URL" \
+        "a build-id without a place to search is explained"
+
 # ---- debuginfo ----
 id=00112233445566778899aabbccddeeff00112233
 for verb in list "show $id" "get $id" "rm $id" "pin $id" "unpin $id" gc; do

@@ -83,6 +83,7 @@ python3 tests/e2e/catch-worker.py "$server_pid" explain >"$tmp/caught" &
 wait_for "the catcher" grep -q ready "$tmp/caught"
 request "$url/api/v1/why?build_id=$(build_id_of "$tmp/a")&address=0x1000"
 is "$code" 504 "--symbolize-timeout ends a report"
+like "$(cat "$server_log")" ' warn http: [A-Z]+ /[^ ?]*: answered 504 timeout: ' "  the log has the path and the reason"
 
 id=$(build_id_of "$tmp/c")
 mkdir -p "$tmp/far/files/$id"

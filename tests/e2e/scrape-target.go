@@ -223,6 +223,20 @@ func main() {
 		packed.Write(largeProfile())
 		packed.Close()
 	})
+	http.HandleFunc("/encoded", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		w.Write([]byte("\x0b\x02\x80abc\x03"))
+	})
+	http.HandleFunc("/twice", func(w http.ResponseWriter, r *http.Request) {
+		outer := gzip.NewWriter(w)
+		inner := gzip.NewWriter(outer)
+		if r.Header.Get("Accept-Encoding") == "identity" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		inner.Write(droppedProfile(""))
+		inner.Close()
+		outer.Close()
+	})
 	http.HandleFunc("/dropped", func(w http.ResponseWriter, r *http.Request) { w.Write(droppedProfile("malloc")) })
 	http.HandleFunc("/undropped", func(w http.ResponseWriter, r *http.Request) { w.Write(droppedProfile("malloc|(")) })
 	http.HandleFunc("/error", func(w http.ResponseWriter, r *http.Request) {

@@ -328,6 +328,8 @@ scrape_configs:
         loop: {path: /loop}
         file: {path: /file}
         empty: {path: /empty}
+        encoded: {path: /encoded}
+        twice: {path: /twice}
         bomb: {path: /bomb}
         error: {path: /error}
         longerror: {path: /longerror}
@@ -352,6 +354,8 @@ refused hang 'no complete response within 5.0 s' "none at all"
 refused html 'not a profile: content type text/html' "a page"
 refused redirect 'HTTP 302: redirected' "a redirection"
 refused file 'HTTP 302: redirected' "one to a file"
+refused encoded "not a profile: the target sends Content-Encoding 'br', which was not asked for; turn compression off for /encoded" "an encoding"
+refused twice "not a profile: the target sends Content-Encoding 'gzip', which was not asked for" "a profile compressed twice"
 refused empty 'the response is empty' "nothing"
 refused bomb '.*(too|more|large|big)' "a small body that unpacks to a large one"
 refused error 'HTTP 500: cpu profiling already in use' "an error"

@@ -55,6 +55,10 @@ status --interval 2
 ok "batches of the interval are a rate" test "$(figure '.ingest.batches_per_s > 0')" = true
 ok "  over at least that time" test "$(figure '.interval_s >= 2')" = true
 
+# Without an interval it is that of the last minutes, also while nothing arrives.
+status
+ok "without an interval, rates are of the last minutes" test "$(figure '.ingest.batches_per_s > 0 and .ingest.samples_per_s > 0')" = true
+
 # Rejected requests, from /api/v1/status.
 is "$(figure '.refused | length')" 0 "nothing was refused"
 unlike "$("$cairn" status --server "$url")" '^refused' "  which is not shown"

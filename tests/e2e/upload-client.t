@@ -44,6 +44,23 @@ up "$tmp/build"
 is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 without a build-id, 1 duplicate)" "a second run sends nothing and says so"
 is "$errors" "" "  on one line"
 
+# Different files have the same placeholder: it identifies none of them.
+for placeholder in 0x00 0x0000000000000000000000000000000000000000 0x0102; do
+        gcc -g -O2 -Wl,--build-id=$placeholder -o "$tmp/more/placeholder" "$tmp/program.c"
+        up "$tmp/more/placeholder"
+        is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" "a file with the build-id $placeholder is not sent"
+        like "$errors" "more/placeholder.*is a placeholder.*link it with --build-id" "  and cairn-upload says why"
+        hex=${placeholder#0x}
+        code=$(curl -sS -o "$tmp/answer" -w '%{http_code}' -T "$tmp/more/placeholder" -H "X-Cairn-Size: $(stat -c %s "$tmp/more/placeholder")" \
+                -H "X-Cairn-SHA256: $(sha256sum <"$tmp/more/placeholder" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$hex/debuginfo")
+        is "$code $(jq -r .reason "$tmp/answer")" "409 build_id_mismatch" "  nor accepted from other clients"
+        like "$(jq -r .error "$tmp/answer")" "is a placeholder" "  with the reason"
+done
+gcc -g -O2 -Wl,--build-id=0x00 -o "$tmp/more/placeholder" "$tmp/program.c"
+up --executables "$tmp/more/placeholder"
+like "$out" '^1 sent ' "with --executables it is sent under its hash"
+rm "$tmp/more/placeholder"
+
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo"
 is "$(build_id_of "$tmp/fetched")" "$id" "the downloaded file has the build-id"
 like "$(readelf -SW "$tmp/fetched")" '\.text +NOBITS' "  without code"

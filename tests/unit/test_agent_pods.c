@@ -174,6 +174,33 @@ START_TEST(other_responses_are_errors_and_malformed_members_ignored)
 }
 END_TEST
 
+/* An answer is as large as LIMIT_KUBERNETES_LIST_BYTES: depth must not cost stack, nor repetition memory. */
+START_TEST(nested_and_repeated_values_are_bounded)
+{
+        static const struct {
+                const char *start, *repeated;
+        } cases[] = {
+                { "{\"items\":[", "[" },
+                { "{\"items\":[{\"metadata\":", "{\"labels\":" },
+                { "{\"items\":[{\"status\":{\"containerStatuses\":[{\"state\":", "{\"terminated\":" },
+                { "{\"items\":[{\"metadata\":{", "\"labels\":{\"a\":\"b\"}," },
+                { "{\"items\":[", "{\"metadata\":{}}," },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                _cleanup_buf_ struct buf json;
+                struct pod_list l;
+
+                buf_init(&json, LIMIT_KUBERNETES_LIST_BYTES);
+                buf_append_str(&json, cases[i].start);
+                for (unsigned n = 0; n < 100000; n++)
+                        buf_append_str(&json, cases[i].repeated);
+                ck_assert_int_eq(json.failed, ST_OK);
+                ck_assert_int_eq(pod_list_parse(json.data, json.size, &l, NULL), ST_BAD_DATA);
+        }
+}
+END_TEST
+
 START_TEST(pods_over_limit_are_dropped_and_counted)
 {
         _cleanup_pod_list_ struct pod_list l = { 0 };
@@ -212,5 +239,5 @@ END_TEST
 
 TEST_SUITE("agent_pods", containers_of_every_runtime_are_found, init_ended_and_restarted_containers_are_found,
            static_pod_is_found_by_manifest_hash, workload_is_derived_from_owner, app_is_first_of_three_labels,
-           other_responses_are_errors_and_malformed_members_ignored, pods_over_limit_are_dropped_and_counted,
-           reference_keeps_pod_after_list_is_replaced)
+           other_responses_are_errors_and_malformed_members_ignored, nested_and_repeated_values_are_bounded,
+           pods_over_limit_are_dropped_and_counted, reference_keeps_pod_after_list_is_replaced)

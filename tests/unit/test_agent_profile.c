@@ -526,5 +526,4 @@ TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
            kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,
            relabel_rules_drop_and_rename_samples, samples_with_equal_relabeled_labels_are_merged,
-           excluded_processes_are_reported_to_sampler_and_counted,
-           process_with_too_many_mappings_has_none)
+           excluded_processes_are_reported_to_sampler_and_counted, process_with_too_many_mappings_has_none)

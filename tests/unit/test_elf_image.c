@@ -354,6 +354,35 @@ START_TEST(go_build_id_is_used_without_gnu_build_id)
 }
 END_TEST
 
+START_TEST(placeholder_is_not_a_build_id)
+{
+        static const uint8_t zeros[BUILD_ID_MAX];
+        const struct {
+                const uint8_t *id;
+                size_t size;
+                bool is_used;
+        } cases[] = { { zeros, 20, false },   { zeros, 1, false },    { zeros, BUILD_ID_MAX, false },
+                      { id_bytes, 1, false }, { id_bytes, 2, false }, { id_bytes, 3, true } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct elf_maker m = { .is_64 = true };
+                _cleanup_buf_ struct buf note, file;
+                _cleanup_elf_image_ struct elf_image img = { 0 };
+                struct elf_maker_section sections[] = { { 0 }, { ".note.gnu.build-id", SHT_NOTE, .flags = 0 } };
+
+                buf_init(&note, 4096);
+                elf_make_note(&m, &note, "GNU", 4, NT_GNU_BUILD_ID, cases[i].id, cases[i].size);
+                if (!cases[i].is_used)
+                        elf_make_note(&m, &note, "Go\0", 4, 4, "abc/def", 7);
+                sections[1].content = note.data;
+                sections[1].size = note.size;
+                ck_assert_int_eq(open_made(sections, 2, &file, &img, NULL), ST_OK);
+                ck_assert_int_eq(img.build_id_kind, cases[i].is_used ? ELF_BUILD_ID_GNU : ELF_BUILD_ID_GO);
+                ck_assert_int_eq(img.has_placeholder_id, !cases[i].is_used);
+        }
+}
+END_TEST
+
 START_TEST(build_id_is_found_through_segments_without_section_headers)
 {
         struct elf_maker m = { .is_64 = true };
@@ -507,6 +536,6 @@ TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_progra
            empty_section_has_nonnull_bytes, symbols_with_invalid_strings_and_entry_sizes_are_not_overread,
            wide_section_index_comes_from_its_own_table, compressed_sections_are_decompressed,
            compressed_section_with_wrong_size_is_refused, go_build_id_is_used_without_gnu_build_id,
-           build_id_is_found_through_segments_without_section_headers, debuglink_and_altlink_are_read,
-           plt_alone_is_not_code, counts_over_the_limits_are_refused, sections_of_real_program_agree_with_readelf,
-           quality_names_round_trip)
+           placeholder_is_not_a_build_id, build_id_is_found_through_segments_without_section_headers,
+           debuglink_and_altlink_are_read, plt_alone_is_not_code, counts_over_the_limits_are_refused,
+           sections_of_real_program_agree_with_readelf, quality_names_round_trip)

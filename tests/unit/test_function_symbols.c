@@ -99,7 +99,7 @@ START_TEST(symbol_that_is_not_mangled_leaves_the_bare_name)
 {
         add_symbol("run_alias", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(bare_name("run"), "");
-        add_symbol("_RC4_set_key", AT, 16, STB_GLOBAL); /* of C */
+        add_symbol("_RC4_set_key", AT, 16, STB_GLOBAL);     /* of C */
         add_symbol("_ZN3net3runEQQQi", AT, 16, STB_GLOBAL); /* no demangler knows it */
         add_symbol("_Document", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(bare_name("run"), "");

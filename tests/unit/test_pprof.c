@@ -21,6 +21,7 @@ struct file {
                 mapping_in_second_location;
         int values;
         bool no_types;
+        const char *build_id;
 };
 
 static const struct file good_file = { .location_in_sample = 900,
@@ -28,20 +29,13 @@ static const struct file good_file = { .location_in_sample = 900,
                                        .mapping_in_location = 7,
                                        .string_in_function = 5,
                                        .second_location_id = 901,
-                                       .values = 2 };
+                                       .values = 2,
+                                       .build_id = "0123456789abcdef0123456789abcdef01234567" };
 
 static void put_file(struct buf *b, const struct file *q)
 {
-        static const char *const strings[] = { "",
-                                               "samples",
-                                               "count",
-                                               "cpu",
-                                               "nanoseconds",
-                                               "work",
-                                               "/bin/app",
-                                               "0123456789abcdef0123456789abcdef01234567",
-                                               "thread",
-                                               "bytes" };
+        const char *const strings[] = { "",     "samples",  "count",     "cpu",    "nanoseconds",
+                                        "work", "/bin/app", q->build_id, "thread", "bytes" };
         size_t m, l;
 
         for (int i = 0; i < 2 && !q->no_types; i++) {
@@ -133,6 +127,24 @@ START_TEST(process_addresses_become_file_offsets_of_the_build_id)
                 "d=10000000000 v=3 000000000000000000000000000000000000000000000000 {__pprof_num_bytes=-5} "
                 "{thread=work} [1 0x115a /bin/app@0123456789abcdef0123456789abcdef01234567] "
                 "[0 0x55b87a6bc1b3 work||:12]\n");
+}
+END_TEST
+
+START_TEST(placeholder_of_a_mapping_is_no_build_id)
+{
+        static const char *const placeholders[] = { "00", "0000000000000000000000000000000000000000", "0a0b" };
+
+        for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+                _cleanup_profile_ struct profile p;
+                _cleanup_free_ char *text = NULL;
+                struct file file = good_file;
+                struct error err;
+
+                file.build_id = placeholders[i];
+                ck_assert_msg(decode_file(&file, &p, &err) == ST_OK, "%s", err.text);
+                text = profile_to_text(&p);
+                ck_assert_ptr_nonnull(strstr(text, " /bin/app@]"));
+        }
 }
 END_TEST
 
@@ -649,8 +661,8 @@ START_TEST(malformed_perf_script_is_refused_with_line_number)
 }
 END_TEST
 
-TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, encoded_profile_round_trips,
-           numeric_labels_and_default_type_come_back, dangling_references_are_refused,
+TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, placeholder_of_a_mapping_is_no_build_id,
+           encoded_profile_round_trips, numeric_labels_and_default_type_come_back, dangling_references_are_refused,
            concatenated_profiles_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
            dropped_frames_end_a_stack_at_their_caller, long_expressions_drop_frames,
            unusable_expressions_drop_nothing_and_are_noted, dropped_frames_do_not_count_as_frames,

@@ -397,5 +397,5 @@ TEST_SUITE("server_parts", a_part_is_found_by_its_name, truncated_multipart_body
            labels_of_a_name_are_limited_like_those_of_samples, a_set_keeps_the_order_of_arrival,
            parts_are_due_after_the_last_one_arrived, last_missing_companion_is_recognized,
            upstream_file_has_urls_and_headers, errors_of_upstream_file_omit_secrets, remembered_sections_are_limited,
-           change_of_two_jobs_is_remembered_until_both_end,
-           heap_is_trimmed_when_much_is_resident_beyond_the_budget, heap_that_is_in_use_is_trimmed_once)
+           change_of_two_jobs_is_remembered_until_both_end, heap_is_trimmed_when_much_is_resident_beyond_the_budget,
+           heap_that_is_in_use_is_trimmed_once)

@@ -23,7 +23,7 @@ const CairnDebuginfoView = (() => {
       { title: 'Object', key: 'mapping', className: 'mono', text: r => r.mapping || '(unknown)' },
       { title: 'Build id', key: 'build_id', className: 'whole', node: r => shortId(r.build_id) },
     ];
-    const detail = r => make('div', { className: 'help' }, commandBox(r.command, r.mapping || r.build_id), why(r), make('p', { textContent: sentence(r.next_step) }));
+    const detail = r => make('div', { className: 'help' }, ...(r.command ? [commandBox(r.command, r.mapping || r.build_id)] : []), why(r), make('p', { textContent: sentence(r.next_step) }));
     const filter = r => [r.mapping, r.build_id, r.state, r.quality];
     const sum = make('p', { className: 'soft' }), missingBox = make('div', { className: 'table-box' }), poorBox = make('div', { className: 'table-box' });
     const copyAll = make('button', { type: 'button', textContent: 'Copy all commands' }), said = make('span', { className: 'soft', role: 'status' });
@@ -46,8 +46,8 @@ const CairnDebuginfoView = (() => {
     }
     let all = [];
     copyAll.onclick = async () => {
-      const text = all.map(r => r.command).join('\n') + '\n';
-      said.textContent = await CairnFlameMenu.copyText(text) ? `${all.length} commands copied, the most useful first` : 'The browser does not allow it';
+      const commands = all.map(r => r.command).filter(Boolean), text = commands.join('\n') + '\n';
+      said.textContent = await CairnFlameMenu.copyText(text) ? `${commands.length} commands copied, the most useful first` : 'The browser does not allow it';
     };
     return async (selection, signal) => {
       about = await addCosts(selection, await ask(selection, signal), signal);

@@ -32,8 +32,8 @@ const CairnFlame = (() => {
       'aria-label': (options.label || 'Flame graph') + '. Arrow keys move, Enter zooms, Escape goes back, slash searches, question mark lists all keys. The table has the same functions as text.' });
     canvas.setAttribute('aria-roledescription', 'flame graph');
     const space = make('div', { className: 'flame-space' }), scroll = make('div', { className: 'flame-scroll' }, canvas, space);
-    const onSource = actions.source ? button('Source', undefined, 'The lines of the selected frame (o)') : null;
-    const onCalls = actions.sandwich ? button('Callers and callees', undefined, 'Of the selected frame') : null;
+    const onSource = actions.source ? button('Show source', undefined, 'The lines of the selected frame (o)') : null;
+    const onCalls = actions.sandwich ? button('Show callers and callees', undefined, 'Of the selected frame') : null;
     const onMore = button('More …', undefined, 'Actions on the selected frame (m)');
     onMore.setAttribute('aria-haspopup', 'menu');
     const status = make('div', { className: 'flame-status mono' }), doing = make('div', { className: 'bar', role: 'group', 'aria-label': 'The selected frame' }, onSource, onCalls, onMore);

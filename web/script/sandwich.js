@@ -24,7 +24,7 @@ const CairnSandwich = (() => {
     const filters = CairnFilters.create(root, context.go);
     const hints = make('datalist', { id: 'sandwich-functions' });
     const input = make('input', { className: 'mono', size: 40, list: 'sandwich-functions', spellcheck: false, autocomplete: 'off' });
-    const form = make('form', { className: 'bar' }, make('label', {}, 'Function ', input), hints, make('button', { type: 'submit', textContent: 'Show' }));
+    const form = make('form', { className: 'bar' }, make('label', {}, 'Function ', input), hints, make('button', { type: 'submit', textContent: 'Show function' }));
     const title = make('h2', { className: 'mono name' }), costs = make('p', { className: 'soft' }), buttons = make('div', { className: 'bar' });
     const callersGraph = make('div', { className: 'flame' }), calleesGraph = make('div', { className: 'flame' });
     const callersTable = make('div', { className: 'table-box' }), calleesTable = make('div', { className: 'table-box' }), linesTable = make('div', { className: 'table-box lines' });
@@ -103,7 +103,7 @@ const CairnSandwich = (() => {
         const row = json.rows[0] || { file: '', line: 0 };
         buttons.replaceChildren(...[act('Copy name', () => copyName(name)), act('Flame graph of what it calls', () => actions.callees(name)),
           act('Flame graph of what calls it', () => actions.callers(name)), act('Exclude', () => actions.ignore(name)),
-          actions.source ? act('Source', () => actions.source(name, [name, row.file], row.line)) : null,
+          actions.source ? act('Show source', () => actions.source(name, [name, row.file], row.line)) : null,
           !row.line && context.canShow && context.canShow('debuginfo') ? act('Why it has no line', () => context.go({ view: 'debuginfo', panel: 'why', function: name })) : null, said].filter(Boolean));
         said.textContent = '';
         whole.hidden = buttons.hidden = !json.rows.length;

@@ -142,6 +142,11 @@ const CairnStatusView = (() => {
     return [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([name, n]) => `${display(name, 60)} (${count(n)})`).join(', ') + (kinds.size > 6 ? ', …' : '');
   }
 
+  // Whether a sender sends again and again: an agent, or one that did so for some minutes. Others, such as an import or
+  // curl, end after what they sent, which may be of any time.
+  const repeats = h => h.program === 'cairn-agent' || (h.batches > 2 && h.last_unix_s - h.first_unix_s > SILENT_S);
+  const isSilent = (h, now) => repeats(h) && now - h.last_unix_s > Math.max(SILENT_S, 3 * (h.last_unix_s - h.first_unix_s) / h.batches);
+
   function create(root, context) {
     let now = 0;
     const state = make('div'), cards = make('div', { className: 'cards' });
@@ -163,7 +168,7 @@ const CairnStatusView = (() => {
       { title: 'Batches', key: 'batches', number: true, text: h => count(h.batches) },
       { title: 'Samples', key: 'samples', number: true, text: h => count(h.samples) },
       { title: 'Rejected', key: 'rejected_samples', number: true, text: h => count(h.rejected_samples) },
-      { title: 'Clock', key: 'ahead', number: true, text: h => Math.abs(h.ahead) < 60 ? 'in sync' : `${duration(Math.abs(h.ahead))} ${h.ahead > 0 ? 'ahead' : 'behind'}`, explain: 'Time of the newest sample of the last batch, against its arrival' },
+      { title: 'Clock', key: 'ahead', number: true, text: h => h.ahead === null ? '—' : Math.abs(h.ahead) < 60 ? 'in sync' : `${duration(Math.abs(h.ahead))} ${h.ahead > 0 ? 'ahead' : 'behind'}`, explain: 'Time of the newest sample of the last batch, against its arrival, of senders that send again and again' },
       { title: 'Address', key: 'address', className: 'mono' },
       { title: 'First seen', key: 'first_unix_s', number: true, node: h => ago(h.first_unix_s, now) },
     ], { caption: 'Hosts', thing: 'sender', things: 'senders', sort: 'last_unix_s', empty: 'Nothing was sent since the service started.', filter: h => [h.host, h.agent, h.address, h.silent ? 'silent' : ''] });
@@ -180,11 +185,11 @@ const CairnStatusView = (() => {
         errors.show(errorRecords(tenant, service));
         const list = senders.senders.map(h => {
           const [program, version] = splitAgent(h.agent);
-          return { ...h, program, version, silent: now - h.last_unix_s > SILENT_S, ahead: h.newest_sample_unix_s ? h.newest_sample_unix_s - h.last_unix_s : 0 };
+          return { ...h, program, version, silent: isSilent({ ...h, program }, now), ahead: !repeats({ ...h, program }) ? null : h.newest_sample_unix_s ? h.newest_sample_unix_s - h.last_unix_s : 0 };
         });
         const silent = list.filter(h => h.silent).length;
         hostsNote.hidden = !list.length;
-        hostsNote.textContent = `${versionsText(list)}. ${silent ? `${count(silent)} silent for more than ${duration(SILENT_S)}.` : 'All were heard from in the last 3 minutes.'}` +
+        hostsNote.textContent = `${versionsText(list)}. ${silent ? `${count(silent)} silent.` : 'No sender is silent.'}` +
           (senders.forgotten ? ` ${count(senders.forgotten)} more were evicted from this list.` : '');
         hosts.show(list);
         context.about('');
