@@ -6,10 +6,12 @@
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -272,6 +274,18 @@ static enum status walk_archive_members(struct archive_walk *w, struct archive *
         }
 }
 
+/* libarchive takes an incomplete header of a member of an ar archive for the end. */
+static enum status check_ar_end(const struct archive_walk *w, int fd, struct error *err)
+{
+        int64_t end = archive_filter_bytes(w->outermost, 0);
+        struct stat info;
+
+        if ((archive_format(w->outermost) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_AR || fstat(fd, &info) ||
+            !S_ISREG(info.st_mode) || end >= info.st_size)
+                return ST_OK;
+        return error_set(err, ST_BAD_DATA, "'%s' ends within the header of a member, at offset %" PRId64, w->name, end);
+}
+
 enum status archive_walk(int fd, const char *name, const struct archive_visitor *visitor, struct error *err)
 {
         struct archive_walk w = { .visitor = visitor, .name = name, .outermost = open_reader(true) };
@@ -286,6 +300,8 @@ enum status archive_walk(int fd, const char *name, const struct archive_visitor 
                 st = archive_failed(&w, w.outermost, err);
         else
                 st = walk_archive_members(&w, w.outermost, path_base(name), 0, err);
+        if (!st)
+                st = check_ar_end(&w, fd, err);
         archive_read_free(w.outermost);
         return st;
 }

@@ -50,8 +50,10 @@ for options in "-O1 -g" "-O1 -g -gdwarf-4" "-O1 -g -gsplit-dwarf" "-O1 -g -fdebu
         is "$got" "$want" "$options: one address at a time"
 done
 
-set -- $(nm -S later | awk '$4 == "outer" { print $1, $2 }')
-"$cairn" symbolize -e later --no-cache --format=json $(seq $((0x$1)) $((0x$1 + 0x$2 - 1)) | awk '{ printf "%x ", $1 }') |
+nm -S later | awk '$4 == "outer" { print $1, $2 }' >outer
+read -r start size <outer
+seq $((0x$start)) $((0x$start + 0x$size - 1)) | awk '{ printf "%x\n", $1 }' |
+        "$cairn" symbolize -e later --no-cache --format=json |
         jq -r '.results[].frames | map(.function) | join("|")' | sort -u > inlined
 is "$(grep -c '^net::part|outer$' inlined)" 1 "an inlined call"
 
