@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Item 0 is the shared space, the others belong to one tenant each; of_tenant maps a tenant's number to its item. The
+ * set of spaces is fixed at startup, and items do not move.
+ *
+ * A space starts in two steps, because the profile stores are opened in between: _open() opens objects and index,
+ * _start() receives the stores and starts the threads. Flushes of the stores may request objects already between the
+ * steps; _open() therefore takes federation_lock of all spaces, and _start() releases it.
+ *
+ * The callbacks at the beginning connect the parts: a missing object is requested from --scan and upstreams, a fetched
+ * one is queued for indexing, an indexed one notifies garbage collection. They run in the threads of these parts,
+ * hence gc_thread is atomic. Parts that produce work are stopped before those that receive it; the indexer and garbage
+ * collection refer to each other, so garbage collection is stopped before the indexer and destroyed after it.
+ *
+ * Order: callbacks, opening, starting, stopping and closing, access while running.
+ */
 #include "server/core/debuginfo_space.h"
 
 #include <assert.h>

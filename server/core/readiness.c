@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two kinds of conditions. Those of the service are in r->states, set by the thread's checks or by readiness_report().
+ * Those of a store are derived at each visit from profile_store_get_health(), which does not wait for I/O. An error of
+ * stores makes the service unready only if all stores have it.
+ *
+ * The thread is the only place that waits for the disk. Once a second, or when requested, it publishes free space and
+ * statistics; callers wait for it about 100 ms and then take the previous ones. READY_STALLED is computed by the
+ * visitor from the age of the statistics, because a thread that hangs cannot report it.
+ *
+ * Lock: r->lock over everything published; released during I/O.
+ *
+ * Order: texts of conditions, checks of the thread, conditions, start and stop.
+ */
 #include "server/core/readiness.h"
 
 #include <inttypes.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server_run() is the life of the service, in the main thread. Start: options and memory limits, blocked signals,
+ * access control, data directory lock, debuginfo spaces, tenants with their profile stores (which refer to the
+ * spaces), threads of the spaces, HTTP, gRPC, ready. Then wait_for_end_signal() runs about once a second: watchdog,
+ * clock, heap, progress of --scan, reload, and log lines for failures of parts that do not log themselves.
+ * close_server() sets the stop flags first and ends HTTP and gRPC before the stores; tenants are closed before the
+ * spaces, since their last flush looks up symbols.
+ *
+ * Handlers are in server/api; this file has the callbacks of each HTTP request: identify, authorize, admit, choose the
+ * tenant, finish, audit. They run in HTTP threads; nothing here holds a lock.
+ *
+ * Order: clock steps, callbacks, opening of the parts, HTTP, running and closing, signals and limits, server_run().
+ */
 #include "server/core/server.h"
 
 #include <errno.h>

@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tenants are a fixed array, made at startup, the default tenant first; a tenant's index is also its lane and the
+ * index of its store. A reload changes rules and limits, never the array.
+ *
+ * Retention rules of one reading of the options form a rule set, which is reference counted: t->rules holds a
+ * reference, as does each store that got its rules at a reload, so that a scan by old rules can end.
+ *
+ * A request passes tenants_choose(), tenants_admit(), tenants_finish(). Admission charges the declared size before the
+ * body arrives: first against the tenant's share of ingest memory, then against its rate limits. The end of the
+ * request corrects it to the bytes received.
+ *
+ * Lock: t->lock covers only the pointer to the rule set and items[].limits; what else changes is atomic, or used by
+ * the reload alone.
+ *
+ * Order: rule sets, opening and closing, reload, choice of the tenant and admission, metrics.
+ */
 #include "server/core/tenants.h"
 
 #include <assert.h>

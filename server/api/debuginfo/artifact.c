@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An artifact is looked for in three places, always in this order: the store, scanned trees, upstreams. What it is
+ * read from differs (a reader that decompresses, a descriptor, bytes in memory, a running download); artifact_send()
+ * chooses the cheapest way to answer from it.
+ *
+ * Lookups come in two kinds. artifact_open() and artifact_find_section() may wait, for a disk, a worker or an
+ * upstream. artifact_open_at_once(), and artifact_open_section() with at_once, never wait; they return ST_BUSY when
+ * that is impossible.
+ *
+ * A section is found by its table: that of a stored object is kept with the object, others are cached by the identity
+ * of the file; a missing one is read by a worker and recorded.
+ *
+ * Order: parts from upstreams, whole artifacts, sections, answering.
+ */
 #include "server/api/debuginfo/artifact.h"
 
 #include <string.h>

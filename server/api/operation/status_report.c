@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each put_*() writes one member of the document from a copy of the statistics; the three writers at the ends of their
+ * sections assemble them: write_tenant_senders(), write_tenant_status(), write_service_status(). No member reads the
+ * disk: statistics of stores and free space are those that the thread of readiness.c published, so that the status of
+ * a service with a hanging disk can be read. Conditions and limits are visited under the locks of their owners.
+ *
+ * A tenant sees the conditions of its own store and of the service; the whole service lists those of all stores, and
+ * all metrics.
+ *
+ * Order: conditions, ingest, profile store, the tenant's status, the whole service.
+ */
 #include "server/api/operation/status_report.h"
 
 #include <inttypes.h>
