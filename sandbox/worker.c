@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker_run() takes memory from the budget and calls worker_run_with_data(), which the fork server calls too. That
+ * one computes the limits, prepares struct launch, forks, and waits.
+ *
+ * The child, run_child(), places the descriptors, sets the limits, changes the user, and executes the program or, if
+ * the parent has only one thread, calls the entry function. The parent, watch_worker(), polls a pidfd, the worker's
+ * stderr and the job's serve_fd, and kills the worker when it is cancelled or late. The outcome becomes a status: a
+ * signal in report_signal(), an exit code in report_exit(), with the last line of stderr as the reason.
+ *
+ * The confinement itself is in confine.c, the user in worker_user.c. No locks: each call has its own state.
+ */
 #include "sandbox/worker.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two phases. discovery_refresh() brings the files of each job up to date: glob, drop what is gone, read what is new
+ * or has changed. discovery_list_targets() builds the targets anew from the groups in the configuration and in these
+ * files: relabelling, validation, removal of duplicates. The second is needed only when the first reports a change.
+ *
+ * A file keeps the groups of its last valid version. A file that cannot be read has a zeroed version, so that each
+ * refresh tries again; an invalid one has its version, and is tried again when that changes. Texts of errors are kept,
+ * so that each failure is logged once.
+ *
+ * Order: files, targets, counts.
+ */
 #include "scrape/discovery.h"
 
 #include <errno.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration is read by tables: each YAML mapping has an array of yaml_field with the key, a reader, and the
+ * offset of the member that it fills. Readers nest as the document does, and come after those they use: groups of
+ * targets, file discovery, HTTP settings, profiles, jobs, the whole file. A new key is one row in a table, and a
+ * reader if none fits.
+ *
+ * A job starts with the usual pprof profiles of Go; pprof_config changes them by name or adds others. Checks that
+ * involve several keys, and defaults that depend on them, are in the reader of the mapping or in finish_job().
+ *
+ * Ownership: an element is appended to its array before it is filled, so that scrape_config_deinit() also frees one
+ * that was read in part.
+ */
 #include "scrape/scrape_config.h"
 
 #include <stddef.h>

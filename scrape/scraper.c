@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loop is one profile of one target. It is in one place at a time: in the heap, ordered by the time when it is due;
+ * in the ready list, due and waiting for a thread; or with the thread that runs it. scraper_run() is the scheduler: it
+ * refreshes the targets, moves due loops from the heap to the ready list, starts threads up to the limit, and flushes
+ * merged batches. A thread takes a loop from the list, scrapes, and pushes it back with its next due time; wake_fd
+ * then wakes the scheduler. With options.once a loop that is done is in none of the three.
+ *
+ * A target that leaves the configuration is unlinked at once and freed by the last of its loops that is still ready or
+ * running. Room in the heap is reserved when a target is added, so that pushing a loop back cannot fail.
+ *
+ * Lock: s->lock covers targets, heap, ready list and results. Requests, decoding and the subtraction of totals run
+ * without it. New totals replace the old ones only after the delta was accepted, so the time of a failed scrape is
+ * covered by the next delta.
+ *
+ * Order: metrics, heap, targets, one scrape and its result, schedule with creation and destruction, reports.
+ */
 #include "scrape/scraper.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One list in the order of the batches' numbers. The bytes of a batch are in memory, in the spool (disk_bytes not 0),
+ * or in both while it is in flight. queued_bytes counts those that are only in memory. Batches of an earlier run enter
+ * the list by the names of their files; id, time and bytes are read when it is their turn.
+ *
+ * outbox_put() appends to memory first and then writes to the spool all that is not there yet, so a failed write needs
+ * no other path: the next put tries again. Limits drop the oldest batch of the place that is full, never the one in
+ * flight.
+ *
+ * Order: list, limits, spooling, sending and syncing, batches of earlier runs with outbox_init().
+ */
 #include "sending/outbox.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * post_batch() makes one attempt and reduces the response to a verdict; it uses no state of the sender. The thread
+ * takes the oldest batch from the outbox and acts on the verdict: ACCEPTED removes it, LATER and FAILED put it back
+ * and pause (FAILED a limited number of times), TOO_BIG replaces it by its halves, REFUSED drops it.
+ *
+ * Lock: that of the service thread, over outbox and statistics. It is released while a batch is sent, split or synced.
+ * The batch stays in the outbox meanwhile, in flight: only this thread removes it. Profiles are packed without the
+ * lock, by the caller of sender_put_profile(); one that is too large is packed in halves.
+ *
+ * Order: attempt and verdict, spool and pauses, actions on verdicts, the thread, creation and destruction, queueing,
+ * flush.
+ */
 #include "sending/sender.h"
 
 #include <inttypes.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * split_write() has three steps: lay_out_split() chooses an offset for each section, write_split_headers() writes the
+ * headers, copy_section_contents() the contents that are kept. Sections keep their numbers, so that links between them
+ * need no change.
+ *
+ * Two layouts: compact, with contents one after another, and in place, with loaded sections at their old offsets and
+ * the others in the gaps. The compact one is always computed, since it bounds the size; the one in place is used if it
+ * is possible and not much longer. Sections that are left out become NOBITS, except those that contain ranges to keep:
+ * they keep their size, with holes in the file.
+ *
+ * Order: the choice of sections, layouts, headers, contents, split_write().
+ */
 #include "uploader/split.h"
 
 #include <assert.h>

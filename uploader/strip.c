@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stripped file has three parts: everything up to the end of the loaded content, copied byte for byte; the kept
+ * sections that are not loaded, moved together; .gnu_debuglink, .shstrtab and the section headers, written new.
+ * Sections get new numbers, and sh_link and sh_info are translated.
+ *
+ * strip_file() writes it to a temporary file with the metadata of the original, and renames it over the original if
+ * that was not replaced meanwhile. The checksum in .gnu_debuglink is computed by splitting the program again: the
+ * split file that was uploaded is not kept, but is reproducible.
+ *
+ * Order: layout, headers, contents, strip_write(), replacing a file.
+ */
 #include "uploader/strip.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upload_list_add() classifies one file and appends all candidates that follow from it: an entry for each kind
+ * (debuginfo, source, executable), the debug file installed for it, and the companions of the file with the DWARF. The
+ * same object may so be found several times, by way of different files; upload_list_settle() keeps the best entry of
+ * each build-id and kind, and restores the order.
+ *
+ * A companion is searched at a few places and accepted only if it identifies itself: a dwz file by its build-id, a
+ * package or .dwo file by the ids of its units. What is not found is a note to the user, not a failure.
+ *
+ * Order: companions (dwz, split DWARF), appending entries, the cases of one file, upload_list_add(), settling.
+ */
 #include "uploader/upload_list.h"
 
 #include <assert.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The readers follow the JSON: read_pod() calls read_pod_metadata(), read_pod_spec() and read_pod_status(), which call
+ * the readers of their members. They fill a draft, whose texts are appended to one buffer and referred to by offset,
+ * because the buffer moves; offset 0 is "", an absent text. add_draft_pod() turns the draft into an immutable pod and
+ * adds the keys of its containers and UIDs.
+ *
+ * Errors: a syntax error is kept by the scanner, every later call returns false, and pod_list_parse() reports it once
+ * at the end. Lack of memory is kept in the draft, or returned as false.
+ *
+ * Keys are sorted after the last pod and searched by bisection; of equal ids the last pod in the list is found.
+ *
+ * Order: pods, reading, derived names, lists and lookup.
+ */
 #include "sampling/containers/pod_list.h"
 
 #include <ctype.h>

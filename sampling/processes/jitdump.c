@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jitdump_refresh() reads the file from where the last read ended, in windows, and jitdump_feed() applies the complete
+ * records of each window; code bytes are skipped without being read. A file that was replaced or truncated is read
+ * from the start.
+ *
+ * Line numbers precede their code: they are kept as pending lines at the end of `lines`, and the next load record
+ * takes them if they are for its address. A load adds a range to code_names, whose tag is the index in `codes`; a
+ * later range replaces what it overlaps. A move adds the old range as unnamed and the code at its new address.
+ *
+ * A bad record is counted and skipped by its length; a length that cannot be used ends the reading of the file.
+ *
+ * Order: header and records, the file, lookup.
+ */
 #include "sampling/processes/jitdump.h"
 
 #include <errno.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * items are the processes; by_id finds one by its life (pid, start time and exec). Both are rebuilt at the end of each
+ * drain, when unused processes are forgotten.
+ *
+ * read_process() reads a process from /proc: it applies the filter, reads the mappings, finds an object for each in
+ * the shared object cache, and passes both to the unwinder. It runs when a process is added, when a notice reports new
+ * mappings, when an address has no mapping, and when the mappings are old; the constants below limit how often. Names
+ * of generated code are read later, by process_table_locate(), when an address without an object needs them, once per
+ * drain and within a budget of bytes for all processes.
+ *
+ * Order: names of generated code, creation and destruction, reading, the table and its callers' entry points, locating
+ * addresses.
+ */
 #include "sampling/processes/process.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two tables: perf_threads caches names of threads and which of them have events, perf_tasks has the processes and the
+ * descriptors of the events that were opened for them. A process moves from unknown to tracked (has_events) by a
+ * record or by being opened, and back by the exit of its leader; its descriptors then move to `left`, where they stay
+ * as long as inherited events use them.
+ *
+ * `scan` numbers the scans: `listed` and `opened` are compared with it, to forget processes that two scans did not
+ * find, and to look once more for threads of a process opened by the last scan. Records older than the last one of
+ * their process do not change its state.
+ *
+ * Order: threads, creation and search of tasks, records (step 2), scan (step 1), opening (step 3).
+ */
 #include "sampling/samplers/perf_tasks.h"
 
 #include <dirent.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's half is bpf/sample.bpf.c; this file loads it, attaches it to a clock event of each CPU, and reads its
+ * three ring buffers. They are consumed in the order in which they were added: notices of processes, copies of stacks
+ * to be unwound in user space, samples. Samples are counted in sample_counts; records are checked for size before use.
+ *
+ * A drain consumes the buffers, waits for a grace period by replacing the entry of the map `fence`, and takes the
+ * counts; it also attaches the program to CPUs that came online. Counters of the kernel are per CPU, and are added to
+ * those counted here when they are read.
+ *
+ * Order: clock events, records, sizes and loading, start and stop, draining. No locks: one thread.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>

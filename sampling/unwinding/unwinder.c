@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table belongs to an object and has a state: UNKNOWN, WAITING for a worker, then READY (in the kernel), SAME (equal
+ * to a READY table, which is used in its place) or NONE (no CFI, failed, or over quota). Eviction and lack of space
+ * lead back to UNKNOWN, so that it is requested again when a process maps the file; FREE numbers are reused.
+ *
+ * Path of a table: unwinder_set_process() calls request_table() for each mapping; unwinder_poll() takes what workers
+ * have built, and load_table() finds an equal table or charges the quota and writes to the BPF maps. A process with a
+ * WAITING table is not written to the kernel: the process table calls unwinder_set_process() again after
+ * unwinder_poll() returned true. The new state of a process counts its tables before the old state releases them, so
+ * that a shared one is never unused.
+ *
+ * unwinder_find_rule() repeats the lookup of the BPF program, for stacks that are unwound in user space.
+ *
+ * Order: tables, building and loading, creation and destruction, processes, lookup.
+ */
 #include "sampling/unwinding/unwinder.h"
 
 #include <assert.h>
