@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol_index_measure_blocks() walks the map of one object. symbol_index_verify() walks all databases of the index,
+ * in an order that lets each check use what was collected before: blocks (their keys ascend, so c->blocks is sorted
+ * and searched by number), objects and garbage (the numbers that may have a map), then maps, anchors and reference
+ * counts, which are compared with the blocks they refer to, then the totals of each block, and at last the text pages.
+ *
+ * Damage is reported, and the walk continues; only a failure to read the database or lack of memory ends it. All reads
+ * are in one transaction, so that a load in between does not look like damage.
+ */
 #include "symbol-index/index_verify.h"
 
 #include <stdio.h>

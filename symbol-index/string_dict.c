@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two databases: `pages` maps the last number of a page to its texts, `ids` is the hash index from texts to groups of
+ * numbers. Reading a number is one search in `pages` for the first key at or above it, and an unpacked page, from the
+ * cache if possible.
+ *
+ * Interning is a batch of steps on sorted arrays: distinct texts by hash, lookup of each in `ids` and then in the
+ * pages of its group, numbers for the new ones in the order of the texts, pages for these, ids for these. Pages are
+ * written before ids, so that no id refers to a text that was not written; an interrupted load may leave texts that
+ * have none.
+ *
+ * Order: reading, verification, interning (lookup, then the steps).
+ */
 #include "symbol-index/string_dict.h"
 
 #include <assert.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first half is the table in memory: allocation, the check of the invariants, lookup. The second is its file:
+ * put_table_body() and read_table_body() have the arrays in the same order, and a change of one is a change of the
+ * other and of VERSION.
+ *
+ * Reading trusts nothing: the counts of the header are compared with the file's size before memory is allocated,
+ * checksums with the bytes, and symbol_table_check() runs on the result, so that users of a table need no checks.
+ */
 #include "symbol-index/symbol_table.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packing: front_code() stores each text as the length of the prefix that it shares with the previous one and the
+ * rest, all lengths before all rests; compress_page() adds header and checksum. A page must fit TEXT_PAGE_BYTES after
+ * compression, which is known only afterwards: text_page_pack() guesses the input from the last page's rate and
+ * corrects the guess a few times.
+ *
+ * Unpacking: count_chars() checks all lengths first, so that write_texts() needs no checks and the page is one
+ * allocation. The checksum includes the page's key, so a page under a wrong key is detected.
+ *
+ * The cache is direct-mapped by the last number, with 16 locks shared by the slots; a text is copied out under the
+ * lock, because another thread may replace the page.
+ *
+ * Order: packing, unpacking, search, the cache.
+ */
 #include "symbol-index/text_page.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two layers. cfi_section_next() iterates over the records of one section: CIEs are parsed on first use and cached by
+ * offset, FDEs are returned. cfi_source_open() collects the FDEs of .eh_frame, then of .debug_frame, in one array;
+ * merge_debug_frame() sorts it and makes the FDEs disjoint.
+ *
+ * An unreadable FDE of known length is counted and skipped. A record whose length exceeds its section ends a walk with
+ * ST_BAD_DATA, since the next record cannot be found. Without section headers the table of .eh_frame_hdr locates each
+ * FDE, so that there such a record is skipped as well.
+ *
+ * Order: records, CIEs, FDEs, then code segments, the two sections, merging, open and find.
+ */
 #include "unwind-tables/cfi_source.h"
 
 #include <assert.h>

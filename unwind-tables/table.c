@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Input are the FDEs of a cfi_source, sorted and disjoint, and the ranges of find_uncovered_code(), which lie between
+ * them. build_table_rows() merges both by address; code in between gets the gap rule, in Go programs that of Go code.
+ *
+ * A row sets a rule from its address on, until the next row. Consecutive equal rules are one row. Rows are grouped in
+ * pages of 64 KiB, so that a row needs 16 bits of its address; put_row() repeats the current rule at the start of a
+ * page, so that each page is searched alone. Rules are interned in a set that all tables share. When that is full, a
+ * row gets UNWIND_RULE_FULL, and the build continues.
+ *
+ * Order: code without CFI, pages and rows, FDEs, the merge, statistics and checks, build and find.
+ */
 #include "unwind-tables/table.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The extraction runs unchanged, with an observer that is called twice: snapshot_dwarf() copies the DWARF frames of
+ * each address before the other sources are merged in, and write_report() receives the final table and the open files.
+ *
+ * The final table does not record which source a range came from. It is inferred: explain_sources has one table for
+ * each other source, extracted from that source alone, and find_source() compares its chains with the snapshot and the
+ * final chain by the rules of symbolizer/table/gap_fill.h. A change of those rules needs a change here.
+ *
+ * Order: tables by source, comparison of chains, then the parts of an answer (ELF symbol, section and segment, Go
+ * function), the answer for one address, the observer, and explain_write(). The DWARF part of an answer is in
+ * explain_dwarf.c, the start of a worker in explain_worker.c.
+ */
 #include "symbolizer/explain/explain.h"
 
 #include <inttypes.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * extract_inputs_search_of() is the whole search: a debug file if the given file has no line tables, then the dwz file
+ * of the one with the DWARF, then its package of split units. Single .dwo files are opened later, by
+ * dwo_places_open(), when the reader reaches their skeleton unit; the attempt number lets it continue with the next
+ * candidate if the id of one does not match.
+ *
+ * Names and paths in the files are untrusted. A candidate is accepted only by its content: the build-id, or without
+ * any the checksum of .gnu_debuglink; for split DWARF the section it must have, and the unit's id, which the reader
+ * compares. Files from search->fetch pass the same checks.
+ *
+ * Order: split DWARF (places, packages, single files), debug files, dwz files, the search.
+ */
 #include "symbolizer/extraction/debug_file_search.h"
 
 #include <errno.h>

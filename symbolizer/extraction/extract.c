@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * extract_table() runs the sources from the most to the least precise: DWARF, Go's pclntab, ELF symbols, PLT. Each one
+ * fills only what the earlier ones left open (symbolizer/table/gap_fill.h), so the order is the precedence. Then the
+ * table is finished and the segments are added.
+ *
+ * ELF symbols are collected at the first use, and at most once: DWARF may need them for names of its functions, before
+ * they are merged as a source of their own. A source that cannot be read becomes a note in the table's list of
+ * unreadable parts; lack of memory, system errors and a full table are failures of the extraction.
+ *
+ * With an address filter the lesser sources are skipped if DWARF names all its addresses. The filter is dropped once
+ * all units were read, which makes the table complete. Files prelinked to other addresses have a bias: DWARF is read
+ * in the addresses of its own file, then all is moved to those of the executable.
+ *
+ * Order: ELF symbols, PLT, Go, segments, DWARF, the observer's view, code maps, extract_table().
+ */
 #include "symbolizer/extraction/extract.h"
 
 #include <inttypes.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is copied, and only the copy (p->bytes) is changed; headers, names and relocations are always read from the
+ * original (p->img). Three passes: place_sections() assigns addresses and writes them to the section headers,
+ * place_symbols() makes symbol values absolute, relocate_dwarf() applies the relocations of DWARF sections and of
+ * .opd. A compressed section is unpacked at the end of the copy first. The copy is then opened as an ET_EXEC image.
+ *
+ * known_relocations maps machine and type to a formula and a width; a new machine needs only rows there. DWARF
+ * sections have no address, so the place P of a PC-relative relocation is an offset in its section. An unknown type
+ * drops the DWARF of the copy as a whole, rather than leave wrong addresses in it.
+ *
+ * Order: addresses, symbols, relocations, the copy.
+ */
 #include "symbolizer/extraction/relocatable.h"
 
 #include <inttypes.h>

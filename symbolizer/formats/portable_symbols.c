@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The body is written by columns: all gaps between ranges, then all lengths, and so on, because numbers of one kind
+ * compress best side by side; most are stored as differences from the previous number of their column. Frames are in
+ * the order of their chains, so that a chain is only a count. put_portable_body() and read_portable_body() have the
+ * columns in the same order.
+ *
+ * The writer leaves room for the header, writes the body in pieces while hashing it, and writes the header last. The
+ * reader maps the file and checks header, checksums and counts before it allocates memory.
+ *
+ * Order: writing (columns, body, header), reading (header, columns, body), the file.
+ */
 #include "symbolizer/formats/portable_symbols.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two stages. With an address filter, dwarf_select() chooses the units to be read, for most of them by their first DIE
+ * alone; without one, all units are read. dwarf_extraction_run() then reads them with several threads and merges them
+ * in their order, and finally reads the line tables that no unit refers to.
+ *
+ * All units are read after all, into a new builder, if the selected units are more than max_percent of .debug_info, or
+ * if no unit of the file has a function: the quality then depends on all line tables.
+ *
+ * Lock: x->lock covers slots, turns and counters. Units are read without it, each thread with its own reader; merging
+ * runs without it too, but is_merging lets only one thread merge at a time.
+ *
+ * Order: selection of units, reading and merging by threads, lone line tables, a complete run, a filtered run,
+ * dwarf_extract().
+ */
 #include "symbolizer/sources/dwarf_extract.h"
 
 #include <assert.h>

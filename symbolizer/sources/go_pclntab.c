@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Path of a lookup: the header gives the parts of the table; the table of functions gives the entry and the offset of
+ * the record of each function; the record gives its name, the tables of steps (file, line and inlined call by pc) and,
+ * by its funcdata, the inline tree. A step is a difference of the value and of the pc, both varints, so a table is
+ * decoded from the function's entry on.
+ *
+ * The layouts differ mainly in read_go_header_1_2() and read_go_header(), get_entry_size(), read_go_record(),
+ * find_inline_tree(), go_get_file_path() and read_inlined_call(). Numbers are read by read_word(), a reader, or
+ * read_image_bytes(), all of which check bounds.
+ *
+ * Order: steps, words, the header, functions, inline trees.
+ */
 #include "symbolizer/sources/go_pclntab.h"
 
 #include <stdlib.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two parts. The first interns: an intern set is an open-addressed hash table of numbers only, with half of the hash
+ * beside each number; the elements are in the builder's arrays, and the caller of intern_find_next() compares them.
+ *
+ * The second settles the ranges: sorts them and resolves overlaps. Large objects have millions of ranges, which arrive
+ * unit by unit, mostly in order within a unit. sort_runs() first moves whole runs of neighbours, then sort_by_start()
+ * puts them in order; after that, groups of ranges that overlap one another are resolved by interval_list_overlay(),
+ * all others are copied. The result is written over the input (struct symbol_table_rewrite), since ranges are most of
+ * the memory; gap_fill.c merges sources by the same means.
+ *
+ * Order: intern set, texts and functions, chains and ranges, symbol_table_builder_finish(), rewriting, settling,
+ * sorting.
+ */
 #include "symbolizer/table/symbol_table_builder.h"
 
 #include <assert.h>
