@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the lines. read_perf_line() decides about each: an empty line ends a sample; a header begins one, or
+ * is a PERF_RECORD_ line (a mapping, or skipped); a line of perf buildid-list is recorded while no sample is open;
+ * every other line below a header is one of its fields, mostly a frame; lines elsewhere are refused. struct perf_text
+ * is a slice of the input; only strings of the profile are copies.
+ *
+ * Two states: struct perf_maps turns (file, address) into a mapping and a file offset; the mappings of a file form a
+ * list, latest first. struct perf_decoder has the open sample. "(inlined)" lines precede the frame they belong to, so
+ * they wait in `inlined` until that frame becomes a location. A stack on lines of its own replaces a frame found on
+ * the header's line.
+ *
+ * In the file: words and numbers; headers; build-ids and mappings; frames; samples with event types and labels; the
+ * dispatch of lines; the end, where shift_times() converts the times of the recording's clock to wall clock times.
+ */
 #include "profile-formats/perf_script.h"
 
 #include <assert.h>

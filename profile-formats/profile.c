@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables are arrays in the profile's arena: reserve_profile_rows() doubles one by copying it, and discards the
+ * old one. GROW makes room in a table, APPEND adds an entry, ADD_ENTRY also counts a unit of work.
+ *
+ * Three kinds of tables: strings, stacks and label sets are interned, so that equal ones have one number (hash tables
+ * of numbers, struct profile_intern); types are few, and found by a linear search; mappings, lines, locations and
+ * samples are appended as they are; avoiding repetition is left to the decoder. A sample refers to its label set by
+ * the first label, hence the separate table of sets.
+ *
+ * In the file: growth; the count of work; init and deinit; one profile_add_...() function for each table; reasons for
+ * an absence of samples; changes of all samples (labels, missing times).
+ */
 #include "profile-formats/profile.h"
 
 #include <assert.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Protobuf fields may come in any order, so a file is decoded in two steps: collect_pprof_parts() runs twice over the
+ * top-level fields, first to count the entries of each table, then to note where each is (struct pprof_part). The
+ * entries are then decoded table by table, those that others refer to first: header and sample types, mappings,
+ * functions, locations, samples; decode_pprof() has the sequence. A string becomes one of the profile on its first
+ * use only.
+ *
+ * drop_frames acts in three places: mark_dropped_functions() once per function, prune_location() removes the
+ * innermost lines of a location, prune_frames() removes locations while a stack is read.
+ *
+ * In the file: strings and ids; the tables; labels and samples; the top-level fields; the entry points, which unpack
+ * gzip and choose the memory budget. Tables of the decoder are in its scratch arena, results in that of the profile.
+ */
 #include "profile-formats/pprof/pprof.h"
 
 #include <inttypes.h>

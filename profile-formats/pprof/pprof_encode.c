@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries are written in the order in which numbers become known, which protobuf permits: types, samples, locations,
+ * then the tables that locations have numbered on first use (mappings, functions), and last the strings: the other
+ * tables add to them (`more`). encode_pprof() has the sequence. The samples of one stack and label set become one
+ * sample with a value for each type, so they are sorted first; the main program's mapping gets number 1 before any
+ * location is written.
+ *
+ * In the file: numbers; types; locations; the main mapping; mappings, functions and strings; samples; the entry
+ * points. A failure of a number_...() function is kept in `failed` and checked once at the end: numbers are then
+ * meaningless, and the output is not used.
+ */
 #include "profile-formats/pprof/pprof.h"
 
 #include <assert.h>
