@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three callers share one mechanism: the thread (run_due_merges()), profile_store_compact() (run_all_merges()), and
+ * removals of rows by retention and sweep (row_removal.h), which exclude merges, share their rate limit, and rewrite
+ * files by merge_parts().
+ *
+ * A round, run_next_merge(), takes a snapshot, chooses one job (compaction_jobs.h), merges (merge.h), commits
+ * (merge_commit.h), and records the outcome for the next choice: failed partitions wait, unreadable parts are
+ * skipped, and refused memory halves the memory of a job (memory_shift). proceed_at_rate(), called by the merge after
+ * each step, sleeps for the rate limit and is the only place where a merge gives way to other work.
+ *
+ * In the file: outcomes of earlier rounds; pace; one merge; removal of rows; rounds; the thread.
+ * Locks, outer first: turn_of_stores, taken by the thread only; c->lock, from the choice of a merge to its commit, or
+ * from begin to end of a removal; resymbolize_lock for locations, tried only; writer_lock for the commit and to look
+ * up whether an input was removed. wake_lock serves the sleep of the thread.
+ */
 #include "profile-store/compaction/compaction.h"
 
 #include <errno.h>

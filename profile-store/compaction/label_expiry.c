@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Four levels: struct label_pass goes through the days, oldest first; struct label_run is one attempt on one day,
+ * with a snapshot and the rules; struct label_day lists the files of the day with expired rows; struct assessed_part
+ * is one file.
+ *
+ * A day takes three steps: assess_day() counts expired rows by their label columns; remove_expired_files() removes
+ * files without other rows in one commit; rewrite_part() replaces the others, with one commit for each. A failure of
+ * one file does not stop the others. When a merge has replaced a file, run_pass_day() repeats the day from a new
+ * snapshot, with merges excluded for the whole day. A dry run stops after the first step.
+ *
+ * In the file: exclusion of merges; due rules; assessment; one day; passes, by the thread or by a call.
+ * Locks: c->lock of the compaction from begin_label_work() to end_label_work(); below it rules_lock while matchers
+ * run, and s->lock to look at the current tables. The commits take writer_lock. A dry run does not exclude merges.
+ */
 #include "profile-store/compaction/label_expiry.h"
 
 #include "common/clock.h"

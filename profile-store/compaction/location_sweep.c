@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three phases, as in location_sweep_run(): begin_sweep() takes the snapshot and counts rows; mark_used_locations()
+ * runs the passes; sweep_alone() rewrites files and commits. Only columns of ids are read: visit_part_location_ids()
+ * calls a visitor for each id. A pass has three visitors: collect_pass_id() and note_row_use() for locations,
+ * mark_used_id() for stacks between them. check_new_reference() serves the checks before the commit.
+ *
+ * A pass reads the stacks of the current tables, not of the snapshot: files that left the table cost nothing, and
+ * merged files are read under their new names. `left` remembers those that some pass did not read, since they may be
+ * restored.
+ *
+ * In the file: reading; mark; begin; references added during the sweep (invariants 2 and 3); sweep; schedule.
+ * Locks: marking holds none, apart from that of the compaction while pace_sweep() waits between files. sweep_alone()
+ * holds the lock of the compaction and resymbolize_lock; commit_merge() calls check_before_commit() with writer_lock
+ * held.
+ */
 #include "profile-store/compaction/location_sweep.h"
 
 #include <inttypes.h>

@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A heap has the inputs (merge_input.h), least key first. The row at its top is not copied at once: it extends a run,
+ * rows of one input in sequence. flush_runs() copies the pending runs column by column into the output; it has to be
+ * called before an input unloads the row group of its runs (advance_input()), and begins a new file where one is
+ * full.
+ *
+ * merge_all_rows() writes each row (samples); merge_distinct_rows() takes all inputs with the least id from the heap
+ * and writes the best of their rows (stacks, locations).
+ *
+ * Overlap of row groups is found only when the second one is loaded. The merge then starts again with the row groups
+ * of that part as separate inputs (`splits`, merge_parts()). This is rare; all other parts need one row group in
+ * memory.
+ *
+ * In the file: open; output and copying; the heap; dropped rows; the two loops; the whole merge; its result.
+ * One thread and no lock: nothing is committed here.
+ */
 #include "profile-store/compaction/merge.h"
 
 #include <assert.h>

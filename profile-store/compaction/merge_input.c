@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are not moved. The columns of a row group stay as they were read; a row is a slot in them, and a row group
+ * that is not sorted gets a permutation of slots (`order`).
+ *
+ * The key of a row borrows its bytes from the dictionaries of the columns. For samples its first part is a text of
+ * type, unit and all labels, by name. number_sets() makes one such text for each sequence of rows with equal
+ * dictionary codes, so that a comparison is a memcmp() however many label columns there are, and that the order of
+ * inputs does not depend on which labels have columns.
+ *
+ * In the file: keys; label sets; loading and sorting of one row group; iteration. When the next row group is loaded,
+ * the last key is copied first, to find out whether the two overlap.
+ */
 #include "profile-store/compaction/merge_input.h"
 
 #include <assert.h>

@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two objects: struct flush_run is one call, with all durable batches of the head; struct flush is one group of them,
+ * with the files of the current commit. The samples of a group are sorted by day once; a day is then a range of
+ * `samples`.
+ *
+ * In the file: the files of a commit; steps 1 to 4 of the header, a section for each; flush_group(), their sequence;
+ * the size of a group; isolation of a batch that fails alone; flush_queued_batches(), the loop that halves groups;
+ * the call, with recovery of a failed queue.
+ *
+ * Two flags attribute a failure. `blames_batches` is false while known rows are read from the tables and after the
+ * commit of the samples: such a failure is not due to the batches, so the group is not halved; nor is it after ST_OS
+ * or ST_BUSY. `committing` is set by the first attempt of a commit: after a failure s->behind is set, and
+ * store_reconcile() reads from the logs what was committed.
+ *
+ * Locks: the whole run holds s->writer_lock, and each group also flush_turn; s->lock is held to copy the batches and
+ * to publish the tables. options.missing_debuginfo is called without a lock.
+ */
 #include "profile-store/core/flush.h"
 
 #include <assert.h>

@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The head: batches in memory between the raw queue and the tables, in order of their positions.
+ *
+ * A batch enters by append_profile(): it is built and encoded without a lock, enqueue_batch() writes it to the queue
+ * and appends it under s->lock, so that both have the same order, and the sync follows without the lock. At open,
+ * replay_record() rebuilds the head from the queue; of records that are flushed or in the quarantine only the ids are
+ * used. A batch leaves by head_drop_until() after its flush or quarantine, or by head_drop_after() when it never
+ * became durable.
+ *
+ * Duplicates: s->queued has the batch ids of the head, s->ids those of flushed batches. A duplicate of a queued batch
+ * returns ST_OK only after the first copy is durable.
+ *
+ * In the file: append; replay; retry and removal of quarantined batches; functions for scans and flushes.
+ * Locks: s->lock protects head and queued. head_open() and head_refresh() run with it (store_reload()), or before
+ * other threads have the store. profile_store_discard() takes s->writer_lock.
+ */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store as a whole: health, statistics, the flush thread, open and close, and the change from one state of the
+ * tables to the next.
+ *
+ * Two ways to open: a writer locks queue/lock, loads the tables, replays the queue (head_open()) and starts the
+ * threads of flush, maintenance and compaction; a reader has none of these: store_reload(), at the start of each
+ * scan, follows queue and tables of the writer.
+ *
+ * s->tables and the head change together, in store_publish_tables() after a commit, so that a scan sees each sample
+ * once. store_reconcile() repeats this after a failure (s->behind), when the logs may be ahead of s->tables.
+ *
+ * Locks: health_lock for the health only; s->lock for head and tables, briefly; store_publish_tables() and
+ * store_reconcile() require writer_lock and take s->lock; store_reload() requires s->lock. profile_store_close()
+ * joins the threads without a lock.
+ */
 #include "profile-store/profile_store.h"
 
 #include <fcntl.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan is made from one snapshot: make_plan() lists the files of samples and stacks as candidates, sorted by day,
+ * and marks each with at most one reason, in passes: age, stacks of days without samples, size. expire_once() removes
+ * the marked files, with one commit for each table, samples first. Nothing is read from the files: their days and
+ * sizes are in the log.
+ *
+ * Label rules are not part of the plan. expire_in_steps() applies age, then the rules (label_expiry.c), then size. A
+ * dry run removes nothing, so plan_dry_run() subtracts the rows that the rules would remove (plan.gone) from the
+ * candidates.
+ *
+ * In the file: rules as text; the plan; removal; dry run and the sequence of steps; the report as JSON.
+ * Locks: expire_days() holds s->writer_lock for plan and commits, and repeats both when another writer commits
+ * meanwhile. Label rules and the sweep of locations run without it and lock for themselves; a dry run takes s->lock
+ * for its snapshot.
+ */
 #include "profile-store/lifecycle/sample_retention.h"
 
 #include <assert.h>

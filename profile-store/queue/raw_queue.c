@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State: the list of segments by position, of which the last is open for writing while fd >= 0, and two positions,
+ * synced <= written. A batch is acknowledged once its position is at most `synced`.
+ *
+ * Group commit: in raw_queue_sync() one caller runs fdatasync() without the lock for all positions written before,
+ * with `syncing` set; the others wait for `changed`. Whatever closes fd waits until `syncing` is false.
+ *
+ * A failed sync or truncation, or a segment that cannot be created although the disk has room, sets `failure`; writes
+ * are then refused until raw_queue_recover(). Recovery advances `synced` past positions that were never durable;
+ * `gaps` remembers them, so that a raw_queue_sync() for one of them reports the loss.
+ *
+ * In the file: writing, including the start and end of segments; sync; seal, release and recovery; reading of one
+ * record; open, with replay and repair of segments; refresh of a read-only queue.
+ * Locks: q->lock for all of the state, held also during writes and the syncs of whole segments, but not during group
+ * commits. raw_queue_open(), raw_queue_refresh() and raw_queue_close() do not take it.
+ */
 #include "profile-store/queue/raw_queue.h"
 
 #include <assert.h>
