@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table object: one lock, the state at the last version read (delta_state.h), and the calls of the header that
+ * need it. The text of commits is made by delta_encode.h and parsed by delta_actions.h; the log is read by
+ * delta_replay.h; checkpoints and the deletion of old log files have files of their own.
+ *
+ * A commit, commit_under_lock(): encode, parse what was encoded, prepare the state, publish the file under its
+ * version, apply. Only publishing makes the commit visible; applying cannot fail. A refresh reads the commits after
+ * the state's version one by one; when log cleaning has deleted the next one, the whole log is read again, from a
+ * checkpoint on.
+ *
+ * In the file: open, close and refresh; replaced tables (delta_table_follow()); access to the state; creation;
+ * checkpoints and commits; properties and cleanup.
+ * Locks: t->lock for the whole of each call on a table, file operations included; a writer of another process is
+ * excluded only by the name of the commit's file.
+ */
 #include "profile-store/delta/delta_log.h"
 
 #include <fcntl.h>

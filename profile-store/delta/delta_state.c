@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file set has an array of references in no order, and a hash table of positions by path. Removal moves the last
+ * file into the gap, which renumbers one entry of the table.
+ *
+ * A change takes two steps: delta_state_prepare() reserves memory for everything and checks the change,
+ * delta_state_apply() moves the actions into the state and cannot fail. So a commit can be published between the two.
+ * Removes are applied before adds.
+ *
+ * Snapshots are sorted by path and hold a reference to each file, so they outlive the state. The one of the current
+ * version is kept until the next change, since every load of the tables requests it.
+ *
+ * In the file: files by path; the state; comparison of two states, for the verification of checkpoints; snapshots.
+ * No lock: the lock of the table (delta_log.c) protects the state; reference counts are atomic.
+ */
 #include "profile-store/delta/delta_state.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reduction of a profile, whose tables refer to each other by number, to a batch with ids made of content.
+ * batch_create() has the steps, each after those that its ids are made of: mark the stacks and locations of samples,
+ * since others are dropped; locations, whose ids are hashes of their content; stacks, whose ids are hashes of
+ * location ids; samples, with types and label sets. Each step also merges entries that have become equal by
+ * normalization.
+ *
+ * struct reduction has the temporary arrays, most of them by number of the profile: a string is copied on its first
+ * use, and stacks find the ids of their locations. The result is in the arena of the batch.
+ *
+ * In the file: locations; stacks; label sets and samples; the invariants; create, references; lookup of a label.
+ */
 #include "profile-store/rows/batch.h"
 
 #include <assert.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A key column is read as runs: rows up to `end` have text number `text`. Equal neighbours are joined by dictionary
+ * code; `text_numbers` maps the codes of the column being read to its texts, so that a text is copied once per column
+ * and row group. A period is a text of eight bytes.
+ *
+ * The columns have a fixed order: type, unit, period, ids, requested labels, all other labels if groups depend on
+ * them, and last labels_rest, the labels without a column, as one column whose runs have a row in place of a text. A
+ * requested label may be an id, have a column, or be in labels_rest: get_row_label().
+ *
+ * group_keys_move() advances each column to the run of a row and returns the nearest end: the rows up to it are one
+ * group, found once. Work thus grows with the number of runs, not of rows; only labels_rest is compared row by row.
+ *
+ * In the file: runs and texts; columns of each kind, group_keys_read(); the group of a row.
+ * No lock: the object belongs to one thread of a scan.
+ */
 #include "profile-store/scan/group_keys.h"
 
 #include <stdlib.h>

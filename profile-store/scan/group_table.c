@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three maps by 128-bit key give numbers: the identity of a group (hash of type, unit, period, series and label
+ * values), stack ids or times, and (group, item), the number of a sum. An item is the number of a stack or time, or
+ * that of a step. Texts are copied to the arena when a group is new.
+ *
+ * A series is the sum of hashes of all labels, so labels may be collected in any order. Requested labels are part of
+ * the identity in their own order; with all_labels the series stands for them.
+ *
+ * In the file: modes of grouping; groups and their labels; sums; merge of the tables of several threads, and the
+ * final sort by content (group_table_finish()), which makes the result independent of threads.
+ * No lock: each thread of a scan has a table, and they are merged at the end.
+ */
 #include "profile-store/scan/group_table.h"
 
 #include <stdlib.h>

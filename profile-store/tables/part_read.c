@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first half adds checks to parquet/: column exists, kind is the expected one, one slot per row or offsets below
+ * a list.
+ *
+ * The second half reads rows of locations. location_id is read first; the other columns only when a row is selected,
+ * so that a row group without one costs one column. Then rows are assembled from the columns: an entry of a
+ * dictionary is copied to the arena on its first use (struct text_column), equal lists of frames are shared
+ * (frame_chains.h), and the last build-id is kept, since neighbours often have the same. Columns below `frames` must
+ * have equal offsets, which read_location_columns() checks once.
+ *
+ * In the file: files and columns; columns of locations; one row; lists of rows; selection by id, from a file or from
+ * rows in memory.
+ */
 #include "profile-store/tables/part_read.h"
 
 #include <errno.h>

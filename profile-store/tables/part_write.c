@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct part_writer is common to all tables: it begins a file under a temporary name, counts rows, and on finish
+ * takes the statistics for the log from the Parquet writer and publishes the file. Above it each table has a function
+ * that puts rows, column by column; the numbers of the columns' nodes are looked up once per file. Merges use struct
+ * part_writer directly, and re-symbolizations struct location_part.
+ *
+ * Null stands for what is unknown: "" and 0 of optional columns, and lists without a known start line.
+ *
+ * In the file: the part; locations; stacks; samples, whose labels are distributed over label columns and labels_rest.
+ */
 #include "profile-store/tables/part_write.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two phases. verify_table_files() checks each file alone, one column at a time over all row groups: size and rows
+ * against the log, nulls and bounds against the log and the statistics of the row groups. verify_stack_references()
+ * (day by day) and verify_location_references() then check references in passes: a pass takes the ids whose hash is
+ * its number modulo the count of passes, collects them from the files that define them, and looks up those of the
+ * files that refer to them.
+ *
+ * A failure to read a file is a problem to report, once per file (`unreadable`), unless it is due to this process
+ * (memory, descriptors). A file that a service has removed meanwhile is no problem: `vanished` ends the check with
+ * ST_BUSY, since ids would be missing.
+ *
+ * In the file: reports; values against bounds; one file; failures; ids and passes; references; the entry point.
+ * No lock: the logs are opened read-only, and no store is open.
+ */
 #include "profile-store/tables/store_verification.h"
 
 #include <inttypes.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translates between the Delta logs and the objects of the store. tables_load() turns the snapshots of the three logs
+ * into one struct tables; both lists are sorted by name, so parts that an older snapshot has are found by a merge of
+ * the lists, and shared. What a part caches (counts, rows of locations) thus lives as long as a snapshot has the
+ * file. tables_commit() turns a struct table_change into a commit of one log.
+ *
+ * The tables are read in the order of enum table, samples first (tables.h); `flushed` and the label columns come from
+ * the log of samples: its transaction version and its schema.
+ *
+ * In the file: names and days; open and close of the logs; parts and snapshots; commits.
+ * No lock: calls with struct table_logs are serialized by the caller (writer_lock, or s->lock of a reader);
+ * references are atomic.
+ */
 #include "profile-store/tables/tables.h"
 
 #include <string.h>
