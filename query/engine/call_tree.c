@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree is an array of nodes in order of creation, so parents precede children; a hash table finds the child of a
+ * node by its frame. tree_add() writes each stack as a path of frames, root first, reduces it to the focus, and walks
+ * down from the node of its label group. Totals are summed in one pass from the last node to the first.
+ *
+ * Drawing: weight_bound_build() finds the weight of the least node to show by quickselect, which needs no sort of all
+ * nodes; the nodes that remain are sorted by parent and falling weight, and order_descendants() makes that a
+ * depth-first order. A parent weighs at least as much as a child unless values are negative; a node whose parent is
+ * omitted is not reached, and omitted too. tree_draw() copies the nodes and adds the omitted rest of each as one more
+ * child.
+ *
+ * In the file: nodes; paths and tree_add(); totals; order; drawing.
+ * No lock. Work is charged to the meter, memory above UNCOUNTED_NODES nodes to the budget of queries.
+ */
 #include "query/engine/call_tree.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the stacks of one or two sides: each frame in a target function adds to the row of its (name, line),
+ * to its file, and to the call site of the frame inlined into it. `seen`, of a row, file or site, is the last entry
+ * that was added, so that a recursive function counts once per stack; the entries of both sides have one numbering
+ * for this.
+ *
+ * build_line_table() has the sequence: target functions (loaded_sides.h), numbers of files, sums, sort_lines(), which
+ * applies the limit and leaves rows by file and line, sort_files(), and texts of the files with the greatest cost.
+ * Call sites refer to row numbers, which do not change when rows are sorted; file_of_frame is invalid once files are
+ * sorted.
+ *
+ * In the file: files; sums; the two sorts; source texts, of which only whole files stay loaded, others are loaded
+ * while their rows are visited; rows; the operation. query/formats/lines_out.c writes the answer.
+ */
 #include "query/engine/lines.h"
 
 #include <stdlib.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A selection is loaded in three steps: the scan sums values by stack, or by group and stack; sums become entries,
+ * converted to the type of the answer; resolve_entries() gives the stacks locations and frames, and drops those that
+ * the filter rejects.
+ *
+ * Two ways for the first step. load_stack_sums() is the fast one, for one type without conversion, labels or
+ * averages; it may find that the samples have several periods, and the other way is then taken. load_group_sums()
+ * sums by label values, by period, and by series where conversion or averages need it; convert_entries() replaces
+ * groups of the scan by those of the labels. Sums of gauges become averages over the snapshots of their series
+ * (gauge.h).
+ *
+ * In the file: frames and filter; samples; one group; several groups; averages; the entry points; sort by group.
+ * Stacks are borrowed from the scan.
+ */
 #include "query/engine/merged_profile.h"
 
 #include <assert.h>

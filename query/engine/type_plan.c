@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan is made before stacks are summed, from the types that the selection has: list_side_types() for all sides,
+ * find_matching_types() for a requested one. Then the cases: a single type is summed as it is; several that are CPU
+ * time or CPU samples are summed together (plan_conversion()); if there is one of these, it alone is summed; without
+ * any, the first type is, but a request that matches several is refused. A type that only other series of the range
+ * have selects nothing (find_type_in_range()).
+ *
+ * Go sends counts and CPU time of the same samples. find_unconverted_samples() therefore sums the types by series;
+ * counts of a series with CPU time are omissions, as are counts without a period. type_plan_convert() applies the
+ * result to each sum.
+ *
+ * In the file: kinds of types and conversion; the requested type; the plan; omissions in answers.
+ */
 #include "query/engine/type_plan.h"
 
 #include <assert.h>

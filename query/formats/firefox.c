@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The format has tables of columns that refer to each other by row: stackTable to frameTable, that to funcTable, and
+ * that to sources, resourceTable and stringArray. The drawing of the tree (call_tree.h) gives the stacks: its nodes,
+ * without the root, are the rows of stackTable, and a node with a value of its own is a sample.
+ *
+ * intern_stacks() fills all columns first, since the format has an array for each column, not for each row; each
+ * intern_...() function finds or adds a row. The first failure is kept in `st`, and the following calls do nothing.
+ * Then the JSON is written table by table; an exhausted meter ends each loop (count_row()), and the caller of
+ * flame_put_firefox() checks it.
+ *
+ * In the file: interning, from texts to stacks; columns and tables as JSON; samples and the thread; the entry point.
+ */
 #include "query/formats/firefox.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are made one time step after the other: load_export_step() sums a step by type, label set and stack, and
+ * resolves the stacks; export_step_rows() writes a row for each sum. So memory is bounded by a step, and
+ * export_range() halves a step that is too large. Each step is a scan of its own, which ends with the step.
+ *
+ * The columns are decided before the first row: label names of the whole range, at most LIMIT_LABEL_COLUMNS; later or
+ * further names are in labels_rest. Requested types are found once too, so that all steps sum the same ones.
+ *
+ * In the file: types; columns and the start of the file, as Parquet or CSV; rows; steps, with empty ranges skipped in
+ * doubling strides; the entry point.
+ */
 #include "query/operations/export.h"
 
 #include <assert.h>

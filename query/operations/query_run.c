@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the name of an operation to its answer: query_run_scan() finds the operation in the table `operations`, parses
+ * the request (request.h), and calls the operation in query_call_run(), which sets the limits of memory and work for
+ * the time of the answer. query/querier/ uses query_call_run() without the table.
+ *
+ * Operations are in files of their own; only labels, types and values, lists of names, are answered here. A format or
+ * parameter that an operation does not have is refused where the answer would be mistaken for another one
+ * (check_format(), check_base(), query_call_refuse_filters()).
+ *
+ * In the file: lists of names; the table and checks; one call, with its limits; query_run() for a store, and
+ * query_run_profiles() for profiles in memory, whose time range is the default one.
+ */
 #include "query/query.h"
 
 #include <inttypes.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scan sums by step: the item of a sum is the number of its step (store_scan_sum_groups()). sum_steps() turns the
+ * sums into points, an array with a row of steps for each shown group: gauges are averaged, values converted to the
+ * type of the answer, groups of the scan replaced by label groups, and these ranked.
+ *
+ * What steps alone do not tell is loaded before, for the whole range (load_whole_range()): the stacks that frame
+ * filters keep, which then select samples of the steps, and the totals of averages, which are not sums of the points.
+ * For answers with averages of profiles a step is divided into parts of about a second (count_step_parts()), and
+ * points count profiles.
+ *
+ * In the file: steps; sums; answers as text, CSV and JSON; series_load(), also used by query/querier/.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
