@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * configuration_parse() applies the sources from the strongest to the weakest: command line, environment, file,
+ * credentials. `sources` has one entry per option; a source sets an option only if its entry is still OPTION_DEFAULT,
+ * so nothing is overwritten. A deprecated name of an option has the same target, and mark_source() marks all names of
+ * a target.
+ *
+ * Values of the environment and the file are set by apply_value(), which puts their place in front of its errors. All
+ * values are borrowed: from argv, the file, or c->environment, which has copies of variables and the paths of
+ * credentials.
+ *
+ * Order: properties of options, the sources in the order above, configuration_parse(), the report (--print-config,
+ * --check-config), changes at a reload.
+ */
 #include "common/config/configuration.h"
 
 #include <ctype.h>

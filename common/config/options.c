@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse_options() is the only loop over the arguments: options are set through their spec and removed, other arguments
+ * are moved to the front of argv in their order. A command with verbs has one table of options for all verbs. Options
+ * may come before the verb, so the verb is looked up after parsing, and given options that it does not use are refused
+ * then (options_check_given()).
+ *
+ * --help ends the process within the loop, with the page of the verb that the arguments so far begin with, or that of
+ * the command.
+ *
+ * Order: help pages, values by kind, finding options and verbs, the loop, the functions of the header, comparison of
+ * values, exit codes.
+ */
 #include "common/config/options.h"
 
 #include <assert.h>

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Independent functions, from paths to mappings. Those with a protocol are the ones for durable files:
+ * file_create_temporary() in the directory of the target, writes by the caller, then publish_as(): fdatasync() of the
+ * file, rename(), or link() where the target must not exist, and fsync() of the directory. file_write_durable() does
+ * all of it.
+ *
+ * Every fdatasync() and fsync() passes file_sync_timed(), whose durations are metrics; syncfs() is not measured.
+ *
+ * Order: paths, reading and writing, syncs, temporary and durable files, directories, mappings, reading in chunks.
+ */
 #include "common/files/file.h"
 
 #include <assert.h>

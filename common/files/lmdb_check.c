@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check_open_file() has the sequence: choose a meta page, compare the size of the file, walk the main tree and then
+ * the tree of free pages. walk_tree() reads each page once into memory of its own, tests it, and descends; a value may
+ * be a tree itself (a named database, or duplicates of a key), so the walk is recursive, at most DEPTH_MAX pages deep
+ * for each of NESTING_MAX + 1 trees.
+ *
+ * Termination: `seen` has a bit per page. mark_pages() refuses a page that was seen before, so loops, shared pages and
+ * pages both free and used are found by the same test.
+ *
+ * A snapshot is checked while LMDB has a read transaction open, which keeps its pages from being reused. For this LMDB
+ * opens the file before the check of the trees; it reads only the meta pages then, and these are checked first.
+ *
+ * Order: reading and marking pages, nodes, trees, the file, the two entry points.
+ */
 #include "common/files/lmdb_check.h"
 
 #include <errno.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state is a position, the depth, and whether an element is the first of its container. The kinds of the open
+ * containers are not stored: the caller has entered them, and leaves an object by json_scan_key() and an array by
+ * json_scan_item(). Only json_scan_skip(), which has no caller that knows the structure, keeps one flag per depth, on
+ * its stack.
+ *
+ * Failures: json_scan_fail() keeps the first one as its position and the token that was expected; after it, every
+ * function that reads a value returns false.
+ *
+ * The escapes of a string are checked when it is scanned, so json_span_unescape() relies on their form.
+ *
+ * Order: elements of containers, strings, bools and numbers, skipping, the end, decoding of a string.
+ */
 #define ERROR_BODIES
 #include "common/json/json_scan.h"
 

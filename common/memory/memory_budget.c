@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_reserve() tests three limits and counts in all of them or in none: that of the query (struct memory_account,
+ * of the thread), that of the sender (struct memory_group), and the budget itself, which is fits_budget(): the ceiling
+ * of the use, the limit of the process, and the memory that other uses claim. Which of them refused determines the
+ * error.
+ *
+ * State: `held` per use, and `committed`, the sum of the larger of held and floor of each use. set_held() changes both
+ * together. Below its floor a use takes memory that is committed already, so the budget cannot refuse it.
+ *
+ * Lock: `lock` protects this state and the counters of accounts and groups; nothing is allocated or called back under
+ * it. The bytes of a reservation belong to its owner and need no lock. Limits are set before other threads exist.
+ *
+ * Order: shares and metrics, limits, tests and claims, reservation, limits of queries, shrinking, the default limit
+ * from the machine's memory and its cgroups.
+ */
 #include "common/memory/memory_budget.h"
 
 #include <assert.h>

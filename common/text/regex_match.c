@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three stages, in this order in the file: the pattern is parsed into a tree, the tree is compiled into a program, and
+ * the program's NFA is simulated over a text.
+ *
+ * Parsing: recursive descent; parse_alternatives(), parse_sequence(), parse_repeated() and parse_atom() are its
+ * levels. Nodes, sets and ranges are arrays of fixed size in the matcher and refer to each other by index. The tree
+ * stays after compiling: matching uses its sets, regex_match_find_group() its names.
+ * Compiling: counted repetitions are copied out, so a program can be much longer than its pattern; LIMIT_REGEX_PROGRAM
+ * bounds it. The first target of a SPLIT is the preferred one.
+ * Matching: `now` and `next` are the sets of states before and after a code point. add_regex_state() adds a state with
+ * all states reachable without reading, each of them once, so a code point takes at most one visit of each
+ * instruction. A search also adds the start state after each code point.
+ * Captures: the same simulation, with slots for each state. The first path to a state is the preferred one; later ones
+ * are dropped. Plain matching has its own loop, run_program(), because it copies no slots and charges the meter.
+ */
 #include "common/text/regex_match.h"
 
 #include <assert.h>
