@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk is a stack of libarchive readers. A nested archive is opened on the current member of its parent:
+ * read_inner_block() is its read callback and reads from the parent. So nothing is written to disk, and one pass over
+ * the file visits the members of all levels. walk_archive_members() is the loop over the members of one level;
+ * visit_archive_member() decides whether a member is skipped, opened as an archive, or passed to the visitor.
+ *
+ * Compressed files that are no archives are members of libarchive's raw format, which is only enabled for the file
+ * itself and for names that archive_name_is_compressed_elf() accepts, since that format matches any content.
+ *
+ * Decompression bombs: every block that is read, by the visitor, for a nested archive or to skip the rest of a member,
+ * passes count_bytes(), which compares the sum with the compressed bytes of the outermost file read so far. Holes of
+ * sparse members are counted too.
+ *
+ * Order: blocks and limits, readers, raw streams, members, the walk; then tests of names, magics and paths for
+ * callers.
+ */
 #include "archive/members.h"
 
 #include <archive.h>

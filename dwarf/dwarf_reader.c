@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_unit_code() has the sequence for a unit: its line table, its split unit, the walk over its DIEs (walk.c),
+ * folded functions, the address filter, the names. Results are in struct dwarf_code of the caller, which is reused for
+ * the next unit.
+ *
+ * A context is a unit with its abbreviations. The reader has one for the unit itself (main), and a direct-mapped cache
+ * of others for units that references lead to (dwarf_reader_context()), bounded by LIMIT_DWARF_OTHER_ABBREV_BYTES.
+ *
+ * Damage: an error in a part of a unit is recorded in code->damage and the other parts are still read
+ * (record_damage()); only lack of memory or too many ranges end the object.
+ *
+ * Order: results and reader, contexts of other units, address filter, the unit, split units.
+ */
 
 #include <assert.h>
 #include <stdlib.h>

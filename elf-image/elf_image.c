@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf_image_read() has the sequence: the ELF header, counts that do not fit it (in section header 0), program headers,
+ * section headers with their names, repair of emptied sections, the build-id. The two classes differ in the width of
+ * words (read_elf_word()), the size of an entry and the place of p_flags; the structs of elf_image.h are the same for
+ * both.
+ *
+ * A table of headers is checked to lie in the file once (open_table_reader()); its entries are then read through
+ * readers of the entry size that the file names, which may be larger than that of the class. The content of sections
+ * is not checked here, except that of the names: accessors of a section do so, and elf_image_check_complete() for all.
+ *
+ * Repair: some extractors of debuginfo leave sections of code with size 0, or replace SHF_ALLOC by a flag of their
+ * own. Both are undone on opening, so that readers need no knowledge of them.
+ *
+ * Order: headers, repair, build-id, opening and closing, the check for completeness, addresses and file offsets.
+ */
 #include "elf-image/elf_image.h"
 
 #include <assert.h>

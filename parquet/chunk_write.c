@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write_column_pages() has the sequence: choose the encoding of the chunk (choose_for_bytes(), choose_for_numbers()),
+ * write the dictionary page, then one data page after another: its end (choose_page_end()), its levels, its values,
+ * compressed with a header in front. The bounds of each page are merged into those of the chunk and kept in
+ * `locations`, from which chunk_write() makes the two page indexes at the end.
+ *
+ * The sizes of encodings are compared before compression: delta encoding is tried out completely; a dictionary of
+ * numbers is built only while it is smaller than the best size so far, that of strings exists in the column builder.
+ *
+ * The buffers of struct chunk_writer are reused by all chunks; only the page indexes grow until the end of the file. A
+ * buf keeps its failure, so most functions return no status.
+ *
+ * Order: page indexes, choice of the encoding, levels and values, pages, the chunk.
+ */
 #include "parquet/chunk_write.h"
 
 #include <endian.h>

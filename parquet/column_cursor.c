@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cursor has one current page, with page_rows rows of which `at` are read or skipped. next_data_page() reads the
+ * header of the next page only; unpack_page() decompresses it at the first read, so a page that is skipped completely
+ * is never unpacked. The page then has a form (enum page_form): codes of the dictionary decoded piece by piece, all
+ * values decoded, or only nulls. Definition levels are expanded only if a page has both nulls and values.
+ *
+ * A piece is a run if the codes have a run of at least RUN_ROWS (read_run()), else up to PIECE_ROWS rows copied into
+ * the cursor, or a range of the decoded page.
+ *
+ * Memory: every growth is reserved with reserve_page_memory() first. `kept` are pages with PLAIN bytes, whose values
+ * point into them; the next chunk reuses their reservation as `spare`, since a reservation is never returned.
+ *
+ * Order: creation and opening, pages, levels, values of a page, rows.
+ */
 #include "parquet/column_cursor.h"
 
 #include <assert.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing comes first, then reading.
+ *
+ * Hybrid: a run of at least 8 equal values is written as a run, others as bit-packed groups of 8. encode_hybrid_size()
+ * follows the same steps as encode_hybrid(), because encodings are compared by size before one is written.
+ * Delta: the first value, then blocks of differences, each as its minimum and four miniblocks with a width of their
+ * own.
+ *
+ * Reading is in two layers: struct hybrid_reader moves from run to run, unpack_range() unpacks values of one run: up
+ * to a multiple of 8, then groups of 8 with loads of 8 bytes, then the rest. A load never passes the end of the data,
+ * so the last groups and values are unpacked one by one (unpack_bits()). decode_levels() and decode_miniblock() have
+ * fast paths of their own.
+ *
+ * Untrusted input: widths and counts are checked before data is read (begin_hybrid_run(), decode_delta()).
+ */
 #include "parquet/encoding.h"
 
 #include <endian.h>

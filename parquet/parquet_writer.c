@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values go to one column builder per leaf column (column_builder.c), where they stay until the row group is complete.
+ * parquet_writer_end_rows() checks that all columns have the same number of rows and, at a limit, writes the row
+ * group: each column is encoded as a chunk (chunk_write.c) and appended to the file. Statistics and offsets of the
+ * chunks stay in memory (row_groups), as do the page indexes; parquet_writer_finish() writes these and the footer.
+ *
+ * Failures of puts are kept by the column builders and reported by the next end_rows or finish.
+ *
+ * Size of the footer: it is estimated after each row group, so that parquet_writer_is_full() can tell the caller to
+ * begin another file before the footer is larger than a reader accepts.
+ *
+ * Order: options, creation, puts, row groups, finish, summary of a column.
+ */
 #include "parquet/parquet_writer.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading: add_text_lines() splits the text into lines and calls one function per line, with a count
+ * (add_folded_line()) or without (add_plain_line()); stack_builder.c splits the frames and adds the sample. The three
+ * decoders differ in this function and in whether frames may be addresses. Fractions are rounded with the remainder of
+ * the lines before, so that the sum is right.
+ *
+ * Writing: the text of each sample's stack is appended to one buf and looked up by its 128-bit hash; if it is known,
+ * the text is removed again and the value added to its line. Lines are written at the end, in the order of their first
+ * sample.
+ *
+ * Order: frames that are addresses, counts, lines, the decoders, the encoder.
+ */
 #include "profile-formats/folded.h"
 
 #include <inttypes.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metadata is a tree of elements with attributes. Its classes and fields are kept in two arrays: a class has a
+ * range of `fields`; classes are sorted by id once all are read, and only then fields are linked to their classes
+ * (link_classes()), because a class may refer to later ones.
+ *
+ * A value is read by walking the fields of its class. Only the fields of the outermost structure whose names are known
+ * (enum jfr_name) are kept in struct jfr_value; nested structures are only skipped. Of the arrays, "frames" is kept as
+ * a reader, from which the decoder reads one frame after another. Nothing is copied: texts are borrowed from the
+ * chunk.
+ *
+ * Bounds: LIMIT_JFR_DEPTH for nesting, `steps_left` for values that take no bytes, and the bytes left for counts and
+ * sizes (read_length()).
+ *
+ * Order: names of fields and classes, numbers and strings, values, the metadata, header and events of the chunk.
+ */
 #include "profile-formats/jfr/jfr_chunk.h"
 
 #include <inttypes.h>

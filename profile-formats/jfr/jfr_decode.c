@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is a sequence of chunks. A chunk is read twice, because its constants and settings may come after the events
+ * that need them: PASS_POOLS records the offset of each constant and reads the settings, PASS_SAMPLES converts events.
+ * A constant is parsed when an event refers to it; `memo` keeps its conversion (stack, name of a method, type of a
+ * frame). The encoding of chunks, classes and values is in jfr_chunk.c, labels by context are in jfr_labels.c.
+ *
+ * Lifetimes: `keys` and `entries` belong to one chunk, whose ids have no meaning in others. `chains`, which finds
+ * equal locations, belongs to the file. The keys of `samples` have the chunk's number, so samples of two chunks are
+ * not summed. Settings hold until a chunk has its own, which also resets `types`, since those have the periods.
+ *
+ * Order: constant pools, names of methods, stacks, events (settings, period, type, labels, sample), chunks.
+ * event_rules has the sample types of each event; the exceptions of jdk.ExecutionSample are in add_execution_sample().
+ */
 #include "profile-formats/jfr/jfr_decode.h"
 
 #include <inttypes.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading: transcode_object() walks the JSON text and the descriptor together and appends each member in the binary
+ * form to one buf, nested messages included; proto_message_decode() then decodes that. No value is stored in between,
+ * and all checks of the binary form apply. Failures are kept by the json_scan and the buf; every loop tests them.
+ * Writing: put_json_message() walks the fields of the descriptor and reads the generated struct at their offsets. The
+ * quantifier of a field is the count of a repeated one or the case of a oneof; optional fields, where it is a flag, do
+ * not occur here.
+ *
+ * Each direction has one switch over the type of a field: transcode_field() and put_json_scalar(). json_wire.c has the
+ * parts of reading that other formats share.
+ *
+ * Order: names of members, reading, writing.
+ */
 #include "profile-formats/json/proto_json.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dictionary is decoded first (otlp_dictionary.c), so an index in a sample is only checked against its table. Then
+ * the request is read from the outside in: resource, scope, profile, sample. Each level copies the labels of the level
+ * around it and sets its own attributes, so the inner one has precedence. Attributes may come after the messages that
+ * they apply to, so each level above the samples is read twice.
+ *
+ * A Sample message becomes one sample per timestamp (add_sample_events()); one that is inconsistent is rejected alone,
+ * a malformed one fails the request. The numbers of its fields differ between the versions of OTLP: sample_fields.
+ *
+ * Hostile input: attributes can make the work quadratic, so copies and insertions of labels are charged with
+ * profile_count_work(). Consecutive samples with the same encoded attributes share their label set (last_...).
+ *
+ * Order: attributes, labels and events of a sample; profile, scope, resource; the request.
+ */
 #include "profile-formats/otlp/otlp.h"
 
 #include <string.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * otlp_dictionary_read() at the end has the passes: count the entries of all pieces of the dictionary, record the
+ * place of each (struct otlp_entry), check that entry 0 is the zero value, then convert table by table in the order of
+ * their references: attributes, mappings, functions, locations, links, stacks. An entry thus refers only to entries
+ * that are already converted, and a check of the index suffices.
+ *
+ * Strings are not converted in a pass: a string is added to the profile when it is first referred to, so that unused
+ * ones cost nothing. Mappings, locations and stacks become entries of the profile at once, and the arrays of these
+ * names hold their numbers; functions and links are kept here until a line or a sample refers to them.
+ *
+ * Order: access to entries and strings, attributes, the other tables, the passes. All arrays are in the arena
+ * `scratch`.
+ */
 #include "profile-formats/otlp/otlp_dictionary.h"
 
 #include <inttypes.h>

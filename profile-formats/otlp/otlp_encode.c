@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples are sorted so that those of one Profile message, and within it those of one Sample message, are adjacent
+ * (compare_otlp_samples()), and are written first. The dictionary is written last, because functions, links,
+ * attributes and further strings get their numbers when something refers to them (number_otlp_...()); mappings,
+ * locations and stacks have those of the profile. Within the dictionary, too, a table comes after all tables that add
+ * entries to it.
+ *
+ * Failures: a map or list that fails sets `failed` and later calls do nothing, a buf keeps its own failure; both are
+ * tested once at the end, so the functions that write return no status.
+ *
+ * Order: strings and numbers, the tables of the dictionary, samples and profiles, the request.
+ */
 #include "profile-formats/otlp/otlp.h"
 
 #include <inttypes.h>
