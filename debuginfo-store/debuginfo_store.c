@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An object is a file and a record (meta.c); this file has the operations on records and those that remove both.
+ * Storing an object is in object_upload.c, reading its content in object_reader.c, garbage collection in gc.c.
+ *
+ * Order: paths and temporary files, open and close, finding, listing, aliases and companions, offers, removal, use,
+ * quality and pins.
+ *
+ * Listing reads the records in slices, each with its own read transaction: a long one would keep LMDB from reusing
+ * pages.
+ *
+ * Lock: `publish` serializes all operations that replace or remove an object or depend on its record staying the same:
+ * publishing, removal, quality, pins. Reads take no lock, and neither does the time of use: the removal of the garbage
+ * collection compares it in the transaction that removes the record (meta_remove_if_unchanged()).
+ */
 #include "debuginfo-store/debuginfo_store.h"
 
 #include <errno.h>

@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two forms of requests. federation_query_upstreams() fetches one entry of the fetch queue, an object or a part of
+ * one: the upstreams are tried one after another until one has it; the file is verified and stored while clients may
+ * already read it (struct arrival). federation_query_all() sends one request to all upstreams, AT_ONCE at a time, and
+ * passes each response to the caller.
+ *
+ * Both convert a result in two steps: a status into an upstream_outcome (classify_fetch(), classify_poll()), which
+ * upstream_end_request() counts for the circuit breaker of that upstream, and this into the outcome of the whole
+ * request. So whether a failure counts against an upstream is decided here.
+ *
+ * The upstreams are in a set with a reference count. A new configuration replaces the set; running requests keep
+ * theirs.
+ *
+ * Locks: upstreams->lock protects the pointer to the set, f->lock the fetch queue. Neither is held during a request.
+ *
+ * Order: the set, arriving files, one upstream and the sequence of them, queries to all.
+ */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * debuginfo_store_collect_garbage() has the passes: list the companions that stored objects need, walk all records and
+ * apply the rules of age and use (apply_age_rules()), which also adds up the bytes of each rule and collects
+ * candidates for its size limit, then remove sorted candidates until each rule fits (apply_size_rules()), expire
+ * partial uploads and sweep files without a record. The retention rules themselves are in object_retention.c.
+ *
+ * Uploads and readers continue meanwhile. An object is removed only if its content, pin and time of use are those that
+ * were judged (debuginfo_store_remove_if_unchanged()); otherwise it is kept.
+ *
+ * Lock: `publish` of the store is held while the folder of one build-id is swept, so that no record for a file there
+ * is created between the test and the removal.
+ *
+ * Order: orphans, retention, superseded symbol files (independent of the passes).
+ */
 #include "debuginfo-store/gc.h"
 
 #include <assert.h>

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One LMDB environment with the databases `objects` (records), `sections` (section lists) and those of links.c. A
+ * change is one write transaction over all of them, so a record, its links and its section list never disagree. Values
+ * are decoded or searched inside of the transaction: no pointer into the map leaves this file, except to the databases
+ * of links, whose callers end the transaction themselves (meta_begin_links_read()).
+ *
+ * A change that depends on the current record reads it in the transaction that writes (meta_edit(),
+ * meta_remove_if_unchanged(), meta_store_sections()); LMDB has one writer at a time, so no other lock is needed.
+ *
+ * Order: section lists, opening, records (get, put, edit, remove), sections of an object, listing. Functions that
+ * return int have codes of LMDB, which meta_set_error() converts.
+ */
 #include "debuginfo-store/meta.h"
 
 #include <lmdb.h>

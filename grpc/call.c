@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The path of a call: grpc_call_create(), grpc_call_add_header() for each header, grpc_call_start() with all checks of
+ * the headers (check_grpc_headers() has their order), grpc_call_receive() for its data, submit_grpc_task() for a
+ * complete message. A pool thread runs run_grpc_call(), which unpacks the message and calls the handler;
+ * return_grpc_call() puts the call into the dispatcher's list, and grpc_call_take_back() answers it or reads the next
+ * message of the stream. A method that is answered at once, or has no pool, is handled on the connection thread
+ * instead.
+ *
+ * A method without `stream` takes one message, which is submitted when the request has ended. With `stream`, each
+ * message is submitted when complete, and `handle` is called once after the last one.
+ *
+ * A failed check sets `answered` (grpc_call_fail()) and the steps after it are skipped, so checks return no status.
+ * States and owning threads are in grpc_internal.h; the response is in call_answer.c. Only the list of handled calls
+ * needs a lock, that of the dispatcher: at any time one thread owns the call.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

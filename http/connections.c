@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every registered connection is in the list `all` and in that of its address; addresses are in a hash table. A
+ * connection that is ended here is only shut down: it is marked is_cut, no longer counted, and remains in the lists
+ * until its owner calls connection_close().
+ *
+ * One thread (run_connection_sweep()) does two things: within 100 ms it notes clients that left during WORKING
+ * (note_departures(), cancel_departed_requests()), and once a second it checks each connection's rate
+ * (sweep_connections()). Rates are measured per phase: `phase` has the number of phase changes in its high bits, so
+ * the sweep detects a change between two looks even if the phase is the same again, and starts to measure anew.
+ *
+ * Order: the sweep, eviction, opening and closing with the functions for the owner of a request, start and stop.
+ *
+ * Locks: `lock` protects the lists, the counts and the state of the sweep; events of the epoll set are read under it.
+ * The owner of a request sets `phase`, `held` and `waiting_since_ns` without a lock. watch_lock protects the cancel
+ * flag; it is acquired inside `lock`, or alone.
+ */
 #include "http/connections.h"
 
 #include <assert.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_client_send() at the end is the loop over attempts: run_attempt(), decide whether a retry can help, pause,
+ * rewind the body.
+ *
+ * Order: results (codes and curl's failures to a status and an error text), helpers for callers, creating and
+ * destroying, libcurl's callbacks (on_curl_...), which have the struct attempt as context, then headers, body, attempt
+ * and pauses.
+ *
+ * Each attempt resets the curl handle and sets all options again, so that no option of an earlier request remains; the
+ * reset keeps the open connection. The token and the tenant are sent to the configured service only, never to a full
+ * URL of a caller.
+ *
+ * Lock: token_lock protects `token`, which another thread may replace; it is held only to copy the token or to replace
+ * it.
+ */
 #include "http/http_client.h"
 
 #include <arpa/inet.h>

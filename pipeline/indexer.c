@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An object waits in `queue`, in `debounce` (some of its companions arrived) or in `retry` (the service failed), and
+ * is in `running` while a thread has it. take_next_object() moves due objects to the queue and takes the first one
+ * that is not running. run_index_job() is the job: record the inputs, open them, extract a table in a confined worker,
+ * record the missing companions, load the table with its aliases; then the outcome is logged and stored.
+ *
+ * Order: the queue, companions, outcomes, the job, threads and the functions that enqueue, start and stop.
+ *
+ * Crashes: inputs are recorded before they are opened, missing companions before the table is loaded, and the
+ * resymbolizer is notified before the index changes. A crash in between repeats work, but loses none.
+ *
+ * Locks: `lock` protects the sets above, `missing`, `plain_files` and `recheck_count`; it is held while companions are
+ * looked up in the store and with has_other(), but not while a job reads files or waits for a worker. The other
+ * callbacks are called without locks. `write` serializes writers of the symbol index. The two are never held together.
+ */
 #include "pipeline/indexer.h"
 
 #include <assert.h>

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An object passes through lists: `expected` (a job may change its symbols), `ready` (they changed), `running` (in the
+ * current round). One that fails alone is in `failing` with the time of its retry; when that is due it is ready again
+ * and leaves `failing` after a success. The queue file has the objects of all lists, so moving one needs no write: it
+ * is written before a change, after a change that did not take place, and after a round.
+ *
+ * One thread runs the rounds (run_resymbolizer()): it waits GATHER_MS for further objects and passes all ready ones to
+ * each store in one call. resymbolize_objects() bisects after a failure that one object may cause; other failures, as
+ * of a full disk, end the round.
+ *
+ * Order: queue file, failing objects, delays of uploads, rounds and the thread, start and stop, expected changes.
+ *
+ * Lock: `lock` protects the lists and noted uploads. It is held while the queue file is written, and released while a
+ * store works and while the thread waits.
+ */
 #include "pipeline/resymbolizer.h"
 
 #include <assert.h>

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fill_snapshot() has the order that makes the copy consistent (snapshot.h): the index with its queue, the tables with
+ * the raw queue, then objects; each part for all tenants before the next part (take_of_all_tenants(), which sets
+ * `base` to the folder of the current tenant).
+ *
+ * Two ways to take a file: link_file() for files that never change in place, copy_snapshot_file() for others; LMDB
+ * environments are copied by lmdb_copy_env(). Files that vanish while a folder is listed are left out.
+ *
+ * try_profiles() is one attempt at the tables: read the state of the logs, copy the queue, test that the samples' log
+ * did not change, then link what the state names and read the copied log back. It starts from an empty folder, so
+ * take_profiles() can repeat it.
+ *
+ * Order: files, index and objects, tables and queue, all parts, publication by rename.
+ */
 #include "pipeline/snapshot.h"
 
 #include <fcntl.h>

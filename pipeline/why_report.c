@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report is merged from parts that are made separately and are JSON text in struct why_parts: the worker's reading
+ * of the files (object), that of libdw in a second worker (second_opinion), the index, the origins of the files, and
+ * the stored symbol file. An absent part is empty. merge_why_parts() parses them with json-c and attaches the results
+ * of the same address to each other; without the object part, the index has the results.
+ *
+ * The workers read hostile files, so their output is untrusted too: its depth is bounded, and a member of another type
+ * counts as absent (get_typed_member()). A failed worker becomes a text of the report of a stored object, and a failed
+ * second opinion one of any report.
+ *
+ * Order: merging, the workers and explain_files(), the part from the index, the part from stored files with
+ * explain_stored_object().
+ */
 #include "pipeline/why_report.h"
 
 #include <inttypes.h>
