@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A check is a function check_...(): it tries an operation or reads a setting and adds its items with add_item(), each
+ * with a state, the finding and the fix. doctor_examine() calls the checks in the order of the output, from the kernel
+ * to the privileges, samplers and workers, so that a cause comes before its effects. Checks are independent: each is
+ * made even if another one failed.
+ *
+ * An item belongs to one sampler or to both (needed_by). doctor_can_profile() derives from the items whether a sampler
+ * can run: DOCTOR_FAIL prevents it, DOCTOR_LESS only makes profiles incomplete.
+ *
+ * Order: checks of the kernel and of privileges, doctor_examine(), the output as text and JSON, further checks
+ * (declared at the top), the check of the service, which is not part of doctor_examine().
+ */
 #include "agent/agent_doctor.h"
 
 #include <assert.h>

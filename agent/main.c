@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main() runs a worker, the command unwind-table, or the agent; for the latter the command line is parsed with the
+ * configuration file, and then --version, --doctor, --check-config or --print-config is done, or agent_run() is
+ * called.
+ *
+ * Order: the checks of options, workers and their fork servers, --doctor, the agent, the table of options and parsing,
+ * reload, main().
+ *
+ * Secrets: the fork servers are forked before the token is read, since workers must not inherit it (run_doctor() and
+ * run_agent() keep this order).
+ *
+ * Reload: the original arguments are parsed again into a new struct command_line. Only the options in `reloadable`
+ * take effect; the others are only reported as changed. The specs point into the struct command_line that they were
+ * made for, so it is never moved and lives as long as its specs are compared.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

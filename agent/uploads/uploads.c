@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two threads. The agent's thread calls uploads_add_profile() (last section): it chooses build-ids that are due, those
+ * with the most samples first, and opens their files while the processes live. The thread of this file (run_uploads())
+ * takes these offers, has a worker inspect them, and moves the files to its own upload_queue. Then it sends one file
+ * per round, so that a file found meanwhile can come before the others: ask_for_states() offers the files to the
+ * service, settle_unwanted_files() removes those it does not want, upload_item_file() sends the next one.
+ *
+ * Each build-id has an entry in `history`, begun when it is chosen and ended with an outcome (record_outcome()), which
+ * decides when it is due again. A failed offer, or an upload that the token does not permit, pauses all requests and
+ * drops the queue: the files are found again by a later profile, so nothing is stored on disk.
+ *
+ * Lock: service.lock protects `history`, `offers`, `stats` and the pauses. It is not held while files are opened or
+ * read or requests run. `workers`, `health`, `opener` and the queue belong to the thread.
+ */
 #include "agent/uploads/uploads.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A subcommand is a row of `verbs` (options, help) and of `runs` (function, arguments); the one without a name adds
+ * files and is in index_add.c. command_index() parses the options, opens the index, for writing only if files are
+ * added, and runs the subcommand, which returns an exit code.
+ *
+ * Output is collected in c->text, as text or by c->out as JSON, and printed by index_print(). dump prints in pieces of
+ * PIECE_BYTES, each read in its own transaction, so a slow consumer of the output keeps no old pages of the index in
+ * use.
+ *
+ * Order: helpers shared with index_add.c, stat, dump, verify, the command.
+ */
 #include "cli/commands/index_command.h"
 
 #include <errno.h>

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two parts. The child process is forked before the sampler starts and waits at the pipe `go`, so that its program is
+ * sampled from the start; the pipe `failure` is closed by a successful exec and has errno after a failed one.
+ *
+ * The recording is one thread in a loop over poll(): signals (signalfd), the descriptors of the recorder, and a pidfd
+ * per process. run_record_step() waits at most until the end of the interval and returns whether the recording ended;
+ * after each interval the samples are taken from the recorder and added to `sum`. Without a child, unwind tables of
+ * running processes are built first (prepare_recording()), and what was sampled and counted until then is subtracted.
+ *
+ * Signals are blocked and read from the signalfd; one that was sent to this process alone is passed on to the child.
+ *
+ * Order: the child, creation, the steps of the loop, preparation, the loop, counts, waiting for the child's end.
+ */
 #include "cli/commands/record_run.h"
 
 #include <assert.h>

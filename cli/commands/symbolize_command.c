@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses flow in batches: arguments or standard input -> s->batch -> the answer source (a file or a service,
+ * cli/symbols/answer_source.h) -> print_answer() for each answer, in the order of the addresses -> s->out -> standard
+ * output. Buffers and batches have fixed limits, so the input may be endless. Before a read that may block, the batch
+ * is resolved and the output written, so that another program can use the command through two pipes.
+ *
+ * Order: the three output formats (addr2line, llvm, json), output and batches, input, options, the command. Profiles
+ * (--pprof, --perf-script, --folded) share the options only; their work is in symbolize_profile.c.
+ *
+ * Parsing and printing of ordinary addresses and frames avoid printf() and escaping tests: parse_plain_address() and
+ * begin_printed_frame() are the fast paths, with the general functions behind them.
+ */
 #include "cli/symbols/answer_source.h"
 
 #include <assert.h>

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The locations to resolve are collected with the number of their object and sorted by object and address, so that
+ * each object is one range of `pending`. resolve_object() opens the object of a range, translates file offsets to
+ * addresses, and looks the addresses up in batches of ASK_MAX. Results arrive in the order of the addresses, so `next`
+ * tells the location of a result; store_answer() adds its frames to the profile as lines.
+ *
+ * An object that is missing or unreadable is reported and its locations keep a reason. Lack of memory, wrong usage, a
+ * failing server or a failed lookup end the whole resolution; lines that were added before stay.
+ *
+ * Order: collection, results, objects, resolution with the files of this machine (local_symbols_fill()).
+ */
 #include "cli/symbols/profile_symbols.h"
 
 #include <assert.h>
