@@ -108,18 +108,9 @@ struct meta {
 
 enum status meta_set_error(struct error *err, int rc, const char *what)
 {
-        if (rc == MDB_NOTFOUND)
-                return error_set(err, ST_NOT_FOUND, "%s: not found", what);
-        if (rc == EIO) /* LMDB's code for a short write */
-                return error_os(err, rc, "%s: the disk is full or failing; make room there and try again", what);
-        if (rc > 0)
-                return error_os(err, rc, "%s", what);
-        if (rc == MDB_PANIC)
-                return error_set(err, ST_OS, "%s, because an earlier write failed; restart the service", what);
-        if (rc == MDB_MAP_FULL)
-                return lmdb_map_full_error(err, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES), LMDB_MAP_DEBUGINFO,
-                                           what);
-        return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+        const struct lmdb_map map = { LMDB_MAP_DEBUGINFO, lmdb_map_bytes(LMDB_MAP_DEBUGINFO, MAP_BYTES) };
+
+        return lmdb_set_error(err, rc, &map, what);
 }
 
 static enum status set_meta_error_at(const struct meta *m, struct error *err, int rc, const char *what)

@@ -95,15 +95,9 @@ enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct 
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what)
 {
-        if (rc == MDB_NOTFOUND)
-                return error_set(err, ST_NOT_FOUND, "%s: not found", what);
-        if (rc == EIO) /* LMDB's code for a short write */
-                return error_os(err, rc, "%s: the disk is full or failing; make room there and try again", what);
-        if (rc > 0)
-                return error_os(err, rc, "%s", what);
-        if (rc == MDB_MAP_FULL)
-                return lmdb_map_full_error(err, lmdb_map_bytes(LMDB_MAP_SCAN, MAP_BYTES), LMDB_MAP_SCAN, what);
-        return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+        const struct lmdb_map map = { LMDB_MAP_SCAN, lmdb_map_bytes(LMDB_MAP_SCAN, MAP_BYTES) };
+
+        return lmdb_set_error(err, rc, &map, what);
 }
 
 void scan_index_close(struct scan_index *ix)

@@ -21,35 +21,10 @@
 
 enum status index_set_error(struct error *err, const struct symbol_index *index, int rc, const char *what)
 {
-        const char *dir = index ? index->dir : "index";
+        const struct lmdb_map map = { LMDB_MAP_INDEX, index ? index->map_bytes : 0 };
 
-        switch (rc) {
-        case MDB_SUCCESS:
-                return ST_OK;
-        case MDB_NOTFOUND:
-                return error_set(err, ST_NOT_FOUND, "%s ('%s'): not found", what, dir);
-        case MDB_MAP_FULL:
-                return lmdb_map_full_error(err, index ? index->map_bytes : 0, LMDB_MAP_INDEX, what);
-        case MDB_TXN_FULL:
-                return error_set(err, ST_TOO_BIG, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
-        case MDB_READERS_FULL:
-                return error_set(err, ST_BUSY, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
-        case MDB_CORRUPTED:
-        case MDB_PAGE_NOTFOUND:
-        case MDB_INVALID:
-        case MDB_VERSION_MISMATCH:
-        case MDB_INCOMPATIBLE:
-                return error_set(err, ST_BAD_DATA, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
-        case MDB_PANIC:
-                return error_set(err, ST_OS, "%s ('%s'): an earlier write failed; restart the service", what, dir);
-        case EIO: /* LMDB's error for a short write */
-                return error_os(err, rc, "%s ('%s'): the disk is full or failing; make room there and try again", what,
-                                dir);
-        default:
-                if (rc > 0)
-                        return error_os(err, rc, "%s ('%s')", what, dir);
-                return error_set(err, ST_OS, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
-        }
+        return rc ? error_prefix(err, lmdb_set_error(err, rc, &map, what), "'%s'", index ? index->dir : "index")
+                  : ST_OK;
 }
 
 static int open_index_databases(struct symbol_index *index, MDB_txn *txn, bool create)

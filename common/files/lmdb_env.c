@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define ERROR_BODIES
 #include "common/files/lmdb_env.h"
 
 #include <errno.h>
@@ -24,11 +23,37 @@ size_t lmdb_map_bytes(const char *variable, size_t normal_bytes)
         return errno || *end || !mib || mib > SIZE_MAX / MiB(1) ? normal_bytes : (size_t)mib * MiB(1);
 }
 
-enum status lmdb_map_full_error(struct error *err, size_t map_bytes, const char *variable, const char *what)
+enum status lmdb_set_error(struct error *err, int rc, const struct lmdb_map *map, const char *what)
 {
-        return error_no_space(
-                err, "%s: its map of %zu MiB is full; set %s to more, see that 'ulimit -v' allows it, and restart",
-                what, map_bytes >> 20, variable);
+        switch (rc) {
+        case MDB_SUCCESS:
+                return ST_OK;
+        case MDB_NOTFOUND:
+                return error_set(err, ST_NOT_FOUND, "%s: not found", what);
+        case MDB_MAP_FULL:
+                return error_no_space(
+                        err,
+                        "%s: its map of %zu MiB is full; set %s to more, see that 'ulimit -v' allows it, and restart",
+                        what, map->bytes >> 20, map->variable);
+        case MDB_TXN_FULL:
+                return error_set(err, ST_TOO_BIG, "%s: %s", what, mdb_strerror(rc));
+        case MDB_READERS_FULL:
+                return error_set(err, ST_BUSY, "%s: %s", what, mdb_strerror(rc));
+        case MDB_PANIC:
+                return error_set(err, ST_OS, "%s, because an earlier write failed; restart the service", what);
+        case EIO: /* LMDB's code for a short write */
+                return error_os(err, rc, "%s: the disk is full or failing; make room there and try again", what);
+        case MDB_CORRUPTED:
+        case MDB_PAGE_NOTFOUND:
+        case MDB_INVALID:
+        case MDB_VERSION_MISMATCH:
+        case MDB_INCOMPATIBLE:
+                return error_set(err, ST_BAD_DATA, "%s: %s", what, mdb_strerror(rc));
+        default:
+                if (rc > 0)
+                        return error_os(err, rc, "%s", what);
+                return error_set(err, ST_OS, "%s: %s", what, mdb_strerror(rc));
+        }
 }
 
 static enum status create_empty_env(const char *dir, struct error *err)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * LMDB environments: crash-safe creation, size of the memory map, error for a full map.
+ * LMDB environments: crash-safe creation, size of the memory map, errors.
  *
  * The memory map bounds the database. The default sizes are far above actual use; an environment variable overrides
  * them on machines with little address space, and in tests of a full map.
@@ -23,8 +23,20 @@
 /** Map size in bytes: the environment variable, in MiB, if it is a positive number, else normal_bytes. */
 size_t lmdb_map_bytes(const char *variable, size_t normal_bytes);
 
-/** The error for MDB_MAP_FULL: ST_OS with ENOSPC. The text names the map's size and the variable that raises it. */
-enum status lmdb_map_full_error(struct error *err, size_t map_bytes, const char *variable, const char *what);
+/** The memory map of an environment, for the error of a full one. */
+struct lmdb_map {
+        const char *variable; /* LMDB_MAP_... */
+        size_t bytes;
+};
+
+/**
+ * Set the error for a return code of LMDB.
+ * @param what  the failed step.
+ * @return ST_OK for 0; ST_NOT_FOUND; ST_BAD_DATA for a damaged environment; ST_BUSY for too many readers; ST_TOO_BIG
+ *         for too large a transaction; ST_OS, also for an environment that must be opened again after a failed write,
+ *         and with ENOSPC for a full map: the text names its size and the variable that raises it.
+ */
+enum status lmdb_set_error(struct error *err, int rc, const struct lmdb_map *map, const char *what);
 
 /**
  * Create dir/data.mdb as an empty environment unless it exists. dir must exist. Durable on return.
@@ -52,9 +64,5 @@ struct lmdb_usage {
  * @return ST_OK; ST_NOT_FOUND; ST_OS; ST_BAD_DATA if it is not an environment.
  */
 enum status lmdb_measure_env(const char *dir, struct lmdb_usage *ret, struct error *err) MUST_CHECK;
-
-#if defined(__clang_analyzer__) && !defined(ERROR_BODIES) /* common/error.h */
-#define lmdb_map_full_error(...) (lmdb_map_full_error(__VA_ARGS__), ST_OS)
-#endif
 
 #endif

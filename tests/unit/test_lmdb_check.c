@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/files/file.h"
 #include "common/files/lmdb_check.h"
+#include "common/files/lmdb_env.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
@@ -242,12 +244,40 @@ START_TEST(what_is_accepted_can_be_read)
 }
 END_TEST
 
+START_TEST(errors_tell_damage_from_a_broken_environment)
+{
+        static const struct lmdb_map map = { LMDB_MAP_INDEX, MiB(64) };
+        static const struct {
+                int rc;
+                enum status status;
+                const char *text;
+        } cases[] = {
+                { MDB_SUCCESS, ST_OK, "" },
+                { MDB_NOTFOUND, ST_NOT_FOUND, "step: not found" },
+                { MDB_CORRUPTED, ST_BAD_DATA, "step: MDB_CORRUPTED" },
+                { MDB_VERSION_MISMATCH, ST_BAD_DATA, "step: MDB_VERSION_MISMATCH" },
+                { MDB_PANIC, ST_OS, "step, because an earlier write failed; restart the service" },
+                { MDB_MAP_FULL, ST_OS, "step: its map of 64 MiB is full; set CAIRN_INDEX_MAP_MIB to more" },
+                { MDB_READERS_FULL, ST_BUSY, "step: MDB_READERS_FULL" },
+                { MDB_BAD_TXN, ST_OS, "step: MDB_BAD_TXN" },
+                { EACCES, ST_OS, "step: Permission denied" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct error err = { 0 };
+
+                ck_assert_int_eq(lmdb_set_error(&err, cases[i].rc, &map, "step"), cases[i].status);
+                ck_assert_msg(strncmp(err.text, cases[i].text, strlen(cases[i].text)) == 0, "%s", err.text);
+        }
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = {
                 databases_with_any_history_are_sound, database_is_sound_between_transactions_of_its_writer,
                 page_that_refers_to_itself_is_found,  cut_off_file_is_found,
-                what_is_accepted_can_be_read,
+                what_is_accepted_can_be_read,         errors_tell_damage_from_a_broken_environment,
         };
 
         return suite_run_with("lmdb_check", setup, teardown, tests, sizeof tests / sizeof *tests);
