@@ -117,50 +117,50 @@ static void put_json_nodes(struct flame_writer *w)
         json_out_array_end(w->j);
 }
 
-enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
+enum status flame_put_json(const struct flame *f, struct json_out *j, const char *key, struct error *err)
 {
         const struct merged_profile *named = *f->sides[0]->type || !f->sides[1] ? f->sides[0] : f->sides[1];
-        struct json_out j;
-        _cleanup_(flame_writer_deinit) struct flame_writer w = { .f = f, .j = &j };
+        _cleanup_(flame_writer_deinit) struct flame_writer w = { .f = f, .j = j };
         enum status st = tree_draw(f->tree, f->max_nodes, &w.d, err);
 
         if (!st && !(w.frame_number = calloc(f->frames->count + 1u, sizeof *w.frame_number)))
                 st = error_no_memory(err);
         if (st)
                 return st;
-        json_out_init(&j, ret);
-        json_out_object(&j, NULL);
-        json_out_int(&j, "version", 1);
-        json_out_str(&j, "type", named->type);
-        json_out_str(&j, "unit", named->unit);
-        json_out_str(&j, "focus", f->focus->function);
-        json_out_bool(&j, "inverted", f->focus->view == TREE_CALLERS);
-        json_out_str(&j, "names", f->names == NAMES_FULL ? "full" : "short");
-        json_out_array(&j, "sides");
+        json_out_object(j, key);
+        json_out_int(j, "version", 1);
+        json_out_str(j, "type", named->type);
+        json_out_str(j, "unit", named->unit);
+        json_out_str(j, "focus", f->focus->function);
+        json_out_bool(j, "inverted", f->focus->view == TREE_CALLERS);
+        json_out_str(j, "names", f->names == NAMES_FULL ? "full" : "short");
+        json_out_array(j, "sides");
         for (int side = 0; side < 2 && f->sides[side]; side++)
-                put_selection_summary(&j, f->sides[side]);
-        json_out_array_end(&j);
-        type_plan_put_json(f->plan, &j);
+                put_selection_summary(j, f->sides[side]);
+        json_out_array_end(j);
+        type_plan_put_json(f->plan, j);
         if (f->groups->labels->count) {
-                json_out_array(&j, "by");
+                json_out_array(j, "by");
                 for (size_t i = 0; i < f->groups->labels->count; i++)
-                        json_out_str(&j, NULL, f->groups->labels->names[i]);
-                json_out_array_end(&j);
+                        json_out_str(j, NULL, f->groups->labels->names[i]);
+                json_out_array_end(j);
         }
         put_json_frames(&w);
-        json_out_uint(&j, "left_out", w.d.left_out);
+        json_out_uint(j, "left_out", w.d.left_out);
         put_json_nodes(&w);
-        json_out_object_end(&j);
-        return buf_status(ret, err, "flame graph");
+        json_out_object_end(j);
+        return buf_status(j->buf, err, "flame graph");
 }
 
 enum status flame_put_html(const struct flame *f, struct buf *ret, struct error *err)
 {
         _cleanup_buf_ struct buf json;
+        struct json_out j;
         enum status st;
 
         buf_init(&json, ret->max);
-        st = flame_put_json(f, &json, err);
+        json_out_init(&j, &json);
+        st = flame_put_json(f, &j, NULL, err);
         if (st)
                 return st;
         page_put_flame(ret, (const char *)json.data, json.size);

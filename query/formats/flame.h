@@ -3,6 +3,7 @@
 #define CAIRN_QUERY_FORMATS_FLAME_H
 
 /** @file A tree as JSON, text, self-contained HTML page, and folded stacks. Private to query/. */
+#include "common/json/json_out.h"
 #include "common/memory/buf.h"
 #include "query/engine/call_tree.h"
 #include "query/engine/merged_profile.h"
@@ -19,7 +20,7 @@ struct flame {
 };
 
 /** docs/formats/query-api.md, "Flame graph". */
-enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
+enum status flame_put_json(const struct flame *f, struct json_out *j, const char *key, struct error *err) MUST_CHECK;
 
 /** A self-contained page with the JSON, which works offline. */
 enum status flame_put_html(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;

@@ -1,162 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/engine/loaded_sides.h"
+#include "query/operations/stack_views.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text/regex_match.h"
-#include "query/engine/top.h"
 #include "query/formats/firefox.h"
-
-/* ---- loading ---- */
-
-/* A table with an empty side compares nothing. */
-static void note_empty_side(const struct loaded_sides *l, struct buf *note)
-{
-        if (l->sides[0].count && l->sides[1].count)
-                return;
-        buf_printf(note, "%sthe side %s has no samples, so nothing is compared", note->size ? "; " : "",
-                   l->sides[0].count ? "after" : "before");
-}
-
-static enum status load_sides(struct query_call *q, const struct query_selection *base, struct loaded_sides *l)
-{
-        const struct query_selection *selections[2] = { base ? base : &q->r.selection, &q->r.selection };
-        struct merged_profile_request request = {
-                .plan = &l->plan, .filter = &l->filter, .frames = &l->frames, .groups = &l->groups
-        };
-        enum status st = frame_filter_parse(&q->params, &l->filter, q->err);
-
-        l->filter.call_site = q->r.call_site;
-        l->filter.call_site_count = q->r.call_site_count;
-        l->side_count = base ? 2 : 1;
-        if (!st)
-                st = type_plan_make_for_request(q->scan, selections, l->side_count, &q->r, &l->plan, q->err);
-        for (unsigned i = 0; !st && i < l->side_count; i++) {
-                request.side = i;
-                st = merged_profile_load(q->scan, selections[i], &request, &l->sides[i], q->err);
-        }
-        if (!st)
-                st = label_groups_rank(&l->groups, q->r.groups, q->err);
-        if (!st)
-                type_plan_put_note(&l->plan, &q->note);
-        if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
-                note_empty_side(l, &q->note);
-        return st;
-}
-
-enum status loaded_sides_load(struct query_call *q, const struct query_selection *base, struct loaded_sides *ret)
-{
-        enum status st;
-
-        *ret = (struct loaded_sides){ 0 };
-        frame_table_init(&ret->frames, q->meter);
-        label_groups_init(&ret->groups, &q->r.by, q->meter);
-        st = load_sides(q, base, ret);
-        if (st)
-                loaded_sides_deinit(ret);
-        return st;
-}
-
-void loaded_sides_deinit(struct loaded_sides *l)
-{
-        merged_profile_deinit(&l->sides[0]);
-        merged_profile_deinit(&l->sides[1]);
-        type_plan_deinit(&l->plan);
-        frame_filter_deinit(&l->filter);
-        label_groups_deinit(&l->groups);
-        frame_table_deinit(&l->frames);
-        *l = (struct loaded_sides){ 0 };
-}
-
-void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j)
-{
-        const struct merged_profile *a = &l->sides[0], *b = l->side_count > 1 ? &l->sides[1] : NULL;
-
-        json_out_str(j, "type", *a->type || !b ? a->type : b->type);
-        json_out_str(j, "unit", *a->unit || !b ? a->unit : b->unit);
-        json_out_int(j, "from_ms", a->selection->from_unix_ns / 1000000);
-        json_out_int(j, "to_ms", a->selection->to_unix_ns / 1000000);
-        json_out_int(j, "total", a->total);
-        merged_profile_put_samples(a, false, j);
-        if (a->is_average)
-                json_out_str(j, "aggregation", "average");
-        if (a->total != a->selected_total)
-                json_out_int(j, "selected_total", a->selected_total);
-        if (b) {
-                json_out_int(j, "total_after", b->total);
-                merged_profile_put_samples(b, true, j);
-                if (b->total != b->selected_total)
-                        json_out_int(j, "selected_total_after", b->selected_total);
-        }
-        type_plan_put_json(&l->plan, j);
-}
-
-/* ---- functions by pattern ---- */
-
-void function_targets_deinit(struct function_targets *t)
-{
-        free(t->is_target);
-        *t = (struct function_targets){ 0 };
-}
-
-static bool matches_any_name(struct regex_match *pattern, const struct query_frame *f)
-{
-        return regex_match_text(pattern, f->function, strlen(f->function)) ||
-               regex_match_text(pattern, f->short_name, strlen(f->short_name)) ||
-               regex_match_text(pattern, f->linkage_name, strlen(f->linkage_name));
-}
-
-enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
-                                  bool search, const char *file, struct function_targets *ret)
-{
-        struct regex_match *names = NULL, *files = NULL;
-        uint8_t *is_target = calloc(frames->count + (size_t)1, 1);
-        enum status st = is_target ? ST_OK : error_no_memory(q->err);
-
-        if (!st && function)
-                st = search ? regex_match_create_search(function, q->meter, &names, q->err)
-                            : regex_match_create(function, q->meter, &names, q->err);
-        if (!st && file)
-                st = regex_match_create_search(file, q->meter, &files, q->err);
-        for (uint32_t i = 0; !st && i < frames->count; i++) {
-                const struct query_frame *f = &frames->items[i];
-
-                is_target[i] = (!names || matches_any_name(names, f)) &&
-                               (!files || regex_match_text(files, f->file, strlen(f->file)));
-                st = work_meter_add(q->meter, 16, q->err);
-        }
-        regex_match_destroy(names);
-        regex_match_destroy(files);
-        if (st)
-                free(is_target);
-        else
-                *ret = (struct function_targets){ is_target, frames->count };
-        return st;
-}
-
-enum status function_targets_find_asked(struct query_call *q, const struct frame_table *frames,
-                                        struct function_targets *ret)
-{
-        const char *name = query_param_get(&q->params, "", "function_name"),
-                   *file = query_param_get(&q->params, "", "file_name");
-        enum status st = function_targets_find(q, frames, query_param_get(&q->params, "", "function"), false,
-                                               query_param_get(&q->params, "", "file"), ret);
-
-        for (uint32_t i = 0; !st && i < frames->count; i++) {
-                const struct query_frame *f = &frames->items[i];
-
-                if ((name && !query_frame_has_name(f, name)) || (file && strcmp(f->file, file) != 0))
-                        ret->is_target[i] = 0;
-        }
-        return st;
-}
 
 /* ---- top, diff as a table ---- */
 
 /* Keep the rows of target functions. */
-static enum status filter_top(struct query_call *q, const struct function_targets *targets, struct top *top)
+enum status filter_top_rows(struct query_call *q, const struct function_targets *targets, struct top *top)
 {
         size_t kept = 0;
         enum status st = work_meter_add(q->meter, top->count, q->err);
@@ -216,7 +70,7 @@ static enum status build_group_top(struct top_tables *t, uint32_t group, struct 
                 sides[i] = (struct top_side){ &t->l->sides[i], t->first[i][group], t->first[i][group + 1] };
         }
         st = top_build(&t->l->frames, sides, &order, ret, t->q->err);
-        return st ? st : filter_top(t->q, &t->targets, ret);
+        return st ? st : filter_top_rows(t->q, &t->targets, ret);
 }
 
 static void put_group_totals(const struct top_tables *t, const struct label_group *g, struct json_out *j)
@@ -334,32 +188,6 @@ enum status query_answer_top(struct query_call *q)
 
 /* ---- trees ---- */
 
-/* Add frames for the labels of each group, above its stacks. @param ret  owned by the caller. */
-static enum status add_root_frames(struct query_call *q, struct loaded_sides *l, uint32_t **ret)
-{
-        const struct label_groups *g = &l->groups;
-        _cleanup_free_ uint32_t *frames = calloc(g->shown_count * g->labels->count + 1, sizeof *frames);
-        _cleanup_buf_ struct buf text;
-        enum status st = frames ? ST_OK : error_no_memory(q->err);
-
-        buf_init(&text, LIMIT_LABEL_BYTES * 2);
-        for (uint32_t i = 0; !st && i < g->shown_count; i++) {
-                for (size_t k = 0; !st && k < g->labels->count; k++) {
-                        const char *value = g->shown[i].values ? g->shown[i].values[k] : "(other)";
-
-                        buf_clear(&text);
-                        buf_printf(&text, "%s=%s", g->labels->names[k], value);
-                        st = buf_cstr(&text) ? ST_OK : buf_status(&text, q->err, "label");
-                        if (!st)
-                                st = frame_table_add_label(&l->frames, (const char *)text.data,
-                                                           &frames[i * g->labels->count + k], q->err);
-                }
-        }
-        if (!st)
-                *ret = steal_ptr(frames);
-        return st;
-}
-
 /* Parse callees_of, callers_of, callees_matching and callers_matching, of which at most one may be set. */
 static enum status parse_focus(struct query_call *q, const struct loaded_sides *l, struct tree_focus *ret,
                                struct function_targets *targets)
@@ -402,25 +230,8 @@ static enum status parse_focus(struct query_call *q, const struct loaded_sides *
         return st;
 }
 
-enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
-                                    struct tree *tree)
-{
-        _cleanup_free_ uint32_t *root_frames = NULL;
-        struct tree_roots roots = { .groups = &l->groups };
-        enum status st = add_root_frames(q, l, &root_frames);
-
-        roots.frames = root_frames;
-        if (!st)
-                st = tree_init(tree, q->meter, q->err);
-        for (unsigned i = 0; !st && i < l->side_count; i++)
-                st = tree_add(tree, &l->sides[i], i, focus, &roots, q->err);
-        if (!st)
-                tree_sum_totals(tree);
-        return st;
-}
-
-static struct flame make_flame(const struct query_call *q, const struct loaded_sides *l, const struct tree *tree,
-                               const struct tree_focus *focus)
+struct flame make_flame(const struct query_call *q, const struct loaded_sides *l, const struct tree *tree,
+                        const struct tree_focus *focus)
 {
         return (struct flame){ .frames = &l->frames,
                                .tree = tree,
@@ -434,6 +245,8 @@ static struct flame make_flame(const struct query_call *q, const struct loaded_s
 
 static enum status put_flame_answer(struct query_call *q, const struct flame *f)
 {
+        struct json_out j;
+
         switch (q->r.format) {
         case FORMAT_HTML:
                 q->content_type = content_type_html;
@@ -443,7 +256,8 @@ static enum status put_flame_answer(struct query_call *q, const struct flame *f)
                 return flame_put_text(f, q->ret, q->err);
         default:
                 q->content_type = content_type_json;
-                return flame_put_json(f, q->ret, q->err);
+                json_out_init(&j, q->ret);
+                return flame_put_json(f, &j, NULL, q->err);
         }
 }
 
@@ -536,94 +350,6 @@ enum status query_answer_diff(struct query_call *q)
                 st = error_set(q->err, ST_USAGE, "html is not a format of the table (view=top)");
         else
                 st = is_table_wanted(q) ? answer_diff_table(q, &base) : answer_tree(q, &base, ANSWER_FLAME);
-        query_selection_deinit(&base);
-        return st;
-}
-
-/* ---- sandwich ---- */
-
-/* Write the callers or callees of the targets as a member of the answer, or as text under a heading. */
-static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
-                                     const char *name)
-{
-        _cleanup_tree_ struct tree tree = { 0 };
-        struct flame f;
-        enum status st = loaded_sides_build_tree(q, l, focus, &tree);
-
-        if (st)
-                return st;
-        f = make_flame(q, l, &tree, focus);
-        if (q->r.format == FORMAT_TEXT) {
-                buf_printf(q->ret, "%s\n", name);
-                st = flame_put_text(&f, q->ret, q->err);
-                buf_append_u8(q->ret, '\n');
-                return st;
-        }
-        buf_printf(q->ret, ",\"%s\":", name);
-        return flame_put_json(&f, q->ret, q->err);
-}
-
-static enum status answer_sandwich(struct query_call *q, const char *function, const struct query_selection *base)
-{
-        _cleanup_function_targets_ struct function_targets targets = { 0 };
-        _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
-        _cleanup_top_ struct top top = { 0 };
-        struct tree_focus callers = { TREE_CALLERS, function, NULL }, callees = { TREE_CALLEES, function, NULL };
-        struct top_side sides[2] = { 0 };
-        const struct top_form form = { .limit = q->r.limit, .diff = base, .is_short = q->r.names == NAMES_SHORT };
-        int64_t totals[2];
-        const struct top_order order = { q->r.order, q->r.by_value ? NULL : totals };
-        struct json_out j;
-        enum status st = loaded_sides_load(q, base, &l);
-
-        if (!st)
-                st = function_targets_find(q, &l.frames, function, false, NULL, &targets);
-        if (st)
-                return st;
-        callers.is_target = callees.is_target = targets.is_target;
-        for (unsigned i = 0; i < 2; i++)
-                totals[i] = l.sides[i].total;
-        for (unsigned i = 0; i < l.side_count; i++)
-                sides[i] = top_side_of_all(&l.sides[i]);
-        st = top_build(&l.frames, sides, &order, &top, q->err);
-        if (!st)
-                st = filter_top(q, &targets, &top);
-        if (st)
-                return st;
-        q->content_type = query_call_content_type(q);
-        if (q->r.format == FORMAT_TEXT) {
-                st = put_sandwich_half(q, &l, &callers, "callers");
-                return st ? st : put_sandwich_half(q, &l, &callees, "callees");
-        }
-        json_out_init(&j, q->ret);
-        json_out_object(&j, NULL);
-        json_out_int(&j, "version", 1);
-        json_out_str(&j, "function", function);
-        loaded_sides_put_head(&l, &j);
-        json_out_array(&j, "rows");
-        top_put_rows(&top, &l.frames, &form, NULL, NULL, &j);
-        json_out_array_end(&j);
-        st = put_sandwich_half(q, &l, &callers, "callers");
-        if (!st)
-                st = put_sandwich_half(q, &l, &callees, "callees");
-        buf_append_u8(q->ret, '}');
-        return st;
-}
-
-enum status query_answer_sandwich(struct query_call *q)
-{
-        const char *function = query_param_get(&q->params, "", "function");
-        struct query_selection base = { 0 };
-        bool has_base = query_call_find_base(q) != NULL;
-        enum status st = ST_OK;
-
-        if (!function)
-                return error_set(q->err, ST_USAGE,
-                                 "the parameter function is missing: a regular expression for the whole name");
-        if (has_base)
-                st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
-        if (!st)
-                st = answer_sandwich(q, function, has_base ? &base : NULL);
         query_selection_deinit(&base);
         return st;
 }
