@@ -19,11 +19,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/case_fold.h"
 #include "common/cleanup.h"
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "common/text/case_fold.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/case_fold.h"
+#include "common/text/case_fold.h"
 
 #include <assert.h>
 

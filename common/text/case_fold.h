@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_COMMON_CASE_FOLD_H
-#define CAIRN_COMMON_CASE_FOLD_H
+#ifndef CAIRN_COMMON_TEXT_CASE_FOLD_H
+#define CAIRN_COMMON_TEXT_CASE_FOLD_H
 
 /**
  * @file
