@@ -57,6 +57,7 @@ struct tenants {
         struct tenant *items;          /* the default tenant first */
         struct profile_store **stores; /* of items */
         struct rule_set *rules;        /* holds a reference */
+        struct rule_set *first_rules;  /* holds one for the stores: they were opened with it */
         size_t count;
         pthread_mutex_t lock; /* protects items[].limits, and rules, which a reload replaces */
         bool are_configured, read_only;
@@ -266,6 +267,10 @@ enum status tenants_open(const struct tenants_options *o, struct tenants **ret, 
                 name_tenants(t, o->configs);
                 st = make_rule_set(t, o->server, o->configs, &t->rules, err);
         }
+        if (!st) {
+                t->first_rules = t->rules;
+                atomic_fetch_add(&t->first_rules->references, 1);
+        }
         for (size_t i = 0; !st && i < t->count; i++)
                 st = open_tenant(t, o, i, &t->rules->chosen[i]->limits, err);
         if (st) {
@@ -297,6 +302,7 @@ void tenants_close(struct tenants *t)
         for (size_t i = 0; t->items && i < t->count; i++)
                 close_tenant(&t->items[i], t->read_only);
         release_rule_set(t->rules);
+        release_rule_set(t->first_rules);
         rate_limit_destroy(t->rate_limit);
         pthread_mutex_destroy(&t->lock);
         free(t->stores);

@@ -200,6 +200,32 @@ START_TEST(stores_share_the_limits_of_one)
 }
 END_TEST
 
+START_TEST(rules_outlive_a_reload_that_does_not_change_them)
+{
+        static const char *const rules[] = { "{env=\"dev\"},age=3d" };
+        struct server_options server = {
+                .dir = folder, .flush_interval_ms = UINT64_MAX, .sample_rules = rules, .sample_rule_count = 1
+        };
+        struct tenants_reload changes;
+        struct store_limits *limits;
+        char command[64];
+        struct tenants *t;
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        t = open_tenants_of(NULL, &server);
+        for (unsigned i = 0; i < 2; i++)
+                ck_assert_int_eq(tenants_reload(t, &server, NULL, &changes, &err), ST_OK);
+        limits = store_limits_acquire(tenants_get_stores(t)[0]);
+        ck_assert_uint_eq(limits->limits.rule_count, 1);
+        ck_assert_uint_eq(limits->limits.rules[0].age_s, 3 * 86400);
+        store_limits_release(limits);
+        tenants_close(t);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(request_bodies_of_a_tenant_are_limited)
 {
         struct tenant_configs *c = parse_tenants("a\nb\n");
@@ -243,4 +269,4 @@ END_TEST
 
 TEST_SUITE("tenants", settings_of_one_tenant_are_combined, malformed_line_is_reported, names_are_valid_folder_names,
            tenant_is_selected_by_token_or_permitted_header, stores_share_the_limits_of_one,
-           request_bodies_of_a_tenant_are_limited)
+           rules_outlive_a_reload_that_does_not_change_them, request_bodies_of_a_tenant_are_limited)
