@@ -99,6 +99,6 @@ for option in max-upload=5G max-upload=0 max-uploads=0 max-uploads=4097 upload-t
         debuginfod-threads=0 upstream-timeout=0 worker-cpu=86401; do
         "$cairn" serve --data "$tmp/none" "--$option" >"$tmp/out" 2>&1
         is $? 64 "--$option is refused"
-        like "$(cat "$tmp/out")" "--${option%=*} " "  by its name"
+        like "$(cat "$tmp/out")" "option '--${option%=*}' takes " "  by its name"
 done
 done_testing
