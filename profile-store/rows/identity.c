@@ -4,6 +4,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "common/text/utf8.h"
+
 void location_identity_normalize(struct location_identity *l)
 {
         bool known_object = l->build_id && l->build_id->size;
@@ -71,14 +73,29 @@ struct hash128 hash_stack_identity(const uint64_t *location_ids, size_t count)
         return hash_bytes128(location_ids, count * sizeof *location_ids);
 }
 
+static char normalize_ascii(char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return (char)(c - 'A' + 'a');
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+}
+
 void normalize_label_key(const char *key, char *out)
 {
-        for (; *key; key++, out++) {
-                char c = *key;
+        size_t left = strlen(key), reordering;
 
-                if (c >= 'A' && c <= 'Z')
-                        c = (char)(c - 'A' + 'a');
-                *out = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+        while (left) {
+                size_t n = utf8_sequence_length(key, left);
+
+                if (n > 1 && !utf8_is_c1(key, left) && !utf8_reordering_code(key, left, &reordering)) {
+                        memcpy(out, key, n);
+                } else {
+                        n = 1;
+                        *out = normalize_ascii(*key);
+                }
+                key += n;
+                out += n;
+                left -= n;
         }
         *out = 0;
 }

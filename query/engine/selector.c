@@ -29,7 +29,7 @@ static void skip_selector_blanks(struct selector_parser *p)
 static bool is_key_char(char c)
 {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-               c == '-' || c == '/';
+               c == '-' || c == '/' || (unsigned char)c >= 0x80;
 }
 
 static void append_code_point(struct buf *b, unsigned code)

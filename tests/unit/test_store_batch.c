@@ -172,6 +172,26 @@ START_TEST(equivalent_keys_become_one_label)
 }
 END_TEST
 
+START_TEST(keys_of_other_scripts_stay_apart)
+{
+        static const char *const keys[][2] = {
+                { "ключ", "ключ" },
+                { "дата", "дата" },
+                { "Ключ-A.b", "Ключ_a_b" },
+                { "a\xff\xd0z", "a__z" },
+                { "a\xc2\x85z", "a__z" },      /* C1 */
+                { "a\xe2\x80\xaez", "a___z" }, /* right to left */
+        };
+
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+                char column[64];
+
+                normalize_label_key(keys[i][0], column);
+                ck_assert_str_eq(column, keys[i][1]);
+        }
+}
+END_TEST
+
 START_TEST(a_batch_of_too_many_days_is_refused)
 {
         struct test_profile t;
@@ -199,4 +219,5 @@ START_TEST(days_before_1970_are_negative)
 END_TEST
 
 TEST_SUITE("profile store batch", batch_is_equal_from_request_and_from_queue, identities_match_documentation,
-           equivalent_keys_become_one_label, a_batch_of_too_many_days_is_refused, days_before_1970_are_negative)
+           equivalent_keys_become_one_label, keys_of_other_scripts_stay_apart, a_batch_of_too_many_days_is_refused,
+           days_before_1970_are_negative)
