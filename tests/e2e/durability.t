@@ -79,7 +79,7 @@ all_named() {
         for n in $(seq $rounds); do
                 [ "$("$cairn" top --server "$url" --json "{service_name=\"round$n\"}" |
                         jq -c '[.[] | select(.cumulative > 0) | [.function, (.file // "" | split("/") | last), .flat, .cumulative]]')" = \
-                        '[["command_serve","serve.c",14,14],["main","main.c",0,14]]' ] || return 1
+                        '[["command_serve","serve_command.c",14,14],["main","main.c",0,14]]' ] || return 1
         done
 }
 wait_for "everything to be indexed" metric_equals cairn_index_queue 0
