@@ -210,7 +210,7 @@ static enum status add_frame_path(struct tree *t, const struct frame_path *p, ui
                         t->nodes[node].line_value = value;
                 }
         }
-        add_wrapping(&t->nodes[node].self[side], value);
+        add_saturating(&t->nodes[node].self[side], value);
         return ST_OK;
 }
 
@@ -243,9 +243,9 @@ void tree_sum_totals(struct tree *t)
         tree_check(t);
         for (uint32_t i = t->count; i-- > 0;) {
                 for (int side = 0; side < 2; side++) {
-                        add_wrapping(&t->nodes[i].total[side], t->nodes[i].self[side]);
+                        add_saturating(&t->nodes[i].total[side], t->nodes[i].self[side]);
                         if (i)
-                                add_wrapping(&t->nodes[t->nodes[i].parent].total[side], t->nodes[i].total[side]);
+                                add_saturating(&t->nodes[t->nodes[i].parent].total[side], t->nodes[i].total[side]);
                 }
         }
 }
@@ -256,7 +256,7 @@ static int64_t get_node_weight(const struct tree_node *n)
 {
         int64_t w = n->total[0];
 
-        add_wrapping(&w, n->total[1]);
+        add_saturating(&w, n->total[1]);
         return w;
 }
 
@@ -462,7 +462,7 @@ enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *
                 for (int side = 0; side < 2; side++) {
                         rest[at][side] = (int64_t)((uint64_t)n->total[side] - (uint64_t)n->self[side]);
                         if (i)
-                                add_wrapping(&rest[parent][side], (int64_t)(0 - (uint64_t)n->total[side]));
+                                add_saturating(&rest[parent][side], (int64_t)(0 - (uint64_t)n->total[side]));
                 }
         }
         for (; open != UINT32_MAX; open = d.nodes[open].parent)

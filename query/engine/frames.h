@@ -43,10 +43,21 @@ static inline const char *query_frame_name(const struct query_frame *f, bool is_
         return is_short ? f->short_name : f->function;
 }
 
-/* Sums wrap instead of trapping: values are untrusted, and 64 bits hold centuries of nanoseconds. */
-static inline void add_wrapping(int64_t *sum, int64_t v)
+/* Values are untrusted: a sum that does not fit is the nearest number that does, which the answer notes. */
+static inline void add_saturating(int64_t *sum, int64_t v)
 {
-        *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
+        if (__builtin_add_overflow(*sum, v, sum))
+                *sum = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/*
+ * The sum of the absolute values of all that an answer adds up: below INT64_MAX, each sum of any of them is exact.
+ */
+typedef unsigned __int128 value_magnitude;
+
+static inline void add_magnitude(value_magnitude *m, int64_t v)
+{
+        *m += v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
 /* Of the values of two sides. */

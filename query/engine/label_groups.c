@@ -110,7 +110,7 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
 void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value, uint64_t samples)
 {
         assert(group < g->count && side < 2);
-        add_wrapping(&g->items[group].total[side], value);
+        add_saturating(&g->items[group].total[side], value);
         g->items[group].samples[side] += samples;
 }
 
@@ -120,8 +120,8 @@ static int compare_group_totals(const void *x, const void *y, void *context)
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
         int64_t ta = items[a].total[0], tb = items[b].total[0];
 
-        add_wrapping(&ta, items[a].total[1]);
-        add_wrapping(&tb, items[b].total[1]);
+        add_saturating(&ta, items[a].total[1]);
+        add_saturating(&tb, items[b].total[1]);
         if (ta != tb)
                 return ta > tb ? -1 : 1;
         return a < b ? -1 : a > b;
@@ -155,7 +155,7 @@ enum status label_groups_rank(struct label_groups *g, uint64_t limit, struct err
                 if (place < kept)
                         g->shown[place].values = from->values;
                 for (int side = 0; side < 2; side++) {
-                        add_wrapping(&g->shown[place].total[side], from->total[side]);
+                        add_saturating(&g->shown[place].total[side], from->total[side]);
                         g->shown[place].samples[side] += from->samples[side];
                 }
         }

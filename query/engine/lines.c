@@ -145,7 +145,7 @@ static enum status find_or_add_site(struct line_table *t, const struct line_row 
 static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int64_t value)
 {
         if (*seen != entry + 1)
-                add_wrapping(cumulative, value);
+                add_saturating(cumulative, value);
         *seen = entry + 1;
 }
 
@@ -174,9 +174,9 @@ static enum status add_line_frame(struct line_table *t, const struct counted_ent
         if (row->location[e->side] == NO_LOCATION)
                 row->location[e->side] = location;
         if (is_leaf) {
-                add_wrapping(&row->flat[e->side], e->value);
-                add_wrapping(&file->flat[e->side], e->value);
-                add_wrapping(&t->flat[e->side], e->value);
+                add_saturating(&row->flat[e->side], e->value);
+                add_saturating(&file->flat[e->side], e->value);
+                add_saturating(&t->flat[e->side], e->value);
         }
         add_entry_value(&row->cumulative[e->side], &row->seen, e->position, e->value);
         add_entry_value(&file->cumulative[e->side], &file->seen, e->position, e->value);
@@ -186,7 +186,7 @@ static enum status add_line_frame(struct line_table *t, const struct counted_ent
         if (st)
                 return st;
         if (is_top && site->seen != e->position + 1) /* recursive calls may be inlined several times at one location */
-                add_wrapping(&site->flat[e->side], e->value);
+                add_saturating(&site->flat[e->side], e->value);
         add_entry_value(&site->cumulative[e->side], &site->seen, e->position, e->value);
         return ST_OK;
 }
@@ -213,7 +213,7 @@ static enum status add_entry_lines(struct line_table *t, unsigned side, size_t e
                 is_top = is_top && l->end[location] == l->first[location];
         }
         if (is_hit)
-                add_wrapping(&t->cumulative[side], e->value);
+                add_saturating(&t->cumulative[side], e->value);
         return st;
 }
 

@@ -38,6 +38,8 @@ static enum status load_sides(struct query_call *q, const struct query_selection
                 st = label_groups_rank(&l->groups, q->r.groups, q->err);
         if (!st)
                 type_plan_put_note(&l->plan, &q->note);
+        if (!st)
+                query_call_note_magnitude(q, l->sides[0].magnitude + l->sides[1].magnitude);
         if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
                 note_empty_side(l, &q->note);
         return st;

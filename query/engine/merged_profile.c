@@ -95,10 +95,11 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
         for (size_t i = 0; i < m->count; i++) {
                 const struct merged_entry *e = &m->entries[i];
 
-                add_wrapping(&m->selected_total, e->value);
+                add_magnitude(&m->magnitude, e->value);
+                add_saturating(&m->selected_total, e->value);
                 if (kept && !kept[e->stack])
                         continue;
-                add_wrapping(&m->total, e->value);
+                add_saturating(&m->total, e->value);
                 m->samples += e->samples;
                 m->entries[count++] = *e;
         }

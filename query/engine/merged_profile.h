@@ -30,6 +30,7 @@ struct merged_profile {
         size_t kept_count;
         struct location_frames locations; /* without hidden frames */
         int64_t total;                    /* sum of the entries */
+        value_magnitude magnitude;        /* before the filter */
         uint64_t samples;
         bool counts_stacks;     /* `samples` are stacks as sent, each for any number of samples */
         bool is_average;        /* values are averages of snapshots (query/engine/gauge.h), of a gauge */

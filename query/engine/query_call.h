@@ -46,6 +46,9 @@ static inline const char *query_call_content_type(const struct query_call *q)
 /** The first given parameter of the selection before, NULL without a comparison. */
 const char *query_call_find_base(const struct query_call *q);
 
+/** Note that sums may be cut off, if they may. */
+void query_call_note_magnitude(struct query_call *q, value_magnitude magnitude);
+
 /** For operations that sum whole samples. @return ST_USAGE when the request has a stack filter. */
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation) MUST_CHECK;
 

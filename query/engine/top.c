@@ -83,10 +83,10 @@ static enum status add_table_rows(const struct row_adding *a, const struct row_t
                                 row->frame = l->frames[k];
                                 update_row_line(row, l->lines[k], value, leaf);
                                 if (leaf)
-                                        add_wrapping(&row->flat[a->side], value);
+                                        add_saturating(&row->flat[a->side], value);
                                 leaf = false;
                                 if (row->seen != (uint32_t)i + 1)
-                                        add_wrapping(&row->cumulative[a->side], value);
+                                        add_saturating(&row->cumulative[a->side], value);
                                 row->seen = (uint32_t)i + 1;
                         }
                 }
@@ -118,8 +118,8 @@ static enum status merge_table_rows(struct top_row *rows, struct top_row *later,
                         continue;
                 into->frame = from->frame;
                 update_row_line(into, from->line, from->line_value, from->line_of_leaf);
-                add_wrapping(&into->flat[side], from->flat[side]);
-                add_wrapping(&into->cumulative[side], from->cumulative[side]);
+                add_saturating(&into->flat[side], from->flat[side]);
+                add_saturating(&into->cumulative[side], from->cumulative[side]);
                 *from = (struct top_row){ 0 };
         }
         return st;

@@ -384,7 +384,7 @@ static void put_times(struct firefox_writer *w, bool is_time)
                 if (!is_time)
                         at++;
                 else if (value > 0)
-                        add_wrapping(&at, value);
+                        add_saturating(&at, value);
         }
         json_out_array_end(&w->j);
 }

@@ -95,9 +95,9 @@ static enum status add_entry_addresses(struct address_table *t, size_t entry)
                 struct address_cost *row = t->row_of[location] ? &t->rows[t->row_of[location] - 1] : NULL;
 
                 if (row && is_leaf)
-                        add_wrapping(&row->flat, e->value);
+                        add_saturating(&row->flat, e->value);
                 if (row && row->seen != entry + 1) {
-                        add_wrapping(&row->cumulative, e->value);
+                        add_saturating(&row->cumulative, e->value);
                         row->samples += e->samples;
                         row->seen = entry + 1;
                 }

@@ -113,9 +113,9 @@ static enum status allocate_sums(struct code_table *t)
 static void add_cost(struct code_cost *c, size_t *seen, size_t entry, int64_t value, bool is_leaf)
 {
         if (is_leaf)
-                add_wrapping(&c->flat, value);
+                add_saturating(&c->flat, value);
         if (*seen != entry + 1)
-                add_wrapping(&c->cumulative, value);
+                add_saturating(&c->cumulative, value);
         *seen = entry + 1;
 }
 

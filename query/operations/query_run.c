@@ -199,6 +199,13 @@ const char *query_call_find_base(const struct query_call *q)
         return NULL;
 }
 
+void query_call_note_magnitude(struct query_call *q, value_magnitude magnitude)
+{
+        if (magnitude >= INT64_MAX)
+                buf_printf(&q->note, "%ssums beyond %" PRId64 " are shown as this number", q->note.size ? "; " : "",
+                           INT64_MAX);
+}
+
 /* Reject a comparison that the operation does not make: the answer would look like that of one side. */
 static enum status check_base(const struct query_call *q, size_t operation)
 {

@@ -257,7 +257,8 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
                 const struct scan_group_sum *sum = &sums.items[i];
                 size_t at = s->groups.shown_as[sum->group] * s->count + sum->item / parts;
 
-                add_wrapping(&s->values[at], sum->value);
+                add_magnitude(&s->magnitude, sum->value);
+                add_saturating(&s->values[at], sum->value);
                 s->samples[at] += s->q->r.average ? 1 : sum->samples;
         }
         scan_group_sums_deinit(&sums);
@@ -410,6 +411,7 @@ enum status query_answer_series(struct query_call *q)
         if (st)
                 return st;
         type_plan_put_note(&s.plan, &q->note);
+        query_call_note_magnitude(q, s.magnitude);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)
                 put_series_text(&s, q->ret);

@@ -20,6 +20,7 @@ struct series {
         size_t count;      /* steps */
         int64_t *values;   /* `count` values for each shown group; owned */
         uint64_t *samples; /* likewise; for averages profiles instead: one per series and second with samples */
+        value_magnitude magnitude;
         char unit[32];
         bool counts_stacks; /* `samples` are stacks as sent, each for any number of samples */
         bool is_average;    /* values and totals are averages of snapshots (query/engine/gauge.h) */

@@ -34,6 +34,7 @@ struct span_list {
         struct memory_reservation memory; /* of details and order */
         int64_t total, total_with_id;
         uint64_t samples, samples_with_id;
+        value_magnitude magnitude;
         bool counts_stacks; /* these are stacks as sent, each for any number of samples */
         char unit[32];
 };
@@ -80,7 +81,7 @@ static enum status add_span_value(struct span_list *l, const struct scan_group_l
                 detail->value = value;
         }
         label_groups_add_value(&l->spans, span, 0, value, samples);
-        add_wrapping(&l->total_with_id, value);
+        add_saturating(&l->total_with_id, value);
         l->samples_with_id += samples;
         return ST_OK;
 }
@@ -103,7 +104,8 @@ static enum status add_group_sums(struct span_list *l, const struct scan_group_s
                         samples = sum->samples;
                         l->counts_stacks = true;
                 }
-                add_wrapping(&l->total, value);
+                add_magnitude(&l->magnitude, value);
+                add_saturating(&l->total, value);
                 l->samples += samples;
                 if (has_any_id(l, g->labels))
                         st = add_span_value(l, g->labels, value, samples, err);
@@ -278,6 +280,7 @@ enum status query_answer_spans(struct query_call *q)
         if (st)
                 return st;
         type_plan_put_note(&l.plan, &q->note);
+        query_call_note_magnitude(q, l.magnitude);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)
                 put_spans_text(&l, q->ret);

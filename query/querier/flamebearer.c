@@ -165,11 +165,11 @@ static enum status put_flame_node(struct flame_builder *b, uint32_t node)
                 level->values[level->n_values++] = n->total[side];
                 level->values[level->n_values++] = n->self[side];
                 b->ends[n->depth][side] = begin;
-                add_wrapping(&b->ends[n->depth][side], n->total[side]);
+                add_saturating(&b->ends[n->depth][side], n->total[side]);
                 if (n->depth)
                         b->left[n->parent][side] = b->ends[n->depth][side];
                 b->left[node][side] = begin;
-                add_wrapping(&b->left[node][side], n->self[side]);
+                add_saturating(&b->left[node][side], n->self[side]);
                 b->f->max_self = n->self[side] > b->f->max_self ? n->self[side] : b->f->max_self;
         }
         if (!st)

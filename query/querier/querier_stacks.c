@@ -244,7 +244,7 @@ static enum status make_flame_diff(struct querier_call *c, const struct stack_vi
         g->leftticks = totals[0];
         g->rightticks = totals[1];
         g->total = totals[0];
-        add_wrapping(&g->total, totals[1]);
+        add_saturating(&g->total, totals[1]);
         g->max_self = f.max_self;
         *ret = g;
         return ST_OK;

@@ -435,6 +435,43 @@ static void append_calls(void)
                { .type = CPU, .value = 1, .stack = "main@main.c:1" });
 }
 
+START_TEST(sums_that_do_not_fit_are_the_largest_number_and_noted)
+{
+        static const char note[] = "sums beyond 9223372036854775807 are shown as this number";
+
+        make_store();
+        APPEND({ .type = CPU, .value = INT64_MAX - 10, .stack = "a;main", .labels = "host=h1" },
+               { .type = CPU, .value = INT64_MAX / 2, .stack = "b;main", .labels = "host=h1" },
+               { .type = CPU, .value = 6, .stack = "c;main", .labels = "host=h2" });
+        {
+                ASK(top, "top", "from=now-1h");
+
+                EXPECT(top, "\"total\":9223372036854775807,");
+                EXPECT(top, "\"cumulative\":9223372036854775807");
+                ck_assert_str_eq(answer.note, note);
+        }
+        {
+                ASK(folded, "folded", "from=now-1h");
+
+                expect_folded(folded, "main;a 9223372036854775797, main;b 4611686018427387903, main;c 6");
+                ck_assert_str_eq(answer.note, note);
+        }
+        {
+                ASK(series, "series", "from=now-1h", "step=1h");
+
+                EXPECT(series, ",9223372036854775807,");
+                ck_assert_str_eq(answer.note, note);
+        }
+        {
+                ASK(small, "top", "from=now-1h", "selector={host=\"h2\"}");
+
+                EXPECT(small, "\"total\":6,");
+                ck_assert_str_eq(answer.note, "");
+        }
+        remove_store();
+}
+END_TEST
+
 START_TEST(frames_filter_as_in_pprof)
 {
         make_store();
@@ -611,7 +648,7 @@ static void append_version(unsigned version, int64_t time_unix_ns)
 {
         struct hash128 batch = { { ++batches } };
         _cleanup_profile_ struct profile p;
-        struct profile_mapping m = { .build_id = { .bytes = { (uint8_t)version }, .size = 8 } };
+        struct profile_mapping m = { .build_id = { .bytes = { (uint8_t)(version + 1) }, .size = 8 } };
         struct profile_sample s = { .time_unix_ns = time_unix_ns };
         bool duplicate;
 
@@ -640,7 +677,7 @@ static enum status read_version_source(void *context, const struct build_id *id,
 {
         (void)context, (void)err, (void)may_fetch;
         ck_assert_str_eq(path, "json.c");
-        return buf_append_str(ret, id->bytes[0] ? "new 1\nnew 2\nnew 3\n" : "old 1\nold 2\nold 3\n");
+        return buf_append_str(ret, id->bytes[0] > 1 ? "new 1\nnew 2\nnew 3\n" : "old 1\nold 2\nold 3\n");
 }
 
 #define VERSIONS "function=parse", "from=now-30s", "base_from=now-200s", "base_to=now-90s"
@@ -663,7 +700,7 @@ static void check_compared_lines(void)
                      "\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
         EXPECT(json, "\"line\":1,\"object\":\"/bin/app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
                      "\"cumulative_after\":0,\"source\":\"old 1\"}");
-        EXPECT(json, "\"build_id\":\"0100000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
+        EXPECT(json, "\"build_id\":\"0200000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
                      "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\"}");
         EXPECT(most_of_share, "cumulative_after,source\r\nparse,json.c,1,/bin/app,10,10,0,0,old 1\r\n");
         EXPECT(most, "cumulative_after,source\r\nparse,json.c,2,/bin/app,20,20,35,35,new 2\r\n");
@@ -1129,7 +1166,8 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 }
 END_TEST
 
-TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
+TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
+           counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
            partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
