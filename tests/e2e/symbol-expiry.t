@@ -34,7 +34,7 @@ stop_server
 
 "$cairn" serve --data "$data" --keep-symbols soon >"$tmp/out" 2>&1
 is $? 64 "an age that is none is refused"
-like "$(cat "$tmp/out")" "keep-symbols 'soon'" "  and named"
+like "$(cat "$tmp/out")" "'--keep-symbols' takes an age .* not 'soon'" "  and named"
 
 # Only symbols indexed at least a second ago are removed: wait for the clock.
 indexed_before() { [ "$(date +%s)" -gt "$indexed" ]; }

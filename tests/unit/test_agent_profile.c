@@ -207,7 +207,7 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
         ck_assert_int_eq(kallsyms_parse(text, strlen(text), &kernel.symbols, &err), ST_OK);
         kernel.has_symbols = kernel.has_shift = true;
         kernel.shift = 0x10000000;
-        kernel.build_id = (struct build_id){ .size = 2, .bytes = { 0xab, 0xcd } };
+        kernel.build_id = (struct build_id){ .size = 3, .bytes = { 0xab, 0xcd, 0xef } };
         build(user, 1, kernel_frames, 3, 0);
         ck_assert_uint_eq(depth(), 4);
         ck_assert(frame(0)->is_kernel);

@@ -171,22 +171,22 @@ static long counted(const char *reason)
 
 static void ingest_every_reason(void)
 {
-        mark("cc", OBJECT_PENDING);
-        mark("dd", OBJECT_FAILED);
-        load("ee", QUALITY_NONE, true);
-        load("ff", QUALITY_SYMTAB, false);
-        test_load_symbols(symbols, "0a", QUALITY_SYMTAB, KNOWN, 1, "f", "f.c"); /* no segments are known */
+        mark("cccccc", OBJECT_PENDING);
+        mark("dddddd", OBJECT_FAILED);
+        load("eeeeee", QUALITY_NONE, true);
+        load("ffffff", QUALITY_SYMTAB, false);
+        test_load_symbols(symbols, "0a0a0a", QUALITY_SYMTAB, KNOWN, 1, "f", "f.c"); /* no segments are known */
         ingest("", 0x10, 9);
-        ingest_without_address("aa");
-        ingest("bb", 0x10, 2);
-        ingest("cc", 0x10, 3);
-        ingest("dd", 0x10, 4);
-        ingest("ee", 0x10, 5);
-        ingest("ff", UNKNOWN, 6);
-        ingest("ff", OUTSIDE, 7);
-        ingest("0a", UNKNOWN, 8);
-        ingest_named("0b", 0x10, "sent.c");
-        ingest("ff", KNOWN, 10);
+        ingest_without_address("aaaaaa");
+        ingest("bbbbbb", 0x10, 2);
+        ingest("cccccc", 0x10, 3);
+        ingest("dddddd", 0x10, 4);
+        ingest("eeeeee", 0x10, 5);
+        ingest("ffffff", UNKNOWN, 6);
+        ingest("ffffff", OUTSIDE, 7);
+        ingest("0a0a0a", UNKNOWN, 8);
+        ingest_named("0b0b0b", 0x10, "sent.c");
+        ingest("ffffff", KNOWN, 10);
 }
 
 START_TEST(new_locations_without_frames_are_counted_by_reason)
@@ -258,13 +258,13 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
                 ck_assert_uint_eq(u.samples, 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10);
                 ck_assert_str_eq(u.unit, "nanoseconds");
                 ck_assert_uint_eq(u.missing_count, 5);
-                expect(&u.missing[0], "0a", SYMBOL_OUTSIDE, 8);
-                expect(&u.missing[1], "ff", SYMBOL_UNCOVERED, 6);
-                expect(&u.missing[2], "ee", SYMBOL_STRIPPED, 5);
-                expect(&u.missing[3], "dd", SYMBOL_FAILED, 4);
-                expect(&u.missing[4], "bb", SYMBOL_NO_DEBUGINFO, 2);
+                expect(&u.missing[0], "0a0a0a", SYMBOL_OUTSIDE, 8);
+                expect(&u.missing[1], "ffffff", SYMBOL_UNCOVERED, 6);
+                expect(&u.missing[2], "eeeeee", SYMBOL_STRIPPED, 5);
+                expect(&u.missing[3], "dddddd", SYMBOL_FAILED, 4);
+                expect(&u.missing[4], "bbbbbb", SYMBOL_NO_DEBUGINFO, 2);
                 ck_assert_uint_eq(u.poor_count, 1);
-                expect(&u.poor[0], "ff", SYMBOL_RESOLVED, 10);
+                expect(&u.poor[0], "ffffff", SYMBOL_RESOLVED, 10);
                 ck_assert_int_eq(u.poor[0].quality, QUALITY_SYMTAB);
                 store_scan_end(scan);
                 flush();
@@ -281,11 +281,11 @@ START_TEST(object_with_full_debuginfo_requests_no_upload)
         struct error err;
 
         begin();
-        load("ff", QUALITY_SYMTAB, false);
-        ingest("ff", UNKNOWN, 2);
-        ingest("ff", KNOWN, 3);
+        load("ffffff", QUALITY_SYMTAB, false);
+        ingest("ffffff", UNKNOWN, 2);
+        ingest("ffffff", KNOWN, 3);
         flush();
-        load("ff", QUALITY_DWARF, false);
+        load("ffffff", QUALITY_DWARF, false);
         ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ok(store_scan_begin(store, &scan, &err), &err);
         ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
@@ -305,8 +305,8 @@ START_TEST(object_is_listed_once_with_main_reason)
         uint32_t stack[3];
 
         begin();
-        load("ff", QUALITY_SYMTAB, false);
-        test_profile_init(&t, "ff", "/bin/x");
+        load("ffffff", QUALITY_SYMTAB, false);
+        test_profile_init(&t, "ffffff", "/bin/x");
         for (uint32_t i = 0; i < 3; i++)
                 stack[i] = test_location(&t, UNKNOWN + i);
         test_sample(&t, T0, 5, stack, 3, NULL);
@@ -319,17 +319,17 @@ START_TEST(object_is_listed_once_with_main_reason)
         ck_assert_uint_eq(u.missing[0].locations, 3);
         ck_assert_int_eq(u.missing[0].value, 5);
         store_scan_end(scan);
-        mark("ff", OBJECT_FAILED);
-        ingest("ff", OUTSIDE, 50);
-        ingest("dd", 0x10, 1);
+        mark("ffffff", OBJECT_FAILED);
+        ingest("ffffff", OUTSIDE, 50);
+        ingest("dddddd", 0x10, 1);
         flush();
-        mark("dd", OBJECT_FAILED);
-        ingest("dd", 0x20, 2);
+        mark("dddddd", OBJECT_FAILED);
+        ingest("dddddd", 0x20, 2);
         flush();
         ok(store_scan_begin(store, &scan, &err), &err);
         ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 2);
-        expect(&u.missing[0], "dd", SYMBOL_FAILED, 3);
+        expect(&u.missing[0], "dddddd", SYMBOL_FAILED, 3);
         ck_assert_uint_eq(u.missing[1].samples, 1);
         store_scan_end(scan);
         end();
@@ -343,14 +343,14 @@ START_TEST(sender_names_without_lines_request_upload)
         struct error err;
 
         begin();
-        ingest_named("aa", 0x10, "");
-        ingest_named("bb", 0x10, "sent.c");
+        ingest_named("aaaaaa", 0x10, "");
+        ingest_named("bbbbbb", 0x10, "sent.c");
         ingest_named("", 0x10, "");
         ok(store_scan_begin(store, &scan, &err), &err);
         ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 1);
-        expect(&u.poor[0], "aa", SYMBOL_SENDER, 1);
+        expect(&u.poor[0], "aaaaaa", SYMBOL_SENDER, 1);
         store_scan_end(scan);
         end();
 }

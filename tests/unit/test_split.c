@@ -222,7 +222,7 @@ static enum status split_made(const struct elf_maker *m, struct elf_image *ret, 
 
 START_TEST(each_class_and_byte_order_is_kept)
 {
-        static const uint8_t note[] = { 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 3, 'G', 'N', 'U', 0, 0xaa, 0xbb, 0, 0 };
+        static const uint8_t note[] = { 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 3, 'G', 'N', 'U', 0, 0xaa, 0xbb, 0xcc, 0 };
         const struct elf_maker_section sections[] = {
                 { 0 },
                 { ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x1000, .content = note, .size = sizeof note },

@@ -92,10 +92,10 @@ static char *make_file(const char *name, uint8_t id, bool code, bool dwarf, cons
         buf_init(&note, 4096);
         buf_init(&link, 4096);
         buf_init(&file, MiB(4));
-        elf_make_note(&m, &note, "GNU", 4, NT_GNU_BUILD_ID, (uint8_t[]){ id, id }, 2);
+        elf_make_note(&m, &note, "GNU", 4, NT_GNU_BUILD_ID, (uint8_t[]){ id, id, id }, 3);
         if (altlink) {
                 buf_append(&link, altlink, strlen(altlink) + 1);
-                buf_append(&link, (uint8_t[]){ 0xee, 0xee }, 2);
+                buf_append(&link, (uint8_t[]){ 0xee, 0xee, 0xee }, 3);
         }
         sections[1] = (struct elf_maker_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, .content = note.data,
                                                   .size = id ? note.size : 0 };
@@ -340,21 +340,20 @@ START_TEST(responses_are_matched_by_position)
         add(make_file("a", 1, false, true, NULL));
         add(make_file("b", 2, false, true, NULL));
         ck_assert_int_eq(
-                parse_responses("{\"files\":[{\"build_id\":\"0101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":"
+                parse_responses("{\"files\":[{\"build_id\":\"010101\",\"kind\":\"debuginfo\",\"want\":true,\"reason\":"
                                 "\"better\"},"
-                                "{\"build_id\":\"0202\",\"want\":false,\"reason\":\"same_or_better\"}]}"),
+                                "{\"build_id\":\"020202\",\"want\":false,\"reason\":\"same_or_better\"}]}"),
                 ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_WANTED);
         ck_assert_int_eq(list.items[1].state, UPLOAD_THERE);
-        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"0101\",\"want\":false,\"reason\":\"too_big\"},"
-                                         "{\"build_id\":\"0202\",\"want\":true}]}"),
+        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"010101\",\"want\":false,\"reason\":\"too_big\"},"
+                                         "{\"build_id\":\"020202\",\"want\":true}]}"),
                          ST_OK);
         ck_assert_int_eq(list.items[0].state, UPLOAD_REFUSED);
-        ck_assert_int_eq(
-                parse_responses(
-                        "{\"files\":[{\"build_id\":\"0202\",\"want\":true},{\"build_id\":\"0101\",\"want\":true}]}"),
-                ST_BAD_DATA);
-        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"0101\",\"want\":true}]}"), ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"020202\",\"want\":true},{\"build_id\":\"010101\","
+                                         "\"want\":true}]}"),
+                         ST_BAD_DATA);
+        ck_assert_int_eq(parse_responses("{\"files\":[{\"build_id\":\"010101\",\"want\":true}]}"), ST_BAD_DATA);
         ck_assert_int_eq(parse_responses("{\"files\":[1,2]}"), ST_BAD_DATA);
         ck_assert_int_eq(parse_responses("{\"files\":{}}"), ST_BAD_DATA);
         ck_assert_int_eq(parse_responses("<html>"), ST_BAD_DATA);
