@@ -43,8 +43,8 @@ enum status location_identity_hash(const struct location_identity *l, struct buf
 struct hash128 hash_stack_identity(const uint64_t *location_ids, size_t count);
 
 /**
- * Column spelling of a label key: lower case in ASCII; each ASCII character outside [a-z0-9_], and each byte of a control
- * character or of invalid UTF-8, becomes '_'. Other characters stay. out holds strlen(key) + 1 bytes.
+ * Column spelling of a label key: lower case in ASCII; each ASCII character outside [a-z0-9_], and each byte of a
+ * control character or of invalid UTF-8, becomes '_'. Other characters stay. out holds strlen(key) + 1 bytes.
  */
 void normalize_label_key(const char *key, char *out);
 
