@@ -132,11 +132,12 @@ pass "  also of a sample that comes later"
 
 # ---- service and time ----
 
+past=$(($(date +%s) - 60))
 curl -sS -f -o "$tmp/body" -H 'Content-Type: application/json' --data-binary @- "$url/v1development/profiles" <<END
 {"resourceProfiles": [{"resource": {"attributes": [{"key": "process.executable.name", "value": {"stringValue": "shopd"}}]},
-  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "$(date +%s)000000000",
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "${past}000000000",
     "periodType": {"typeStrindex": 3, "unitStrindex": 4}, "period": "50000000",
-    "samples": [{"stackIndex": 1, "timestampsUnixNano": ["$(date +%s)000000000", "$(date +%s)500000000"]}]}]}]}],
+    "samples": [{"stackIndex": 1, "timestampsUnixNano": ["${past}000000000", "${past}500000000"]}]}]}]}],
  "dictionary": {"stringTable": ["", "samples", "count", "cpu", "nanoseconds", "leaf"], "functionTable": [{}, {"nameStrindex": 5}],
   "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
 END
