@@ -2,7 +2,7 @@
 #ifndef CAIRN_DWARF_DWARF_READER_INTERNAL_H
 #define CAIRN_DWARF_DWARF_READER_INTERNAL_H
 
-/* State of a reader, shared by reader.c, walk.c, names.c, types.c, folded_functions.c and explain.c. */
+/* State of a reader, shared by dwarf_reader.c, walk.c, names.c, types.c, folded_functions.c and dwarf_explain.c. */
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "dwarf/code.h"

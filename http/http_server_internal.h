@@ -178,7 +178,7 @@ struct http_server {
         size_t active; /* unfinished requests; protected by lock */
 };
 
-/* server.c */
+/* http_server.c */
 
 /** libmicrohttpd's access handler: dispatches by the request's phase. */
 enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connection, const char *url,

@@ -5,7 +5,7 @@
 /**
  * @file
  * Shared by the verbs of `cairn debuginfo`: those that read or check whole objects are in debuginfo_content.c, all
- * others and the command itself in debuginfo.c.
+ * others and the command itself in debuginfo_command.c.
  */
 #include "cli/commands/run_query.h"
 #include "debuginfo-store/debuginfo_store.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Shared by index.c (the command, stat, dump, verify) and index_add.c (indexing files).
+ * Shared by index_command.c (the command, stat, dump, verify) and index_add.c (indexing files).
  */
 #include "cli/shared/service.h"
 #include "cli/symbols/debug_files.h"
