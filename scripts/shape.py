@@ -10,7 +10,8 @@ one-word-names, struct-tags (declared in two headers), single-caller,
 hash-tables, single-user-files, long-lines, folder-includes (not allowed by
 docs/architecture.md), folder-cycles (folders, at any depth, that include one
 another), file-names (of two files), enum-only-includes (a header of another
-folder of which only an enum is used).
+folder of which only an enum is used), headless-files (.c files above 350
+lines that do not open with a comment).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
@@ -37,13 +38,31 @@ INCLUDE = re.compile(r'^#include "([\w-]+)/([\w./-]+)"', re.M)
 PROBE = re.compile(r"\b(\w+) = \(\1 \+ 1\) & ")  # the step of linear probing
 ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 LINE_LIMIT = 130
+LONG_FILE = 350  # lines from which on a .c file opens with a comment: its model, the order of its functions, its locks
 CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "folder-cycles": 0,
-           "file-names": 0, "enum-only-includes": 13}
+           "file-names": 0, "enum-only-includes": 13, "headless-files": 0}
 
 
 def strip_comments_and_strings(text):
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
     return pattern.sub(lambda m: "\n" * m.group().count("\n") or " ", text)
+
+
+def count_code_lines(text):
+    """Returns how many lines contain more than comments and space."""
+    pattern = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^\n]*', re.S)
+    code = pattern.sub(lambda m: m.group(1) or "\n" * m.group().count("\n"), text)
+    return sum(1 for line in code.split("\n") if line.strip())
+
+
+def opens_with_comment(text):
+    """Whether a comment other than the licence line comes before the first line of code, #include and #define aside."""
+    for line in text.split("\n")[1:]:
+        if line.startswith(("/*", "//")):
+            return True
+        if line.strip() and not line.startswith("#"):
+            return False
+    return False
 
 
 def find_definitions(code):
@@ -176,10 +195,14 @@ def measure(folders):
             if external[name] != path:
                 callers[name].add(path)
 
-    test_callers = collections.defaultdict(set)
-    for path in subprocess.run(["git", "ls-files", "tests/*.c"], check=True, stdout=subprocess.PIPE, text=True).stdout.split():
+    test_callers, test_lines = collections.defaultdict(set), 0
+    tests = ["tests/*.c", "tests/*.h", "tests/*.t", "tests/*.sh", "tests/*.py", "tests/*.mjs"]
+    for path in subprocess.run(["git", "ls-files", *tests], check=True, stdout=subprocess.PIPE, text=True).stdout.split():
         with open(path, encoding="utf-8") as f:
-            for name in set(IDENTIFIER.findall(strip_comments_and_strings(f.read()))) & external.keys():
+            text = f.read()
+        test_lines += text.count("\n")
+        if path.endswith(".c"):
+            for name in set(IDENTIFIER.findall(strip_comments_and_strings(text))) & external.keys():
                 test_callers[name].add(path)
 
     users_of_file = collections.defaultdict(set)
@@ -208,8 +231,11 @@ def measure(folders):
         "folder-cycles": sorted(find_folder_cycles(raw)),
         "file-names": sorted(find_repeated_file_names(paths)),
         "enum-only-includes": sorted(find_enum_only_includes(raw, code)),
+        "headless-files": sorted(p for p in sources if lines[p] > LONG_FILE and not opens_with_comment(raw[p])),
     }
     total = sum(lines.values())
+    code_total = sum(count_code_lines(raw[p]) for p in paths)
+    blank_total = sum(1 for p in paths for line in raw[p].split("\n")[:-1] if not line.strip())
     called = [n for n in external if callers[n]]
     duplicated = len(findings["duplicate-names"])
     assertions = sum(len(ASSERTION.findall(code[p])) for p in paths)
@@ -218,6 +244,9 @@ def measure(folders):
         "c_files": len(sources),
         "c_file_median_lines": statistics.median(lines[p] for p in sources) if sources else 0,
         "lines": total,
+        "code_lines": code_total,
+        "comment_lines": total - code_total - blank_total,
+        "test_lines": test_lines,
         "functions": len(functions),
         "duplicate_name_percent": percent(duplicated, len(defined_in)),
         "one_word_name_percent": percent(len(findings["one-word-names"]), len(functions)),
@@ -233,6 +262,7 @@ def measure(folders):
         "struct_tags_in_two_headers": len(findings["struct-tags"]),
         "folder_cycles": len(findings["folder-cycles"]),
         "repeated_file_names": len(findings["file-names"]),
+        "headless_files": len(findings["headless-files"]),
         "fan_in": {f: len(fan_in[f]) for f in folders_seen},
         "fan_out": {f: len(fan_out[f]) for f in folders_seen},
     }
