@@ -3,13 +3,13 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/program/log.h"
 #include "common/threads/condition.h"
 #include "profile-store/scan.h"
+#include "symbol-index/symbol_state.h"
 
 #define INTERVAL_S 600
 #define WINDOW_NS (24 * 3600 * 1000000000ll)
@@ -25,13 +25,6 @@ struct missing_retry {
         pthread_t thread;
 };
 
-/* No debuginfo is known, or only a stripped file. */
-static bool is_worth_requesting(const char *state)
-{
-        return strcmp(state, symbol_state_name(SYMBOL_NO_DEBUGINFO)) == 0 ||
-               strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
-}
-
 static int compare_object_weights(const void *a, const void *b)
 {
         const struct wanted_object *x = a, *y = b;
@@ -39,26 +32,37 @@ static int compare_object_weights(const void *a, const void *b)
         return (x->weight < y->weight) - (x->weight > y->weight);
 }
 
-/* Those with the most samples first. */
+static size_t append_wanted_objects(const struct scan_upload *from, size_t count, struct wanted_object *to)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++)
+                if (from[i].build_id.size && symbol_state_wants_upstream(from[i].state, from[i].quality))
+                        to[n++] = (struct wanted_object){ .id = from[i].build_id, .weight = from[i].samples };
+        return n;
+}
+
+/* Those with the most samples first; an object may be listed twice, for addresses without names and without lines. */
 static enum status list_missing_objects(struct profile_store *store, bool of_any_age, struct wanted_object **ret,
                                         size_t *count_ret, struct error *err)
 {
         const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS,
                                             .to_unix_ns = INT64_MAX };
-        struct scan_missing *missing = NULL; /* owned by the scan */
+        struct scan_uploads uploads; /* lists are owned by the scan */
         struct store_scan *scan;
-        struct wanted_object *objects;
-        size_t count = 0, n = 0;
+        struct wanted_object *objects = NULL;
+        size_t n = 0;
         enum status st = store_scan_begin(store, &scan, err);
 
         if (st)
                 return st;
-        st = store_scan_list_missing(scan, &filter, &missing, &count, err);
-        objects = st ? NULL : calloc(count + 1, sizeof *objects);
-        for (size_t i = 0; objects && i < count; i++)
-                if (missing[i].build_id.size && is_worth_requesting(missing[i].state))
-                        objects[n++] = (struct wanted_object){ .id = missing[i].build_id,
-                                                               .weight = (uint64_t)missing[i].samples };
+        st = store_scan_rank_uploads(scan, &filter, &uploads, err);
+        if (!st)
+                objects = calloc(uploads.missing_count + uploads.poor_count + 1, sizeof *objects);
+        if (objects) {
+                n = append_wanted_objects(uploads.missing, uploads.missing_count, objects);
+                n += append_wanted_objects(uploads.poor, uploads.poor_count, objects + n);
+        }
         store_scan_end(scan);
         if (st)
                 return st;

@@ -107,6 +107,20 @@ bool symbol_state_wants_debuginfo(enum symbol_state s)
         return get_reason(s)->wants_debuginfo;
 }
 
+bool symbol_state_wants_upstream(enum symbol_state s, enum symbol_quality quality)
+{
+        switch (s) {
+        case SYMBOL_NO_DEBUGINFO:
+        case SYMBOL_STRIPPED:
+                return true;
+        case SYMBOL_RESOLVED:
+        case SYMBOL_UNCOVERED:
+                return quality > QUALITY_NONE && quality <= QUALITY_SYMTAB;
+        default:
+                return false;
+        }
+}
+
 void symbol_inputs_add(struct symbol_inputs *inputs, const uint8_t sha256[32])
 {
         assert(inputs->count < SYMBOL_INPUTS_MAX);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elf-image/quality.h"
+
 /** SYMBOL_RESOLVED, or why an address has no frames. The names are public (tables, metrics, JSON). */
 enum symbol_state {
         SYMBOL_RESOLVED = 0,  /* "resolved" */
@@ -43,6 +45,13 @@ bool symbol_state_is_reason(enum symbol_state s);
 
 /** Whether better debuginfo of the object may yield frames. */
 bool symbol_state_wants_debuginfo(enum symbol_state s);
+
+/**
+ * Whether an upstream is asked for the object's debuginfo: it has none, or its best symbols have neither lines nor
+ * inlined frames. Frames that a sender named are left as they are.
+ * @param quality  of the object's symbols at the time of the lookup.
+ */
+bool symbol_state_wants_upstream(enum symbol_state s, enum symbol_quality quality);
 
 #define SYMBOL_INPUTS_MAX 5 /* debuginfo, supplementary, executable, symbols, package */
 

@@ -219,7 +219,7 @@ static enum status append_missing_objects(struct flush *f, const struct location
                 const struct build_id *id = rows[i].shown.build_id;
                 struct wanted_object *last = f->missing_count > first ? &f->missing[f->missing_count - 1] : NULL;
 
-                if (rows[i].state != SYMBOL_NO_DEBUGINFO && rows[i].state != SYMBOL_STRIPPED)
+                if (!symbol_state_wants_upstream(rows[i].state, rows[i].shown.quality))
                         continue;
                 if (last && build_id_equal(&last->id, id))
                         last->weight++;

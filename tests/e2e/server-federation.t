@@ -55,6 +55,21 @@ start_server --flush-interval 1 --upstream "$upstream"
 wait_metric cairn_resymbolize_locations_total 2
 is "$(folded nobody-has-it)" 'main;work 7' "it is requested again after a restart"
 
+# ---- an object of which only the exported names are known ----
+
+gcc -g -O0 -shared -fPIC -Wl,--build-id=0x000000000000000000000000000000000000000d -o "$tmp/program-0d" "$tmp/a.c"
+strip -o "$tmp/stripped-0d" "$tmp/program-0d"
+cp "$tmp/program-0d" "$tmp/files"
+kill -USR1 "$background_pids"
+has_fourth() { curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program-0d")/debuginfo"; }
+wait_for "the upstream to have the fourth object" has_fourth
+"$CAIRN_BUILD/cairn-upload" --server "$url" --symbols-only "$tmp/stripped-0d" >/dev/null
+ingest 0d only-exported-names
+wait_metric 'cairn_federation_fetches_total{outcome="found"}' 2
+with_lines() { "$CAIRN_BUILD/cairn" query --server "$url" --lines --function work | grep -q 'a\.c'; }
+wait_for "the samples to have lines" with_lines
+pass "its debuginfo is fetched, and replaces the names"
+
 # ---- for a debuginfod client ----
 
 request "$url/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"
