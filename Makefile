@@ -72,8 +72,8 @@ SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -
 LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
 	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := $(SYSTEM_LIBS)
-LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent
-SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -lelf -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lyaml -lm
+LIBS_cairn-agent := common sandbox http elf-image dwarf debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent
+SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -liberty -lelf -llzma -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lcrypto -lyaml -lm
 MAIN_cairn := cli/main.c

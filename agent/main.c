@@ -143,6 +143,8 @@ static int run_worker_command(int argc, char **argv)
                 return debuginfod_worker(argc - 1, argv + 1);
         if (argc > 1 && strcmp(argv[1], "split") == 0)
                 return worker_split();
+        if (argc > 1 && strcmp(argv[1], "symbols") == 0)
+                return worker_extract_symbols();
         fprintf(stderr, "cairn-agent: no such worker\n");
         return EXIT_USAGE;
 }

@@ -95,8 +95,6 @@ static bool format_kernel_debug_path(const struct upload_offer *o, const struct 
         return n > 0 && (size_t)n < size;
 }
 
-#define LEAST_QUALITY QUALITY_SYMTAB
-
 void upload_offer_deinit(struct upload_offer *o)
 {
         if (o->fd >= 0)
@@ -266,7 +264,7 @@ size_t upload_files_find(struct upload_offer *o, const struct inspected_file *ma
         if (best.quality < QUALITY_LINES)
                 fetch_candidate(o->path, &o->id, best.quality, w, &best, &inspected);
         *end_ret = inspected.end;
-        if (best.quality < LEAST_QUALITY || !best.path || best.fd < 0) {
+        if (best.quality == QUALITY_NONE || !best.path || best.fd < 0) {
                 upload_file_deinit(&best);
                 return 0;
         }

@@ -8,8 +8,9 @@
  * installed debug file, looked up in the root of a process that maps it; and
  * its dwz supplementary file.
  *
- * Only files with at least a symbol table count: the few names that a stripped
- * file exports would keep the service from fetching better ones elsewhere.
+ * A stripped file counts for the names that it exports. They are sent as a symbol
+ * file, which is never served as debuginfo, and the service goes on looking for
+ * better symbols elsewhere.
  *
  * Threads: no shared state.
  */

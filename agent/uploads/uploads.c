@@ -113,7 +113,8 @@ static void queue_upload_file(struct uploads *u, struct upload_queue *q, const s
 {
         struct queued_upload queued = { .item = { .path = f->path,
                                                   .build_id = f->id,
-                                                  .kind = UPLOAD_DEBUGINFO,
+                                                  .kind = upload_is_stripped(f->quality) ? UPLOAD_SYMBOLS
+                                                                                         : UPLOAD_DEBUGINFO,
                                                   .quality = f->quality,
                                                   .split = f->has_code,
                                                   .size_bytes = f->sent_bytes },
@@ -364,13 +365,13 @@ static enum status ask_for_states(struct uploads *u, struct upload_queue *q, str
         return ST_OK;
 }
 
-/* The bytes to send: split into a temporary file, unless the file is sent as it is. */
-static enum status prepare_content(struct uploads *u, const struct upload_item *item, int fd, int *temporary_ret,
+/* The bytes to send: made by a worker in a temporary file, unless the file is sent as it is. */
+static enum status prepare_content(struct uploads *u, struct upload_item *item, int fd, int *temporary_ret,
                                    struct error *err)
 {
         enum status st = ST_BUSY;
 
-        if (!item->split)
+        if (!item->split && item->kind != UPLOAD_SYMBOLS)
                 return ST_OK;
         for (int tries = 0; tries < 2 && st == ST_BUSY && !atomic_load(&u->service.stop);
              tries++) { /* ST_BUSY: see sandbox/fork_server.h */
@@ -379,7 +380,10 @@ static enum status prepare_content(struct uploads *u, const struct upload_item *
                 *temporary_ret = file_opener_create_temporary(&u->opener);
                 if (*temporary_ret < 0)
                         return error_os(err, errno, "cannot create a temporary file");
-                st = upload_split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
+                st = item->kind == UPLOAD_SYMBOLS
+                             ? upload_extract_symbols(&u->workers, fd, *temporary_ret, &item->build_id,
+                                                      u->options.max_bytes, &item->quality, err)
+                             : upload_split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
         }
         return st;
 }

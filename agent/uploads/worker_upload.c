@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/uploads/worker_upload.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/ioprio.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "elf-image/elf_image.h"
 #include "sandbox/privileges.h"
 #include "sandbox/worker.h"
+#include "symbolizer/extraction/extract.h"
+#include "symbolizer/formats/portable_symbols.h"
 #include "uploader/split.h"
 
 #define FIRST_FD 3
@@ -27,6 +30,25 @@ static void copy_link_text(char to[static INSPECTED_LINK_MAX], const char *text)
 {
         if (strlen(text) < INSPECTED_LINK_MAX)
                 memcpy(to, text, strlen(text) + 1);
+}
+
+/* Sections with the names of a file that has neither a symbol table nor DWARF. */
+static bool has_names_of_stripped_file(const struct elf_section *s)
+{
+        return s->type == SHT_DYNSYM || (s->type == SHT_STRTAB && (s->flags & SHF_ALLOC)) ||
+               strcmp(s->name, ".gnu_debugdata") == 0;
+}
+
+static uint64_t estimate_sent_bytes(const struct elf_image *img, bool has_code)
+{
+        bool is_stripped = upload_is_stripped(elf_image_quality(img));
+        uint64_t ret = has_code || is_stripped ? 0 : img->size;
+
+        for (size_t i = 1; (has_code || is_stripped) && i < img->section_count; i++)
+                if (is_stripped ? has_names_of_stripped_file(&img->sections[i])
+                                : split_keeps_section(img, &img->sections[i]))
+                        ret += img->sections[i].size;
+        return ret;
 }
 
 static enum status inspect_elf(int in, struct inspected_file *ret)
@@ -43,10 +65,7 @@ static enum status inspect_elf(int in, struct inspected_file *ret)
         ret->id = img.build_id;
         ret->quality = elf_image_quality(&img);
         ret->has_code = split_is_needed(&img);
-        ret->sent_bytes = ret->has_code ? 0 : img.size;
-        for (size_t i = 1; ret->has_code && i < img.section_count; i++)
-                if (split_keeps_section(&img, &img.sections[i]))
-                        ret->sent_bytes += img.sections[i].size;
+        ret->sent_bytes = estimate_sent_bytes(&img, ret->has_code);
         if (!elf_image_altlink(&img, &link, &ret->alt_id, NULL))
                 copy_link_text(ret->alt_path, link);
         if (!elf_image_debuglink(&img, &link, &crc, NULL))
@@ -96,7 +115,52 @@ int worker_split(void)
         return worker_exit_code(st);
 }
 
+/* The answer of "worker symbols", beside the symbol file. */
+struct extracted_symbols {
+        struct build_id id;
+        enum symbol_quality quality;
+};
+
+static enum status write_symbols(int in, int out, int answer, struct error *err)
+{
+        const struct extract_inputs inputs = {
+                .debuginfo_fd = -1, .executable_fd = in, .altlink_fd = -1, .name = "mapped file"
+        };
+        struct symbol_table t = { 0 };
+        enum status st = symbol_table_extract(&inputs, &t, err);
+
+        if (!st && !t.range_count)
+                st = error_set(err, ST_BAD_DATA, "it has no symbols that could be read");
+        if (!st)
+                st = portable_symbols_write(&t, &(struct build_id){ 0 }, out, err);
+        if (!st) {
+                const struct extracted_symbols found = { t.build_id, t.quality };
+
+                st = file_write_all(answer, &found, sizeof found, "answer", err);
+        }
+        symbol_table_deinit(&t);
+        return st;
+}
+
+int worker_extract_symbols(void)
+{
+        struct error err = { 0 };
+        enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
+
+        if (st)
+                return worker_not_started(&err);
+        st = write_symbols(FIRST_FD, FIRST_FD + 1, FIRST_FD + 2, &err);
+        if (st)
+                fprintf(stderr, "%s\n", PRINTABLE(err.text));
+        return worker_exit_code(st);
+}
+
 /* ---- in the agent ---- */
+
+bool upload_is_stripped(enum symbol_quality quality)
+{
+        return quality == QUALITY_DYNSYM || quality == QUALITY_MINIDEBUGINFO;
+}
 
 void upload_lower_priority(void)
 {
@@ -195,4 +259,24 @@ enum status upload_split_file(const struct upload_workers *w, int in, int out, u
         const int fds[] = { in, out };
 
         return run_upload_worker(w, "split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, err);
+}
+
+enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, const struct build_id *id,
+                                   uint64_t max_bytes, enum symbol_quality *quality_ret, struct error *err)
+{
+        _cleanup_close_ int answer = memfd_create("extracted", MFD_CLOEXEC);
+        const int fds[] = { in, out, answer };
+        struct extracted_symbols found;
+        enum status st = answer < 0 ? error_os(err, errno, "cannot create a memory file")
+                                    : run_upload_worker(w, "symbols", fds, 3, max_bytes, err);
+
+        if (st)
+                return st;
+        if (pread(answer, &found, sizeof found, 0) != sizeof found || found.id.size > BUILD_ID_MAX ||
+            !upload_is_stripped(found.quality))
+                return error_set(err, ST_BAD_DATA, "the worker reported no symbols");
+        if (!build_id_equal(&found.id, id))
+                return error_set(err, ST_BAD_DATA, "it was replaced while it was offered");
+        *quality_ret = found.quality;
+        return ST_OK;
 }

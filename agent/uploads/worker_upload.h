@@ -6,7 +6,8 @@
  * @file
  * Parsing of files before upload, in confined workers: `cairn-agent
  * worker inspect` reports the symbols of a file, `cairn-agent worker split`
- * removes its code. The agent itself only moves bytes.
+ * removes its code, `cairn-agent worker symbols` extracts the symbols of a
+ * stripped one. The agent itself only moves bytes.
  *
  * Threads: any, one for each fork_server; the calls wait for the worker.
  */
@@ -35,11 +36,15 @@ struct inspected_file {
         enum inspect_end end;
         enum symbol_quality quality;
         bool has_code;          /* the code is removed before sending */
-        uint64_t sent_bytes;    /* file size without code and headers; without code to remove, the file size */
+        uint64_t sent_bytes;    /* file size without code and headers; without code to remove, the file size; of a
+                                   stripped file about the size of its symbol file */
         struct build_id alt_id; /* of the dwz supplementary file; size 0: none */
         char alt_path[INSPECTED_LINK_MAX];  /* absolute or relative to the file's directory */
         char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "": none */
 };
+
+/** Whether a file of that quality has names only for what it exports, in .dynsym or minidebuginfo. */
+bool upload_is_stripped(enum symbol_quality quality);
 
 /** How workers are executed. All members are borrowed. */
 struct upload_workers {
@@ -69,8 +74,17 @@ enum status upload_inspect_files(const struct upload_workers *w, const int *fds,
 enum status upload_split_file(const struct upload_workers *w, int in, int out, uint64_t max_bytes,
                               struct error *err) MUST_CHECK;
 
+/**
+ * Write the symbol file (docs/formats/symbol-file.md) of a stripped file to out, an empty file.
+ * @param id  the file's build-id.  @param quality_ret  of the symbols that were found.
+ * @return ST_BAD_DATA without symbols, or with another build-id; ST_BUSY as fork_server_run().
+ */
+enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, const struct build_id *id,
+                                   uint64_t max_bytes, enum symbol_quality *quality_ret, struct error *err) MUST_CHECK;
+
 /* In the worker. */
 int worker_inspect(void);
+int worker_extract_symbols(void);
 int worker_split(void);
 
 #endif

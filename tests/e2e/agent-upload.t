@@ -145,6 +145,51 @@ profile --pid "$pid"
 like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' "a program without symbols causes no query"
 kill "$pid"
 
+# ---- stripped libraries ----
+# exporting NAME: starts a program whose time is spent in exported_NAME of libNAME.so, which is stripped
+exporting() {
+        cat >"$1.c" <<END
+volatile unsigned long sink_$1;
+__attribute__((noinline)) static void hidden_$1(void) { for (int i = 0; i < 1000; i++) sink_$1++; }
+void exported_$1(void) { for (int i = 0; i < 1000000; i++) { sink_$1++; if (i % 1000 == 0) hidden_$1(); } }
+END
+        cc -g -O1 -shared -fPIC -Wl,--build-id -o "lib$1.so" "$1.c"
+        cp "lib$1.so" "lib$1.full"
+        strip --strip-all "lib$1.so"
+        echo "void exported_$1(void); int main(void) { for (;;) exported_$1(); }" >"main_$1.c"
+        cc -O1 -Wl,--build-id,-rpath,"$tmp" -s -o "main_$1" "main_$1.c" "./lib$1.so"
+}
+quality() { curl -sS "$url/api/v1/debuginfo" | jq -r --arg id "$1" '.objects[] | select(.build_id == $id) | "\(.kind) \(.quality)"'; }
+
+exporting dynamic
+run ./main_dynamic
+id=$(build_id_of libdynamic.so)
+profile --pid "$pid"
+is "$(quality "$id")" "symbols dynsym" "the exported names of a stripped library are uploaded as a symbol file"
+is "$(stored "$id")" 404 "which is not served as debuginfo"
+like "$(sed -n "s/.*libdynamic.so' ($id): \([0-9]*\) bytes.*/\1/p" log)" '^[1-9][0-9]?[0-9]?$' "of less than a kilobyte"
+named() { curl -sS -G "$url/api/v1/query/folded" --data-urlencode from=now-1h --data-urlencode to=now --data-urlencode 'selector={}' | grep -q "$1"; }
+wait_for "samples to get the library's names" named exported_dynamic
+pass "samples stored before the upload get the names"
+"$CAIRN_BUILD/cairn-upload" --server "$url" libdynamic.full >/dev/null
+wait_for "samples to get the names of debuginfo" named hidden_dynamic
+pass "debuginfo that arrives later replaces the symbol file"
+kill "$pid"
+
+exporting packed
+nm libpacked.full --defined-only -f posix | awk '$2 ~ /[Tt]/ && !/exported/ { print $1 }' >keep
+objcopy --only-keep-debug libpacked.full packed.debug
+objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbols=keep packed.debug packed.mini
+xz packed.mini
+objcopy --add-section .gnu_debugdata=packed.mini.xz libpacked.so
+run ./main_packed
+id=$(build_id_of libpacked.so)
+profile --pid "$pid"
+is "$(quality "$id")" "symbols minidebuginfo" "so are the names of minidebuginfo"
+wait_for "samples to get the library's names" named hidden_packed
+pass "with those of functions that are not exported"
+kill "$pid"
+
 # ---- a token without the scope ----
 stop_server
 echo 'secret-of-agents ingest' >tokens
