@@ -3,10 +3,11 @@
  * symbol_index_measure_blocks() walks the map of one object. symbol_index_verify() walks all databases of the index,
  * in an order that lets each check use what was collected before: blocks (their keys ascend, so c->blocks is sorted
  * and searched by number), objects and garbage (the numbers that may have a map), then maps, anchors and reference
- * counts, which are compared with the blocks they refer to, then the totals of each block, and at last the text pages.
+ * counts, which are compared with the blocks they refer to, then the totals of each block, and at last the text pages,
+ * whose texts must have ids if a block refers to them.
  *
  * Damage is reported, and the walk continues; only a failure to read the database or lack of memory ends it. All reads
- * are in one transaction, so that a load in between does not look like damage.
+ * are in one transaction, and what a load leaves at any of its commits is no damage.
  */
 #include "symbol-index/index_verify.h"
 
@@ -103,6 +104,7 @@ struct verify_state {
         uint32_t *objects; /* numbers that are in use or garbage */
         size_t object_count, object_capacity;
         uint32_t last_text;
+        uint8_t *text_uses; /* bit n: a block refers to text n */
         struct block_rows *rows;
 };
 
@@ -162,13 +164,26 @@ static uint32_t decode_number(const MDB_val *key)
         return be32toh(number);
 }
 
+/* @return false if the index does not have that text */
+static bool note_text_use(struct verify_state *c, uint32_t number)
+{
+        if (number > c->last_text)
+                return false;
+        c->text_uses[number / 8] |= (uint8_t)(1 << number % 8);
+        return true;
+}
+
 static void check_text_numbers(struct verify_state *c, uint32_t block)
 {
-        for (uint32_t i = 1; i <= c->rows->scope_count; i++)
-                if (c->rows->scopes[i].frame.function > c->last_text || c->rows->scopes[i].frame.file > c->last_text) {
-                        report_problem(c, "block %u names a function or file that the index does not have", block);
-                        return;
-                }
+        bool ok = true;
+
+        for (uint32_t i = 1; i <= c->rows->scope_count; i++) {
+                const struct symbol_frame *f = &c->rows->scopes[i].frame;
+
+                ok &= note_text_use(c, f->function) && note_text_use(c, f->file);
+        }
+        if (!ok)
+                report_problem(c, "block %u names a function or file that the index does not have", block);
 }
 
 static bool visit_block(struct verify_state *c, const MDB_val *key, const MDB_val *value)
@@ -306,21 +321,23 @@ static void check_block_users(struct verify_state *c)
         }
 }
 
-/* Check each text page, and that each text is found by its hash. */
+/* Check each text page, and that each text in use is found by its hash. */
 static enum status check_strings(struct verify_state *c, struct error *err)
 {
-        const struct string_dict *s = &c->index->texts;
-        struct text_unpacker *unpacker;
+        struct string_dict_check check = { .strings = &c->index->texts,
+                                           .txn = c->txn,
+                                           .uses = c->text_uses,
+                                           .last_used = c->last_text };
         MDB_val key, value;
         MDB_cursor *cursor;
-        enum status st = text_unpacker_create(&unpacker, err);
+        enum status st = text_unpacker_create(&check.unpacker, err);
         int rc;
 
         if (st)
                 return st;
-        rc = mdb_cursor_open(c->txn, s->pages, &cursor);
+        rc = mdb_cursor_open(c->txn, check.strings->pages, &cursor);
         if (rc) {
-                text_unpacker_destroy(unpacker);
+                text_unpacker_destroy(check.unpacker);
                 return index_set_error(err, c->index, rc, "cannot read the index");
         }
         for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0;
@@ -328,11 +345,11 @@ static enum status check_strings(struct verify_state *c, struct error *err)
                 struct error e;
 
                 c->v->string_pages++;
-                if (string_dict_verify_page(s, c->txn, unpacker, &key, &value, &e))
+                if (string_dict_verify_page(&check, &key, &value, &e))
                         report_problem(c, "%s", e.text);
         }
         mdb_cursor_close(cursor);
-        text_unpacker_destroy(unpacker);
+        text_unpacker_destroy(check.unpacker);
         return rc == MDB_NOTFOUND ? ST_OK : index_set_error(err, c->index, rc, "cannot read the index");
 }
 
@@ -341,8 +358,12 @@ static enum status verify_index(struct verify_state *c, struct error *err)
         struct symbol_index *index = c->index;
         enum status st = string_dict_last_number(&index->texts, c->txn, &c->last_text, err);
 
-        if (!st)
-                st = visit_entries(c, index->blocks, visit_block, err);
+        if (st)
+                return st;
+        c->text_uses = calloc(c->last_text / 8 + 1, 1);
+        if (!c->text_uses)
+                return error_no_memory(err);
+        st = visit_entries(c, index->blocks, visit_block, err);
         if (!st)
                 st = visit_entries(c, index->objects, visit_object, err);
         if (!st)
@@ -377,6 +398,7 @@ enum status symbol_index_verify(struct symbol_index *index, struct index_verify 
         }
         free(c.blocks);
         free(c.objects);
+        free(c.text_uses);
         free(c.rows);
         return st;
 }

@@ -133,29 +133,44 @@ enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct te
         return buf_status(out, err, "a string of the index");
 }
 
-enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
-                                    const MDB_val *key, const MDB_val *value, struct error *err)
+static bool is_used_text(const struct string_dict_check *c, uint32_t number)
+{
+        return number <= c->last_used && c->uses[number / 8] >> number % 8 & 1;
+}
+
+/* Ids are written before the blocks that use their texts, so that a used text has one. */
+static enum status verify_text_id(const struct string_dict_check *c, struct text_hash_chunk *chunk, uint32_t number,
+                                  const char *text, uint32_t size, struct error *err)
+{
+        uint32_t hash = hash_dict_text(text, size), same = 0;
+        enum status st = text_hash_index_find_chunk(c->txn, c->strings->ids, hash, chunk, err);
+        bool found = false;
+
+        for (uint32_t k = 0; !st && k < chunk->count; k++) {
+                same += chunk->ids[k].hash == hash;
+                found |= chunk->ids[k].hash == hash && chunk->ids[k].group == number >> TEXT_GROUP_BITS;
+        }
+        if (!st && !found && same < TEXT_SAME_HASH_MAX)
+                st = error_set(err, ST_BAD_DATA, "string %u of the index cannot be found by its text", number);
+        return st;
+}
+
+enum status string_dict_verify_page(const struct string_dict_check *c, const MDB_val *key, const MDB_val *value,
+                                    struct error *err)
 {
         uint32_t last = key->mv_size == 4 ? load_be32(key->mv_data) : 0;
         _cleanup_free_ struct text_hash_chunk *chunk = malloc(sizeof *chunk);
         _cleanup_free_ struct text_page *page = NULL;
-        enum status st = text_page_unpack(unpacker, last, value->mv_data, value->mv_size, &page, err);
+        enum status st = text_page_unpack(c->unpacker, last, value->mv_data, value->mv_size, &page, err);
 
         if (!chunk)
                 return error_no_memory(err);
         for (uint32_t i = 0; !st && i < page->count; i++) {
-                uint32_t size, number = last - (page->count - 1 - i), hash, same = 0;
+                uint32_t size, number = last - (page->count - 1 - i);
                 const char *text = text_page_get(page, i, &size);
-                bool found = false;
 
-                hash = hash_dict_text(text, size);
-                st = text_hash_index_find_chunk(txn, s->ids, hash, chunk, err);
-                for (uint32_t k = 0; !st && k < chunk->count; k++) {
-                        same += chunk->ids[k].hash == hash;
-                        found |= chunk->ids[k].hash == hash && chunk->ids[k].group == number >> TEXT_GROUP_BITS;
-                }
-                if (!st && !found && same < TEXT_SAME_HASH_MAX)
-                        st = error_set(err, ST_BAD_DATA, "string %u of the index cannot be found by its text", number);
+                if (is_used_text(c, number))
+                        st = verify_text_id(c, chunk, number, text, size, err);
         }
         return st;
 }

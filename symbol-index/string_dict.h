@@ -69,8 +69,22 @@ enum status string_dict_last_number(const struct string_dict *s, MDB_txn *txn, u
 /** Bytes of the pages of both databases. */
 size_t string_dict_count_bytes(const struct string_dict *s, MDB_txn *txn);
 
-/** Check one page, and that each of its texts is found by its hash. @param value of the page. @return ST_BAD_DATA. */
-enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
-                                    const MDB_val *key, const MDB_val *value, struct error *err) MUST_CHECK;
+/** A check of the pages; all borrowed. Bit n of uses: a block refers to text n, up to the number last_used. */
+struct string_dict_check {
+        const struct string_dict *strings;
+        MDB_txn *txn;
+        struct text_unpacker *unpacker;
+        const uint8_t *uses;
+        uint32_t last_used;
+};
+
+/**
+ * Check one page, and that each of its texts that a block refers to is found by its hash. Other texts may be those of a
+ * load that was interrupted, or is under way, between its pages and its ids.
+ * @param value of the page.
+ * @return ST_BAD_DATA.
+ */
+enum status string_dict_verify_page(const struct string_dict_check *c, const MDB_val *key, const MDB_val *value,
+                                    struct error *err) MUST_CHECK;
 
 #endif

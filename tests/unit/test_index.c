@@ -14,6 +14,7 @@
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/symbol_index_internal.h"
+#include "symbol-index/text_hash_index.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
@@ -73,6 +74,17 @@ static struct symbol_table table_of(uint32_t ranges, uint32_t version, enum symb
                                                          .base = 0x1000,
                                                          .version = version,
                                                          .quality = quality });
+}
+
+static struct symbol_table table_with_names(uint32_t functions)
+{
+        return random_table(&(struct random_table_spec){ .seed = 8,
+                                                         .range_count = functions,
+                                                         .function_count = functions,
+                                                         .file_count = 20,
+                                                         .base = 0x1000,
+                                                         .version = 1,
+                                                         .quality = QUALITY_DWARF });
 }
 
 static uint64_t load(struct symbol_index *index, const struct symbol_table *t, bool expect_replaced)
@@ -582,6 +594,87 @@ START_TEST(concurrent_reader_sees_complete_generations)
 }
 END_TEST
 
+/* Ids may be fewer than texts by a few: texts of one hash and one group share an id. */
+static bool lacks_many_ids(struct symbol_index *index)
+{
+        struct text_hash_chunk *chunk = calloc(1, sizeof *chunk);
+        uint32_t last = 0, ids = 0;
+        uint64_t hash = 0;
+        MDB_txn *txn;
+
+        ck_assert_ptr_nonnull(chunk);
+        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, MDB_RDONLY, &txn), 0);
+        ck_assert_int_eq(string_dict_last_number(&index->texts, txn, &last, NULL), ST_OK);
+        while (hash < 1u << TEXT_HASH_BITS) {
+                ck_assert_int_eq(text_hash_index_find_chunk(txn, index->texts.ids, (uint32_t)hash, chunk, NULL), ST_OK);
+                ids += chunk->count;
+                hash = (uint64_t)chunk->last + 1;
+        }
+        mdb_txn_abort(txn);
+        free(chunk);
+        return ids + 50 < last;
+}
+
+/* Loads a table whose names are new, in small transactions, in a child that is killed at a step. */
+static bool check_killed_new_names(unsigned steps, unsigned *without_ids)
+{
+        struct symbol_table one = table_of(200, 1, QUALITY_DWARF), two = table_with_names(3000);
+        struct symbol_index *index = open_index(false);
+        int status;
+        pid_t pid;
+
+        load(index, &one, true);
+        symbol_index_close(index);
+        pid = fork();
+        if (pid == 0) {
+                index = open_index(false);
+                index->write_bytes = 1; /* each page and chunk is a commit */
+                steps_to_live = steps;
+                load(index, &two, true);
+                _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        /* As a reader finds it while a service loads, then after the sweep. */
+        index = open_index(true);
+        check_index(index);
+        symbol_index_close(index);
+        index = open_index(false);
+        check_index(index);
+        *without_ids += lacks_many_ids(index);
+        symbol_table_deinit(&one);
+        symbol_table_deinit(&two);
+        finish(index);
+        return WIFEXITED(status);
+}
+
+START_TEST(texts_of_interrupted_load_are_not_damage)
+{
+        unsigned steps = 1, without_ids = 0;
+
+        while (!check_killed_new_names(steps, &without_ids))
+                steps++;
+        ck_assert_uint_gt(without_ids, 0);
+}
+END_TEST
+
+START_TEST(verify_reports_texts_in_use_without_ids)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(5000, 1, QUALITY_DWARF);
+        struct index_verify v = { 0 };
+        struct index_write w;
+
+        load(index, &t, true);
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(mdb_drop(w.txn, index->texts.ids, 0), 0);
+        ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
+        ck_assert_int_eq(symbol_index_verify(index, &v, NULL), ST_OK);
+        ck_assert_uint_eq(v.problems, v.string_pages);
+        symbol_table_deinit(&t);
+        finish(index);
+}
+END_TEST
+
 /*
  * A child replaces version 1 by version 2 in many small transactions and is killed after some of them; afterwards
  * exactly one of the two must be complete.
@@ -644,7 +737,8 @@ TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generati
            partial_symbols_do_not_replace_complete_ones, records_of_version_1_are_read_without_missing_parts,
            mark_of_object_without_symbols_is_its_state, texts_of_second_build_are_shared,
            moved_blocks_of_second_build_are_shared, change_in_the_middle_rewrites_adjacent_blocks,
-           blocks_used_by_another_object_are_kept, verify_reports_missing_block, content_persists_after_closing,
+           blocks_used_by_another_object_are_kept, verify_reports_missing_block, texts_of_interrupted_load_are_not_damage,
+           verify_reports_texts_in_use_without_ids, content_persists_after_closing,
            second_writer_is_refused, opening_missing_index_for_reading_is_not_found, another_format_is_refused,
            older_format_is_refused_or_recreated_with_later_generations, concurrent_reader_sees_complete_generations,
            load_killed_at_any_commit_leaves_old_or_new_symbols)
