@@ -2,8 +2,13 @@
 /*
  * Each function steps over one rule of the grammar. It returns the place behind it, or NULL. The NUL at the end of the
  * name fits no rule, so only the length of an identifier is compared with the end.
+ *
+ * skip_list() steps over most of a C++ name in one loop with a stack of bits. It does not test that what it finds in a
+ * list fits together, as a template argument without a template: compilers do not write such names.
  */
 #include "symbol-index/usual_mangling.h"
+
+#include <stdint.h>
 
 #define BYTES_MAX 2048 /* of a name; bounds the depth of the recursion */
 
@@ -50,20 +55,19 @@ static const char *skip_type(const char *p, const char *end);
 static const char *skip_encoding(const char *p, const char *end);
 static const char *skip_name(const char *p, const char *end);
 
+enum list {
+        LIST_TYPES,      /* and template arguments, up to E */
+        LIST_NAMES,      /* of a nested name, up to E */
+        LIST_PARAMETERS, /* types up to the end of the name, or of the function's name in another one: not consumed */
+};
+static const char *skip_list(const char *p, const char *end, enum list list);
+
 /* Of a substitution or a template parameter, behind its letter. */
 static inline const char *skip_index(const char *p)
 {
         while (is_digit(*p) || is_upper(*p))
                 p++;
         return skip_char(p, '_');
-}
-
-static inline const char *skip_types(const char *p, const char *end)
-{
-        do
-                p = skip_type(p, end);
-        while (p && *p != 'E');
-        return p ? p + 1 : NULL;
 }
 
 /* Behind 'L'. */
@@ -76,11 +80,9 @@ static const char *skip_literal(const char *p, const char *end)
         return p ? skip_char(p, 'E') : NULL;
 }
 
-static const char *skip_template_arguments(const char *p, const char *end);
-
 static inline const char *skip_optional_arguments(const char *p, const char *end)
 {
-        return p && *p == 'I' ? skip_template_arguments(p + 1, end) : p;
+        return p && *p == 'I' ? skip_list(p + 1, end, LIST_TYPES) : p;
 }
 
 /* Those of std::enable_if and of packs. */
@@ -102,30 +104,6 @@ static const char *skip_expression(const char *p, const char *end)
                         return NULL;
         }
         return skip_optional_arguments(skip_identifier(p, end), end);
-}
-
-/* Behind 'I' or 'J'. */
-static const char *skip_template_arguments(const char *p, const char *end)
-{
-        while (p) {
-                switch (*p) {
-                case 'E':
-                        return p + 1;
-                case 'L':
-                        p = skip_literal(p + 1, end);
-                        break;
-                case 'J':
-                        p = skip_template_arguments(p + 1, end);
-                        break;
-                case 'X':
-                        p = skip_expression(p + 1, end);
-                        p = p ? skip_char(p, 'E') : NULL;
-                        break;
-                default:
-                        p = skip_type(p, end);
-                }
-        }
-        return NULL;
 }
 
 static const char *skip_operator(const char *p, const char *end)
@@ -151,7 +129,7 @@ static const char *skip_operator(const char *p, const char *end)
 static const char *skip_closure(const char *p, const char *end)
 {
         if (*p == 'l')
-                p = skip_types(p + 1, end);
+                p = skip_list(p + 1, end, LIST_TYPES);
         else
                 p = skip_char(p, 't');
         return p ? skip_char(skip_name_digits(p), '_') : NULL;
@@ -192,28 +170,97 @@ static inline const char *skip_substitution(const char *p)
         }
 }
 
-/* Behind 'N'. */
-static const char *skip_nested_name(const char *p, const char *end)
+static inline const char *skip_qualifiers(const char *p)
 {
         while (*p == 'K' || *p == 'V' || *p == 'r')
                 p++;
-        if (*p == 'R' || *p == 'O')
-                p++;
+        return *p == 'R' || *p == 'O' ? p + 1 : p;
+}
+
+/* An element of a list that is in neither of the usual ones. */
+static const char *skip_element(const char *p, const char *end, bool is_name)
+{
+        if (is_name)
+                return skip_unqualified_name(p, end);
+        if (*p == 'L')
+                return skip_literal(p + 1, end);
+        if (*p == 'X') {
+                p = skip_expression(p + 1, end);
+                return p ? skip_char(p, 'E') : NULL;
+        }
+        return skip_type(p, end);
+}
+
+#define LIST_DEPTH 63
+
+/* By the first character of an element; a table, since a switch over characters becomes a chain of comparisons. */
+enum element { OTHER, IDENTIFIER, TAG, SUBSTITUTION, PARAMETER, QUALIFIER, BUILT_IN, BEGIN, END, TERMINATOR };
+
+static const uint8_t elements[256] = {
+        ['\0'] = TERMINATOR,
+        ['.'] = TERMINATOR,
+        ['0' ... '9'] = IDENTIFIER,
+        ['B'] = TAG,
+        ['E'] = END,
+        ['I' ... 'J'] = BEGIN,
+        ['K'] = QUALIFIER,
+        ['N'] = BEGIN,
+        ['O' ... 'P'] = QUALIFIER,
+        ['R'] = QUALIFIER,
+        ['S'] = SUBSTITUTION,
+        ['T'] = PARAMETER,
+        ['V'] = QUALIFIER,
+        ['a' ... 'j'] = BUILT_IN,
+        ['l' ... 'o'] = BUILT_IN,
+        ['r' ... 't'] = BUILT_IN,
+        ['v' ... 'z'] = BUILT_IN,
+};
+
+static const char *skip_list(const char *p, const char *end, enum list list)
+{
+        uint64_t names = list == LIST_NAMES; /* bit 0: of the list that p is in; bit 1: of the one around it... */
+        unsigned depth = 0;
+
+        if (list == LIST_NAMES)
+                p = skip_qualifiers(p);
         while (p) {
-                switch (*p) {
-                case 'E':
-                        return p + 1;
-                case 'S':
+                switch ((enum element)elements[(unsigned char)*p]) {
+                case IDENTIFIER:
+                        p = skip_identifier(p, end);
+                        break;
+                case TAG:
+                        p = skip_identifier(p + 1, end);
+                        break;
+                case SUBSTITUTION:
                         p = p[1] == 't' ? p + 2 : skip_substitution(p + 1);
                         break;
-                case 'T':
+                case PARAMETER:
                         p = skip_index(p + 1);
                         break;
-                case 'I':
-                        p = skip_template_arguments(p + 1, end);
+                case QUALIFIER:
+                        p++;
                         break;
-                default:
-                        p = skip_unqualified_name(p, end);
+                case BUILT_IN:
+                        p = names & 1 ? skip_unqualified_name(p, end) : p + 1;
+                        break;
+                case BEGIN:
+                        if (depth++ == LIST_DEPTH || (*p == 'N' && names & 1))
+                                return NULL;
+                        names = names << 1 | (*p == 'N');
+                        p = *p == 'N' ? skip_qualifiers(p + 1) : p + 1;
+                        break;
+                case END:
+                        if (depth == 0)
+                                return list == LIST_PARAMETERS ? p : p + 1;
+                        depth--;
+                        names >>= 1;
+                        p++;
+                        break;
+                case TERMINATOR:
+                        return depth == 0 && list == LIST_PARAMETERS ? p : NULL;
+                case OTHER:
+                        p = skip_element(p, end, names & 1);
+                        break;
                 }
         }
         return NULL;
@@ -232,7 +279,7 @@ static const char *skip_local_name(const char *p, const char *end)
 static const char *skip_name(const char *p, const char *end)
 {
         if (*p == 'N')
-                return skip_nested_name(p + 1, end);
+                return skip_list(p + 1, end, LIST_NAMES);
         if (*p == 'Z')
                 return skip_local_name(p + 1, end);
         if (p[0] == 'S' && p[1] == 't')
@@ -266,7 +313,7 @@ static const char *skip_type(const char *p, const char *end)
                 case 'T':
                         return skip_optional_arguments(skip_index(p + 1), end);
                 case 'F':
-                        return skip_types(p + 1, end);
+                        return skip_list(p + 1, end, LIST_TYPES);
                 case 'A':
                         p = skip_char(skip_name_digits(p + 1), '_');
                         return p ? skip_type(p, end) : NULL;
@@ -292,9 +339,7 @@ static const char *skip_type(const char *p, const char *end)
 static const char *skip_encoding(const char *p, const char *end)
 {
         p = skip_name(p, end);
-        while (p && *p && *p != 'E' && *p != '.')
-                p = skip_type(p, end);
-        return p;
+        return p ? skip_list(p, end, LIST_PARAMETERS) : NULL;
 }
 
 /* ---- Rust v0 ---- */
