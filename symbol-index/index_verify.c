@@ -324,10 +324,9 @@ static void check_block_users(struct verify_state *c)
 /* Check each text page, and that each text in use is found by its hash. */
 static enum status check_strings(struct verify_state *c, struct error *err)
 {
-        struct string_dict_check check = { .strings = &c->index->texts,
-                                           .txn = c->txn,
-                                           .uses = c->text_uses,
-                                           .last_used = c->last_text };
+        struct string_dict_check check = {
+                .strings = &c->index->texts, .txn = c->txn, .uses = c->text_uses, .last_used = c->last_text
+        };
         MDB_val key, value;
         MDB_cursor *cursor;
         enum status st = text_unpacker_create(&check.unpacker, err);

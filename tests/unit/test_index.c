@@ -737,8 +737,8 @@ TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generati
            partial_symbols_do_not_replace_complete_ones, records_of_version_1_are_read_without_missing_parts,
            mark_of_object_without_symbols_is_its_state, texts_of_second_build_are_shared,
            moved_blocks_of_second_build_are_shared, change_in_the_middle_rewrites_adjacent_blocks,
-           blocks_used_by_another_object_are_kept, verify_reports_missing_block, texts_of_interrupted_load_are_not_damage,
-           verify_reports_texts_in_use_without_ids, content_persists_after_closing,
-           second_writer_is_refused, opening_missing_index_for_reading_is_not_found, another_format_is_refused,
-           older_format_is_refused_or_recreated_with_later_generations, concurrent_reader_sees_complete_generations,
-           load_killed_at_any_commit_leaves_old_or_new_symbols)
+           blocks_used_by_another_object_are_kept, verify_reports_missing_block,
+           texts_of_interrupted_load_are_not_damage, verify_reports_texts_in_use_without_ids,
+           content_persists_after_closing, second_writer_is_refused, opening_missing_index_for_reading_is_not_found,
+           another_format_is_refused, older_format_is_refused_or_recreated_with_later_generations,
+           concurrent_reader_sees_complete_generations, load_killed_at_any_commit_leaves_old_or_new_symbols)
