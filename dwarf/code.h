@@ -89,12 +89,6 @@ void dwarf_reader_destroy(struct dwarf_reader *r);
 void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count);
 
 /**
- * Without this test all names that dwarf_is_mangled_name() knows are readable.
- * @param can_be_demangled may be called for any name that dwarf_is_mangled_name() knows.
- */
-void dwarf_reader_set_name_test(struct dwarf_reader *r, bool (*can_be_demangled)(const char *name));
-
-/**
  * Read unit i of the object's main file and replace the content of code.
  * Data that cannot be read is left out, and code->damage gives the reason. Type units and partial units give an empty
  * result.

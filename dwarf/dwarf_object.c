@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/dwarf_object.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/limits.h"
+
+#define TESTED_NAMES 8192
 
 static int64_t section_budget(const struct dwarf_sections *s, enum dwarf_section_id id, uint64_t times)
 {
@@ -85,8 +90,41 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
         return st ? error_prefix(err, st, "cannot read the DWARF of '%s'", img->name) : ST_OK;
 }
 
+enum status dwarf_object_set_name_test(struct dwarf_object *o, bool (*can_be_demangled)(const char *name),
+                                       struct error *err)
+{
+        o->tested_names = calloc(TESTED_NAMES, sizeof *o->tested_names);
+        if (!o->tested_names)
+                return error_no_memory(err);
+        o->can_be_demangled = can_be_demangled;
+        return ST_OK;
+}
+
+/*
+ * Results are kept by a hash of the name's address, as twice the address, plus 1 for a readable name; 0 is none. A
+ * later result replaces an earlier one.
+ */
+bool dwarf_object_test_name(struct dwarf_object *o, const char *name, bool is_kept)
+{
+        size_t slot = ((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % TESTED_NAMES;
+        uintptr_t known, key = (uintptr_t)name << 1;
+        bool result;
+
+        if (!o->can_be_demangled)
+                return true;
+        known = atomic_load_explicit(&o->tested_names[slot], memory_order_relaxed);
+        if ((known & ~(uintptr_t)1) == key)
+                return known & 1;
+        result = !dwarf_object_spend(o, DWARF_BUDGET_NAMES, strlen(name)) || o->can_be_demangled(name);
+        if (is_kept)
+                atomic_store_explicit(&o->tested_names[slot], key | result, memory_order_relaxed);
+        return result;
+}
+
 void dwarf_object_close(struct dwarf_object *o)
 {
+        free(o->tested_names);
+        o->tested_names = NULL;
         dwarf_file_deinit(&o->main);
         dwarf_file_deinit(&o->alt);
 }

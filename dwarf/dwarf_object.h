@@ -31,14 +31,12 @@ enum dwarf_budget {
         DWARF_BUDGET_COUNT,
 };
 
-#define DWARF_TESTED_NAMES 8192
-
 struct dwarf_object {
         struct dwarf_file main, alt; /* alt: all empty without one */
         struct dwarf_companions companions;
         _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* remaining */
-        /* Mangled names in the sections: twice the address, plus 1 for one that can be demangled. By hash; 0: none. */
-        _Atomic uintptr_t tested_names[DWARF_TESTED_NAMES];
+        bool (*can_be_demangled)(const char *name);  /* or NULL */
+        _Atomic uintptr_t *tested_names;             /* its results; owned; NULL without it */
 };
 
 /**
@@ -54,6 +52,18 @@ enum status dwarf_object_open(const struct elf_image *img, const struct elf_imag
 enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf_sections *alt,
                                        struct dwarf_object *ret, struct error *err) MUST_CHECK;
 void dwarf_object_close(struct dwarf_object *o);
+
+/**
+ * Set the test whether a linkage name is readable; without it all that dwarf_is_mangled_name() knows are. Before
+ * readers are created.
+ * @param can_be_demangled may be called for any name that dwarf_is_mangled_name() knows, by several threads.
+ * @return ST_NO_MEMORY.
+ */
+enum status dwarf_object_set_name_test(struct dwarf_object *o, bool (*can_be_demangled)(const char *name),
+                                       struct error *err) MUST_CHECK;
+
+/** Whether a linkage name that dwarf_is_mangled_name() knows is readable. @param is_kept it is in main or alt. */
+bool dwarf_object_test_name(struct dwarf_object *o, const char *name, bool is_kept);
 
 /** Add the allowance for a companion's sections to the budgets. @return false past DWARF_BUDGET_COMPANIONS. */
 bool dwarf_object_allow(struct dwarf_object *o, const struct dwarf_sections *s);

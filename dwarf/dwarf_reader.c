@@ -156,11 +156,6 @@ void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *add
         r->filter_count = count;
 }
 
-void dwarf_reader_set_name_test(struct dwarf_reader *r, bool (*can_be_demangled)(const char *name))
-{
-        r->can_be_demangled = can_be_demangled;
-}
-
 /* Whether a filter address is in [start, end). */
 static bool holds_wanted_address(const struct dwarf_reader *r, uint64_t start, uint64_t end)
 {

@@ -64,28 +64,11 @@ static bool is_swift_name(const char *name)
         return name[0] == '$' && (name[1] == 's' || name[1] == 'S');
 }
 
-static bool test_mangled_name(struct dwarf_reader *r, const struct dwarf_context *x, const char *name)
-{
-        size_t slot = ((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % DWARF_TESTED_NAMES;
-        uintptr_t known, key = (uintptr_t)name << 1;
-        bool result;
-
-        if (!r->can_be_demangled)
-                return true;
-        known = atomic_load_explicit(&r->object->tested_names[slot], memory_order_relaxed);
-        if ((known & ~(uintptr_t)1) == key)
-                return known & 1;
-        result = !dwarf_object_spend(r->object, DWARF_BUDGET_NAMES, strlen(name)) || r->can_be_demangled(name);
-        if (dwarf_reader_owns_file(r, x->file))
-                atomic_store_explicit(&r->object->tested_names[slot], key | result, memory_order_relaxed);
-        return result;
-}
-
 /* Encoded names are identifiers; Zig and Kotlin, for example, write readable ones with other characters. */
 static bool is_readable_name(struct dwarf_reader *r, const struct dwarf_context *x, const char *name)
 {
         if (dwarf_is_mangled_name(name))
-                return test_mangled_name(r, x, name);
+                return dwarf_object_test_name(r->object, name, dwarf_reader_owns_file(r, x->file));
         return !is_swift_name(name) &&
                (has_known_mangling(x->language ? x->language : r->main.language) || strpbrk(name, ".:#"));
 }

@@ -77,12 +77,12 @@ enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *add
         st = d->regions ? dwarf_object_open(v->best, v->altlink, &d->object, err) : error_no_memory(err);
         if (!st) {
                 d->object.companions = *v->companions;
-                st = dwarf_reader_create(&d->object, (struct dwarf_regions){ d->regions, v->code->count }, &d->reader,
-                                         err);
+                st = dwarf_object_set_name_test(&d->object, symbol_can_be_demangled, err);
+                if (!st)
+                        st = dwarf_reader_create(&d->object, (struct dwarf_regions){ d->regions, v->code->count },
+                                                 &d->reader, err);
                 if (st)
                         dwarf_object_close(&d->object);
-                else
-                        dwarf_reader_set_name_test(d->reader, symbol_can_be_demangled);
         }
         if (!st)
                 st = find_candidates(d, count, err);

@@ -302,7 +302,6 @@ static enum status create_reader(struct dwarf_extraction *x, struct dwarf_reader
 
         if (st)
                 return st;
-        dwarf_reader_set_name_test(*ret, symbol_can_be_demangled);
         if (x->filter)
                 dwarf_reader_set_address_filter(*ret, x->filter->addresses, x->filter->count);
         return ST_OK;
@@ -626,7 +625,9 @@ enum status dwarf_extract(const struct dwarf_input *in, struct symbol_table_buil
                 return st;
         if (in->companions)
                 x.object.companions = *in->companions;
-        st = in->filter ? extract_filtered(&x, in->filter, err) : extract_all_units(&x, err);
+        st = dwarf_object_set_name_test(&x.object, symbol_can_be_demangled, err);
+        if (!st)
+                st = in->filter ? extract_filtered(&x, in->filter, err) : extract_all_units(&x, err);
         if (!st) {
                 *ret = x.summary;
                 record_missing(ret, &x.object.main);
