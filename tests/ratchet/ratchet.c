@@ -78,7 +78,8 @@ __attribute__((noinline)) static void count_instructions(void (*run)(void))
 
 int main(int argc, char **argv)
 {
-        static const struct ratchet_path *const groups[] = { symbol_paths, unwind_paths, profile_paths, store_paths };
+        static const struct ratchet_path *const groups[] = { symbol_paths, extract_paths, unwind_paths, profile_paths,
+                                                             store_paths };
 
         require_true(argc == 2, "usage: ratchet --list | NAME");
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {

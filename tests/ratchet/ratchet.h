@@ -18,7 +18,7 @@ struct ratchet_path {
         void (*run)(void);     /* counted; uses one thread */
 };
 
-extern const struct ratchet_path symbol_paths[], unwind_paths[], profile_paths[],
+extern const struct ratchet_path symbol_paths[], extract_paths[], unwind_paths[], profile_paths[],
         store_paths[]; /* each ends with a NULL name */
 
 /* Exit unless st is ST_OK. */
