@@ -7,6 +7,7 @@
 
 #include "common/memory/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "symbolizer/table/huge_array.h"
 
 /* ---- from scopes and rows to ranges ---- */
@@ -25,6 +26,7 @@ void dwarf_flat_unit_deinit(struct dwarf_flat_unit *u)
         free(u->ranges);
         u->ranges = NULL;
         u->range_count = u->range_capacity = 0;
+        u->has_lineless = false;
 }
 
 struct flattening {
@@ -63,8 +65,10 @@ static void flatten_span(struct flattening *f, uint64_t start, uint64_t end, uin
                 uint64_t until = row && row->start < end ? row->start : end;
 
                 if (start < until) { /* no row covers this */
-                        if (scope != DWARF_NO_SCOPE)
+                        if (scope != DWARF_NO_SCOPE) {
                                 add_unit_range(f, start, until, (struct dwarf_place){ scope, DWARF_NO_FILE, 0 });
+                                f->unit->has_lineless = true;
+                        }
                         start = until;
                         continue;
                 }
@@ -105,6 +109,7 @@ enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_lis
         struct flattening f = { .unit = u };
 
         scratch->count = u->range_count = 0;
+        u->has_lineless = false;
         if (!dwarf_chains_begin(&u->chains, &u->code))
                 return ST_NO_MEMORY;
         for (size_t i = 0; i < u->code.interval_count; i++) {
@@ -159,6 +164,38 @@ static enum status use_function_symbols(struct dwarf_flat_unit *u, struct functi
                 t->size = (uint32_t)(name.size < LIMIT_NAME_BYTES ? name.size : LIMIT_NAME_BYTES);
                 t->hash = hash_symbol_text(t->borrowed, t->size);
                 t->is_linkage_name = true;
+        }
+        return ST_OK;
+}
+
+static bool is_lineless(const struct dwarf_flat_unit *u, const struct symbol_range *r)
+{
+        return u->chains.frames[u->chains.items[r->chain].first_frame].file == UINT32_MAX;
+}
+
+/* Cut the ranges without a line row at the end of a function where the symbol of another function starts. */
+static enum status cut_long_functions(struct dwarf_flat_unit *u, struct function_symbols *symbols)
+{
+        const struct dwarf_code *code = &u->code;
+
+        for (size_t i = 0; u->has_lineless && i < code->interval_count; i++) {
+                const struct dwarf_interval *v = &code->intervals[i];
+                struct symbol_range *r;
+                enum status st;
+                uint64_t end;
+                size_t at;
+
+                if (code->scopes[v->scope].parent != DWARF_NO_SCOPE)
+                        continue;
+                at = find_lower_bound(k, 0, u->range_count, u->ranges[k].end < v->end);
+                r = at < u->range_count ? &u->ranges[at] : NULL;
+                if (!r || r->end != v->end || !is_lineless(u, r))
+                        continue;
+                st = function_symbols_find_end(symbols, v, &end);
+                if (st)
+                        return st;
+                if (end < r->end)
+                        r->end = end > r->start ? end : r->start;
         }
         return ST_OK;
 }
@@ -219,6 +256,8 @@ static void add_ranges(const struct dwarf_flat_unit *u, uint32_t first_chain, st
         for (size_t i = 0; i < u->range_count; i++) {
                 const struct symbol_range *r = &u->ranges[i];
 
+                if (r->start == r->end)
+                        continue;
                 if (i == 0 || u->ranges[i - 1].end != r->start || !is_same_chain(&u->chains, last, r->chain))
                         last = r->chain;
                 symbol_table_builder_add_range(b, r->start, r->end, first_chain + last);
@@ -230,7 +269,7 @@ void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, str
         struct dwarf_chains *c = &u->chains;
         uint32_t first_chain;
 
-        if (use_function_symbols(u, m->symbols) ||
+        if (use_function_symbols(u, m->symbols) || cut_long_functions(u, m->symbols) ||
             !array_reserve_many(&m->functions, &m->function_capacity, 0, c->functions.count) ||
             !array_reserve_many(&m->files, &m->file_capacity, 0, c->files.count)) {
                 b->failed = ST_NO_MEMORY;

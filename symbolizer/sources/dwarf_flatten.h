@@ -24,6 +24,7 @@ struct dwarf_flat_unit {
         struct dwarf_chains chains;
         struct symbol_range *ranges; /* owned; ascending, disjoint; with numbers of chains */
         size_t range_count, range_capacity;
+        bool has_lineless; /* a range of a function without a line row */
 };
 
 void dwarf_flat_unit_init(struct dwarf_flat_unit *u);

@@ -173,6 +173,34 @@ static enum status choose_real_symbol(struct function_symbols *s, const struct f
         return st;
 }
 
+static size_t find_first_symbol(const struct function_symbols *s, uint64_t start)
+{
+        return find_lower_bound(i, 0, s->count, s->items[i].start < start);
+}
+
+enum status function_symbols_find_end(struct function_symbols *s, const struct dwarf_interval *range, uint64_t *ret)
+{
+        enum status st = s ? load_function_symbols(s) : ST_OK;
+        uint64_t own_end = 0;
+        size_t i;
+
+        if (st)
+                return st;
+        *ret = range->end;
+        i = s ? find_first_symbol(s, range->start) : 0;
+        for (; s && i < s->count && s->items[i].start == range->start; i++)
+                if (s->items[i].is_function && s->items[i].end > own_end)
+                        own_end = s->items[i].end;
+        if (!own_end || own_end >= range->end)
+                return ST_OK;
+        for (i = find_first_symbol(s, own_end); i < s->count && s->items[i].start < range->end; i++)
+                if (s->items[i].is_function) {
+                        *ret = s->items[i].start;
+                        break;
+                }
+        return ST_OK;
+}
+
 enum status function_symbols_find_name(struct function_symbols *s, const struct dwarf_interval *range,
                                        const struct dwarf_name *name, struct function_symbol_name *ret)
 {
@@ -185,7 +213,7 @@ enum status function_symbols_find_name(struct function_symbols *s, const struct 
         st = load_function_symbols(s);
         if (st)
                 return st;
-        first = find_lower_bound(i, 0, s->count, s->items[i].start < range->start);
+        first = find_first_symbol(s, range->start);
         while (first + count < s->count && s->items[first + count].start == range->start)
                 count++;
         if (name->linkage)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * ELF symbols as names of functions that DWARF describes, for the two cases in which a symbol knows better:
+ * ELF symbols as names of functions that DWARF describes, for the cases in which a symbol knows better:
  *
  * - DWARF has only a bare name: neither a linkage name nor an enclosing namespace or class. Builds with line tables
  *   only (-gmlt, -g1, debuginfo=line-tables-only) and skeleton units without their .dwo file are like this, as are
@@ -13,6 +13,9 @@
  * - The linker assigned the debug information of a dropped function to another one of the same size (ld.bfd and gold,
  *   for copies of inline functions): the linkage name is a symbol at another address, and a symbol with another name
  *   covers exactly the function.
+ *
+ * - The function is too long: GNU as for RISC-V writes lengths from before relaxation. Its own symbol ends before, and
+ *   the symbol of another function starts, in addresses for which there is no line row.
  *
  * Clone suffixes (".cold", ".constprop.0") and symbol versions are not part of the name.
  *
@@ -54,5 +57,14 @@ struct function_symbol_name {
  */
 enum status function_symbols_find_name(struct function_symbols *s, const struct dwarf_interval *range,
                                        const struct dwarf_name *name, struct function_symbol_name *ret) MUST_CHECK;
+
+/**
+ * Where a function without line rows at its end really ends: at the symbol of another function that starts in the
+ * range, behind the end of all symbols that start with the function; else at the end of the range.
+ * @param s NULL: no symbols.
+ * @return as above.
+ */
+enum status function_symbols_find_end(struct function_symbols *s, const struct dwarf_interval *range,
+                                      uint64_t *ret) MUST_CHECK;
 
 #endif

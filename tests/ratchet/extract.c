@@ -101,6 +101,7 @@ static void put_line_table(struct dwarf_maker *m, uint64_t start)
         end_length(m, DWARF_LINE, header);
         buf_append(&m->sections[DWARF_LINE], (const uint8_t[]){ 0, 9, DW_LNE_set_address }, 3);
         put_address(m, DWARF_LINE, start);
+        put_uint(m, DWARF_LINE, DW_LNS_copy, 1);
         for (unsigned i = 0; i < UNIT_FUNCTIONS * ROWS; i++) /* four bytes on, at most eight lines */
                 put_uint(m, DWARF_LINE, 13 + 14 * FUNCTION_BYTES / ROWS + 5 + (i * 7) % 5, 1);
         buf_append(&m->sections[DWARF_LINE], (const uint8_t[]){ 0, 1, DW_LNE_end_sequence }, 3);

@@ -13,6 +13,7 @@
 #include "symbolizer/table/interval_overlay.h"
 #include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/elf_maker.h"
+#include "tests/support/made_file.h"
 #include "tests/support/suite.h"
 
 /* ---- interval overlay ---- */
@@ -362,6 +363,41 @@ START_TEST(unsized_symbol_ends_at_next_symbol)
 }
 END_TEST
 
+/* As GNU as for RISC-V writes it: f is 0x20 bytes long in DWARF and, after relaxation, 0x18. No row covers it. */
+START_TEST(function_that_is_too_long_does_not_hide_the_next_symbol)
+{
+        static const char names[] = "\0f\0next";
+        const Elf64_Sym symbols[] = {
+                { 0 },
+                SYMBOL(1, STB_GLOBAL, STT_FUNC, MADE_CODE, 0x18),
+                SYMBOL(3, STB_GLOBAL, STT_FUNC, MADE_CODE + 0x18, 0x20),
+        };
+        const struct elf_maker_section others[] = {
+                { .name = ".symtab",
+                  .type = SHT_SYMTAB,
+                  .content = symbols,
+                  .size = sizeof symbols,
+                  .link = 3,
+                  .entry_size = sizeof *symbols },
+                { .name = ".strtab", .type = SHT_STRTAB, .content = names, .size = sizeof names },
+        };
+        struct dwarf_maker m;
+        struct symbol_table t;
+        struct error err;
+
+        made_dwarf_begin(&m);
+        made_unit(&m, "f", MADE_CODE, 0x20);
+        put_uint(&m, DWARF_INFO, 0, 1);
+        end_unit(&m);
+        ck_assert_msg(made_extract(made_file(others, 2, &m), &t, &err) == ST_OK, "%s", err.text);
+        ck_assert_str_eq(made_frames(&t, MADE_CODE + 0x17), "f");
+        ck_assert_str_eq(made_frames(&t, MADE_CODE + 0x18), "next");
+        ck_assert_str_eq(made_frames(&t, MADE_CODE + 0x20), "next");
+        symbol_table_deinit(&t);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 START_TEST(sizes_past_the_code_are_clipped)
 {
         static const char names[] = "\0f";
@@ -395,4 +431,5 @@ TEST_SUITE("extract", deepest_interval_wins_and_outer_one_continues, inner_inter
            unit_with_row_overrides_earlier_one_without, unit_with_functions_overrides_earlier_one_with_lines,
            equal_chains_are_shared_and_adjacent_ranges_joined, range_with_function_overrides_range_with_line,
            inlined_call_has_both_frames_with_lines, best_name_of_several_symbols_wins,
-           unsized_symbol_ends_at_next_symbol, sizes_past_the_code_are_clipped, non_elf_file_is_bad_data)
+           unsized_symbol_ends_at_next_symbol, sizes_past_the_code_are_clipped,
+           function_that_is_too_long_does_not_hide_the_next_symbol, non_elf_file_is_bad_data)

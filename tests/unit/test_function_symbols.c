@@ -165,7 +165,36 @@ START_TEST(linkage_name_stays_unless_another_function_covers_exactly)
 }
 END_TEST
 
-TEST_SUITE("function_symbols", bare_name_becomes_that_of_the_mangled_symbol, qualified_name_is_kept,
+/* The end of a function at AT for which DWARF says AT + 0x20. */
+static uint64_t get_end(void)
+{
+        struct function_symbols s = { .collect = give_known };
+        const struct dwarf_interval range = { .start = AT, .end = AT + 0x20 };
+        uint64_t end = 0;
+
+        ck_assert_int_eq(function_symbols_find_end(&s, &range, &end), ST_OK);
+        function_symbols_deinit(&s);
+        return end - AT;
+}
+
+START_TEST(long_function_ends_where_another_symbol_starts)
+{
+        ck_assert_uint_eq(get_end(), 0x20);
+        add_symbol("next", AT + 0x18, 0x20, STB_GLOBAL);
+        ck_assert_uint_eq(get_end(), 0x20); /* no symbol of its own */
+        add_symbol("own", AT, 0x14, STB_GLOBAL);
+        ck_assert_uint_eq(get_end(), 0x18);
+        known.items[0].is_function = false; /* a label */
+        ck_assert_uint_eq(get_end(), 0x20);
+        known.items[0].is_function = true;
+        add_symbol("alias", AT, 0x20, STB_WEAK); /* as long as the function */
+        ck_assert_uint_eq(get_end(), 0x20);
+        forget_symbols();
+}
+END_TEST
+
+TEST_SUITE("function_symbols", long_function_ends_where_another_symbol_starts,
+           bare_name_becomes_that_of_the_mangled_symbol, qualified_name_is_kept,
            only_a_symbol_with_a_size_at_the_start_counts, symbol_that_is_not_mangled_leaves_the_bare_name,
            suffix_of_clone_and_version_are_cut, of_folded_functions_the_one_with_the_name_is_chosen,
            symbol_of_a_thunk_replaces_the_linkage_name_of_another_address,
