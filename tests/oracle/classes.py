@@ -90,11 +90,12 @@ def demangler(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "plain name", "ours",
-     "the DIE's name without its namespaces and classes, if it has no linkage name that contains them. Holds when "
-     "the DIE has no linkage name and the peer's name is its DW_AT_name, with which ours ends")
+     "the DIE's name without its namespaces, classes and parameters, if it has no linkage name that contains them. Holds "
+     "when the DIE has no linkage name and the peer's name is its DW_AT_name, with which ours ends, or ours is that of a "
+     "mangled symbol that covers the address")
 def plain_name(c, i, ours, mangled, theirs, their_mangled):
-    return not mangled and ours.endswith("::" + theirs) and \
-        any(len(chain) > i and chain[i].name == theirs and not chain[i].linkage for chain in c.chains)
+    return any(len(chain) > i and chain[i].name == theirs and not chain[i].linkage and
+               (c.is_symbols(chain[i], mangled) if mangled else ours.endswith("::" + theirs)) for chain in c.chains)
 
 
 @add(NAME_TESTS, "names of the dwz file lost", "ours",
