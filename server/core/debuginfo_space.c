@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/files/distribution.h"
 #include "common/files/file.h"
 #include "common/files/lmdb_check.h"
 #include "common/limits.h"
@@ -41,6 +42,18 @@ struct debuginfo_spaces {
 
 /* ---- callbacks between the parts ---- */
 
+/* Once per start. Caller holds federation_lock. */
+static void advise_upstream(struct debuginfo_space *s)
+{
+        if (s->is_upstream_advised || atomic_load(s->stopping))
+                return;
+        s->is_upstream_advised = true;
+        log_info("federation",
+                 "samples have frames without names or lines: --upstream %s fetches what the distribution's packages "
+                 "have; 'cairn debuginfo missing' lists all objects",
+                 get_distribution_debuginfod());
+}
+
 void debuginfo_space_request_missing(void *space, const struct wanted_object *objects, size_t count)
 {
         struct debuginfo_space *s = space;
@@ -55,6 +68,8 @@ void debuginfo_space_request_missing(void *space, const struct wanted_object *ob
         }
         if (s->federation)
                 federation_request(s->federation, objects, count, OBJECT_DEBUGINFO);
+        else if (count)
+                advise_upstream(s);
         pthread_mutex_unlock(&s->federation_lock);
 }
 

@@ -66,6 +66,7 @@ struct debuginfo_space {
         pthread_mutex_t federation_lock;
         struct federation *federation;       /* NULL without upstreams */
         struct missing_retry *missing_retry; /* NULL without upstreams and --scan */
+        bool is_upstream_advised;            /* the log has said what an upstream would add; under federation_lock */
         struct scan_demand scan_demand;      /* its scan is NULL without --scan */
         struct unresolved_counts *counts;    /* NULL when read-only, as are the next three */
         struct resymbolizer *resymbolizer;

@@ -146,4 +146,5 @@ for where in "--server $url" "--data $data"; do
                 "  by the command too, with ${where%% *}"
 done
 
+is "$(grep -c -- "--upstream http.* fetches what the distribution" "$server_log")" 1 "the log says once that an upstream may have the debuginfo"
 done_testing
