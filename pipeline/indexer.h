@@ -13,7 +13,7 @@
  *
  * Threads: any, except start and stop.
  */
-#include "debuginfo-store/federation.h"
+#include "debuginfo-store/federation/federation.h"
 #include "pipeline/resymbolizer.h"
 
 struct indexer;

@@ -12,7 +12,7 @@
 #include "cli/commands/command.h"
 #include "common/files/file.h"
 #include "common/text/utf8.h"
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 #include "debuginfo-store/verify_worker.h"
 #include "debuginfod-client/debuginfod_worker.h"
 #include "disassembler/disassemble_job.h"
@@ -91,7 +91,7 @@ static enum status enter_elf_worker(int argc, char **argv, struct error *err)
         return elf_job_run_worker(argc, argv, FIRST_FD, SECOND_FD, err);
 }
 
-/* fetch PATH SECONDS TOTAL-SECONDS MAX-BYTES FORWARDED-FOR; descriptors: debuginfo-store/fetch.h */
+/* fetch PATH SECONDS TOTAL-SECONDS MAX-BYTES FORWARDED-FOR; descriptors: debuginfo-store/federation/fetch.h */
 static enum status enter_fetch_worker(int argc, char **argv, struct error *err)
 {
         if (argc != 1 + FETCH_WORKER_ARGS)

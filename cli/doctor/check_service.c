@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/text.h"
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 
 #define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the failure itself is reported */
 #define SLOW_UPSTREAM_MS 2000

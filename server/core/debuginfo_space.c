@@ -28,7 +28,7 @@
 #include "common/files/lmdb_check.h"
 #include "common/limits.h"
 #include "common/program/log.h"
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 #include "server/core/tenants.h"
 
 struct debuginfo_spaces {

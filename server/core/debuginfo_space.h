@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #include "debuginfo-store/debuginfo_store.h"
-#include "debuginfo-store/federation.h"
+#include "debuginfo-store/federation/federation.h"
 #include "grpc/grpc_server.h"
 #include "http/http_server.h"
 #include "pipeline/gc_thread.h"

@@ -37,7 +37,7 @@
 #include "common/program/log.h"
 #include "common/program/service_notify.h"
 #include "common/stable_clock.h"
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 #include "http/http_server.h"
 #include "http/listen.h"
 #include "sandbox/worker.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "debuginfo-store/fetch_internal.h"
+#include "debuginfo-store/federation/fetch_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/build_id.h"
-#include "debuginfo-store/forward_loop.h"
+#include "debuginfo-store/federation/forward_loop.h"
 #include "http/http_server_internal.h"
 #include "http/trusted_proxy.h"
 #include "server/protocol/multipart.h"

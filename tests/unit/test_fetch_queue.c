@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "debuginfo-store/fetch_queue.h"
+#include "debuginfo-store/federation/fetch_queue.h"
 #include "tests/support/suite.h"
 
 #define IDS 2000

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "common/clock.h"
-#include "debuginfo-store/upstream.h"
+#include "debuginfo-store/federation/upstream.h"
 #include "tests/support/suite.h"
 
 #define PATIENCE_NS 60000000000

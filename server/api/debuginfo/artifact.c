@@ -20,7 +20,7 @@
 
 #include "common/files/file.h"
 #include "common/hash/sha256.h"
-#include "debuginfo-store/forward_loop.h"
+#include "debuginfo-store/federation/forward_loop.h"
 #include "elf-image/section_list.h"
 #include "pipeline/elf_job.h"
 #include "server/api/debuginfo/debuginfod_answer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/forward_loop.h"
+#include "debuginfo-store/federation/forward_loop.h"
 
 #include <errno.h>
 #include <inttypes.h>

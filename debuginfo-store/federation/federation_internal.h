@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_INTERNAL_H
-#define CAIRN_DEBUGINFO_STORE_FEDERATION_INTERNAL_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_FEDERATION_INTERNAL_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_FEDERATION_INTERNAL_H
 
 #include <pthread.h>
 
-#include "debuginfo-store/federation.h"
-#include "debuginfo-store/fetch_order.h"
-#include "debuginfo-store/fetch_queue.h"
+#include "debuginfo-store/federation/federation.h"
+#include "debuginfo-store/federation/fetch_order.h"
+#include "debuginfo-store/federation/fetch_queue.h"
 
 /* ---- queries to upstreams (federation_query.c) ---- */
 

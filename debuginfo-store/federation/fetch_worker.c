@@ -21,7 +21,7 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
-#include "debuginfo-store/fetch_internal.h"
+#include "debuginfo-store/federation/fetch_internal.h"
 
 /* ---- URLs ---- */
 

@@ -11,7 +11,7 @@
  * error; a miss for a direct request applies to all. A forwarded request that exceeds its limit of client fetches
  * (federation_internal.h) is queued, so that services whose threads all wait for each other still respond.
  */
-#include "debuginfo-store/federation.h"
+#include "debuginfo-store/federation/federation.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "debuginfo-store/federation_internal.h"
+#include "debuginfo-store/federation/federation_internal.h"
 #include "debuginfo-store/part_cache.h"
 
 static struct metric fetched = METRIC_COUNTER("cairn_federation_fetches_total",

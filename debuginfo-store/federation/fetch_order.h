@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FETCH_ORDER_H
-#define CAIRN_DEBUGINFO_STORE_FETCH_ORDER_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_ORDER_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_ORDER_H
 
 /**
  * @file
@@ -11,7 +11,7 @@
  *
  * Threads: the caller's lock.
  */
-#include "debuginfo-store/fetch_queue.h"
+#include "debuginfo-store/federation/fetch_queue.h"
 
 TAILQ_HEAD(fetch_entries, fetch_entry);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FETCH_QUEUE_H
-#define CAIRN_DEBUGINFO_STORE_FETCH_QUEUE_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_QUEUE_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_QUEUE_H
 
 /**
  * @file
@@ -16,8 +16,8 @@
 #include <sys/queue.h>
 
 #include "common/build_id.h"
-#include "debuginfo-store/download.h"
-#include "debuginfo-store/forward_loop.h"
+#include "debuginfo-store/federation/download.h"
+#include "debuginfo-store/federation/forward_loop.h"
 
 #define FETCH_QUEUE_MAX 100000
 #define FETCH_QUEUE_BUCKETS 4096

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/fetch_order.h"
+#include "debuginfo-store/federation/fetch_order.h"
 
 #include <assert.h>
 #include <stdlib.h>

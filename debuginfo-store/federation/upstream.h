@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_UPSTREAM_H
-#define CAIRN_DEBUGINFO_STORE_UPSTREAM_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_UPSTREAM_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_UPSTREAM_H
 
 /**
  * @file
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 
 struct upstream;
 

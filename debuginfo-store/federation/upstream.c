@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/upstream.h"
+#include "debuginfo-store/federation/upstream.h"
 
 #include <assert.h>
 #include <pthread.h>

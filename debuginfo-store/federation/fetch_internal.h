@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FETCH_INTERNAL_H
-#define CAIRN_DEBUGINFO_STORE_FETCH_INTERNAL_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_INTERNAL_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_FETCH_INTERNAL_H
 
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 
 /*
  * Messages that the worker writes to its pipe: any number of FETCH_PROGRESS, then one of another type. A message is

@@ -25,7 +25,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
-#include "debuginfo-store/federation_internal.h"
+#include "debuginfo-store/federation/federation_internal.h"
 #include "debuginfo-store/part_cache.h"
 
 #define TIMEOUT_S 90 /* as in libdebuginfod */

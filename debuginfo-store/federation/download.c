@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/download.h"
+#include "debuginfo-store/federation/download.h"
 
 #include <assert.h>
 #include <errno.h>

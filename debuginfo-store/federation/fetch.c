@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "debuginfo-store/fetch_internal.h"
+#include "debuginfo-store/federation/fetch_internal.h"
 #include "sandbox/worker.h"
 
 #define FETCH_DATA_BYTES MiB(64) /* of one worker; at most LIMIT_HTTP_WAITING run concurrently */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_DOWNLOAD_H
-#define CAIRN_DEBUGINFO_STORE_DOWNLOAD_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_DOWNLOAD_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_DOWNLOAD_H
 
 /**
  * @file
@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "debuginfo-store/fetch.h"
+#include "debuginfo-store/federation/fetch.h"
 
 struct download;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_H
-#define CAIRN_DEBUGINFO_STORE_FEDERATION_H
+#ifndef CAIRN_DEBUGINFO_STORE_FEDERATION_FEDERATION_H
+#define CAIRN_DEBUGINFO_STORE_FEDERATION_FEDERATION_H
 
 /**
  * @file
@@ -17,9 +17,9 @@
 
 #include "common/wanted_object.h"
 #include "debuginfo-store/debuginfo_store.h"
-#include "debuginfo-store/download.h"
-#include "debuginfo-store/forward_loop.h"
-#include "debuginfo-store/upstream.h"
+#include "debuginfo-store/federation/download.h"
+#include "debuginfo-store/federation/forward_loop.h"
+#include "debuginfo-store/federation/upstream.h"
 
 struct federation;
 
