@@ -5,9 +5,9 @@
  * already read it (struct arrival). federation_query_all() sends one request to all upstreams, AT_ONCE at a time, and
  * passes each response to the caller.
  *
- * Both convert a result in two steps: a status into an upstream_outcome (classify_fetch(), classify_poll()), which
- * upstream_end_request() counts for the circuit breaker of that upstream, and this into the outcome of the whole
- * request. So whether a failure counts against an upstream is decided here.
+ * Both convert a result in two steps: a status into an upstream_outcome (upstream_classify_fetch(),
+ * upstream_classify_poll()), which upstream_end_request() counts for the circuit breaker of that upstream, and this
+ * into the outcome of the whole request.
  *
  * The upstreams are in a set with a reference count. A new configuration replaces the set; running requests keep
  * theirs.
@@ -234,23 +234,6 @@ static enum status store_fetched_file(struct federation_upstreams *upstreams, co
         return store_fetched_object(upstreams, entry, kind, fd, is_bad_ret, ret, err);
 }
 
-/* Older servers answer requests for sections with a status of 400 or above: not a failure. */
-static bool lacks_section_support(const struct fetch_entry *entry, const struct fetch_response *response)
-{
-        return strncmp(entry->resource, "section/", 8) == 0 && response->http_status >= 400;
-}
-
-static enum upstream_outcome classify_fetch(enum status st, const atomic_bool *cancel)
-{
-        if (!st)
-                return UPSTREAM_FOUND;
-        if (st == ST_NOT_FOUND)
-                return UPSTREAM_MISSING;
-        if (st == ST_TOO_BIG)
-                return UPSTREAM_REFUSED;
-        return *cancel ? UPSTREAM_UNSURE : UPSTREAM_FAILED;
-}
-
 static enum federation_outcome federation_outcome_from(enum upstream_outcome outcome)
 {
         switch (outcome) {
@@ -270,15 +253,15 @@ static enum upstream_outcome fetch_and_store(struct upstream_fetch *f, struct st
 {
         int64_t began_ns = monotonic_ns();
         enum upstream_outcome outcome;
+        enum status st;
         bool is_bad = false;
         int fd = object_create_temporary(f->upstreams->store, err);
 
         if (fd < 0 || download_create(fd, &f->arrival.download, err))
                 return UPSTREAM_UNSURE;
-        outcome = classify_fetch(fetch_from_upstream(f, err), f->cancel);
+        st = fetch_from_upstream(f, err);
         f->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
-        if (outcome == UPSTREAM_FAILED && lacks_section_support(f->entry, &f->response))
-                outcome = UPSTREAM_UNSURE;
+        outcome = upstream_classify_fetch(st, &f->response, f->entry->resource, *f->cancel);
         if (outcome == UPSTREAM_FOUND &&
             store_fetched_file(f->upstreams, f->entry, download_get_fd(f->arrival.download), &is_bad, ret, err))
                 outcome = is_bad ? UPSTREAM_REFUSED : UPSTREAM_UNSURE;
@@ -340,12 +323,6 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
 
 /* ---- queries to all upstreams ---- */
 
-/*
- * Any client can send arbitrary requests of this kind, so the outcome says little about the upstream: a timeout or an
- * HTTP error, which servers without this route return, leaves the circuit breaker unchanged, so that a client cannot
- * open it with slow requests. An unreachable upstream counts as failed.
- */
-
 #define AT_ONCE 8
 
 /* One upstream's share of the request. */
@@ -385,25 +362,6 @@ static void *run_poll(void *context)
         return NULL;
 }
 
-static enum upstream_outcome classify_poll(const struct upstream_poll *p)
-{
-        switch (p->st) {
-        case ST_OK:
-                return UPSTREAM_FOUND;
-        case ST_NOT_FOUND:
-                return UPSTREAM_MISSING;
-        case ST_TOO_BIG:
-        case ST_BAD_DATA:
-                return UPSTREAM_REFUSED;
-        case ST_BUSY:
-                return p->response.http_status >= 400 || p->took_ms >= 1000 * p->query->total_s || *p->cancel
-                               ? UPSTREAM_UNSURE
-                               : UPSTREAM_FAILED;
-        default:
-                return UPSTREAM_UNSURE; /* a failure of the service */
-        }
-}
-
 static void begin_poll(struct upstream_poll *p)
 {
         p->fd = -1;
@@ -419,6 +377,7 @@ static void begin_poll(struct upstream_poll *p)
 static void end_poll(struct upstream_poll *p)
 {
         struct federation_upstreams *upstreams = &p->f->upstreams;
+        enum upstream_outcome outcome;
         struct upstream_status status;
 
         if (p->has_thread)
@@ -429,7 +388,8 @@ static void end_poll(struct upstream_poll *p)
                 p->st = p->query->answered(p->query->context, p->fd, &p->err);
         if (p->fd >= 0)
                 close(p->fd);
-        if (upstream_end_request(p->upstream, p->epoch, classify_poll(p), &p->response, p->took_ms, &p->err) !=
+        outcome = upstream_classify_poll(p->st, &p->response, *p->cancel || p->took_ms >= 1000 * p->query->total_s);
+        if (upstream_end_request(p->upstream, p->epoch, outcome, &p->response, p->took_ms, &p->err) !=
                     UPSTREAM_UNCHANGED &&
             upstreams->upstream_changed) {
                 upstream_get_status(p->upstream, &status);

@@ -276,6 +276,42 @@ enum upstream_change upstream_end_request(struct upstream *u, uint64_t epoch, en
         return change;
 }
 
+/* A status of fetch_object() other than these is a failure of the service. */
+static enum upstream_outcome classify_status(enum status st)
+{
+        switch (st) {
+        case ST_OK:
+                return UPSTREAM_FOUND;
+        case ST_NOT_FOUND:
+                return UPSTREAM_MISSING;
+        case ST_TOO_BIG:
+        case ST_BAD_DATA:
+                return UPSTREAM_REFUSED;
+        case ST_BUSY:
+                return UPSTREAM_FAILED;
+        default:
+                return UPSTREAM_UNSURE;
+        }
+}
+
+enum upstream_outcome upstream_classify_fetch(enum status st, const struct fetch_response *response,
+                                              const char *resource, bool is_cancelled)
+{
+        bool lacks_sections = strncmp(resource, "section/", 8) == 0 && response->http_status >= 400;
+        enum upstream_outcome outcome = classify_status(st);
+
+        return outcome == UPSTREAM_FAILED && (is_cancelled || lacks_sections) ? UPSTREAM_UNSURE : outcome;
+}
+
+enum upstream_outcome upstream_classify_poll(enum status st, const struct fetch_response *response,
+                                             bool is_cancelled_or_late)
+{
+        enum upstream_outcome outcome = classify_status(st);
+
+        return outcome == UPSTREAM_FAILED && (is_cancelled_or_late || response->http_status >= 400) ? UPSTREAM_UNSURE
+                                                                                                    : outcome;
+}
+
 void upstream_get_status(struct upstream *u, struct upstream_status *ret)
 {
         int64_t left_ns;

@@ -89,6 +89,22 @@ enum upstream_change upstream_end_request(struct upstream *u, uint64_t epoch, en
                                           const struct fetch_response *response, uint64_t took_ms,
                                           const struct error *why);
 
+/**
+ * What the result of a request says about the upstream. A failure of the service itself, and what the client caused by
+ * cancelling it, are UPSTREAM_UNSURE.
+ *
+ * Fetch: of an object or a part of one. Older servers answer requests for sections with a status of 400 or above,
+ * which is no failure.
+ * Poll: any client can send arbitrary requests of this kind, so a timeout or an HTTP error, which servers without this
+ * route return, is UPSTREAM_UNSURE: otherwise a client could open the breaker with slow requests. An unreachable
+ * upstream has failed.
+ * @param st  of fetch_object(), or of the use of its file: ST_BAD_DATA.
+ */
+enum upstream_outcome upstream_classify_fetch(enum status st, const struct fetch_response *response,
+                                              const char *resource, bool is_cancelled);
+enum upstream_outcome upstream_classify_poll(enum status st, const struct fetch_response *response,
+                                             bool is_cancelled_or_late);
+
 void upstream_get_status(struct upstream *u, struct upstream_status *ret);
 
 #endif

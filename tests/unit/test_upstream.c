@@ -137,6 +137,46 @@ START_TEST(successful_request_from_before_opening_closes_breaker)
 }
 END_TEST
 
+#define NOT_CANCELLED false
+
+START_TEST(only_busy_counts_against_upstream)
+{
+        static const enum upstream_outcome outcomes[] = {
+                [-ST_OK] = UPSTREAM_FOUND,         [-ST_NOT_FOUND] = UPSTREAM_MISSING,
+                [-ST_BAD_DATA] = UPSTREAM_REFUSED, [-ST_TOO_BIG] = UPSTREAM_REFUSED,
+                [-ST_BUSY] = UPSTREAM_FAILED,      [-ST_UNSUPPORTED] = UPSTREAM_UNSURE,
+                [-ST_NO_MEMORY] = UPSTREAM_UNSURE, [-ST_OS] = UPSTREAM_UNSURE,
+                [-ST_USAGE] = UPSTREAM_UNSURE,
+        };
+        const struct fetch_response none = { 0 };
+
+        for (int st = ST_OK; st >= ST_USAGE; st--) {
+                ck_assert_int_eq(upstream_classify_fetch(st, &none, "debuginfo", NOT_CANCELLED), outcomes[-st]);
+                ck_assert_int_eq(upstream_classify_poll(st, &none, NOT_CANCELLED), outcomes[-st]);
+        }
+}
+END_TEST
+
+START_TEST(cancelled_request_does_not_count_against_upstream)
+{
+        const struct fetch_response none = { 0 };
+
+        ck_assert_int_eq(upstream_classify_fetch(ST_BUSY, &none, "debuginfo", true), UPSTREAM_UNSURE);
+        ck_assert_int_eq(upstream_classify_poll(ST_BUSY, &none, true), UPSTREAM_UNSURE);
+        ck_assert_int_eq(upstream_classify_fetch(ST_NOT_FOUND, &none, "debuginfo", true), UPSTREAM_MISSING);
+}
+END_TEST
+
+START_TEST(http_error_counts_for_fetch_of_object_only)
+{
+        const struct fetch_response refused = { .http_status = 400 };
+
+        ck_assert_int_eq(upstream_classify_fetch(ST_BUSY, &refused, "debuginfo", NOT_CANCELLED), UPSTREAM_FAILED);
+        ck_assert_int_eq(upstream_classify_fetch(ST_BUSY, &refused, "section/.text", NOT_CANCELLED), UPSTREAM_UNSURE);
+        ck_assert_int_eq(upstream_classify_poll(ST_BUSY, &refused, NOT_CANCELLED), UPSTREAM_UNSURE);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = {
@@ -144,6 +184,9 @@ int main(void)
                 changed_header_closes_breaker,
                 requests_from_before_opening_do_not_affect_probe,
                 successful_request_from_before_opening_closes_breaker,
+                only_busy_counts_against_upstream,
+                cancelled_request_does_not_count_against_upstream,
+                http_error_counts_for_fetch_of_object_only,
         };
 
         return suite_run_with("upstream", setup, teardown, tests, sizeof tests / sizeof *tests);
