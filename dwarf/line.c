@@ -175,10 +175,13 @@ enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lin
 
 static void append_directory(struct buf *to, const char *name)
 {
-        if (name) {
-                buf_append_str(to, name);
+        size_t n = name ? strlen(name) : 0;
+
+        if (!n)
+                return;
+        buf_append(to, name, n);
+        if (name[n - 1] != '/')
                 buf_append_u8(to, '/');
-        }
 }
 
 /* Of POSIX, or of Windows: C:/ or C:\, \\SERVER. */

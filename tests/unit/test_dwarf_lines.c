@@ -347,6 +347,17 @@ START_TEST(relative_directory_0_is_not_relative_to_itself)
 }
 END_TEST
 
+START_TEST(directories_with_a_slash_at_their_end_get_no_other)
+{
+        check_new_paths("/build/", (const char *[]){ "/build/", "lib/", "../src//", "//net/" }, 4,
+                        (const char *[]){ "/build/a.c", "/build/lib/a.c", "/build/../src//a.c", "//net/a.c" });
+        check_new_paths("/", (const char *[]){ "/", "." }, 2, (const char *[]){ "/a.c", "/./a.c" });
+        check_new_paths("./", (const char *[]){ "./", "lib" }, 2, (const char *[]){ "./a.c", "./lib/a.c" });
+        check_new_paths("D:/build/", (const char *[]){ "", "lib" }, 2,
+                        (const char *[]){ "D:/build/a.c", "D:/build/lib/a.c" });
+}
+END_TEST
+
 START_TEST(new_file_tables_contain_unit_directory)
 {
         struct dwarf_maker m;
@@ -437,5 +448,5 @@ TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, row
            wrapping_advances_are_dropped, sequences_are_sorted_and_first_of_overlapping_ones_is_kept,
            headers_that_divide_by_zero_are_refused, old_file_tables_are_relative_to_the_units_directory,
            paths_of_windows_can_be_absolute, relative_directory_0_is_not_relative_to_itself,
-           new_file_tables_contain_unit_directory, a_trillion_empty_file_entries_are_too_many,
-           rows_are_limited_also_for_shared_tables)
+           directories_with_a_slash_at_their_end_get_no_other, new_file_tables_contain_unit_directory,
+           a_trillion_empty_file_entries_are_too_many, rows_are_limited_also_for_shared_tables)
