@@ -85,6 +85,21 @@ static void log_sampler(const struct agent *r, const char *kept)
                 log_warn("agent", "not covered: %s", gaps);
 }
 
+/* An object_observer: a service finds no symbols for such a file. */
+static void log_missing_build_id(void *ctx, const struct object *object, int proc_fd,
+                                 const struct proc_mapping *mapping, int *fd)
+{
+        (void)ctx;
+        (void)proc_fd;
+        (void)fd;
+        if (object->build_id.size)
+                return;
+        if (object->has_placeholder_id)
+                log_info("agent", "'%s' gets no names: " BUILD_ID_PLACEHOLDER_TEXT, mapping->path);
+        else
+                log_info("agent", "'%s' gets no names: it has no build-id; link it with --build-id", mapping->path);
+}
+
 static enum status start_agent(struct agent *r, struct error *err)
 {
         const struct recorder_options o = {
@@ -97,6 +112,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .filter = r->o->filter,
                 .rules = r->o->rules,
                 .fork_server = r->o->fork_server,
+                .on_object = log_missing_build_id,
         };
         char kept[256];
         enum status st = shutdown_signals_open(&r->signals, err);

@@ -97,6 +97,7 @@ static void read_build_id_of_segment(object_read_fn *read, void *ctx, const Elf6
                 o->build_id = id;
                 *best = kind;
         }
+        o->has_placeholder_id |= cursor.has_placeholder;
 }
 
 /* The GNU note of Go programs is not part of a note segment. */

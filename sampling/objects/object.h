@@ -29,6 +29,7 @@ struct load_segment {
 
 struct object {
         struct build_id build_id;      /* size 0: the file has none */
+        bool has_placeholder_id;       /* the file has one that counts as none: build_id_is_placeholder() */
         struct load_segment *segments; /* PT_LOAD with bytes in the file */
         size_t segment_count;
         uint64_t serial; /* unique, assigned by the object cache */

@@ -190,6 +190,25 @@ wait_for "samples to get the library's names" named hidden_packed
 pass "with those of functions that are not exported"
 kill "$pid"
 
+# ---- files that a service cannot identify ----
+cc -g -O1 -static -Wl,--build-id=none -o nameless plain.c
+cc -g -O1 -static -Wl,--build-id=0x0000 -o zeros plain.c
+run ./nameless
+nameless=$pid
+run ./zeros
+"$agent" --server "$url" --interval 1 --frequency 99 --pid "$nameless" --pid "$pid" --metrics-file metrics 2>log &
+agent_pid=$!
+background_pids="$background_pids $agent_pid"
+wait_for "both files to be seen" eval "grep -q nameless log && grep -q zeros log"
+unidentified() { [ "$(count 'frames_unidentified_total{reason="no_build_id"}')" -gt 0 ]; }
+wait_for "their frames" unidentified
+kill -TERM $agent_pid "$nameless" "$pid"
+wait $agent_pid
+like "$(cat log)" "'.*/nameless' gets no names: it has no build-id; link it with --build-id" "a file without a build-id is named once"
+like "$(cat log)" "'.*/zeros' gets no names: the build-id of the file is a placeholder.*link it with --build-id" \
+        "and one with a placeholder for it"
+is "$(grep -c 'gets no names' log)" 2 "no other file is"
+
 # ---- a token without the scope ----
 stop_server
 echo 'secret-of-agents ingest' >tokens
