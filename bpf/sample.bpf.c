@@ -163,7 +163,7 @@ static __always_inline void walk_user(struct unwind_walk *w)
 
         if (!arch_is_64_bit(&w->saved)) {
                 if (r->kernel_count < SAMPLE_FRAMES_MAX)
-                        r->frames[r->kernel_count] = w->regs.pc;
+                        r->frames[r->kernel_count] = sample_frame_pack_native(w->regs.pc, 0);
                 r->user_count = 1;
                 r->user_end = SAMPLE_END_OTHER_WIDTH;
                 return;

@@ -13,7 +13,7 @@
 
 #include "bpf/arch.h"
 
-#define SAMPLE_STACK_MAX 512        /* frames of the user half */
+#define SAMPLE_STACK_MAX 512        /* words of the user half: see enum sample_frame_kind */
 #define SAMPLE_KERNEL_STACK_MAX 127 /* default of kernel.perf_event_max_stack */
 #define SAMPLE_FRAMES_MAX (SAMPLE_STACK_MAX + SAMPLE_KERNEL_STACK_MAX)
 #define SAMPLE_COMM_SIZE 16
@@ -76,18 +76,45 @@ static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum 
         }
 }
 
-/** Set in a frame address that is not a return address: interrupted there, or returned to by a signal handler. */
+/**
+ * Kind of a frame. A native or kernel frame is one word, its address. A frame of a runtime is two: an address in the
+ * runtime's memory, and a second word whose meaning depends on the kind, such as a position in the code at that
+ * address. Bits 57 to 62 of the first word hold the kind, so that stacks are copied, compared and hashed as words.
+ * User addresses end below bit 57, also with five levels of page tables, and kernel addresses have all of these bits
+ * set, so the words of native and kernel frames are plain addresses. Runtimes are numbered from 1.
+ */
+enum sample_frame_kind {
+        SAMPLE_FRAME_NATIVE = 0,
+        SAMPLE_FRAME_KERNEL = 63,
+};
+
+#define SAMPLE_FRAME_KIND_SHIFT 57
+#define SAMPLE_FRAME_ADDRESS_MAX ((1ull << SAMPLE_FRAME_KIND_SHIFT) - 1) /* user addresses end below: never mapped */
+
+/** Set in a native frame that is not a return address: interrupted there, or returned to by a signal handler. */
 #define SAMPLE_FRAME_EXACT (1ull << 63)
+
+/** The word of a native frame. A pc that is not a user address becomes one that is in no mapping. */
+static inline __attribute__((always_inline)) __u64 sample_frame_pack_native(__u64 pc, int is_exact)
+{
+        return (pc < SAMPLE_FRAME_ADDRESS_MAX ? pc : SAMPLE_FRAME_ADDRESS_MAX) | (is_exact ? SAMPLE_FRAME_EXACT : 0);
+}
+
+/** The first word of a runtime's frame. */
+static inline __attribute__((always_inline)) __u64 sample_frame_pack(enum sample_frame_kind kind, __u64 address)
+{
+        return (address & SAMPLE_FRAME_ADDRESS_MAX) | (__u64)kind << SAMPLE_FRAME_KIND_SHIFT;
+}
 
 /** A sample with both halves of its stack. The ring buffer record ends after the last frame. */
 struct sample_record {
         struct sample_key key; /* without its stacks */
-        __u32 kernel_count;
+        __u32 kernel_count;    /* words */
         __u32 user_count;
         __u32 user_end; /* enum sample_end */
         __u32 reserved;
-        __u64 frames[SAMPLE_FRAMES_MAX]; /* the kernel's, then the user's; leaf first: the interrupted pc, then return
-                                            addresses */
+        __u64 frames[SAMPLE_FRAMES_MAX]; /* words of the kernel's frames, then of the user's; leaf first: the
+                                            interrupted pc, then return addresses and frames of runtimes */
 };
 
 #define STACK_COPY_MAX_BYTES 65536

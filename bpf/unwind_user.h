@@ -326,7 +326,7 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
                 w->record.user_end = SAMPLE_END_TOO_DEEP;
                 return 1;
         }
-        w->record.frames[at] = pc | (n && !w->regs.pc_is_return ? SAMPLE_FRAME_EXACT : 0);
+        w->record.frames[at] = sample_frame_pack_native(pc, n && !w->regs.pc_is_return);
         w->record.user_count = n + 1;
         if (unlikely(rule && rule->cfa == UNWIND_CFA_NONE)) {
                 number = unwind_find_gap_rule(w);
@@ -342,7 +342,7 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
         if (!rule)
                 return 1;
         if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: not a call site */
-                w->record.frames[at] = pc | SAMPLE_FRAME_EXACT;
+                w->record.frames[at] = sample_frame_pack_native(pc, 1);
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED)
                 return 0;

@@ -310,7 +310,7 @@ static void put_folded_address(struct folded_encoder *e, const struct profile_lo
         buf_printf(&e->text, "0x%" PRIx64, l->address);
         if (*file)
                 buf_printf(&e->text, file[0] == '[' ? " %s" : " [%s]", slash ? slash + 1 : file);
-        if (l->is_kernel)
+        if (l->frame_type == PROFILE_FRAME_KERNEL)
                 buf_append_str(&e->text, "_[k]");
 }
 
@@ -321,7 +321,8 @@ static void put_folded_location(struct folded_encoder *e, const struct profile_l
         for (uint32_t i = l->line_count; i-- > 0;) {
                 const struct profile_line *line = &e->p->lines.items[l->first_line + i];
 
-                append_folded_frame(e, line->function ? profile_text(e->p, line->function) : "[unknown]", l->is_kernel);
+                append_folded_frame(e, line->function ? profile_text(e->p, line->function) : "[unknown]",
+                                    l->frame_type == PROFILE_FRAME_KERNEL);
                 if (i)
                         buf_append_u8(&e->text, ';');
         }

@@ -343,9 +343,10 @@ static enum status locate_perf_address(struct perf_maps *maps, uint32_t file, st
                                        struct error *err)
 {
         bool offset = l->address < PROCESS_START;
+        bool is_kernel = l->address >> 63 || starts_with(profile_text(maps->p, file), "[kernel");
         uint32_t number, next = 0;
 
-        l->is_kernel = l->address >> 63 || starts_with(profile_text(maps->p, file), "[kernel");
+        l->frame_type = is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN;
         if (number_map_find(&maps->mapped, &(struct number_key){ { file } }, &number))
                 next = maps->latest[number];
         while (next) { /* the latest mapping has precedence */
@@ -355,10 +356,10 @@ static enum status locate_perf_address(struct perf_maps *maps, uint32_t file, st
                 if (st)
                         return st;
                 next = m->earlier;
-                if (!offset && !l->is_kernel && (l->address < m->start || l->address >= m->end))
+                if (!offset && !is_kernel && (l->address < m->start || l->address >= m->end))
                         continue;
                 l->mapping = m->mapping;
-                if (!l->is_kernel) {
+                if (!is_kernel) {
                         l->kind = ADDRESS_FILE_OFFSET;
                         if (!offset)
                                 l->address = l->address - m->start + m->file_offset;
@@ -396,7 +397,7 @@ static enum status add_perf_location(struct perf_decoder *d, struct profile_loca
 {
         struct number_key key = { { l->mapping, (uint32_t)l->address, (uint32_t)(l->address >> 32),
                                     line ? line->function : 0, d->inlined_count,
-                                    (uint32_t)l->kind << 1 | l->is_kernel } };
+                                    (uint32_t)l->kind << 1 | (l->frame_type == PROFILE_FRAME_KERNEL) } };
         uint32_t number;
         bool fresh;
         enum status st = number_map_get(&d->locations, &key, ret, &fresh, err);
@@ -472,7 +473,7 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
         uint32_t file_string, location;
         enum status st;
         size_t open;
-        bool named;
+        bool named, is_kernel;
 
         if (!parse_perf_number(word, 16, &l.address))
                 return ST_NOT_FOUND;
@@ -505,9 +506,9 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
                 st = locate_perf_address(&d->maps, file_string, &l, err);
         if (st)
                 return st;
-        l.address =
-                adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, l.address, d->depth, d->kernel_below && !l.is_kernel);
-        d->kernel_below = l.is_kernel;
+        is_kernel = l.frame_type == PROFILE_FRAME_KERNEL;
+        l.address = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, l.address, d->depth, d->kernel_below && !is_kernel);
+        d->kernel_below = is_kernel;
         d->depth++;
         st = add_perf_location(d, &l, named ? &line : NULL, &location, err);
         d->inlined_count = 0;

@@ -34,6 +34,14 @@ enum profile_address_kind {
         ADDRESS_NONE = 2,        /* no address: the frame is known by name only (interpreters, folded stacks) */
 };
 
+/** Kind of code of a frame: `profile.frame.type` of OTLP, in the order of profile-formats/frame_type.h. */
+enum profile_frame_type {
+        PROFILE_FRAME_UNKNOWN, /* not stated */
+        PROFILE_FRAME_NATIVE,  /* user code with addresses */
+        PROFILE_FRAME_KERNEL,
+        PROFILE_FRAME_TYPES,
+};
+
 struct profile_mapping {
         struct build_id build_id; /* size 0: unknown */
         uint32_t file;            /* string: path or base name */
@@ -54,8 +62,8 @@ struct profile_location {
         uint32_t first_line; /* lines from the sender; line_count 0: not symbolized */
         uint32_t line_count;
         enum profile_address_kind kind;
+        enum profile_frame_type frame_type;
         uint64_t address;
-        bool is_kernel;
 };
 
 struct profile_stack {

@@ -102,12 +102,12 @@ static enum status add_location_to_sum(struct sum_addition *a, uint32_t number, 
         const struct profile_location *from = &a->from->locations.items[number];
         struct {
                 uint64_t address;
-                uint32_t mapping, kind, is_kernel, line_count;
+                uint32_t mapping, kind, frame_type, line_count;
                 struct profile_line lines[LIMIT_LINES_PER_LOCATION];
         } content = { .address = from->address,
                       .mapping = PROFILE_NONE,
                       .kind = from->kind,
-                      .is_kernel = from->is_kernel,
+                      .frame_type = from->frame_type,
                       .line_count = from->line_count };
         struct profile_location l = *from;
         struct number_key key;

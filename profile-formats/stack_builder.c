@@ -13,9 +13,10 @@ static const char kernel_mark[] = "_[k]";
 static enum status add_address_frame(struct stack_builder *b, const struct folded_address *a, bool is_kernel,
                                      uint32_t *ret, struct error *err)
 {
-        struct profile_location l = {
-                .mapping = PROFILE_NONE, .kind = ADDRESS_OBJECT, .address = a->address, .is_kernel = is_kernel
-        };
+        struct profile_location l = { .mapping = PROFILE_NONE,
+                                      .kind = ADDRESS_OBJECT,
+                                      .address = a->address,
+                                      .frame_type = is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN };
         struct profile_mapping m = { .build_id = a->build_id };
         struct number_key key = { .parts = { [4] = 2 + is_kernel } };
         uint32_t number;
@@ -49,14 +50,14 @@ enum status stack_builder_add_frame(struct stack_builder *b, const char *text, s
         enum status st;
 
         if (n > KERNEL_MARK_SIZE && memcmp(text + n - KERNEL_MARK_SIZE, kernel_mark, KERNEL_MARK_SIZE) == 0) {
-                l.is_kernel = true;
+                l.frame_type = PROFILE_FRAME_KERNEL;
                 n -= KERNEL_MARK_SIZE;
         }
         if (b->addresses && folded_parse_address(text, n, &address))
-                return add_address_frame(b, &address, l.is_kernel, ret, err);
+                return add_address_frame(b, &address, l.frame_type == PROFILE_FRAME_KERNEL, ret, err);
         st = profile_add_string(b->p, text, utf8_truncate(text, n, LIMIT_NAME_BYTES), &line.function, err);
         if (!st)
-                st = number_map_get(&b->locations, &(struct number_key){ { line.function, [4] = l.is_kernel } }, ret,
+                st = number_map_get(&b->locations, &(struct number_key){ { line.function, [4] = l.frame_type } }, ret,
                                     &fresh, err);
         if (st || !fresh)
                 return st;

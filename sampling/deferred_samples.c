@@ -42,7 +42,7 @@ static bool deferred_sample_walk(const struct unwinder *u, const struct process 
                 }
                 if (ret->frame_count == SAMPLE_STACK_MAX)
                         return has_tables;
-                ret->frames[ret->frame_count] = regs.pc | (ret->frame_count && is_exact ? SAMPLE_FRAME_EXACT : 0);
+                ret->frames[ret->frame_count] = sample_frame_pack_native(regs.pc, ret->frame_count && is_exact);
                 ret->frame_count++;
                 if (rule.cfa == UNWIND_CFA_NONE) {
                         ret->end = end;

@@ -8,6 +8,7 @@
 #include "profile-formats/return_address.h"
 #include "sampling/profile_labels.h"
 #include "sampling/samplers/sample_end.h"
+#include "sampling/samplers/sample_frame.h"
 
 #define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
@@ -55,8 +56,8 @@ static enum status intern_jit_location(struct build *b, struct profile_location 
         struct profile_line line = { .line = known ? known->line : 0 };
         struct {
                 uint64_t address, line; /* no padding: the bytes are the key */
-                uint32_t mapping, kind, kernel, name, file, reserved;
-        } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .kernel = l.is_kernel };
+                uint32_t mapping, kind, frame_type, name, file, reserved;
+        } key = { .address = l.address, .mapping = l.mapping, .kind = l.kind, .frame_type = l.frame_type };
         enum status st = known ? intern_text(b, known->name, &line.function) : ST_OK;
 
         if (!st && known && known->file)
@@ -77,9 +78,9 @@ static enum status intern_jit_location(struct build *b, struct profile_location 
         return st;
 }
 
-static enum status build_named_frame(struct build *b, const char *name, bool is_kernel, uint32_t *ret)
+static enum status build_named_frame(struct build *b, const char *name, enum profile_frame_type type, uint32_t *ret)
 {
-        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .is_kernel = is_kernel };
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .frame_type = type };
 
         return intern_jit_location(b, l, &(struct jit_location){ .name = name }, ret);
 }
@@ -89,46 +90,54 @@ static enum status build_named_frame(struct build *b, const char *name, bool is_
 static enum status build_kernel_frame(struct build *b, uint64_t addr, uint32_t *ret)
 {
         struct kernel_location place = kernel_locate(b->c->kernel, addr);
-        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address, .is_kernel = true };
+        struct profile_location l = { .kind = ADDRESS_OBJECT,
+                                      .address = place.address,
+                                      .frame_type = PROFILE_FRAME_KERNEL };
         enum status st;
 
         if (!place.module) {
                 b->stats->kernel_name_only++;
-                return build_named_frame(b, place.name ? place.name : "[kernel]", true, ret);
+                return build_named_frame(b, place.name ? place.name : "[kernel]", PROFILE_FRAME_KERNEL, ret);
         }
         st = intern_object_mapping(b, place.build_id, place.module, &l.mapping);
         return st ? st
                   : intern_jit_location(b, l, place.name ? &(struct jit_location){ .name = place.name } : NULL, ret);
 }
 
-/* @param is_frame_ret  whether the address is a frame. @param end_ret  set when no frame follows. */
-static enum status build_user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
-                                    bool *is_frame_ret, bool *end_ret)
+/* The location of a frame of a stack. */
+struct built_frame {
+        uint32_t location; /* PROFILE_NONE: it is not a frame */
+        bool is_last;      /* no frame follows */
+};
+
+static enum status build_native_frame(struct build *b, struct process *process, uint64_t addr, bool leaf,
+                                      struct built_frame *ret)
 {
         struct user_location place = process_table_locate(b->c->processes, process, addr);
-        struct profile_location l = { .kind = ADDRESS_OBJECT, .address = place.address };
+        struct profile_location l = { .kind = ADDRESS_OBJECT,
+                                      .address = place.address,
+                                      .frame_type = PROFILE_FRAME_NATIVE };
         enum status st;
 
-        *is_frame_ret = true;
-        *end_ret = false;
         switch (place.kind) {
         case USER_LOCATION_NAMED:
-                l = (struct profile_location){ .mapping = PROFILE_NONE, .kind = ADDRESS_NONE };
-                return intern_jit_location(b, l, &place.jit, ret);
+                l = (struct profile_location){ .mapping = PROFILE_NONE,
+                                               .kind = ADDRESS_NONE,
+                                               .frame_type = PROFILE_FRAME_NATIVE };
+                return intern_jit_location(b, l, &place.jit, &ret->location);
         case USER_LOCATION_PROCESS_GONE:
                 b->stats->exited++;
-                *end_ret = true;
-                return build_named_frame(b, "[exited]", false, ret);
+                ret->is_last = true;
+                return build_named_frame(b, "[exited]", PROFILE_FRAME_NATIVE, &ret->location);
         case USER_LOCATION_UNMAPPED:
                 b->stats->no_code_frames++;
-                *end_ret = true;
-                *is_frame_ret = leaf;
-                return leaf ? build_named_frame(b, "[unmapped]", false, ret) : ST_OK;
+                ret->is_last = true;
+                return leaf ? build_named_frame(b, "[unmapped]", PROFILE_FRAME_NATIVE, &ret->location) : ST_OK;
         case USER_LOCATION_ANONYMOUS:
                 if (place.mapping->path[0] == '[') /* "[vsyscall]", "[anon:...]" */
-                        return build_named_frame(b, place.mapping->path, false, ret);
+                        return build_named_frame(b, place.mapping->path, PROFILE_FRAME_NATIVE, &ret->location);
                 b->stats->jit_frames++;
-                return build_named_frame(b, "[jit]", false, ret);
+                return build_named_frame(b, "[jit]", PROFILE_FRAME_NATIVE, &ret->location);
         case USER_LOCATION_FILE_OFFSET:
                 l.kind = ADDRESS_FILE_OFFSET;
                 break;
@@ -138,10 +147,32 @@ static enum status build_user_frame(struct build *b, struct process *process, ui
         if (!place.object || !place.object->build_id.size)
                 b->stats->no_build_id++;
         st = intern_object_mapping(b, place.object ? &place.object->build_id : NULL, place.mapping->path, &l.mapping);
-        return st ? st : intern_jit_location(b, l, place.jit.name ? &place.jit : NULL, ret);
+        return st ? st : intern_jit_location(b, l, place.jit.name ? &place.jit : NULL, &ret->location);
 }
 
-/* One half of a stack, borrowed from the batch. */
+/*
+ * The one place where a kind of frame becomes a location. An address of 0 is no frame, and none follows.
+ * @param depth  0: the frame was interrupted; else it is a caller.
+ */
+static enum status build_frame(struct build *b, struct process *process, const struct sample_frame *f, uint32_t depth,
+                               bool leaf, struct built_frame *ret)
+{
+        uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, f->address, depth, f->is_exact);
+
+        *ret = (struct built_frame){ .location = PROFILE_NONE, .is_last = !addr };
+        if (!addr)
+                return ST_OK;
+        switch (f->kind) {
+        case SAMPLE_FRAME_NATIVE:
+                return build_native_frame(b, process, addr, leaf, ret);
+        case SAMPLE_FRAME_KERNEL:
+                return build_kernel_frame(b, addr, &ret->location);
+        default:
+                return build_named_frame(b, "[unknown runtime]", PROFILE_FRAME_UNKNOWN, &ret->location);
+        }
+}
+
+/* One half of a stack as words, borrowed from the batch. */
 struct stack_half {
         const uint64_t *frames;
         uint32_t count;
@@ -158,39 +189,25 @@ static struct stack_half find_stack_half(const struct sample_batch *batch, uint6
                                     s->frame_count < SAMPLE_STACK_MAX ? s->frame_count : SAMPLE_STACK_MAX, s->end };
 }
 
-static enum status build_kernel_half(struct build *b, struct stack_half s, uint32_t *to, uint32_t *count)
+/* @param depth  of the leaf; 1 after a system call, which is a call: its instruction precedes the saved pc. */
+static enum status build_half(struct build *b, struct process *process, struct stack_half s, uint32_t depth,
+                              uint32_t *to, uint32_t *count)
 {
-        for (uint32_t depth = 0; depth < s.count; depth++) {
-                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[depth], depth, false);
-                enum status st = addr ? build_kernel_frame(b, addr, &to[*count]) : ST_OK;
+        struct built_frame built = { .is_last = false };
+        struct sample_frame f;
+        uint32_t words;
 
-                if (st)
-                        return st;
-                *count += addr != 0;
-        }
-        return ST_OK;
-}
-
-static enum status build_user_half(struct build *b, struct process *process, struct stack_half s, bool in_syscall,
-                                   uint32_t *to, uint32_t *count)
-{
-        bool end = false;
-
-        b->stats->stacks += s.count != 0;
-        for (uint32_t i = 0; i < s.count && !end; i++) {
-                /* A system call is a call: its instruction precedes the saved pc. */
-                uint32_t depth = i + in_syscall;
-                uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, s.frames[i] & ~SAMPLE_FRAME_EXACT,
-                                                      depth, s.frames[i] & SAMPLE_FRAME_EXACT);
-                bool is_frame;
+        for (uint32_t i = 0; !built.is_last; i += words, depth++) {
                 enum status st;
 
-                if (!addr)
+                words = sample_frame_unpack(s.frames + i, s.count - i, &f);
+                if (!words)
                         break;
-                st = build_user_frame(b, process, addr, i == 0, &to[*count], &is_frame, &end);
+                st = build_frame(b, process, &f, depth, i == 0, &built);
                 if (st)
                         return st;
-                *count += is_frame;
+                to[*count] = built.location;
+                *count += built.location != PROFILE_NONE;
         }
         return ST_OK;
 }
@@ -201,12 +218,13 @@ static enum status build_stack(struct build *b, const struct sample_batch *batch
         struct stack_half kernel = find_stack_half(batch, key->kernel_stack),
                           user = find_stack_half(batch, key->user_stack);
         uint32_t frames[FRAMES_MAX], count = 0;
-        enum status st = build_kernel_half(b, kernel, frames, &count);
+        enum status st = build_half(b, process, kernel, 0, frames, &count);
 
+        b->stats->stacks += user.count != 0;
         if (!st)
-                st = build_user_half(b, process, user, key->flags & SAMPLE_IN_SYSCALL, frames, &count);
+                st = build_half(b, process, user, key->flags & SAMPLE_IN_SYSCALL ? 1 : 0, frames, &count);
         if (!st && !count)
-                st = build_named_frame(b, "[no stack]", false, &frames[count++]);
+                st = build_named_frame(b, "[no stack]", PROFILE_FRAME_UNKNOWN, &frames[count++]);
         if (st || id_table_find(&b->stacks, frames, count * sizeof *frames, ret))
                 return st;
         st = profile_add_stack(b->p, frames, count, ret, b->err);

@@ -410,7 +410,8 @@ static enum status add_frames_location(struct jfr_decoder *d, const struct jfr_f
         struct profile_location l = { .mapping = PROFILE_NONE,
                                       .line_count = count,
                                       .kind = ADDRESS_NONE,
-                                      .is_kernel = frames[count - 1].type == FRAME_KERNEL };
+                                      .frame_type = frames[count - 1].type == FRAME_KERNEL ? PROFILE_FRAME_KERNEL
+                                                                                           : PROFILE_FRAME_UNKNOWN };
         struct profile_mapping m = { 0 };
         uint32_t number;
         enum status st = ST_OK;

@@ -18,7 +18,7 @@
  * - The type's id is the attribute `cairn.profile.type` of the profile, else derived from its sample and period types.
  * - Location.address is an object address, with return addresses already adjusted to the call
  *   (profile-formats/return_address.h), unless the location attribute `cairn.address.kind` is "file_offset" or "none".
- *   `profile.frame.type` = "kernel" marks kernel frames.
+ *   `profile.frame.type` is the kind of code; kernel frames are those with "kernel".
  *
  * Threads: no shared state.
  * Source: opentelemetry-proto 1.11.0; semantic conventions 1.44.0.

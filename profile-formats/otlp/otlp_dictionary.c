@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/frame_type.h"
 #include "profile-formats/return_address.h"
 #include "profile-formats/sample_labels.h"
 
@@ -340,7 +341,7 @@ static enum status read_otlp_location(struct otlp_dictionary *d, uint32_t i, str
         const char *kind = NULL;
         const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
         struct wire_field f;
-        bool kernel_frame = false;
+        bool is_kernel = false;
         uint64_t index;
         enum status st = ST_OK;
 
@@ -366,8 +367,7 @@ static enum status read_otlp_location(struct otlp_dictionary *d, uint32_t i, str
                                 if (strcmp(key, ATTRIBUTE_ADDRESS_KIND) == 0)
                                         kind = get_otlp_text(d, d->attributes[index].value);
                                 else if (strcmp(key, ATTRIBUTE_FRAME_TYPE) == 0)
-                                        kernel_frame =
-                                                strcmp(get_otlp_text(d, d->attributes[index].value), "kernel") == 0;
+                                        l.frame_type = parse_frame_type(get_otlp_text(d, d->attributes[index].value));
                         }
                         if (!st && f.bytes.failed)
                                 st = reader_error(&f.bytes, err, "OTLP location");
@@ -386,8 +386,9 @@ static enum status read_otlp_location(struct otlp_dictionary *d, uint32_t i, str
         else if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
                 l.kind = ADDRESS_NONE;
         else
-                l.kind = normalize_sender_address(ADDRESS_SOURCE_OTLP, range, l.address, &l.address, &l.is_kernel);
-        l.is_kernel = kernel_frame || (!kind && l.is_kernel);
+                l.kind = normalize_sender_address(ADDRESS_SOURCE_OTLP, range, l.address, &l.address, &is_kernel);
+        if (!kind && is_kernel)
+                l.frame_type = PROFILE_FRAME_KERNEL;
         return profile_add_location(d->p, &l, &d->locations[i], err);
 }
 

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "profile-formats/frame_type.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp_fields.h"
 #include "profile-formats/profile.h"
@@ -30,7 +31,6 @@
 enum extra_string {
         EXTRA_BUILD_ID,
         EXTRA_FRAME_TYPE,
-        EXTRA_KERNEL,
         EXTRA_ADDRESS_KIND,
         EXTRA_OBJECT,
         EXTRA_FILE_OFFSET,
@@ -49,7 +49,8 @@ struct otlp_encoder {
         struct number_map attributes, functions, links;
         struct string_list more; /* the string table */
         uint32_t extras[EXTRA_COUNT];
-        const struct profile_label *common; /* labels that every sample has */
+        uint32_t frame_types[PROFILE_FRAME_TYPES]; /* number of the attribute; 0: none yet */
+        const struct profile_label *common;        /* labels that every sample has */
         uint32_t common_count;
 };
 
@@ -61,7 +62,6 @@ static inline uint32_t get_extra_string(const struct otlp_encoder *e, enum extra
 static const char *const extra_texts[EXTRA_COUNT] = {
         [EXTRA_BUILD_ID] = ATTRIBUTE_BUILD_ID_GNU,
         [EXTRA_FRAME_TYPE] = ATTRIBUTE_FRAME_TYPE,
-        [EXTRA_KERNEL] = "kernel",
         [EXTRA_ADDRESS_KIND] = ATTRIBUTE_ADDRESS_KIND,
         [EXTRA_OBJECT] = "object",
         [EXTRA_FILE_OFFSET] = "file_offset",
@@ -101,6 +101,16 @@ static void number_extra_strings(struct otlp_encoder *e)
 {
         for (unsigned i = 0; i < EXTRA_COUNT; i++)
                 e->extras[i] = number_otlp_string(e, extra_texts[i], strlen(extra_texts[i]));
+}
+
+static uint32_t number_frame_type(struct otlp_encoder *e, enum profile_frame_type type)
+{
+        const char *name = frame_type_name(type);
+
+        if (!e->frame_types[type])
+                e->frame_types[type] = number_otlp_attribute(e, get_extra_string(e, EXTRA_FRAME_TYPE),
+                                                             number_otlp_string(e, name, strlen(name)));
+        return e->frame_types[type];
 }
 
 static void put_empty_entry(struct buf *b, uint32_t table)
@@ -156,10 +166,8 @@ static void put_otlp_locations(struct otlp_encoder *e)
                         wire_put_uint(e->out, LINE_LINE, (uint64_t)line->line);
                         wire_end(e->out, line_mark);
                 }
-                if (l->is_kernel)
-                        wire_put_varint(e->out, LOCATION_ATTRIBUTES,
-                                        number_otlp_attribute(e, get_extra_string(e, EXTRA_FRAME_TYPE),
-                                                              get_extra_string(e, EXTRA_KERNEL)));
+                if (l->frame_type != PROFILE_FRAME_UNKNOWN)
+                        wire_put_varint(e->out, LOCATION_ATTRIBUTES, number_frame_type(e, l->frame_type));
                 wire_put_varint(
                         e->out, LOCATION_ATTRIBUTES,
                         number_otlp_attribute(e, get_extra_string(e, EXTRA_ADDRESS_KIND),

@@ -55,7 +55,7 @@ uint32_t find_main_file(const struct profile *p, uint32_t stack)
                 uint32_t at = p->stack_locations.items[s->first_location + s->location_count - 1 - i];
                 const struct profile_location *l = &p->locations.items[at];
 
-                if (l->mapping != PROFILE_NONE && !l->is_kernel &&
+                if (l->mapping != PROFILE_NONE && l->frame_type != PROFILE_FRAME_KERNEL &&
                     is_executable_name(profile_text(p, p->mappings.items[l->mapping].file)))
                         return p->mappings.items[l->mapping].file;
         }

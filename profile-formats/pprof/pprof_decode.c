@@ -372,9 +372,12 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
 static void normalize_pprof_address(const struct pprof_decoder *d, struct address_mapping range,
                                     struct profile_location *l)
 {
+        bool is_kernel;
+
         if (d->has_object_addresses)
                 range.memory_start = range.memory_limit = 0;
-        l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &l->is_kernel);
+        l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &is_kernel);
+        l->frame_type = is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN;
 }
 
 /*

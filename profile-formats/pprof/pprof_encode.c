@@ -168,7 +168,7 @@ static const struct profile_location *find_program_location(const struct profile
                 const struct profile_location *l =
                         &p->locations.items[p->stack_locations.items[stack->first_location + i]];
 
-                if (l->mapping != PROFILE_NONE && !l->is_kernel &&
+                if (l->mapping != PROFILE_NONE && l->frame_type != PROFILE_FRAME_KERNEL &&
                     is_program_file(profile_text(p, p->mappings.items[l->mapping].file)))
                         return l;
         }

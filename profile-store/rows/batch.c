@@ -78,7 +78,7 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
         *l = (struct location_identity){ .mapping = "",
                                          .kind = from->kind,
                                          .address = from->address,
-                                         .is_kernel = from->is_kernel,
+                                         .is_kernel = from->frame_type == PROFILE_FRAME_KERNEL,
                                          .frames = frames,
                                          .frame_count = from->line_count };
         if (from->mapping != PROFILE_NONE) {

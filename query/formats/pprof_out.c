@@ -96,7 +96,8 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
         const struct location_frames *l = &o->m.locations;
         struct profile_location location = { .mapping = PROFILE_NONE,
                                              .address = from->address,
-                                             .is_kernel = from->is_kernel,
+                                             .frame_type =
+                                                     from->is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN,
                                              .first_line = o->p.lines.count };
         uint32_t first = l->first[number];
         enum status st = ST_OK;

@@ -222,6 +222,6 @@ void perf_record_split_chain(const struct perf_record *r, struct sample_frames *
                                : addr == (uint64_t)PERF_CONTEXT_USER ? user_ret
                                                                      : NULL;
                 else if (half && half->frame_count < SAMPLE_STACK_MAX)
-                        half->frames[half->frame_count++] = addr;
+                        half->frames[half->frame_count++] = half == user_ret ? sample_frame_pack_native(addr, 0) : addr;
         }
 }

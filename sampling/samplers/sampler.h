@@ -62,11 +62,11 @@ struct sample_count {
         uint64_t count;
 };
 
-/** Frames of one half of a stack. */
+/** Frames of one half of a stack, as words of enum sample_frame_kind; the counts below are of words too. */
 struct sample_frames {
         uint32_t frame_count;
         uint32_t end;                      /* enum sample_end */
-        uint64_t frames[SAMPLE_STACK_MAX]; /* leaf first; user frames may have SAMPLE_FRAME_EXACT set */
+        uint64_t frames[SAMPLE_STACK_MAX]; /* leaf first */
 };
 
 struct sample_stack {

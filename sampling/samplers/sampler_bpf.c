@@ -188,7 +188,7 @@ static int handle_sample_record(void *ctx, void *data, size_t size)
         s->stats[result]++;
         if (result != STAT_SAMPLES)
                 return 0;
-        s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX || r->user_count == SAMPLE_STACK_MAX;
+        s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX || r->user_end == SAMPLE_END_TOO_DEEP;
         if (r->user_count && r->user_end < SAMPLE_END_COUNT)
                 s->stats[STAT_ENDS + r->user_end]++;
         return 0;

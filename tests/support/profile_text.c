@@ -7,6 +7,7 @@
 
 #include "common/memory/buf.h"
 #include "common/limits.h"
+#include "profile-formats/frame_type.h"
 
 static int compare_text(const void *a, const void *b)
 {
@@ -17,7 +18,7 @@ static void put_location(struct buf *b, const struct profile *p, const struct pr
 {
         char hex[BUILD_ID_HEX_MAX];
 
-        buf_printf(b, " [%d%s 0x%" PRIx64, (int)l->kind, l->is_kernel ? "k" : "", l->address);
+        buf_printf(b, " [%d%.1s 0x%" PRIx64, (int)l->kind, frame_type_name(l->frame_type), l->address);
         if (l->mapping != PROFILE_NONE) {
                 const struct profile_mapping *m = &p->mappings.items[l->mapping];
 

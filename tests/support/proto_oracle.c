@@ -7,6 +7,7 @@
 
 #include "common/compress/compress.h"
 #include "common/limits.h"
+#include "profile-formats/frame_type.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/otlp/otlp.h"
@@ -205,7 +206,7 @@ static enum status read_oracle_location(struct otlp_oracle *o, size_t number)
                                       .line_count = (uint32_t)from->n_lines,
                                       .address = from->address };
         const char *kind = "";
-        bool kernel = false;
+        bool is_kernel = false;
         uint32_t unused;
         enum status st = ST_OK;
 
@@ -237,7 +238,7 @@ static enum status read_oracle_location(struct otlp_oracle *o, size_t number)
                 if (strcmp(profile_text(o->p, o->attributes[a].key), ATTRIBUTE_ADDRESS_KIND) == 0)
                         kind = profile_text(o->p, o->attributes[a].value);
                 if (strcmp(profile_text(o->p, o->attributes[a].key), ATTRIBUTE_FRAME_TYPE) == 0)
-                        kernel = strcmp(profile_text(o->p, o->attributes[a].value), "kernel") == 0;
+                        l.frame_type = parse_frame_type(profile_text(o->p, o->attributes[a].value));
         }
         if (st)
                 return st;
@@ -247,8 +248,9 @@ static enum status read_oracle_location(struct otlp_oracle *o, size_t number)
                  (strcmp(kind, "object") != 0 && l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE)))
                 l.kind = ADDRESS_NONE;
         else if (strcmp(kind, "object") != 0)
-                l.kind = normalize_sender_address(ADDRESS_SOURCE_OTLP, &range, l.address, &l.address, &l.is_kernel);
-        l.is_kernel = kernel || (!*kind && l.is_kernel);
+                l.kind = normalize_sender_address(ADDRESS_SOURCE_OTLP, &range, l.address, &l.address, &is_kernel);
+        if (!*kind && is_kernel)
+                l.frame_type = PROFILE_FRAME_KERNEL;
         return profile_add_location(o->p, &l, &o->locations[number], o->err);
 }
 
@@ -668,6 +670,7 @@ static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
                                       .first_line = o->p->lines.count,
                                       .line_count = (uint32_t)from->n_line,
                                       .address = from->address };
+        bool is_kernel = false;
         uint32_t at;
         enum status st = add_oracle_id(o, &o->location_ids, from->id);
 
@@ -693,7 +696,8 @@ static enum status read_pprof_oracle_location(struct pprof_oracle *o, size_t i)
         if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
                 l.kind = ADDRESS_NONE;
         else
-                l.kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l.address, &l.address, &l.is_kernel);
+                l.kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l.address, &l.address, &is_kernel);
+        l.frame_type = is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN;
         return profile_add_location(o->p, &l, &o->locations[i], o->err);
 }
 

@@ -12,6 +12,7 @@
 #include "common/limits.h"
 #include "sampling/processes/process_read.h"
 #include "sampling/profile_build.h"
+#include "sampling/samplers/sample_frame.h"
 #include "tests/support/suite.h"
 
 #define PERIOD_NS 52631578
@@ -210,7 +211,7 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
         kernel.build_id = (struct build_id){ .size = 3, .bytes = { 0xab, 0xcd, 0xef } };
         build(user, 1, kernel_frames, 3, 0);
         ck_assert_uint_eq(depth(), 4);
-        ck_assert(frame(0)->is_kernel);
+        ck_assert_int_eq(frame(0)->frame_type, PROFILE_FRAME_KERNEL);
         ck_assert_uint_eq(frame(0)->address, 0xffffffff81000010);
         ck_assert_str_eq(frame_name(0), "first");
         ck_assert_str_eq(frame_name(1),
@@ -218,7 +219,7 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
         ck_assert_uint_eq(frame(1)->address, 0xffffffff810000ff);
         ck_assert_str_eq(frame_name(2), "second");
         ck_assert(build_id_equal(&profile.mappings.items[frame(0)->mapping].build_id, &kernel.build_id));
-        ck_assert(!frame(3)->is_kernel);
+        ck_assert_int_eq(frame(3)->frame_type, PROFILE_FRAME_NATIVE);
         done();
         kernel.has_shift = false; /* then no address with the wrong location may be used */
         build(user, 1, kernel_frames, 3, 0);
@@ -227,6 +228,50 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
         ck_assert_uint_eq(stats.kernel_name_only, 3);
         done();
         kallsyms_deinit(&kernel.symbols);
+}
+END_TEST
+
+START_TEST(frames_of_runtimes_are_two_words)
+{
+        const uint64_t user[] = { sample_frame_pack(SAMPLE_FRAME_KERNEL - 1, 0x1000), HERE(build, 8),
+                                  sample_frame_pack(SAMPLE_FRAME_KERNEL - 1, 0x1000), HERE(frame, 8), HERE(label, 8) };
+        uint64_t caller = own_address(user[4]);
+        struct sample_frame f;
+
+        build(user, 5, NULL, 0, 0);
+        ck_assert_uint_eq(depth(), 3); /* the words that look like code are details of frames */
+        ck_assert_str_eq(frame_name(0), "[unknown runtime]");
+        ck_assert_int_eq(frame(0)->frame_type, PROFILE_FRAME_UNKNOWN);
+        ck_assert_uint_eq(frame(2)->address, caller - 1);
+        ck_assert_int_eq(frame(2)->frame_type, PROFILE_FRAME_NATIVE);
+        done();
+        build(user, 3, NULL, 0, 0); /* the second frame lacks its detail */
+        ck_assert_uint_eq(depth(), 1);
+        done();
+        ck_assert_uint_eq(sample_frame_unpack(user, 2, &f), 2);
+        ck_assert_uint_eq(f.kind, SAMPLE_FRAME_KERNEL - 1);
+        ck_assert_uint_eq(f.address, 0x1000);
+        ck_assert_uint_eq(f.detail, user[1]);
+        ck_assert_uint_eq(sample_frame_unpack(user, 0, &f), 0);
+}
+END_TEST
+
+START_TEST(pc_that_is_no_user_address_stays_native)
+{
+        const uint64_t pcs[] = { 0xffffffffff600000, 0x0200000000001000, SAMPLE_FRAME_ADDRESS_MAX, 0x7fffffffffff };
+
+        for (size_t i = 0; i < 4; i++) {
+                uint64_t word = sample_frame_pack_native(pcs[i], i % 2);
+                struct sample_frame f;
+
+                ck_assert_uint_eq(sample_frame_unpack(&word, 1, &f), 1);
+                ck_assert_uint_eq(f.kind, SAMPLE_FRAME_NATIVE);
+                ck_assert_uint_eq(f.is_exact != 0, i % 2);
+                ck_assert_uint_eq(f.address, i < 3 ? SAMPLE_FRAME_ADDRESS_MAX : pcs[i]);
+                build(&word, 1, NULL, 0, 0);
+                ck_assert_str_eq(frame_name(0), "[unmapped]");
+                done();
+        }
 }
 END_TEST
 
@@ -521,7 +566,8 @@ END_TEST
 
 TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            caller_addresses_are_decremented_and_leaf_is_not, leaf_in_system_call_is_decremented,
-           stack_ends_before_caller_outside_code, kernel_frames_come_first_with_name_and_link_time_address,
+           stack_ends_before_caller_outside_code, frames_of_runtimes_are_two_words,
+           pc_that_is_no_user_address_stays_native, kernel_frames_come_first_with_name_and_link_time_address,
            ended_process_keeps_time_and_thread_name, jit_code_is_named_by_perf_map,
            replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
            kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,

@@ -36,7 +36,7 @@ static void make_profile(struct profile *p)
         ck_assert_int_eq(profile_add_mapping(p, &app, &map, NULL), ST_OK);
         ck_assert_int_eq(profile_add_mapping(p, &unknown, &nameless, NULL), ST_OK);
 
-        l = (struct profile_location){ .mapping = map, .kind = ADDRESS_OBJECT, .address = 0x401234 };
+        l = (struct profile_location){ .mapping = map, .frame_type = PROFILE_FRAME_NATIVE, .address = 0x401234 };
         ck_assert_int_eq(profile_add_location(p, &l, &leaf, NULL), ST_OK);
         l = (struct profile_location){
                 .mapping = map, .kind = ADDRESS_FILE_OFFSET, .address = 0x2000, .line_count = 2
@@ -52,7 +52,7 @@ static void make_profile(struct profile *p)
         ck_assert_int_eq(profile_add_location(p, &l, &inlined, NULL), ST_OK);
         l = (struct profile_location){ .mapping = nameless,
                                        .address = 0xffffffff81000010,
-                                       .is_kernel = true,
+                                       .frame_type = PROFILE_FRAME_KERNEL,
                                        .first_line = p->lines.count,
                                        .line_count = 1 };
         ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0, 0 }, &n, NULL),
@@ -124,6 +124,8 @@ START_TEST(profile_round_trips)
         after = profile_to_text(&q);
         ck_assert_str_eq(before, after);
         ck_assert(strstr(before, "outer(int)|_Z5outeri|a.cc:70"));
+        ck_assert(strstr(after, "[0n 0x401234"));
+        ck_assert(strstr(after, "[0k 0xffffffff81000010"));
 }
 END_TEST
 

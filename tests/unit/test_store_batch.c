@@ -83,7 +83,7 @@ static void make_everything(struct test_profile *t)
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = t->mapping,
                                        .address = UINT64_C(0xffffffff81000010),
-                                       .is_kernel = true };
+                                       .frame_type = PROFILE_FRAME_KERNEL };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001234 };
         ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);

@@ -40,7 +40,9 @@ static void append_batch(uint32_t batch)
 {
         struct test_profile t;
         struct profile_mapping kernel = { 0 };
-        struct profile_location in_kernel = { .kind = ADDRESS_OBJECT, .is_kernel = true, .line_count = 1 };
+        struct profile_location in_kernel = { .kind = ADDRESS_OBJECT,
+                                              .frame_type = PROFILE_FRAME_KERNEL,
+                                              .line_count = 1 };
         struct profile_line line = { 0 };
         struct error err;
 
