@@ -19,6 +19,21 @@ static inline bool ends_with(const char *text, const char *suffix)
         return n >= suffix_size && memcmp(text + n - suffix_size, suffix, suffix_size) == 0;
 }
 
+/** Whether a list of words separated by spaces contains this one. */
+static inline bool has_word(const char *list, const char *word)
+{
+        size_t n = strlen(word);
+
+        for (const char *at = list; *at; at += strspn(at, " ")) {
+                size_t length = strcspn(at, " ");
+
+                if (length == n && memcmp(at, word, n) == 0)
+                        return true;
+                at += length;
+        }
+        return false;
+}
+
 /** The value of a hexadecimal digit of either case, -1 for any other character. Independent of the locale. */
 static inline int hex_digit_value(char c)
 {

@@ -91,8 +91,7 @@ struct query_answer {
 
 /**
  * Run one query.
- * @param operation  "top", "flame", "folded", "firefox", "pprof", "autofdo", "diff", "series", "spans", "sandwich",
- * "lines", "disassembly", "labels", "values", "types", "missing", "uploads".
+ * @param operation  a name of query_operations.h.
  * @param ret  the answer is appended; bounded by its max.
  * @return ST_NOT_FOUND: unknown operation; ST_USAGE: an invalid parameter, named by the message; ST_TOO_BIG; the
  *         status of the meter when it ended the query.

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn query, top, flame and diff: the commands on the query API. */
+#include <assert.h>
 #include <string.h>
 
 #include "cli/commands/command.h"
 #include "cli/commands/run_query.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "query/query_operations.h"
 
 /* ---- cairn query ---- */
 
@@ -32,24 +34,71 @@ static const struct usage query_usage = {
 #define SELECTION_OPTIONS "server data profile token-file ca tenant from to output "
 #define FRAME_OPTIONS "focus ignore hide show "
 
-/* Operations that an option chooses, and the options that each uses; the last without one. */
-static const struct {
-        const char *option; /* NULL: none */
-        const char *operation, *used;
-} query_operations[] = {
-        { "types", "types", SELECTION_OPTIONS "types limit json csv" },
-        { "labels", "labels", SELECTION_OPTIONS "labels limit json csv" },
-        { "values", "values", SELECTION_OPTIONS "values type limit json csv" },
-        { "series", "series", SELECTION_OPTIONS FRAME_OPTIONS "series type step by groups json csv" },
-        { "spans", "spans", SELECTION_OPTIONS "spans type by limit json csv" },
-        { "missing", "missing", SELECTION_OPTIONS "missing limit json csv" },
-        { "lines", "lines", SELECTION_OPTIONS FRAME_OPTIONS "lines type function file limit json csv" },
-        { "disassembly", "disassembly",
-          SELECTION_OPTIONS FRAME_OPTIONS "disassembly type function file build-id start end syntax json csv" },
-        { "sandwich", "sandwich", SELECTION_OPTIONS FRAME_OPTIONS "sandwich type limit json" },
-        { NULL, "flame", SELECTION_OPTIONS FRAME_OPTIONS "type by groups json" },
+#define USED_OPTIONS_SIZE 512
+
+/*
+ * The options that an operation uses: `fixed`, that of its name, and those named as its parameters, except for the
+ * parameter that the option of its name sets.
+ */
+static void list_used_options(const struct query_operation *operation, const char *fixed,
+                              char ret[static USED_OPTIONS_SIZE])
+{
+        const char *from = operation->parameters, *own = operation->value_parameter;
+        size_t n = (size_t)snprintf(ret, USED_OPTIONS_SIZE, "%s %s %s%s%s", fixed, operation->name,
+                                    operation->formats & 1 << FORMAT_JSON ? "json " : "",
+                                    operation->formats & 1 << FORMAT_CSV ? "csv " : "",
+                                    query_operation_has_parameter(operation, "labels") ? "sample-labels " : "");
+
+        for (size_t length; *from; from += length + strspn(from + length, " ")) {
+                length = strcspn(from, " ");
+                if (own && strlen(own) == length && memcmp(own, from, length) == 0)
+                        continue;
+                for (size_t i = 0; i <= length && n < USED_OPTIONS_SIZE - 1; i++)
+                        ret[n++] = (char)(i == length ? ' ' : from[i] == '_' ? '-' : from[i]);
+        }
+        assert(n < USED_OPTIONS_SIZE - 1);
+        ret[n] = '\0';
+}
+
+static void append_list_item(char *list, size_t size, const char *prefix, const char *name)
+{
+        size_t n = strlen(list);
+
+        snprintf(list + n, size - n, "%s%s%s", n ? ", " : "", prefix, name);
+}
+
+/* Values of the options that choose an operation, by its place in the table. */
+struct operation_options {
+        bool flags[QUERY_OPERATIONS_MAX];
+        const char *values[QUERY_OPERATIONS_MAX];
 };
-#define QUERY_OPERATION_COUNT (sizeof query_operations / sizeof *query_operations)
+
+/* Append options, which end with OPTION_END. */
+static void append_options(struct option_spec specs[static OPTION_SPECS_MAX], const struct option_spec *more)
+{
+        size_t n = 0;
+
+        while (specs[n].kind != OPTION_KIND_END)
+                n++;
+        for (; more->kind != OPTION_KIND_END; more++) {
+                assert(n < OPTION_SPECS_MAX - 1);
+                specs[n++] = *more;
+        }
+}
+
+static void append_operation_options(struct option_spec specs[static OPTION_SPECS_MAX], struct operation_options *o)
+{
+        for (size_t i = 0; i < query_operation_count; i++) {
+                const struct query_operation *one = &query_operations[i];
+                const struct option_spec flag[] = { OPTION_FLAG(one->name, 0, &o->flags[i], one->help), OPTION_END };
+                const struct option_spec value[] = {
+                        OPTION_STRING(one->name, 0, one->value_name, &o->values[i], one->help), OPTION_END
+                };
+
+                if (one->offer == QUERY_OPTION)
+                        append_options(specs, one->value_name ? value : flag);
+        }
+}
 
 static bool is_given(const struct option_spec *specs, const bool *given, const char *name)
 {
@@ -64,28 +113,31 @@ static enum status check_groups(const struct query_view *view, struct error *err
         return view->groups && !view->by ? error_set(err, ST_USAGE, "--groups needs --by") : ST_OK;
 }
 
-static enum status choose_query_operation(const struct option_spec *specs, const bool *given, const char **ret,
-                                          struct error *err)
+/* The operation of the option that is given, else the call tree. */
+static enum status choose_query_operation(const struct option_spec *specs, const bool *given,
+                                          const struct query_operation **ret, struct error *err)
 {
-        char subject[40];
-        size_t chosen = QUERY_OPERATION_COUNT - 1, count = 0;
+        const struct query_operation *chosen = query_operation_find("flame");
+        char subject[40], used[USED_OPTIONS_SIZE], all[200] = "";
+        size_t count = 0;
         enum status st;
 
-        for (size_t i = 0; i + 1 < QUERY_OPERATION_COUNT; i++) {
-                if (!is_given(specs, given, query_operations[i].option))
+        for (size_t i = 0; i < query_operation_count; i++) {
+                if (query_operations[i].offer != QUERY_OPTION)
                         continue;
-                chosen = i;
+                append_list_item(all, sizeof all, "--", query_operations[i].name);
+                if (!is_given(specs, given, query_operations[i].name))
+                        continue;
+                chosen = &query_operations[i];
                 count++;
         }
         if (count > 1)
-                return error_set(err, ST_USAGE,
-                                 "--types, --labels, --values, --series, --spans, --missing, --lines, --disassembly "
-                                 "and --sandwich exclude each other");
-        snprintf(subject, sizeof subject, "cairn query%s%s", count ? " --" : "",
-                 count ? query_operations[chosen].option : "");
-        st = options_check_given(specs, given, query_operations[chosen].used, subject, err);
+                return error_set(err, ST_USAGE, "%s exclude each other", all);
+        list_used_options(chosen, SELECTION_OPTIONS, used);
+        snprintf(subject, sizeof subject, "cairn query%s%s", count ? " --" : "", count ? chosen->name : "");
+        st = options_check_given(specs, given, used, subject, err);
         if (!st)
-                *ret = query_operations[chosen].operation;
+                *ret = chosen;
         return st;
 }
 
@@ -94,22 +146,13 @@ int command_query(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { .command = "query" };
         struct query_view view = { 0 };
-        bool types = false, labels = false, series = false, spans = false, missing = false, lines = false, json = false,
-             csv = false, disassembly = false;
-        const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
-                   *selector, *output = NULL, *operation = NULL, *build_id = NULL, *start = NULL, *end = NULL,
-                   *syntax = NULL;
-        const struct option_spec specs[] = {
-                QUERY_OPTIONS(&o),
-                OPTION_FLAG("types", 0, &types, "list the profile types"),
-                OPTION_FLAG("labels", 0, &labels, "list the label names"),
-                OPTION_STRING("values", 0, "LABEL", &values, "list the values of a label"),
-                OPTION_FLAG("series", 0, &series, "print the cost over time"),
+        struct operation_options operations = { 0 };
+        bool json = false, csv = false;
+        const char *step = NULL, *limit = NULL, *function = NULL, *file = NULL, *selector, *output = NULL,
+                   *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
+        const struct query_operation *operation = NULL;
+        const struct option_spec more[] = {
                 OPTION_STRING("step", 0, "DURATION", &step, "with --series: interval, as 15s or 1m"),
-                OPTION_FLAG("spans", 0, &spans, "list the most expensive spans; with --by trace_id the traces"),
-                OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, most sampled first"),
-                OPTION_FLAG("lines", 0, &lines, "print the cost of each source line of --function or --file"),
-                OPTION_FLAG("disassembly", 0, &disassembly, "print the cost of each instruction of --function"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "with --lines and --disassembly: functions whose whole name matches"),
                 OPTION_STRING("file", 0, "REGEX", &file,
@@ -120,8 +163,6 @@ int command_query(int argc, char **argv)
                               "with --disassembly, instead of --function: first address"),
                 OPTION_STRING("end", 0, "ADDRESS", &end, "with --disassembly: end address, exclusive"),
                 OPTION_STRING("syntax", 0, "S", &syntax, "with --disassembly on x86: intel (default) or att"),
-                OPTION_STRING("sandwich", 0, "REGEX", &sandwich,
-                              "print callers and callees of the functions whose whole name matches"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
@@ -130,10 +171,14 @@ int command_query(int argc, char **argv)
                 OPTION_FLAG("csv", 0, &csv, "print CSV; with --series, --spans, --lines, --disassembly and lists"),
                 OPTION_END,
         };
+        struct option_spec specs[OPTION_SPECS_MAX] = { QUERY_OPTIONS(&o) };
         struct error err;
         bool given[OPTION_SPECS_MAX] = { false };
-        enum status st = options_parse_given(&query_usage, specs, &argc, &argv, given, &err);
+        enum status st;
 
+        append_operation_options(specs, &operations);
+        append_options(specs, more);
+        st = options_parse_given(&query_usage, specs, &argc, &argv, given, &err);
         if (!st)
                 st = choose_query_operation(specs, given, &operation, &err);
         if (!st)
@@ -144,20 +189,24 @@ int command_query(int argc, char **argv)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
                 query_param_add(&params, "selector", selector);
-                query_param_add(&params, "name", values);
+                if (operation->value_name)
+                        query_param_add(&params, operation->value_parameter,
+                                        operations.values[operation - query_operations]);
                 query_param_add(&params, "step", step);
                 query_param_add(&params, "limit", limit);
-                query_param_add(&params, "function", sandwich ? sandwich : function);
+                query_param_add(&params, "function", function);
                 query_param_add(&params, "file", file);
                 query_param_add(&params, "build_id", build_id);
                 query_param_add(&params, "start", start);
                 query_param_add(&params, "end", end);
                 query_param_add(&params, "syntax", syntax);
-                query_param_add(&params, "server", lines || disassembly ? o.service.server : NULL);
-                query_param_add(&params, "source", lines && !json && !csv ? "file" : NULL); /* searches upstreams too */
+                if (query_operation_has_parameter(operation, "server"))
+                        query_param_add(&params, "server", o.service.server);
+                if (query_operation_has_parameter(operation, "source") && !json && !csv)
+                        query_param_add(&params, "source", "file"); /* searches upstreams too */
                 query_view_add(&params, &view);
                 query_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
-                st = run_and_write_query(&o, operation, &params, output, &err);
+                st = run_and_write_query(&o, operation->name, &params, output, &err);
         }
         return st ? command_fail("query", st, &err) : EXIT_DONE;
 }
@@ -244,43 +293,43 @@ static const char *flame_format_of(const char *output)
         return "folded";
 }
 
-#define FLAME_OPTIONS SELECTION_OPTIONS FRAME_OPTIONS "type format "
-#define PART_OPTIONS "callees-of callers-of callees-matching callers-matching "
-#define TREE_OPTIONS PART_OPTIONS "by groups "
+#define FORMAT_LIST_SIZE 120
 
-static const struct flame_format {
-        const char *name, *operation;
-        const char *used; /* options */
-} flame_formats[] = {
-        { "folded", "folded", FLAME_OPTIONS TREE_OPTIONS "names" },
-        { "pprof", "pprof", FLAME_OPTIONS "by sample-labels" },
-        { "autofdo", "autofdo", FLAME_OPTIONS },
-        { "firefox", "firefox", FLAME_OPTIONS TREE_OPTIONS "max-nodes" },
-        { "html", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
-        { "json", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
-        { "text", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
-};
-
-static enum status find_flame_format(const char *name, const struct flame_format **ret, struct error *err)
+/* Formats are those of the operation flame, and the operations that are a format themselves. */
+static const char *list_flame_formats(char ret[static FORMAT_LIST_SIZE])
 {
-        for (size_t i = 0; i < sizeof flame_formats / sizeof *flame_formats; i++) {
-                if (strcmp(flame_formats[i].name, name) == 0) {
-                        *ret = &flame_formats[i];
-                        return ST_OK;
-                }
-        }
-        return error_set(err, ST_USAGE,
-                         "format '%.40s' is not one of html, folded, json, pprof, autofdo, firefox, text", name);
+        *ret = '\0';
+        for (enum query_format f = 0; f < FORMAT_COUNT; f++)
+                if (query_operation_find("flame")->formats & 1u << f)
+                        append_list_item(ret, FORMAT_LIST_SIZE, "", query_format_name(f));
+        for (size_t i = 0; i < query_operation_count; i++)
+                if (query_operations[i].offer == QUERY_FLAME_FORMAT)
+                        append_list_item(ret, FORMAT_LIST_SIZE, "", query_operations[i].name);
+        return ret;
 }
 
-static enum status write_flame(const struct query_options *o, const struct flame_format *format,
-                               struct query_params *params, const char *output, struct error *err)
+static enum status find_flame_format(const char *name, const struct query_operation **ret, struct error *err)
 {
-        if (strcmp(format->operation, "flame") == 0)
-                query_param_add(params, "format", format->name);
-        if (strcmp(format->name, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
+        const struct query_operation *flame = query_operation_find("flame"), *found = query_operation_find(name);
+        char all[FORMAT_LIST_SIZE];
+
+        for (enum query_format f = 0; f < FORMAT_COUNT; f++)
+                if (flame->formats & 1u << f && strcmp(query_format_name(f), name) == 0)
+                        found = flame;
+        if (!found || (found != flame && found->offer != QUERY_FLAME_FORMAT) || strcmp(name, flame->name) == 0)
+                return error_set(err, ST_USAGE, "format '%.40s' is not one of %s", name, list_flame_formats(all));
+        *ret = found;
+        return ST_OK;
+}
+
+static enum status write_flame(const struct query_options *o, const struct query_operation *operation,
+                               const char *format, struct query_params *params, const char *output, struct error *err)
+{
+        if (operation->formats)
+                query_param_add(params, "format", format);
+        if (strcmp(format, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
                 return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
-        return run_and_write_query(o, format->operation, params, output, err);
+        return run_and_write_query(o, operation->name, params, output, err);
 }
 
 /* The part of a flame graph below or above functions. */
@@ -310,11 +359,12 @@ int command_flame(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { .command = "flame" };
         const char *format = NULL, *output = NULL, *max_nodes = NULL, *names = NULL, *labels = NULL, *selector;
+        char formats[FORMAT_LIST_SIZE];
         struct query_part part = { 0 };
         struct query_view view = { 0 };
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
-                OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof, autofdo, firefox or text"),
+                OPTION_STRING("format", 0, "F", &format, list_flame_formats(formats)),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 QUERY_PART_OPTIONS(&part),
                 QUERY_FRAME_OPTIONS(&view),
@@ -327,15 +377,18 @@ int command_flame(int argc, char **argv)
         };
         struct error err;
         bool given[OPTION_SPECS_MAX] = { false };
-        const struct flame_format *chosen = NULL;
-        char subject[40];
+        const struct query_operation *chosen = NULL;
+        char subject[40], used[USED_OPTIONS_SIZE];
         enum status st = options_parse_given(&flame_usage, specs, &argc, &argv, given, &err);
 
+        if (!format)
+                format = flame_format_of(output);
         if (!st)
-                st = find_flame_format(format ? format : flame_format_of(output), &chosen, &err);
+                st = find_flame_format(format, &chosen, &err);
         if (!st) {
-                snprintf(subject, sizeof subject, "cairn flame --format %s", chosen->name);
-                st = options_check_given(specs, given, chosen->used, subject, &err);
+                snprintf(subject, sizeof subject, "cairn flame --format %s", format);
+                list_used_options(chosen, SELECTION_OPTIONS "format", used);
+                st = options_check_given(specs, given, used, subject, &err);
         }
         if (!st)
                 st = check_groups(&view, &err);
@@ -348,7 +401,7 @@ int command_flame(int argc, char **argv)
                 query_view_add(&params, &view);
                 query_param_add(&params, "max_nodes", max_nodes);
                 query_param_add(&params, "names", names);
-                st = write_flame(&o, chosen, &params, output, &err);
+                st = write_flame(&o, chosen, format, &params, output, &err);
         }
         return st ? command_fail("flame", st, &err) : EXIT_DONE;
 }
@@ -392,7 +445,7 @@ static enum status check_diff_options(const struct option_spec *specs, const boo
         if (lines)
                 view = "lines function file limit";
         else if (strcmp(format, "html") == 0 || strcmp(format, "json") == 0)
-                view = "by groups names " PART_OPTIONS;
+                view = "by groups names callees-of callers-of callees-matching callers-matching";
         snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type compare format json csv %s", ranges[files], view);
         if (lines || files)
                 snprintf(subject, sizeof subject, "cairn diff%s%s", lines ? " --lines" : "",

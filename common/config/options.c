@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/text/number_text.h"
 
 static void print_option(const struct option_spec *s)
@@ -35,20 +36,6 @@ static void print_option(const struct option_spec *s)
                 printf("  %-28s  %s\n", left, s->help);
         else
                 printf("  %s\n  %-28s  %s\n", left, "", s->help);
-}
-
-static bool has_word(const char *list, const char *word)
-{
-        size_t n = strlen(word);
-
-        for (const char *at = list; *at; at += strspn(at, " ")) {
-                size_t length = strcspn(at, " ");
-
-                if (length == n && memcmp(at, word, n) == 0)
-                        return true;
-                at += length;
-        }
-        return false;
 }
 
 /* Whether a verb with this page uses the option. */

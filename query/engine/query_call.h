@@ -79,6 +79,9 @@ enum status query_answer_disassembly(struct query_call *q) MUST_CHECK;
 enum status query_answer_addresses(struct query_call *q) MUST_CHECK;
 /** The pprof file of a selection without compression. */
 enum status query_put_plain_pprof(struct query_call *q, struct buf *ret) MUST_CHECK;
+enum status query_answer_labels(struct query_call *q) MUST_CHECK;
+enum status query_answer_values(struct query_call *q) MUST_CHECK;
+enum status query_answer_types(struct query_call *q) MUST_CHECK;
 enum status query_answer_missing(struct query_call *q) MUST_CHECK;
 enum status query_answer_uploads(struct query_call *q) MUST_CHECK;
 

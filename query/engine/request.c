@@ -55,20 +55,13 @@ struct scan_filter query_selection_make_filter(const struct query_selection *s, 
                                      .matcher_count = s->selector.count };
 }
 
-static const char *const format_names[] = { "json", "rows", "text", "html", "csv" };
-
-const char *query_format_name(enum query_format format)
-{
-        return format_names[format];
-}
-
 static enum status parse_format(const char *text, enum query_format *ret, struct error *err)
 {
         if (!text)
                 return ST_OK;
-        for (size_t i = 0; i < sizeof format_names / sizeof *format_names; i++) {
-                if (strcmp(text, format_names[i]) == 0) {
-                        *ret = (enum query_format)i;
+        for (enum query_format f = 0; f < FORMAT_COUNT; f++) {
+                if (strcmp(text, query_format_name(f)) == 0) {
+                        *ret = f;
                         return ST_OK;
                 }
         }

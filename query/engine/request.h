@@ -7,6 +7,7 @@
 #include "query/engine/label_groups.h"
 #include "query/engine/selector.h"
 #include "query/query.h"
+#include "query/query_operations.h"
 
 #define DEFAULT_RANGE_NS (INT64_C(3600) * 1000000000)
 #define DEFAULT_MAX_NODES 20000
@@ -15,9 +16,6 @@
 
 /* Cost by which rows of a table of functions are sorted. */
 enum row_order { ORDER_FLAT, ORDER_CUMULATIVE };
-
-enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML, FORMAT_CSV };
-const char *query_format_name(enum query_format format);
 
 /* A selection of samples; a diff has two. */
 struct query_selection {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the name of an operation to its answer: query_run_scan() finds the operation in the table `operations`, parses
- * the request (request.h), and calls the operation in query_call_run(), which sets the limits of memory and work for
- * the time of the answer. query/querier/ uses query_call_run() without the table.
+ * From the name of an operation to its answer: query_run_scan() finds the operation in the table (query_operations.h),
+ * parses the request (request.h), and calls the operation in query_call_run(), which sets the limits of memory and work
+ * for the time of the answer. query/querier/ uses query_call_run() without the table.
  *
- * Operations are in files of their own; only labels, types and values, lists of names, are answered here. A format or
- * parameter that an operation does not have is refused where the answer would be mistaken for another one
+ * A format or parameter that an operation does not have is refused where the answer would be mistaken for another one
  * (check_format(), check_base(), query_call_refuse_filters()).
  *
- * In the file: lists of names; the table and checks; one call, with its limits; query_run() for a store, and
- * query_run_profiles() for profiles in memory, whose time range is the default one.
+ * In the file: checks; one call, with its limits; query_run() for a store, and query_run_profiles() for profiles in
+ * memory, whose time range is the default one.
  */
 #include "query/query.h"
 
@@ -17,159 +16,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json/json_out.h"
-#include "common/limits.h"
 #include "common/memory/memory_budget.h"
-#include "common/text/csv.h"
-#include "common/text/utf8.h"
 #include "query/engine/query_call.h"
-#include "query/engine/type_plan.h"
-
-static void put_name_answer(struct query_call *q, const struct scan_names *names)
-{
-        size_t count = q->r.limit && q->r.limit < names->count ? (size_t)q->r.limit : names->count;
-        struct json_out j;
-
-        q->content_type = query_call_content_type(q);
-        json_out_init(&j, q->ret);
-        if (q->r.format == FORMAT_CSV) {
-                buf_append_str(q->ret, "name\r\n");
-                for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
-                        csv_put_text(q->ret, names->items[i], '\r');
-                        buf_append_u8(q->ret, '\n');
-                }
-                return;
-        }
-        if (q->r.format == FORMAT_TEXT) {
-                for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
-                        utf8_append_escaped(q->ret, names->items[i]);
-                        buf_append_u8(q->ret, '\n');
-                }
-                return;
-        }
-        json_out_array(&j, NULL);
-        for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++)
-                json_out_str(&j, NULL, names->items[i]);
-        json_out_array_end(&j);
-}
-
-/* Each label with its number of values among the selected samples; labels without values are omitted. */
-static enum status answer_label_counts(struct query_call *q)
-{
-        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
-        struct scan_label_count *counts = NULL;
-        size_t count = 0;
-        struct json_out j;
-        enum status st = store_scan_count_label_values(q->scan, &filter, &counts, &count, q->err);
-
-        if (st)
-                return st;
-        json_out_init(&j, q->ret);
-        json_out_array(&j, NULL);
-        for (size_t i = 0; i < count; i++) {
-                bool is_more = counts[i].values > LIMIT_LABEL_VALUES_COUNTED;
-
-                json_out_object(&j, NULL);
-                json_out_str(&j, "name", counts[i].name);
-                json_out_int(&j, "values", is_more ? LIMIT_LABEL_VALUES_COUNTED : counts[i].values);
-                if (is_more)
-                        json_out_bool(&j, "more", true);
-                json_out_object_end(&j);
-        }
-        json_out_array_end(&j);
-        return ST_OK;
-}
-
-static enum status answer_labels(struct query_call *q)
-{
-        const struct query_selection *s = &q->r.selection;
-        const struct scan_filter whole_range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
-        struct scan_names names;
-        bool counts = false;
-        enum status st = query_param_get_flag(&q->params, "counts", &counts, q->err);
-
-        if (!st && counts && q->r.format != FORMAT_JSON)
-                return error_set(q->err, ST_USAGE, "labels with counts=1 have the format json only");
-        if (!st && counts)
-                return answer_label_counts(q);
-        if (!st)
-                st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
-        if (!st)
-                put_name_answer(q, &names);
-        return st;
-}
-
-static enum status answer_types(struct query_call *q)
-{
-        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
-        struct scan_names names;
-        enum status st = store_scan_list_types(q->scan, &filter, &names, q->err);
-
-        if (!st)
-                put_name_answer(q, &names);
-        return st;
-}
-
-static enum status answer_values(struct query_call *q)
-{
-        const char *key = query_param_get(&q->params, "", "name"), *type = NULL;
-        struct scan_filter filter;
-        struct scan_names names;
-        enum status st = ST_OK;
-
-        if (!key)
-                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are listed");
-        if (q->r.type)
-                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
-        filter = query_selection_make_filter(&q->r.selection, type);
-        if (!st)
-                st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
-        if (!st)
-                put_name_answer(q, &names);
-        return st;
-}
+#include "query/query_operations.h"
 
 const char content_type_json[] = "application/json", content_type_text[] = "text/plain; charset=utf-8",
            content_type_csv[] = "text/csv; charset=utf-8; header=present",
            content_type_html[] = "text/html; charset=utf-8", content_type_binary[] = "application/octet-stream";
 
-/* The formats of an answer, as bits. */
-enum {
-        AS_JSON = 1 << FORMAT_JSON,
-        AS_ROWS = 1 << FORMAT_ROWS,
-        AS_TEXT = 1 << FORMAT_TEXT,
-        AS_HTML = 1 << FORMAT_HTML,
-        AS_CSV = 1 << FORMAT_CSV,
-};
-
-static const struct {
-        const char *name;
-        enum status (*answer)(struct query_call *q);
-        unsigned formats; /* 0: the operation is the format */
-} operations[] = {
-        { "top", query_answer_top, AS_JSON | AS_ROWS | AS_TEXT | AS_CSV },
-        { "flame", query_answer_flame, AS_JSON | AS_TEXT | AS_HTML },
-        { "folded", query_answer_folded, 0 },
-        { "firefox", query_answer_firefox, 0 },
-        { "pprof", query_answer_pprof, 0 },
-        { "autofdo", query_answer_autofdo, 0 },
-        { "diff", query_answer_diff, AS_JSON | AS_ROWS | AS_TEXT | AS_HTML | AS_CSV },
-        { "series", query_answer_series, AS_JSON | AS_TEXT | AS_CSV },
-        { "spans", query_answer_spans, AS_JSON | AS_TEXT | AS_CSV },
-        { "sandwich", query_answer_sandwich, AS_JSON | AS_TEXT },
-        { "lines", query_answer_lines, AS_JSON | AS_TEXT | AS_CSV },
-        { "labels", answer_labels, AS_JSON | AS_TEXT | AS_CSV },
-        { "values", answer_values, AS_JSON | AS_TEXT | AS_CSV },
-        { "types", answer_types, AS_JSON | AS_TEXT | AS_CSV },
-        { "missing", query_answer_missing, AS_JSON | AS_TEXT | AS_CSV },
-        { "uploads", query_answer_uploads, AS_JSON | AS_TEXT | AS_CSV },
-        { "disassembly", query_answer_disassembly, AS_JSON | AS_TEXT | AS_CSV },
-        { "addresses", query_answer_addresses, AS_JSON | AS_CSV },
-};
-
-static enum status check_format(size_t operation, enum query_format format, struct error *err)
+static enum status check_format(const struct query_operation *operation, enum query_format format, struct error *err)
 {
-        unsigned formats = operations[operation].formats, left = formats;
+        unsigned formats = operation->formats, left = formats;
         char list[40] = "";
         size_t n = 0;
 
@@ -185,7 +42,7 @@ static enum status check_format(size_t operation, enum query_format format, stru
                                              : " and ",
                                       query_format_name((enum query_format)f));
         }
-        return error_set(err, ST_USAGE, "the formats of %s are %s%s", operations[operation].name, list,
+        return error_set(err, ST_USAGE, "the formats of %s are %s%s", operation->name, list,
                          format == FORMAT_CSV ? "; csv is a format of tables: top, diff, series, lines" : "");
 }
 
@@ -207,15 +64,14 @@ void query_call_note_magnitude(struct query_call *q, value_magnitude magnitude)
 }
 
 /* Reject a comparison that the operation does not make: the answer would look like that of one side. */
-static enum status check_base(const struct query_call *q, size_t operation)
+static enum status check_base(const struct query_call *q, const struct query_operation *operation)
 {
         const char *name = query_call_find_base(q);
 
-        if (!name || operations[operation].answer == query_answer_diff ||
-            operations[operation].answer == query_answer_sandwich || operations[operation].answer == query_answer_lines)
+        if (!name || query_operation_has_parameter(operation, name))
                 return ST_OK;
         return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich and lines, not of %s", name,
-                         operations[operation].name);
+                         operation->name);
 }
 
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
@@ -262,13 +118,13 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
 
 static enum status run_operation(struct query_call *q, void *context)
 {
-        const size_t *operation = context;
+        const struct query_operation *const *operation = context;
         enum status st = check_format(*operation, q->r.format, q->err);
 
         if (!st)
                 st = check_base(q, *operation);
         if (!st)
-                st = operations[*operation].answer(q);
+                st = (*operation)->answer(q);
         return st ? st : buf_status(q->ret, q->err, "answer");
 }
 
@@ -285,12 +141,10 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                                 .ret = ret,
                                 .err = err,
                                 .content_type = content_type_json };
-        size_t i = 0, count = sizeof operations / sizeof *operations;
+        const struct query_operation *chosen = query_operation_find(operation);
         enum status st;
 
-        while (i < count && strcmp(operations[i].name, operation) != 0)
-                i++;
-        if (i == count)
+        if (!chosen)
                 return error_set(err, ST_NOT_FOUND, "unknown query '%.40s'", operation);
         work_meter_init(&budgets, NULL, NULL);
         q.params = (struct query_param_source){ in->param, in->param_context, q.meter };
@@ -299,7 +153,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                 return st;
         query_call_note_selection(&q, q.r.selection.text, q.r.selection.from_unix_ns, q.r.selection.to_unix_ns);
         buf_init(&q.note, sizeof answer->note - 1);
-        st = query_call_run(&q, run_operation, &i);
+        st = query_call_run(&q, run_operation, &chosen);
         query_request_deinit(&q.r);
         if (!st) {
                 answer->content_type = q.content_type;

@@ -2,6 +2,7 @@
 #include "server/core/query_work.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "common/program/log.h"
 #include "common/threads/deadline.h"
 #include "query/formats/assets.h"
+#include "query/query_operations.h"
 #include "server/core/tenants.h"
 
 #define CANCELLED_HELP "Queries that were ended before their answer was complete, by reason."
@@ -24,25 +26,30 @@ static struct metric cancelled_shutdown =
 static struct metric cancelled_regex =
         METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"regex_steps\"");
 
-#define DURATION(kind)                                                                                                 \
-        HISTOGRAM("cairn_query_duration_seconds", "Time from the last byte of a query until its answer is complete.",  \
-                  "kind=\"" kind "\"")
-static struct {
-        const char *kind;
-        struct histogram duration;
-} kinds[] = {
-        { "addresses", DURATION("addresses") }, { "autofdo", DURATION("autofdo") },
-        { "diff", DURATION("diff") },           { "disassembly", DURATION("disassembly") },
-        { "firefox", DURATION("firefox") },     { "flame", DURATION("flame") },
-        { "folded", DURATION("folded") },       { "labels", DURATION("labels") },
-        { "lines", DURATION("lines") },         { "missing", DURATION("missing") },
-        { "parca", DURATION("parca") },         { "pprof", DURATION("pprof") },
-        { "querier", DURATION("querier") },     { "sandwich", DURATION("sandwich") },
-        { "series", DURATION("series") },       { "share", DURATION("share") },
-        { "spans", DURATION("spans") },         { "top", DURATION("top") },
-        { "types", DURATION("types") },         { "uploads", DURATION("uploads") },
-        { "values", DURATION("values") },
-};
+/* Queries are counted by operation, those of other APIs and of shared answers under a name of their own. */
+static const char *const other_kinds[] = { "parca", "querier", "share" };
+#define KINDS_MAX (QUERY_OPERATIONS_MAX + sizeof other_kinds / sizeof *other_kinds)
+static struct histogram durations[KINDS_MAX];
+static char duration_labels[KINDS_MAX][40];
+static pthread_once_t durations_once = PTHREAD_ONCE_INIT;
+
+static const char *get_query_kind(size_t i)
+{
+        if (i < query_operation_count)
+                return query_operations[i].name;
+        i -= query_operation_count;
+        return i < sizeof other_kinds / sizeof *other_kinds ? other_kinds[i] : NULL;
+}
+
+static void init_durations(void)
+{
+        for (size_t i = 0; get_query_kind(i); i++) {
+                snprintf(duration_labels[i], sizeof duration_labels[i], "kind=\"%s\"", get_query_kind(i));
+                durations[i] = (struct histogram)HISTOGRAM(
+                        "cairn_query_duration_seconds",
+                        "Time from the last byte of a query until its answer is complete.", duration_labels[i]);
+        }
+}
 
 static enum status test_interruption(void *context, struct error *err)
 {
@@ -151,9 +158,10 @@ static void end_query(const struct query_work *w, const char *outcome)
 {
         uint64_t took_ns = (uint64_t)(monotonic_ns() - w->arrived_ns), least_ns = atomic_load(&slow_ns);
 
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-                if (strcmp(kinds[i].kind, w->kind) == 0)
-                        histogram_observe(&kinds[i].duration, (int64_t)took_ns);
+        pthread_once(&durations_once, init_durations);
+        for (size_t i = 0; get_query_kind(i); i++)
+                if (strcmp(get_query_kind(i), w->kind) == 0)
+                        histogram_observe(&durations[i], (int64_t)took_ns);
         if (!least_ns || took_ns < least_ns)
                 return;
         metric_add(&slow_queries, 1);

@@ -74,9 +74,38 @@ def table_of(path, name):
     return re.findall(r'\{ "(\w+)",', re.search(rf"\b{name}\[\] = \{{(.*?)^\}};", read(path), re.S | re.M).group(1))
 
 
+def read_query_operations():
+    """The rows of the table of operations: name -> (formats, parameters)."""
+    code = read("query/operations/query_operations.c")
+    texts = dict(re.findall(r'^#define (\w+) "(.*)"$', code, re.M))
+    formats = {name: set(re.findall(r"FORMAT_(\w+)", bits)) for name, bits in re.findall(r"^\s+(AS_\w+) = (.*),$", code, re.M)}
+    table = re.search(r"query_operations\[\] = \{(.*?)^\};", code, re.S | re.M).group(1)
+    rows = {}
+    for row in re.split(r"(?=\{ \.name)", table)[1:]:
+        words = re.search(r'\.parameters = ((?:\s*(?:\w+|"[^"]*"))+)', row).group(1)
+        bits = re.findall(r"FORMAT_\w+|AS_\w+", (re.search(r"\.formats = ([\w |<]+)", row) or [""])[0])
+        rows[re.search(r'\.name = "(\w+)"', row).group(1)] = (
+            {name.lower() for bit in bits for name in formats.get(bit, {bit[7:]})},
+            set("".join(text + texts.get(macro, "") for text, macro in re.findall(r'"([^"]*)"|(\w+)', words)).split()))
+    return rows
+
+
+def check_query_operations(queries):
+    mistakes, page = [], read("docs/formats/query-api.md")
+    for name, (formats, parameters) in queries.items():
+        given = {p["name"]: p for p in parameters_of(api["paths"].get(f"/api/v1/query/{name}", {}).get("get", {})) if p["in"] == "query"}
+        wanted = parameters | {"selector", "from", "to"} | ({"format"} if formats else set())
+        mistakes += [f"{name}: {parameter}" for parameter in sorted(wanted ^ set(given))]
+        if formats and "format" in given and set(given["format"]["schema"]["enum"]) != formats:
+            mistakes.append(f"{name}: formats")
+        if f"| `{name}` |" not in page and f"`{name}?name=NAME` |" not in page:
+            mistakes.append(f"{name}: no line in docs/formats/query-api.md")
+    says("each operation of the table has its parameters and formats, and a line on its page", mistakes)
+
+
 def check_routes():
     routes, paths = find_routes()
-    queries = table_of("query/operations/query_run.c", "operations")
+    queries = read_query_operations()
     wanted = set()
     for method, path, scope, _ in routes:
         path = path.replace("...}", "}")
@@ -84,6 +113,7 @@ def check_routes():
             wanted.add((method, path.replace("{operation}", operation), scope.lower()))
     there = {(method, path, operation["x-cairn-scope"]) for method, path, operation in operations()}
     says(f"all {paths} routes of the source are found", [] if len(routes) == paths > 40 and len(queries) > 10 else routes)
+    check_query_operations(queries)
     says("each route is in the file, with its scope", sorted(wanted - there))
     says("the file has no other", sorted(there - wanted))
     mistakes = []

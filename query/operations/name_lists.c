@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of names: labels, their values, and profile types. */
+#include "common/json/json_out.h"
+#include "common/limits.h"
+#include "common/text/csv.h"
+#include "common/text/utf8.h"
+#include "query/engine/query_call.h"
+#include "query/engine/type_plan.h"
+
+static void put_name_answer(struct query_call *q, const struct scan_names *names)
+{
+        size_t count = q->r.limit && q->r.limit < names->count ? (size_t)q->r.limit : names->count;
+        struct json_out j;
+
+        q->content_type = query_call_content_type(q);
+        json_out_init(&j, q->ret);
+        if (q->r.format == FORMAT_CSV) {
+                buf_append_str(q->ret, "name\r\n");
+                for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
+                        csv_put_text(q->ret, names->items[i], '\r');
+                        buf_append_u8(q->ret, '\n');
+                }
+                return;
+        }
+        if (q->r.format == FORMAT_TEXT) {
+                for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++) {
+                        utf8_append_escaped(q->ret, names->items[i]);
+                        buf_append_u8(q->ret, '\n');
+                }
+                return;
+        }
+        json_out_array(&j, NULL);
+        for (size_t i = 0; i < count && !work_meter_add(q->meter, 16, NULL); i++)
+                json_out_str(&j, NULL, names->items[i]);
+        json_out_array_end(&j);
+}
+
+/* Each label with its number of values among the selected samples; labels without values are omitted. */
+static enum status answer_label_counts(struct query_call *q)
+{
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        struct scan_label_count *counts = NULL;
+        size_t count = 0;
+        struct json_out j;
+        enum status st = store_scan_count_label_values(q->scan, &filter, &counts, &count, q->err);
+
+        if (st)
+                return st;
+        json_out_init(&j, q->ret);
+        json_out_array(&j, NULL);
+        for (size_t i = 0; i < count; i++) {
+                bool is_more = counts[i].values > LIMIT_LABEL_VALUES_COUNTED;
+
+                json_out_object(&j, NULL);
+                json_out_str(&j, "name", counts[i].name);
+                json_out_int(&j, "values", is_more ? LIMIT_LABEL_VALUES_COUNTED : counts[i].values);
+                if (is_more)
+                        json_out_bool(&j, "more", true);
+                json_out_object_end(&j);
+        }
+        json_out_array_end(&j);
+        return ST_OK;
+}
+
+enum status query_answer_labels(struct query_call *q)
+{
+        const struct query_selection *s = &q->r.selection;
+        const struct scan_filter whole_range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
+        struct scan_names names;
+        bool counts = false;
+        enum status st = query_param_get_flag(&q->params, "counts", &counts, q->err);
+
+        if (!st && counts && q->r.format != FORMAT_JSON)
+                return error_set(q->err, ST_USAGE, "labels with counts=1 have the format json only");
+        if (!st && counts)
+                return answer_label_counts(q);
+        if (!st)
+                st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
+        if (!st)
+                put_name_answer(q, &names);
+        return st;
+}
+
+enum status query_answer_types(struct query_call *q)
+{
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        struct scan_names names;
+        enum status st = store_scan_list_types(q->scan, &filter, &names, q->err);
+
+        if (!st)
+                put_name_answer(q, &names);
+        return st;
+}
+
+enum status query_answer_values(struct query_call *q)
+{
+        const char *key = query_param_get(&q->params, "", "name"), *type = NULL;
+        struct scan_filter filter;
+        struct scan_names names;
+        enum status st = ST_OK;
+
+        if (!key)
+                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are listed");
+        if (q->r.type)
+                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
+        filter = query_selection_make_filter(&q->r.selection, type);
+        if (!st)
+                st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
+        if (!st)
+                put_name_answer(q, &names);
+        return st;
+}
