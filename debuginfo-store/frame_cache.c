@@ -6,12 +6,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
+#include "common/hash/hash_table.h"
+#include "common/hash/lru_table.h"
 #include "common/metrics.h"
 #include "debuginfo-store/seekable.h"
 
-#define BUCKETS 1024
+#define FRAMES_EXPECTED 1024
 #define SHA256_SIZE 32
 
 static struct metric kept =
@@ -22,11 +23,14 @@ static struct metric unpacked =
                        "Frames of stored objects that a section or source file was read from.", "from=\"disk\"");
 
 /* Reference counted: a frame can be evicted while it is read. */
-struct cached_frame {
-        LIST_ENTRY(cached_frame) same_bucket;
-        TAILQ_ENTRY(cached_frame) used; /* least recently used first */
+struct frame_key {
         uint8_t sha256[SHA256_SIZE];
         uint64_t at;
+};
+
+struct cached_frame {
+        struct lru_entry lru;
+        struct frame_key key;
         size_t size;
         void *bytes;    /* owned */
         unsigned users; /* references, including that of the cache */
@@ -34,8 +38,7 @@ struct cached_frame {
 
 struct frame_cache {
         pthread_mutex_t lock;
-        LIST_HEAD(, cached_frame) buckets[BUCKETS];
-        TAILQ_HEAD(cached_frame_list, cached_frame) used;
+        struct lru_table table;
         size_t bytes, max_bytes;
 };
 
@@ -47,8 +50,11 @@ enum status frame_cache_create(size_t max_bytes, struct frame_cache **ret, struc
 
         if (!f)
                 return error_no_memory(err);
+        if (lru_table_init(&f->table, FRAMES_EXPECTED, err)) {
+                free(f);
+                return ST_NO_MEMORY;
+        }
         pthread_mutex_init(&f->lock, NULL);
-        TAILQ_INIT(&f->used);
         f->max_bytes = max_bytes;
         *ret = f;
         return ST_OK;
@@ -68,10 +74,11 @@ static size_t frame_cost(const struct cached_frame *one)
         return one->size + sizeof *one;
 }
 
-static void evict_frame(struct frame_cache *f, struct cached_frame *one)
+static void evict_oldest_frame(struct frame_cache *f)
 {
-        LIST_REMOVE(one, same_bucket);
-        TAILQ_REMOVE(&f->used, one, used);
+        struct cached_frame *one = (struct cached_frame *)lru_table_oldest(&f->table);
+
+        lru_table_remove(&f->table, &one->lru);
         assert(f->bytes >= frame_cost(one));
         f->bytes -= frame_cost(one);
         atomic_fetch_sub(&bytes_of_all, frame_cost(one));
@@ -82,37 +89,33 @@ void frame_cache_destroy(struct frame_cache *f)
 {
         if (!f)
                 return;
-        while (!TAILQ_EMPTY(&f->used))
-                evict_frame(f, TAILQ_FIRST(&f->used));
+        while (f->table.count)
+                evict_oldest_frame(f);
+        lru_table_deinit(&f->table);
         pthread_mutex_destroy(&f->lock);
         free(f);
 }
 
-static size_t frame_bucket(const uint8_t *sha256, uint64_t at)
+static bool is_frame_at(const struct lru_entry *entry, const void *key)
 {
-        uint64_t head;
-
-        memcpy(&head, sha256, sizeof head);
-        return (head + at / SEEKABLE_FRAME_BYTES) % BUCKETS;
+        return memcmp(&((const struct cached_frame *)entry)->key, key, sizeof(struct frame_key)) == 0;
 }
 
-static struct cached_frame *find_frame(struct frame_cache *f, const uint8_t *sha256, uint64_t at)
+static struct cached_frame *find_frame(struct frame_cache *f, const struct frame_key *key)
 {
-        struct cached_frame *one;
-
-        LIST_FOREACH(one, &f->buckets[frame_bucket(sha256, at)], same_bucket)
-        if (one->at == at && memcmp(one->sha256, sha256, SHA256_SIZE) == 0)
-                break;
-        return one;
+        return (struct cached_frame *)lru_table_find(&f->table, keyed_hash(key, sizeof *key), is_frame_at, key);
 }
 
 /* All frames of a file but the last have the same size, which was larger in older versions. */
 static struct cached_frame *find_frame_around(struct frame_cache *f, const uint8_t *sha256, uint64_t offset)
 {
         for (uint64_t size = SEEKABLE_FRAME_BYTES; size <= SEEKABLE_FRAME_MAX_BYTES; size *= 2) {
-                struct cached_frame *one = find_frame(f, sha256, offset - offset % size);
+                struct frame_key key = { .at = offset - offset % size };
+                struct cached_frame *one;
 
-                if (one && offset - one->at < one->size)
+                memcpy(key.sha256, sha256, SHA256_SIZE);
+                one = find_frame(f, &key);
+                if (one && offset - key.at < one->size)
                         return one;
         }
         return NULL;
@@ -126,8 +129,7 @@ static struct cached_frame *acquire_frame(struct frame_cache *f, const uint8_t *
         one = find_frame_around(f, sha256, offset);
         if (one) {
                 one->users++;
-                TAILQ_REMOVE(&f->used, one, used);
-                TAILQ_INSERT_TAIL(&f->used, one, used);
+                lru_table_touch(&f->table, &one->lru);
         }
         pthread_mutex_unlock(&f->lock);
         return one;
@@ -140,7 +142,7 @@ size_t frame_cache_read(struct frame_cache *f, const uint8_t sha256[static SHA25
         struct cached_frame *one;
 
         while (done < n && (one = acquire_frame(f, sha256, offset + done))) {
-                size_t skip = offset + done - one->at, have = one->size - skip,
+                size_t skip = offset + done - one->key.at, have = one->size - skip,
                        piece = have < n - done ? have : n - done;
 
                 memcpy((char *)to + done, (const char *)one->bytes + skip, piece);
@@ -163,21 +165,20 @@ void frame_cache_insert(struct frame_cache *f, const uint8_t sha256[static SHA25
                 free(bytes);
                 return;
         }
-        one->at = at;
+        one->key.at = at;
         one->size = n;
         one->bytes = bytes;
         one->users = 1;
-        memcpy(one->sha256, sha256, SHA256_SIZE);
+        memcpy(one->key.sha256, sha256, SHA256_SIZE);
         pthread_mutex_lock(&f->lock);
-        if (frame_cost(one) > f->max_bytes || find_frame(f, sha256, at)) { /* too large, or inserted meanwhile */
+        if (frame_cost(one) > f->max_bytes || find_frame(f, &one->key)) { /* too large, or inserted meanwhile */
                 release_frame(one);
         } else {
                 atomic_fetch_add(&bytes_of_all, frame_cost(one));
-                while (!TAILQ_EMPTY(&f->used) &&
+                while (f->table.count &&
                        (f->bytes + frame_cost(one) > f->max_bytes || atomic_load(&bytes_of_all) > f->max_bytes))
-                        evict_frame(f, TAILQ_FIRST(&f->used));
-                LIST_INSERT_HEAD(&f->buckets[frame_bucket(sha256, at)], one, same_bucket);
-                TAILQ_INSERT_TAIL(&f->used, one, used);
+                        evict_oldest_frame(f);
+                lru_table_insert(&f->table, &one->lru, keyed_hash(&one->key, sizeof one->key));
                 f->bytes += frame_cost(one);
                 assert(f->bytes <= f->max_bytes);
         }

@@ -35,12 +35,12 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/hash/lru_table.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "common/metrics.h"
 #include "http/peer_key.h"
 
-#define BUCKETS 1024
 #define SECOND_NS 1000000000ll
 #define SWEEP_NS SECOND_NS
 #define DEPARTURES_AT_ONCE 64
@@ -51,7 +51,7 @@
 #define VANISHED_S 60 /* without acknowledgement of sent data or of a keepalive probe */
 
 struct address {
-        LIST_ENTRY(address) next;
+        struct lru_entry lru; /* the order of use is not needed */
         struct peer_key key;
         unsigned count; /* connections that are not cut */
         TAILQ_HEAD(, connection) connections;
@@ -96,7 +96,7 @@ struct connections {
         pthread_t sweeper;
         unsigned count; /* connections that are not cut */
         TAILQ_HEAD(, connection) all;
-        LIST_HEAD(, address) buckets[BUCKETS];
+        struct lru_table addresses;
 };
 
 #define REFUSED(name, reason) METRIC_COUNTER(name, "Connections refused at a limit.", "reason=\"" reason "\"")
@@ -321,32 +321,31 @@ static void *run_connection_sweep(void *arg)
 
 /* ---- eviction ---- */
 
+static bool has_peer_key(const struct lru_entry *entry, const void *key)
+{
+        return peer_key_equal(&((const struct address *)entry)->key, key);
+}
+
 static struct address *find_address(struct connections *c, const struct peer_key *key)
 {
-        struct address *a;
-
-        LIST_FOREACH(a, &c->buckets[peer_key_hash(key) % BUCKETS], next)
-        if (peer_key_equal(&a->key, key))
-                return a;
-        return NULL;
+        return (struct address *)lru_table_find(&c->addresses, peer_key_hash(key), has_peer_key, key);
 }
 
 /* The address with the most connections, not counting the incoming one. */
 static struct address *find_busiest_address(struct connections *c, const struct connection *incoming)
 {
-        struct address *biggest = NULL, *a;
+        struct address *biggest = NULL;
         unsigned most = 0;
 
-        for (size_t i = 0; i < BUCKETS; i++)
-                LIST_FOREACH(a, &c->buckets[i], next)
-                {
-                        unsigned count = a->count - (incoming && incoming->address == a);
+        for (struct lru_entry *one = lru_table_oldest(&c->addresses); one; one = lru_entry_newer(one)) {
+                struct address *a = (struct address *)one;
+                unsigned count = a->count - (incoming && incoming->address == a);
 
-                        if (!biggest || count > most) {
-                                biggest = a;
-                                most = count;
-                        }
+                if (!biggest || count > most) {
+                        biggest = a;
+                        most = count;
                 }
+        }
         return biggest;
 }
 
@@ -456,7 +455,7 @@ static struct address *get_or_create_address(struct connections *c, const struct
                 return a;
         a->key = *key;
         TAILQ_INIT(&a->connections);
-        LIST_INSERT_HEAD(&c->buckets[peer_key_hash(key) % BUCKETS], a, next);
+        lru_table_insert(&c->addresses, &a->lru, peer_key_hash(key));
         return a;
 }
 
@@ -509,7 +508,7 @@ void connection_close(struct connections *c, struct connection *connection)
         TAILQ_REMOVE(&a->connections, connection, of_address);
         TAILQ_REMOVE(&c->all, connection, next);
         if (TAILQ_EMPTY(&a->connections)) {
-                LIST_REMOVE(a, next);
+                lru_table_remove(&c->addresses, &a->lru);
                 free(a);
         }
         pthread_mutex_unlock(&c->lock);
@@ -583,6 +582,7 @@ static void free_connections(struct connections *c)
                 close(c->departures);
         if (c->wake >= 0)
                 close(c->wake);
+        lru_table_deinit(&c->addresses);
         pthread_mutex_destroy(&c->lock);
         free(c);
 }
@@ -612,7 +612,9 @@ enum status connections_create(const struct connection_limits *limits, struct co
         c->wake = eventfd(0, EFD_CLOEXEC);
         c->departures = c->wake < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
         register_connection_metrics(c->metrics);
-        st = start_connection_sweep(c, err);
+        st = lru_table_init(&c->addresses, limits->all, err);
+        if (!st)
+                st = start_connection_sweep(c, err);
         if (st) {
                 free_connections(c);
                 return st;

@@ -274,13 +274,13 @@ void federation_get_status(struct federation *f, struct federation_status *ret)
 
         release_upstream_set(set);
         pthread_mutex_lock(&f->lock);
-        for (size_t b = 0; b < FETCH_QUEUE_BUCKETS; b++) {
-                for (const struct fetch_entry *entry = f->table.buckets[b]; entry; entry = entry->next) {
-                        s.queued += entry->state == FETCH_ENTRY_QUEUED;
-                        s.in_flight += entry->state == FETCH_ENTRY_IN_FLIGHT;
-                        s.missing += entry->state == FETCH_ENTRY_MISSING && entry->forget_ns > monotonic_ns();
-                        s.failed += entry->state == FETCH_ENTRY_FAILED && entry->forget_ns > monotonic_ns();
-                }
+        for (const struct lru_entry *one = lru_table_oldest(&f->table.entries); one; one = lru_entry_newer(one)) {
+                const struct fetch_entry *entry = (const struct fetch_entry *)one;
+
+                s.queued += entry->state == FETCH_ENTRY_QUEUED;
+                s.in_flight += entry->state == FETCH_ENTRY_IN_FLIGHT;
+                s.missing += entry->state == FETCH_ENTRY_MISSING && entry->forget_ns > monotonic_ns();
+                s.failed += entry->state == FETCH_ENTRY_FAILED && entry->forget_ns > monotonic_ns();
         }
         pthread_mutex_unlock(&f->lock);
         *ret = s;
@@ -333,6 +333,8 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
         metric_register(&failed);
         metric_register(&dropped);
         st = federation_upstreams_init(&f->upstreams, store, o, err);
+        if (!st)
+                st = fetch_queue_init(&f->table, err);
         if (!st)
                 st = start_federation_threads(f, err);
         if (st)

@@ -16,16 +16,16 @@
 #include <sys/queue.h>
 
 #include "common/build_id.h"
+#include "common/hash/lru_table.h"
 #include "debuginfo-store/federation/download.h"
 #include "debuginfo-store/federation/forward_loop.h"
 
 #define FETCH_QUEUE_MAX 100000
-#define FETCH_QUEUE_BUCKETS 4096
 
 enum fetch_entry_state { FETCH_ENTRY_QUEUED, FETCH_ENTRY_IN_FLIGHT, FETCH_ENTRY_MISSING, FETCH_ENTRY_FAILED };
 
 struct fetch_entry {
-        struct fetch_entry *next;             /* in its bucket */
+        struct lru_entry lru;
         TAILQ_ENTRY(fetch_entry) next_queued; /* fetch_order.h */
         uint32_t sender;                      /* as in struct wanted_object; 0: a client that waits */
         uint64_t weight;
@@ -41,12 +41,12 @@ struct fetch_entry {
 /** Whether the resource is a part of an object: a section or a source file. */
 bool fetch_resource_is_part(const char *resource);
 
+/* Cached results are evicted in the order in which their requests were added. */
 struct fetch_queue {
-        struct fetch_entry *buckets[FETCH_QUEUE_BUCKETS];
-        size_t count;
-        size_t hand; /* clock hand: the next bucket to evict from */
+        struct lru_table entries;
 };
 
+enum status fetch_queue_init(struct fetch_queue *t, struct error *err) MUST_CHECK;
 void fetch_queue_deinit(struct fetch_queue *t);
 
 /** Find the pending or cached entry for this request: one with the same forwarding route, or a direct request that

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/rate_limit.h"
 
-#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/queue.h>
 
-#define BUCKETS 4096
+#include "common/hash/hash_table.h"
+#include "common/hash/lru_table.h"
+
 #define DAY_S 86400.0
 
 /* Debt of each bucket: tokens missing from a full one, so that a new client starts at zero. */
 struct rate_bucket {
-        LIST_ENTRY(rate_bucket) in_bucket;
-        TAILQ_ENTRY(rate_bucket) by_use; /* least recently used first */
+        struct lru_entry lru;
         uint64_t key;
         double requests, bytes;
         int64_t then_ns;
@@ -22,9 +21,7 @@ struct rate_bucket {
 
 struct rate_limit {
         pthread_mutex_t lock;
-        size_t count;
-        TAILQ_HEAD(, rate_bucket) used;
-        LIST_HEAD(, rate_bucket) buckets[BUCKETS];
+        struct lru_table buckets;
 };
 
 enum status rate_limit_create(struct rate_limit **ret, struct error *err)
@@ -33,27 +30,28 @@ enum status rate_limit_create(struct rate_limit **ret, struct error *err)
 
         if (!r)
                 return error_no_memory(err);
+        if (lru_table_init(&r->buckets, RATE_LIMIT_BUCKETS_MAX, err)) {
+                free(r);
+                return ST_NO_MEMORY;
+        }
         pthread_mutex_init(&r->lock, NULL);
-        TAILQ_INIT(&r->used);
         *ret = r;
         return ST_OK;
 }
 
-static void remove_bucket(struct rate_limit *r, struct rate_bucket *b)
+static void remove_bucket(struct rate_limit *r, struct lru_entry *bucket)
 {
-        TAILQ_REMOVE(&r->used, b, by_use);
-        LIST_REMOVE(b, in_bucket);
-        assert(r->count > 0);
-        r->count--;
-        free(b);
+        lru_table_remove(&r->buckets, bucket);
+        free(bucket);
 }
 
 void rate_limit_destroy(struct rate_limit *r)
 {
         if (!r)
                 return;
-        while (!TAILQ_EMPTY(&r->used))
-                remove_bucket(r, TAILQ_FIRST(&r->used));
+        while (r->buckets.count)
+                remove_bucket(r, lru_table_oldest(&r->buckets));
+        lru_table_deinit(&r->buckets);
         pthread_mutex_destroy(&r->lock);
         free(r);
 }
@@ -68,33 +66,34 @@ static double get_request_rate(const struct rate_limit_config *limits)
         return (double)limits->requests_per_s / (limits->interval_s ? limits->interval_s : 1);
 }
 
+static bool is_bucket_of(const struct lru_entry *entry, const void *key)
+{
+        return ((const struct rate_bucket *)entry)->key == *(const uint64_t *)key;
+}
+
 /* NULL when out of memory: the request is then not limited. */
 static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                       int64_t now_ns)
 {
-        struct rate_bucket *b;
+        uint64_t hash = keyed_hash(&key, sizeof key);
+        struct rate_bucket *b = (struct rate_bucket *)lru_table_find(&r->buckets, hash, is_bucket_of, &key);
 
-        LIST_FOREACH(b, &r->buckets[key % BUCKETS], in_bucket)
-        if (b->key == key)
-                break;
         if (b) {
                 double passed_s = (double)(now_ns - b->then_ns) / 1e9;
 
                 b->requests = compute_refilled_debt(b->requests, get_request_rate(limits), passed_s);
                 b->bytes = compute_refilled_debt(b->bytes, (double)limits->bytes_per_day / DAY_S, passed_s);
-                TAILQ_REMOVE(&r->used, b, by_use);
+                lru_table_touch(&r->buckets, &b->lru);
         } else {
-                if (r->count == RATE_LIMIT_BUCKETS_MAX)
-                        remove_bucket(r, TAILQ_FIRST(&r->used));
+                if (r->buckets.count == RATE_LIMIT_BUCKETS_MAX)
+                        remove_bucket(r, lru_table_oldest(&r->buckets));
                 b = calloc(1, sizeof *b);
                 if (!b)
                         return NULL;
                 b->key = key;
-                LIST_INSERT_HEAD(&r->buckets[key % BUCKETS], b, in_bucket);
-                r->count++;
+                lru_table_insert(&r->buckets, &b->lru, hash);
         }
         b->then_ns = now_ns;
-        TAILQ_INSERT_TAIL(&r->used, b, by_use);
         return b;
 }
 

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/sessions.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/random.h>
 
+#include "common/hash/hash_table.h"
+#include "common/hash/lru_table.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/text.h"
-
-#define BUCKETS 1024
 
 enum end_reason { END_SIGNED_OUT, END_EXPIRED, END_EVICTED, END_REVOKED };
 
@@ -23,22 +21,16 @@ static struct metric ended[] = { ENDED("reason=\"signed_out\""), ENDED("reason=\
 static struct metric open_sessions = METRIC_GAUGE("cairn_sessions", "Sessions of browsers.", "");
 
 struct kept_session {
-        LIST_ENTRY(kept_session) in_bucket;
-        TAILQ_ENTRY(kept_session) by_use; /* least recently used first */
-        uint8_t digest[SHA256_BYTES];     /* of the id */
+        struct lru_entry lru;
+        uint8_t digest[SHA256_BYTES]; /* of the id */
         struct token_id token;
         int64_t end_ns;
 };
 
-TAILQ_HEAD(session_queue, kept_session);
-LIST_HEAD(session_list, kept_session);
-
 struct sessions {
         pthread_mutex_t lock;
         int64_t max_age_ns;
-        size_t count;
-        struct session_queue used;
-        struct session_list buckets[BUCKETS];
+        struct lru_table table;
 };
 
 enum status sessions_create(uint64_t max_age_s, struct sessions **ret, struct error *err)
@@ -47,8 +39,11 @@ enum status sessions_create(uint64_t max_age_s, struct sessions **ret, struct er
 
         if (!s)
                 return error_no_memory(err);
+        if (lru_table_init(&s->table, LIMIT_SESSIONS, err)) {
+                free(s);
+                return ST_NO_MEMORY;
+        }
         pthread_mutex_init(&s->lock, NULL);
-        TAILQ_INIT(&s->used);
         s->max_age_ns = (int64_t)max_age_s * 1000000000;
         for (size_t i = 0; i < sizeof ended / sizeof *ended; i++)
                 metric_register(&ended[i]);
@@ -57,26 +52,17 @@ enum status sessions_create(uint64_t max_age_s, struct sessions **ret, struct er
         return ST_OK;
 }
 
-/* Keys are digests of random ids, which no client can choose, so their first bytes serve as the hash. */
-static struct session_list *get_session_bucket(struct sessions *s, const uint8_t digest[static SHA256_BYTES])
+static void remove_session(struct sessions *s, struct lru_entry *session)
 {
-        return &s->buckets[(digest[0] | (unsigned)digest[1] << 8) % BUCKETS];
-}
-
-static void remove_session(struct sessions *s, struct kept_session *k)
-{
-        TAILQ_REMOVE(&s->used, k, by_use);
-        LIST_REMOVE(k, in_bucket);
-        assert(s->count > 0);
-        s->count--;
-        free(k);
+        lru_table_remove(&s->table, session);
+        free(session);
 }
 
 /* Caller holds s->lock, as for the other static functions below. */
 static void end_session(struct sessions *s, struct kept_session *k, enum end_reason reason)
 {
-        remove_session(s, k);
-        metric_set(&open_sessions, (int64_t)s->count);
+        remove_session(s, &k->lru);
+        metric_set(&open_sessions, (int64_t)s->table.count);
         metric_add(&ended[reason], 1);
 }
 
@@ -84,10 +70,21 @@ void sessions_destroy(struct sessions *s)
 {
         if (!s)
                 return;
-        while (!TAILQ_EMPTY(&s->used))
-                remove_session(s, TAILQ_FIRST(&s->used));
+        while (s->table.count)
+                remove_session(s, lru_table_oldest(&s->table));
+        lru_table_deinit(&s->table);
         pthread_mutex_destroy(&s->lock);
         free(s);
+}
+
+static struct kept_session *get_oldest_session(const struct sessions *s)
+{
+        return (struct kept_session *)lru_table_oldest(&s->table);
+}
+
+static struct kept_session *get_next_session(const struct kept_session *k)
+{
+        return (struct kept_session *)lru_entry_newer(&k->lru);
 }
 
 static bool is_same_token(const struct token_id *a, const struct token_id *b)
@@ -97,27 +94,28 @@ static bool is_same_token(const struct token_id *a, const struct token_id *b)
 
 static void make_room_for_session(struct sessions *s, const struct token_id *token)
 {
-        struct kept_session *k, *oldest = NULL;
+        struct kept_session *oldest = NULL;
         size_t of_token = 0;
 
-        TAILQ_FOREACH(k, &s->used, by_use)
-        if (is_same_token(&k->token, token)) {
+        for (struct kept_session *k = get_oldest_session(s); k; k = get_next_session(k)) {
+                if (!is_same_token(&k->token, token))
+                        continue;
                 of_token++;
                 if (!oldest)
                         oldest = k;
         }
         if (of_token >= LIMIT_SESSIONS_PER_TOKEN)
                 end_session(s, oldest, END_EVICTED);
-        else if (s->count >= LIMIT_SESSIONS)
-                end_session(s, TAILQ_FIRST(&s->used), END_EVICTED);
+        else if (s->table.count >= LIMIT_SESSIONS)
+                end_session(s, get_oldest_session(s), END_EVICTED);
 }
 
 static void end_expired_sessions(struct sessions *s, int64_t now_ns)
 {
         struct kept_session *k, *next;
 
-        for (k = TAILQ_FIRST(&s->used); k; k = next) {
-                next = TAILQ_NEXT(k, by_use);
+        for (k = get_oldest_session(s); k; k = next) {
+                next = get_next_session(k);
                 if (k->end_ns <= now_ns)
                         end_session(s, k, END_EXPIRED);
         }
@@ -156,21 +154,21 @@ enum status sessions_begin(struct sessions *s, const struct token_id *token, int
         pthread_mutex_lock(&s->lock);
         end_expired_sessions(s, now_ns);
         make_room_for_session(s, token);
-        LIST_INSERT_HEAD(get_session_bucket(s, k->digest), k, in_bucket);
-        TAILQ_INSERT_TAIL(&s->used, k, by_use);
-        metric_set(&open_sessions, (int64_t)++s->count);
+        lru_table_insert(&s->table, &k->lru, keyed_hash(k->digest, SHA256_BYTES));
+        metric_set(&open_sessions, (int64_t)s->table.count);
         pthread_mutex_unlock(&s->lock);
         return ST_OK;
 }
 
-static struct kept_session *get_session(struct sessions *s, const uint8_t digest[static SHA256_BYTES])
+static bool has_session_digest(const struct lru_entry *entry, const void *digest)
 {
-        struct kept_session *k;
+        return memcmp(((const struct kept_session *)entry)->digest, digest, SHA256_BYTES) == 0;
+}
 
-        LIST_FOREACH(k, get_session_bucket(s, digest), in_bucket)
-        if (memcmp(k->digest, digest, SHA256_BYTES) == 0)
-                return k;
-        return NULL;
+static struct kept_session *get_session(const struct sessions *s, const uint8_t digest[static SHA256_BYTES])
+{
+        return (struct kept_session *)lru_table_find(&s->table, keyed_hash(digest, SHA256_BYTES), has_session_digest,
+                                                     digest);
 }
 
 bool sessions_find(struct sessions *s, const char *id, int64_t now_ns, struct session *ret)
@@ -187,8 +185,7 @@ bool sessions_find(struct sessions *s, const char *id, int64_t now_ns, struct se
                 k = NULL;
         }
         if (k) {
-                TAILQ_REMOVE(&s->used, k, by_use);
-                TAILQ_INSERT_TAIL(&s->used, k, by_use);
+                lru_table_touch(&s->table, &k->lru);
                 *ret = (struct session){ k->token, (uint64_t)(k->end_ns - now_ns) / 1000000000 };
         }
         pthread_mutex_unlock(&s->lock);
@@ -215,8 +212,8 @@ void sessions_end_revoked(struct sessions *s, struct tokens *tokens)
         struct kept_session *k, *next;
 
         pthread_mutex_lock(&s->lock);
-        for (k = TAILQ_FIRST(&s->used); k; k = next) {
-                next = TAILQ_NEXT(k, by_use);
+        for (k = get_oldest_session(s); k; k = next) {
+                next = get_next_session(k);
                 if (!tokens_has(tokens, &k->token))
                         end_session(s, k, END_REVOKED);
         }

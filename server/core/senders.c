@@ -1,38 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/core/senders.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "common/hash/hash_table.h"
+#include "common/hash/lru_table.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 
-#define BUCKETS 4096
 #define KEY_SIZE (SENDER_HOST_SIZE + SENDER_AGENT_SIZE + SENDER_ADDRESS_SIZE)
 
 struct kept_sender {
-        LIST_ENTRY(kept_sender) in_bucket;
-        TAILQ_ENTRY(kept_sender) by_use; /* least recently used first */
-        uint64_t hash;
+        struct lru_entry lru;
         struct sender_record sender;
 };
 
-TAILQ_HEAD(sender_queue, kept_sender);
-LIST_HEAD(sender_list, kept_sender);
-
 struct senders {
         pthread_mutex_t lock;
-        size_t count;
         uint64_t forgotten;
         struct memory_reservation memory;
-        struct sender_queue used;
-        struct sender_list buckets[BUCKETS];
+        struct lru_table table;
 };
 
 enum status senders_create(struct senders **ret, struct error *err)
@@ -41,28 +32,25 @@ enum status senders_create(struct senders **ret, struct error *err)
 
         if (!s)
                 return error_no_memory(err);
+        if (lru_table_init(&s->table, LIMIT_SENDERS, err)) {
+                free(s);
+                return ST_NO_MEMORY;
+        }
         pthread_mutex_init(&s->lock, NULL);
-        TAILQ_INIT(&s->used);
         s->memory.use = MEMORY_CACHES;
         *ret = s;
         return ST_OK;
-}
-
-static void remove_sender(struct senders *s, struct kept_sender *k)
-{
-        TAILQ_REMOVE(&s->used, k, by_use);
-        LIST_REMOVE(k, in_bucket);
-        assert(s->count > 0);
-        s->count--;
-        free(k);
 }
 
 void senders_destroy(struct senders *s)
 {
         if (!s)
                 return;
-        while (!TAILQ_EMPTY(&s->used))
-                remove_sender(s, TAILQ_FIRST(&s->used));
+        for (struct lru_entry *oldest; (oldest = lru_table_oldest(&s->table));) {
+                lru_table_remove(&s->table, oldest);
+                free(oldest);
+        }
+        lru_table_deinit(&s->table);
         memory_release(&s->memory);
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -98,8 +86,10 @@ static uint64_t hash_sender(const struct sender_name *name)
         return keyed_hash(key, 2 + n + program);
 }
 
-static bool is_sender(const struct sender_record *s, const struct sender_name *name)
+static bool is_sender(const struct lru_entry *entry, const void *key)
 {
+        const struct sender_record *s = &((const struct kept_sender *)entry)->sender;
+        const struct sender_name *name = key;
         size_t program = get_program_length(s->agent);
 
         if (get_program_length(name->agent) != program || memcmp(s->agent, name->agent, program) != 0)
@@ -109,40 +99,25 @@ static bool is_sender(const struct sender_record *s, const struct sender_name *n
         return strncmp(s->address, name->address, SENDER_ADDRESS_SIZE - 1) == 0;
 }
 
-static struct kept_sender *find_sender(struct senders *s, uint64_t hash, const struct sender_name *name)
-{
-        struct kept_sender *k;
-
-        LIST_FOREACH(k, &s->buckets[hash % BUCKETS], in_bucket)
-        if (k->hash == hash && is_sender(&k->sender, name))
-                break;
-        return k;
-}
-
 /* Reuses the least recently used entry when the limit or the memory budget is reached. NULL when there is none. */
 static struct kept_sender *add_sender(struct senders *s, uint64_t hash)
 {
         struct kept_sender *k = NULL;
 
-        if (s->count < LIMIT_SENDERS && !memory_reserve(&s->memory, sizeof *k, NULL)) {
+        if (s->table.count < LIMIT_SENDERS && !memory_reserve(&s->memory, sizeof *k, NULL)) {
                 k = malloc(sizeof *k);
                 if (!k)
-                        memory_shrink(&s->memory, s->count * sizeof *k);
+                        memory_shrink(&s->memory, s->table.count * sizeof *k);
         }
         if (!k) {
-                k = TAILQ_FIRST(&s->used);
+                k = (struct kept_sender *)lru_table_oldest(&s->table);
                 if (!k)
                         return NULL;
-                TAILQ_REMOVE(&s->used, k, by_use);
-                LIST_REMOVE(k, in_bucket);
-                s->count--;
+                lru_table_remove(&s->table, &k->lru);
                 s->forgotten++;
         }
         memset(k, 0, sizeof *k);
-        k->hash = hash;
-        LIST_INSERT_HEAD(&s->buckets[hash % BUCKETS], k, in_bucket);
-        TAILQ_INSERT_TAIL(&s->used, k, by_use);
-        s->count++;
+        lru_table_insert(&s->table, &k->lru, hash);
         return k;
 }
 
@@ -168,13 +143,12 @@ void senders_note_batch(struct senders *s, const struct sender_name *name, const
         struct kept_sender *k;
 
         pthread_mutex_lock(&s->lock);
-        k = find_sender(s, hash, name);
+        k = (struct kept_sender *)lru_table_find(&s->table, hash, is_sender, name);
         if (!k)
                 k = add_sender(s, hash);
         if (k) {
                 record_sender_batch(&k->sender, name, batch);
-                TAILQ_REMOVE(&s->used, k, by_use);
-                TAILQ_INSERT_TAIL(&s->used, k, by_use);
+                lru_table_touch(&s->table, &k->lru);
         }
         pthread_mutex_unlock(&s->lock);
 }
@@ -182,7 +156,7 @@ void senders_note_batch(struct senders *s, const struct sender_name *name, const
 void senders_count(struct senders *s, size_t *kept_ret, uint64_t *forgotten_ret)
 {
         pthread_mutex_lock(&s->lock);
-        *kept_ret = s->count;
+        *kept_ret = s->table.count;
         *forgotten_ret = s->forgotten;
         pthread_mutex_unlock(&s->lock);
 }
@@ -191,18 +165,13 @@ enum status senders_copy(struct senders *s, size_t max, struct sender_record **r
                          struct error *err)
 {
         struct sender_record *items = calloc(max + 1, sizeof *items);
-        struct kept_sender *k;
         size_t count = 0;
 
         if (!items)
                 return error_no_memory(err);
         pthread_mutex_lock(&s->lock);
-        TAILQ_FOREACH_REVERSE(k, &s->used, sender_queue, by_use)
-        {
-                if (count == max)
-                        break;
-                items[count++] = k->sender;
-        }
+        for (struct lru_entry *k = lru_table_newest(&s->table); k && count < max; k = lru_entry_older(k))
+                items[count++] = ((struct kept_sender *)k)->sender;
         pthread_mutex_unlock(&s->lock);
         *ret = items;
         *count_ret = count;
