@@ -6,7 +6,7 @@
  * made even if another one failed.
  *
  * An item belongs to one sampler or to both (needed_by). doctor_can_profile() derives from the items whether a sampler
- * can run: DOCTOR_FAIL prevents it, DOCTOR_LESS only makes profiles incomplete.
+ * can run: FINDING_ERROR prevents it, FINDING_WARNING only makes profiles incomplete.
  *
  * Order: checks of the kernel and of privileges, doctor_examine(), the output as text and JSON, further checks
  * (declared at the top), the check of the service, which is not part of doctor_examine().
@@ -52,21 +52,16 @@ static void check_upload_workers(struct doctor *d, struct fork_server *server);
 static void check_cgroup_namespace(struct doctor *d);
 static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
 
-/* fix is shown unless the state is DOCTOR_OK. */
 PRINTF(6, 7)
-static void add_item(struct doctor *d, const char *name, enum sampler_kind needed_by, enum doctor_state state,
+static void add_item(struct doctor *d, const char *name, enum sampler_kind needed_by, enum finding_state state,
                      const char *fix, const char *fmt, ...)
 {
-        struct doctor_item *item = &d->items[d->count++];
         va_list args;
 
-        assert(d->count <= DOCTOR_ITEMS_MAX);
-        item->name = name;
-        item->needed_by = needed_by;
-        item->state = state;
-        item->fix = state == DOCTOR_OK ? "" : fix;
+        assert(d->findings.count < FINDINGS_MAX);
+        d->needed_by[d->findings.count] = needed_by;
         va_start(args, fmt);
-        vsnprintf(item->found, sizeof item->found, fmt, args);
+        report_finding_arguments(&d->findings, state, name, fix, fmt, args);
         va_end(args);
 }
 
@@ -77,7 +72,7 @@ static void check_kernel_version(struct doctor *d)
 
         if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 snprintf(u.release, sizeof u.release, "unknown");
-        add_item(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? DOCTOR_OK : DOCTOR_FAIL,
+        add_item(d, "kernel", SAMPLER_BPF, major > 5 || (major == 5 && minor >= 15) ? FINDING_OK : FINDING_ERROR,
                  "run Linux 5.15 or later", "Linux %s on %s", u.release, u.machine);
 }
 
@@ -85,7 +80,7 @@ static void check_btf(struct doctor *d)
 {
         int e = access("/sys/kernel/btf/vmlinux", R_OK) < 0 ? errno : 0;
 
-        add_item(d, "btf", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+        add_item(d, "btf", SAMPLER_BPF, e ? FINDING_ERROR : FINDING_OK,
                  "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, with /sys mounted, as distribution kernels are",
                  "/sys/kernel/btf/vmlinux: %s", e ? strerror(e) : "readable");
 }
@@ -98,11 +93,11 @@ static void check_capabilities(struct doctor *d)
         bool files = admin || privileges_have(CAP_CHECKPOINT_RESTORE);
         bool read = privileges_have(CAP_DAC_READ_SEARCH);
 
-        add_item(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? DOCTOR_OK : DOCTOR_FAIL,
+        add_item(d, "rights to sample", SAMPLER_BPF, bpf && perfmon ? FINDING_OK : FINDING_ERROR,
                  "run as root (sudo), or give the program CAP_BPF and CAP_PERFMON",
                  "CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", bpf ? "yes" : "no", perfmon ? "yes" : "no",
                  admin ? "yes" : "no");
-        add_item(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? DOCTOR_OK : DOCTOR_LESS,
+        add_item(d, "rights to read processes", SAMPLER_AUTO, ptrace && files && read ? FINDING_OK : FINDING_WARNING,
                  "run as root, or give CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH: without them "
                  "other users' processes have no build-ids",
                  "CAP_SYS_PTRACE %s, CAP_CHECKPOINT_RESTORE %s, CAP_DAC_READ_SEARCH %s", ptrace ? "yes" : "no",
@@ -135,7 +130,7 @@ static void check_clock_event(struct doctor *d)
         if (fd >= 0)
                 close(fd);
         read_first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
-        add_item(d, "perf events", SAMPLER_BPF, e ? DOCTOR_FAIL : DOCTOR_OK,
+        add_item(d, "perf events", SAMPLER_BPF, e ? FINDING_ERROR : FINDING_OK,
                  "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid to -1; in a container, allow "
                  "perf_event_open in its seccomp profile",
                  "CPU clock of CPU 0: %s (kernel.perf_event_paranoid is %s)", e ? strerror(e) : "opens", paranoid);
@@ -151,7 +146,7 @@ static void check_memlock_limit(struct doctor *d)
         if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 return;
         counted = major < 5 || (major == 5 && minor < 11); /* BPF memory is charged to the memory cgroup since 5.11 */
-        add_item(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? FINDING_WARNING : FINDING_OK,
                  "raise the limit: ulimit -l unlimited, or LimitMEMLOCK=infinity",
                  counted ? "the limit applies to BPF maps" : "the limit does not apply to BPF maps since Linux 5.11");
 }
@@ -163,12 +158,12 @@ static void check_bpf_program(struct doctor *d)
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                add_item(d, "BPF program", SAMPLER_BPF, DOCTOR_FAIL,
+                add_item(d, "BPF program", SAMPLER_BPF, FINDING_ERROR,
                          "fix the items above; with kernel lockdown or a container's seccomp profile in the way, "
                          "allow bpf()",
                          "%s", err.text);
         else
-                add_item(d, "BPF program", SAMPLER_BPF, DOCTOR_OK, "", "loads and attaches to %u CPUs",
+                add_item(d, "BPF program", SAMPLER_BPF, FINDING_OK, "", "loads and attaches to %u CPUs",
                          sampler_cpu_count(s));
         sampler_destroy(s);
 }
@@ -180,12 +175,12 @@ static void check_perf_sampler(struct doctor *d)
         struct error err = { 0 };
 
         if (sampler_create(&o, &s, &err))
-                add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL,
+                add_item(d, "perf sampler", SAMPLER_PERF, FINDING_ERROR,
                          "set kernel.perf_event_paranoid to 2 or less, "
                          "and allow perf_event_open in a container's seccomp profile",
                          "%s", err.text);
         else
-                add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, except for %s",
+                add_item(d, "perf sampler", SAMPLER_PERF, FINDING_OK, "", "works without BPF, except for %s",
                          sampler_coverage_gaps(s));
         sampler_destroy(s);
 }
@@ -194,7 +189,7 @@ static void check_pid_namespace(struct doctor *d)
 {
         bool host = process_in_host_pid_namespace();
 
-        add_item(d, "pid namespace", SAMPLER_BPF, host ? DOCTOR_OK : DOCTOR_LESS,
+        add_item(d, "pid namespace", SAMPLER_BPF, host ? FINDING_OK : FINDING_WARNING,
                  "run in the host's pid namespace (docker --pid=host, Kubernetes hostPID: true): else the mappings of "
                  "processes are not found",
                  host ? "the host's" : "not the host's");
@@ -208,15 +203,15 @@ static void check_kernel_symbols(struct doctor *d)
 
         kernel_init(&k, &err);
         if (!k.has_symbols)
-                add_item(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_LESS,
+                add_item(d, "kernel symbols", SAMPLER_AUTO, FINDING_WARNING,
                          "give CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1: else kernel frames have no names",
                          "%s", err.text);
         else
-                add_item(d, "kernel symbols", SAMPLER_AUTO, DOCTOR_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
-        add_item(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? DOCTOR_OK : DOCTOR_LESS,
+                add_item(d, "kernel symbols", SAMPLER_AUTO, FINDING_OK, "", "%zu in /proc/kallsyms", k.symbols.count);
+        add_item(d, "kernel build-id", SAMPLER_AUTO, k.build_id.size ? FINDING_OK : FINDING_WARNING,
                  "mount /sys: else vmlinux debuginfo cannot be found", "%s",
                  k.build_id.size ? build_id_hex(&k.build_id, hex) : "none in /sys/kernel/notes");
-        add_item(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? DOCTOR_OK : DOCTOR_LESS,
+        add_item(d, "kernel shift", SAMPLER_AUTO, k.has_shift ? FINDING_OK : FINDING_WARNING,
                  "run as root with /proc/kcore: else kernel frames have names but no lines",
                  k.has_shift ? "0x%llx" : "unknown", (unsigned long long)k.shift);
         kernel_deinit(&k);
@@ -229,7 +224,7 @@ static void check_stack_depth(struct doctor *d)
 
         read_first_line("/proc/sys/kernel/perf_event_max_stack", depth, sizeof depth);
         add_item(d, "stack depth", SAMPLER_AUTO,
-                 sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? DOCTOR_LESS : DOCTOR_OK,
+                 sscanf(depth, "%u", &n) == 1 && n < SAMPLE_KERNEL_STACK_MAX ? FINDING_WARNING : FINDING_OK,
                  "set kernel.perf_event_max_stack to 127: else deep stacks are cut",
                  "kernel.perf_event_max_stack is %s", depth);
 }
@@ -263,9 +258,9 @@ bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)
 {
         if (kind == SAMPLER_AUTO)
                 return doctor_can_profile(d, SAMPLER_BPF) || doctor_can_profile(d, SAMPLER_PERF);
-        for (size_t i = 0; i < d->count; i++)
-                if (d->items[i].state == DOCTOR_FAIL &&
-                    (d->items[i].needed_by == kind || d->items[i].needed_by == SAMPLER_AUTO))
+        for (size_t i = 0; i < d->findings.count; i++)
+                if (d->findings.items[i].state == FINDING_ERROR &&
+                    (d->needed_by[i] == kind || d->needed_by[i] == SAMPLER_AUTO))
                         return false;
         return true;
 }
@@ -278,17 +273,10 @@ static const char *choose_sampler_name(const struct doctor *d, enum sampler_kind
         return kind != SAMPLER_BPF && doctor_can_profile(d, SAMPLER_PERF) ? "perf" : NULL;
 }
 
-static const char *const STATES[] = { [DOCTOR_OK] = "ok", [DOCTOR_LESS] = "less", [DOCTOR_FAIL] = "fail" };
-
 static void write_doctor_text(const struct doctor *d, const char *chosen, struct buf *out)
 {
-        for (size_t i = 0; i < d->count; i++) {
-                const struct doctor_item *item = &d->items[i];
-
-                buf_printf(out, "%-4s  %-25s %s\n", STATES[item->state], item->name, item->found);
-                if (item->fix[0])
-                        buf_printf(out, "%-31s fix: %s\n", "", item->fix);
-        }
+        for (size_t i = 0; i < d->findings.count; i++)
+                finding_put_text(&d->findings.items[i], d->findings.items[i].name, out);
         if (!chosen)
                 buf_printf(out, "The agent cannot profile this machine.\n");
         else
@@ -308,13 +296,10 @@ static void write_doctor_json(const struct doctor *d, const char *chosen, struct
         json_out_bool(&j, "can_profile", chosen != NULL);
         json_out_str(&j, "sampler", chosen);
         json_out_array(&j, "items");
-        for (size_t i = 0; i < d->count; i++) {
+        for (size_t i = 0; i < d->findings.count; i++) {
                 json_out_object(&j, NULL);
-                json_out_str(&j, "name", d->items[i].name);
-                json_out_str(&j, "state", STATES[d->items[i].state]);
-                json_out_str(&j, "sampler", needed_by[d->items[i].needed_by]);
-                json_out_str(&j, "found", d->items[i].found);
-                json_out_str(&j, "fix", d->items[i].fix);
+                json_out_str(&j, "sampler", needed_by[d->needed_by[i]]);
+                finding_put_json(&d->findings.items[i], &j);
                 json_out_object_end(&j);
         }
         json_out_array_end(&j);
@@ -345,7 +330,7 @@ static void check_lockdown(struct doctor *d)
         mode = strstr(line, "[confidentiality]") ? "confidentiality"
                : strstr(line, "[integrity]")     ? "integrity"
                                                  : "none";
-        add_item(d, "lockdown", SAMPLER_BPF, strcmp(mode, "confidentiality") == 0 ? DOCTOR_FAIL : DOCTOR_OK,
+        add_item(d, "lockdown", SAMPLER_BPF, strcmp(mode, "confidentiality") == 0 ? FINDING_ERROR : FINDING_OK,
                  "boot without lockdown=confidentiality; lockdown=integrity is fine", "kernel lockdown: %s", mode);
 }
 
@@ -354,7 +339,7 @@ static void check_bpf_jit(struct doctor *d)
         char on[16];
 
         read_first_line("/proc/sys/net/core/bpf_jit_enable", on, sizeof on);
-        add_item(d, "BPF compiler", SAMPLER_BPF, strcmp(on, "0") == 0 ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "BPF compiler", SAMPLER_BPF, strcmp(on, "0") == 0 ? FINDING_WARNING : FINDING_OK,
                  "set net.core.bpf_jit_enable to 1: else each sample costs many times more",
                  "net.core.bpf_jit_enable is %s", on);
 }
@@ -366,12 +351,12 @@ static void check_perf_buffers(struct doctor *d)
         struct rlimit files = { 0 };
 
         read_first_line("/proc/sys/kernel/perf_event_mlock_kb", kb, sizeof kb);
-        add_item(d, "perf buffers", SAMPLER_PERF, sscanf(kb, "%u", &n) == 1 && n < 516 ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "perf buffers", SAMPLER_PERF, sscanf(kb, "%u", &n) == 1 && n < 516 ? FINDING_WARNING : FINDING_OK,
                  "set kernel.perf_event_mlock_kb to 516 or more: else buffers are small and samples may be lost",
                  "kernel.perf_event_mlock_kb is %s", kb);
         if (getrlimit(RLIMIT_NOFILE, &files) < 0)
                 return;
-        add_item(d, "open files", SAMPLER_PERF, files.rlim_max < OPEN_FILES_FEW ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "open files", SAMPLER_PERF, files.rlim_max < OPEN_FILES_FEW ? FINDING_WARNING : FINDING_OK,
                  "raise the hard limit (ulimit -Hn, LimitNOFILE=): each sampled thread needs one descriptor per CPU",
                  "%" PRIu64 " at most", (uint64_t)files.rlim_max);
 }
@@ -396,7 +381,7 @@ static void check_mapped_files(struct doctor *d)
                         snprintf(found, sizeof found, "%s", fd < 0 ? strerror(errno) : "ok");
                 }
         }
-        add_item(d, "mapped files", SAMPLER_AUTO, strcmp(found, "ok") == 0 ? DOCTOR_OK : DOCTOR_LESS,
+        add_item(d, "mapped files", SAMPLER_AUTO, strcmp(found, "ok") == 0 ? FINDING_OK : FINDING_WARNING,
                  "give CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: else programs that were removed or replaced, and "
                  "some in "
                  "containers, have no build-id",
@@ -414,7 +399,7 @@ static void check_unwind_tables(struct doctor *d, struct fork_server *workers)
         struct error err = { 0 };
         enum status st = unwind_builder_try(workers, exe, &err);
 
-        add_item(d, "unwind tables", SAMPLER_BPF, st ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "unwind tables", SAMPLER_BPF, st ? FINDING_WARNING : FINDING_OK,
                  WORKER_FIX "only code with frame pointers has complete stacks", "%s",
                  st ? err.text : "a confined worker builds them");
 }
@@ -430,7 +415,7 @@ static void check_upload_workers(struct doctor *d, struct fork_server *server)
 
         if (!st && found.end != INSPECT_DONE)
                 st = error_set(&err, ST_OS, "the worker has no descriptor for its answer");
-        add_item(d, "upload worker", SAMPLER_AUTO, st ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "upload worker", SAMPLER_AUTO, st ? FINDING_WARNING : FINDING_OK,
                  WORKER_FIX "no symbols of this host's programs are uploaded", "%s",
                  st ? err.text : "a confined worker reads the files to upload");
 }
@@ -441,7 +426,7 @@ static void check_cgroup_namespace(struct doctor *d)
         bool host = stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == HOST_CGROUP_NAMESPACE;
         bool readable = access("/proc/1/cgroup", R_OK) == 0;
 
-        add_item(d, "cgroups", SAMPLER_AUTO, host && readable ? DOCTOR_OK : DOCTOR_LESS,
+        add_item(d, "cgroups", SAMPLER_AUTO, host && readable ? FINDING_OK : FINDING_WARNING,
                  readable ? "run in the host's cgroup namespace (docker --cgroupns=host): else cgroup paths are "
                             "relative to the agent's cgroup; containers, pods and units are still found"
                           : "mount /proc without hidepid, or run as root: else no container, pod or unit is found",
@@ -464,11 +449,11 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
                 where = ".";
         }
         if (access(where, W_OK | X_OK) < 0 || statvfs(where, &fs) < 0) {
-                add_item(d, "spool", SAMPLER_AUTO, DOCTOR_FAIL, "name a directory that the agent may write to",
+                add_item(d, "spool", SAMPLER_AUTO, FINDING_ERROR, "name a directory that the agent may write to",
                          "'%.100s': %s", where, strerror(errno));
                 return;
         }
-        add_item(d, "spool", SAMPLER_AUTO, (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? DOCTOR_LESS : DOCTOR_OK,
+        add_item(d, "spool", SAMPLER_AUTO, (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? FINDING_WARNING : FINDING_OK,
                  "free disk space, or lower --spool-size: else batches are dropped when the disk is full",
                  "'%.100s': %" PRIu64 " MiB free for %" PRIu64, where, (uint64_t)fs.f_bavail * fs.f_frsize >> 20,
                  bytes >> 20);
@@ -512,6 +497,6 @@ void doctor_check_service(struct doctor *d, const char *server, const char *ca_f
                         : "start the service, or correct --server: else samples are queued (on disk with --spool), "
                           "and no symbols are uploaded";
 
-        add_item(d, "uploads", SAMPLER_AUTO, st ? DOCTOR_LESS : DOCTOR_OK, fix, "%s",
+        add_item(d, "uploads", SAMPLER_AUTO, st ? FINDING_WARNING : FINDING_OK, fix, "%s",
                  st ? err.text : "the service accepts symbols from this host");
 }

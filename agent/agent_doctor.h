@@ -12,28 +12,16 @@
 #include <stddef.h>
 
 #include "common/memory/buf.h"
+#include "common/program/finding.h"
 #include "sampling/samplers/sampler.h"
 #include "sandbox/fork_server.h"
 
-enum doctor_state {
-        DOCTOR_OK,
-        DOCTOR_LESS, /* works, but profiles are incomplete */
-        DOCTOR_FAIL, /* the sampler does not work without this */
-};
-
-struct doctor_item {
-        const char *name;
-        enum sampler_kind needed_by; /* SAMPLER_AUTO: both */
-        enum doctor_state state;
-        char found[240];
-        const char *fix; /* "" when OK */
-};
-
-#define DOCTOR_ITEMS_MAX 32
-
+/*
+ * FINDING_ERROR: a sampler does not work without this. FINDING_WARNING: it works, but profiles are incomplete.
+ */
 struct doctor {
-        struct doctor_item items[DOCTOR_ITEMS_MAX];
-        size_t count;
+        struct findings findings;
+        enum sampler_kind needed_by[FINDINGS_MAX]; /* of each finding; SAMPLER_AUTO: both */
 };
 
 /** As the agent would be started. */
@@ -56,7 +44,7 @@ bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);
 
 /**
  * Print the items as text, or as one JSON object {"can_profile":...,
- * "sampler":"bpf"|"perf"|null, "items":[{name,state,sampler,found,fix}]}.
+ * "sampler":"bpf"|"perf"|null, "items":[{sampler,name,state,found,fix}]}.
  * @param kind  the requested sampler: decides can_profile and the sampler that would run.
  */
 void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, struct buf *out);

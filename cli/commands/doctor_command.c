@@ -68,28 +68,11 @@ struct doctor_output {
 
 /* ---- output ---- */
 
-static void put_finding_json(struct doctor_output *out, const struct doctor_check *check, const struct finding *f,
-                             uint64_t took_ms)
+static void print_doctor_text(struct doctor_output *out)
 {
-        json_out_object(&out->j, NULL);
-        json_out_str(&out->j, "area", check->area);
-        json_out_str(&out->j, "name", f->name);
-        json_out_str(&out->j, "state", finding_state_name(f->state));
-        json_out_str(&out->j, "found", f->found);
-        json_out_str(&out->j, "fix", f->fix[0] ? f->fix : NULL);
-        json_out_uint(&out->j, "check_ms", took_ms);
-        json_out_object_end(&out->j);
-}
-
-static void print_finding(const struct doctor_check *check, const struct finding *f)
-{
-        char label[64];
-
-        snprintf(label, sizeof label, "%s: %s", check->area, f->name);
-        printf("%-7s  %-34s  %s\n", finding_state_name(f->state), PRINTABLE(label), PRINTABLE(f->found));
-        if (f->fix[0])
-                printf("%-7s  %-34s  fix: %s\n", "", "", PRINTABLE(f->fix));
+        fwrite(out->text.data, 1, out->text.size, stdout);
         fflush(stdout);
+        buf_clear(&out->text);
 }
 
 static void put_findings(struct doctor_output *out, const struct doctor_check *check, const struct findings *all,
@@ -97,12 +80,20 @@ static void put_findings(struct doctor_output *out, const struct doctor_check *c
 {
         for (size_t i = 0; i < all->count; i++) {
                 const struct finding *f = &all->items[i];
+                char label[64];
 
                 out->counts[f->state]++;
-                if (out->json)
-                        put_finding_json(out, check, f, took_ms);
-                else
-                        print_finding(check, f);
+                if (out->json) {
+                        json_out_object(&out->j, NULL);
+                        json_out_str(&out->j, "area", check->area);
+                        finding_put_json(f, &out->j);
+                        json_out_uint(&out->j, "check_ms", took_ms);
+                        json_out_object_end(&out->j);
+                        continue;
+                }
+                snprintf(label, sizeof label, "%s: %s", check->area, f->name);
+                finding_put_text(f, label, &out->text);
+                print_doctor_text(out);
         }
 }
 
@@ -126,7 +117,7 @@ static void print_doctor_end(struct doctor_output *out)
                 json_out_uint(&out->j, finding_state_name(i), out->counts[i]);
         json_out_object_end(&out->j);
         buf_append_u8(&out->text, '\n');
-        fwrite(out->text.data, 1, out->text.size, stdout);
+        print_doctor_text(out);
 }
 
 /* ---- inputs of the checks ---- */
@@ -251,8 +242,10 @@ static enum status examine_areas(const struct doctor_options *o, char **areas, i
         x.expects_service = o->service.server || x.data || (x.settings && serve_settings_has(x.settings, "listen"));
         buf_init(&out.text, MiB(1));
         json_out_init(&out.j, &out.text);
-        json_out_object(&out.j, NULL);
-        json_out_array(&out.j, "checks");
+        if (o->json) {
+                json_out_object(&out.j, NULL);
+                json_out_array(&out.j, "checks");
+        }
         st = run_checks(o, &x, areas, area_count, &out, err);
         if (!st)
                 print_doctor_end(&out);

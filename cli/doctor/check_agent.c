@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 #include "cli/shared/programs.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
 
-/* Without root a failure is only a warning: the unit runs the agent as root. */
+/* Without root an error is only a warning: the unit runs the agent as root. */
 static enum finding_state judge_agent_item(const char *state, bool can_profile)
 {
-        if (strcmp(state, "ok") == 0)
+        if (strcmp(state, finding_state_name(FINDING_OK)) == 0)
                 return FINDING_OK;
-        return strcmp(state, "fail") == 0 && !can_profile && geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING;
+        return strcmp(state, finding_state_name(FINDING_ERROR)) == 0 && !can_profile && geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING;
 }
 
 static void report_agent_items(const struct json_value *root, bool can_profile, struct findings *f)

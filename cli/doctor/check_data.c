@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files/file.h"

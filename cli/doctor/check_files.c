@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 #include "cli/shared/programs.h"
 #include "common/cleanup.h"
 #include "common/limits.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"

@@ -9,7 +9,7 @@
  *
  * Threads: forks; call while the process has only one thread.
  */
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 
 struct doctor_check {
         const char *area; /* configuration, certificates, data, host, service, upstreams, agent */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/doctor/findings.h"
+#include "cli/doctor/doctor_checks.h"
 #include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

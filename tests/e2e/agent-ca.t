@@ -6,7 +6,7 @@
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc openssl setpriv; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(id -u)" -eq 0 ] || skip_all "not root"
-"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ours -keyout "$tmp/ours.key" \
         -out "$tmp/ours.pem" 2>/dev/null

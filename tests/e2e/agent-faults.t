@@ -9,7 +9,7 @@ for tool in python3 cc readelf; do command -v $tool >/dev/null || skip_all "$too
 [ "$(id -u)" = 0 ] || skip_all "needs root"
 here=$PWD
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
-"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 cc -O2 -o "$tmp/faults" tests/e2e/agent-faults.c || bail_out "cannot build"
 cd "$tmp" || exit 1
 chmod 755 .

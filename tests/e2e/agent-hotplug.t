@@ -7,7 +7,7 @@ cairn=$CAIRN_BUILD/cairn
 cpu=/sys/devices/system/cpu/cpu1/online
 [ -n "${CAIRN_TEST_HOTPLUG:-}" ] || skip_all "takes a CPU away; CAIRN_TEST_HOTPLUG=1 asks for it"
 for tool in cc jq taskset; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 { [ -w $cpu ] && echo 0 >$cpu 2>/dev/null; } || skip_all "CPU 1 cannot be taken away here"
 restore() { echo 1 >$cpu; cleanup; }
 trap restore EXIT

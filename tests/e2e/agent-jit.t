@@ -5,7 +5,7 @@
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(uname -m)" = x86_64 ] || skip_all "the machine code is of x86-64"
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # Two functions generated at run time, each in a page of its own; the second calls the first. Their names are written to
 # a perf map or a jitdump, and then a file NAME.ready is created.

@@ -6,7 +6,7 @@
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(uname -m)" = x86_64 ] || skip_all "the machine code is of x86-64"
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
-"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # Its CFA is below the stack pointer, as in parts of OpenSSL.
 cat >"$tmp/below.c" <<'C'

@@ -4,7 +4,7 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_SAN/cairn-agent
 for tool in curl cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 export CAIRN_CONFIG="$tmp/cairn.yaml"
 
 logged() { grep -Eq -e "$1" "$tmp/agent.log"; }

@@ -229,10 +229,10 @@ like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and
 
 # ---- findings of the doctor ----
 doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.fix)"' doctor.json; }
-like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor checks the token, and reports the missing scope"
+like "$(doctor --server "$url" --token-file token)" '^warning give a token with the scope upload' "the doctor checks the token, and reports the missing scope"
 is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
 stop_server
-like "$(doctor --server "$url" --token-file token)" '^less start the service' "an unreachable service is distinguished"
+like "$(doctor --server "$url" --token-file token)" '^warning start the service' "an unreachable service is distinguished"
 echo 'secret-of-agents ingest,upload' >tokens
 start_server --token-file tokens
 like "$(doctor --server "$url" --token-file token)" '^ok ' "with the scope there is no problem"

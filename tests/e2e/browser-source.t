@@ -5,7 +5,7 @@
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 for tool in gcc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^fail' "$tmp/doctor" | head -1)"
+"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
 export CAIRN_CACHE_DIR="$tmp/cache"
 mkdir "$CAIRN_CACHE_DIR" "$tmp/src"
 

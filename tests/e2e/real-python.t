@@ -19,7 +19,7 @@ json=$($python -c 'import _json; print(_json.__file__)')
 [ -f "$libc_debug" ] || skip_all "libc6-dbg is not installed for this libc"
 command -v eu-addr2line >/dev/null || skip_all "elfutils is not installed"
 if ! missing=$("$agent" --doctor); then
-        skip_all "the agent cannot profile here: $(echo "$missing" | grep '^fail' | head -1 | tr -s ' ')"
+        skip_all "the agent cannot profile here: $(echo "$missing" | grep '^error' | head -1 | tr -s ' ')"
 fi
 . tests/e2e/venv.sh
 python_id=$(build_id_of $python)

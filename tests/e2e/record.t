@@ -6,7 +6,7 @@
 for tool in gcc python3 jq nm objcopy; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
-"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^fail' "$tmp/doctor" | head -1)"
+"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
 upload=$CAIRN_BUILD/cairn-upload
 export CAIRN_CACHE_DIR="$tmp/cache"
 mkdir "$CAIRN_CACHE_DIR"

@@ -120,7 +120,7 @@ id=$(build_id_of "$tmp/prog")
                 "$agent" --server "$url" $auth --no-upload --duration 2 --interval 1 --pid $yes >"$tmp/out" 2>&1
                 like "$(cat "$tmp/out")" 'certificate.*--ca FILE' 'which sends nothing to an unverified server'
         else
-                diag "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1)"
+                diag "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1)"
         fi
         ok 'cairn debuginfo get' "$cairn" debuginfo get --server "$url" $ca $auth --kind executable --output "$tmp/got" "$id"
         ok 'what it got is what was sent' cmp "$tmp/got" "$tmp/prog"

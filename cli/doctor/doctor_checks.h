@@ -1,42 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_CLI_DOCTOR_FINDINGS_H
-#define CAIRN_CLI_DOCTOR_FINDINGS_H
+#ifndef CAIRN_CLI_DOCTOR_DOCTOR_CHECKS_H
+#define CAIRN_CLI_DOCTOR_DOCTOR_CHECKS_H
 
 /**
  * @file
- * Findings of the checks of `cairn doctor`. A check is a function that adds one or more findings. If possible it tries
- * the operation itself. It may block, since it runs in a process of its own (check_process.h).
+ * The checks of `cairn doctor`. A check is a function that adds one or more findings. If possible it tries the
+ * operation itself. It may block, since it runs in a process of its own (check_process.h).
  *
  * Threads: one at a time.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/shared/serve_settings.h"
 #include "common/error.h"
-
-enum finding_state {
-        FINDING_OK,
-        FINDING_SKIPPED, /* not checked: does not apply, or not with this user's rights */
-        FINDING_WARNING, /* works, but slowly, incompletely, or not for long */
-        FINDING_ERROR,   /* does not work */
-        FINDING_STATE_COUNT
-};
-
-struct finding {
-        enum finding_state state;
-        char name[40];
-        char found[300];
-        char fix[300]; /* "" when there is nothing to do */
-};
-
-#define FINDINGS_MAX 64 /* per check */
-
-struct findings {
-        struct finding items[FINDINGS_MAX];
-        size_t count;
-};
+#include "common/program/finding.h"
 
 /** The inputs of the checks. Everything is borrowed. */
 struct examined {
@@ -50,12 +28,6 @@ struct examined {
         const char *token_file, *ca_file;      /* for the service; NULL: none */
         uint64_t budget_ms;                    /* time limit of the running check (run_doctor_check()) */
 };
-
-/** @param fix  kept only for a warning or an error. Past FINDINGS_MAX nothing is added. */
-void report_finding(struct findings *f, enum finding_state state, const char *name, const char *fix, const char *fmt,
-                    ...) PRINTF(5, 6);
-
-const char *finding_state_name(enum finding_state state); /* "ok", "skipped", "warning", "error" */
 
 /* The checks. */
 void check_configuration(const struct examined *x, struct findings *f);
