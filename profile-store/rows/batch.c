@@ -7,7 +7,8 @@
  * normalization.
  *
  * struct reduction has the temporary arrays, most of them by number of the profile: a string is copied on its first
- * use, and stacks find the ids of their locations. The result is in the arena of the batch.
+ * use, and stacks find the ids of their locations. The result is in the arena of the batch. Names of functions that are
+ * mangled become readable after the location has its id, which is a hash of the names as sent.
  *
  * In the file: locations; stacks; label sets and samples; the invariants; create, references; lookup of a label.
  */
@@ -20,6 +21,10 @@
 #include "common/debug_check.h"
 #include "common/limits.h"
 #include "profile-store/rows/key_map.h"
+#include "symbol-index/demangle.h"
+
+/* Bytes charged for a name that the demangler gave up. */
+#define FAILED_NAME_BYTES KiB(4)
 
 #define US_PER_DAY INT64_C(86400000000)
 
@@ -27,7 +32,10 @@ struct reduction {
         const struct profile *p;
         struct batch *b;
         struct buf scratch;
-        const char **strings;                /* by the profile's string number; copied on first use */
+        const char **strings;  /* by the profile's string number; copied on first use */
+        const char **readable; /* by the profile's string number: demangled, or the string itself */
+        struct buf name_scratch;
+        size_t demangled_bytes;              /* spent of LIMIT_SENT_NAMES_BYTES */
         uint64_t *location_ids;              /* by the profile's location number */
         uint32_t *stacks;                    /* by the profile's stack number: number in the batch */
         uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample refers to it */
@@ -66,11 +74,56 @@ static enum status report_full_batch(struct error *err)
                          (size_t)LIMIT_PROFILE_MEMORY_BYTES);
 }
 
+static bool may_be_mangled(const char *name)
+{
+        return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D' || name[1] == 'G');
+}
+
+/* The readable form of a function's name, or the name itself. NULL when the arena is full. */
+static const char *get_readable_name(struct reduction *r, uint32_t string)
+{
+        const char *name = copy_string_to_batch(r, string), *readable;
+        size_t n;
+
+        if (!name || r->readable[string])
+                return name ? r->readable[string] : NULL;
+        r->readable[string] = name;
+        if (!may_be_mangled(name) || r->demangled_bytes >= LIMIT_SENT_NAMES_BYTES)
+                return name;
+        readable = symbol_demangle(name, &r->name_scratch);
+        if (readable == name) {
+                r->demangled_bytes += FAILED_NAME_BYTES;
+                return name;
+        }
+        n = strlen(readable);
+        r->demangled_bytes += n;
+        r->readable[string] = arena_strndup(&r->b->arena, readable, n);
+        return r->readable[string];
+}
+
+/*
+ * Give a sender's frame the names as those of symbols: the readable one, and the linkage name if it differs. A sender
+ * that does not demangle sends the linkage name as either of them.
+ */
+static bool make_frame_readable(struct reduction *r, const struct profile_line *line, struct sent_frame *frame)
+{
+        uint32_t name = *frame->function ? line->function : line->linkage_name;
+        const char *readable = get_readable_name(r, name);
+
+        if (!readable)
+                return false;
+        if (readable != r->strings[name] && !*frame->linkage_name)
+                frame->linkage_name = r->strings[name];
+        frame->function = readable;
+        return true;
+}
+
 static enum status reduce_location(struct reduction *r, uint32_t number, struct batch_location *ret, struct error *err)
 {
         const struct profile_location *from = &r->p->locations.items[number];
         struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
         struct location_identity *l = &ret->identity;
+        enum status st;
 
         if (from->line_count > LIMIT_LINES_PER_LOCATION) /* the copy in the queue could not be decoded */
                 return error_set(err, ST_TOO_BIG, "a location has %u lines, more than %d", from->line_count,
@@ -105,7 +158,12 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
                         return report_full_batch(err);
         }
         location_identity_normalize(l);
-        return location_identity_hash(l, &r->scratch, &ret->id, err);
+        st = location_identity_hash(l, &r->scratch, &ret->id, err);
+        for (uint32_t i = 0; !st && i < from->line_count; i++) {
+                if (!make_frame_readable(r, &r->p->lines.items[from->first_line + i], &frames[i]))
+                        st = report_full_batch(err);
+        }
+        return st;
 }
 
 static void mark_sampled_locations(struct reduction *r)
@@ -320,7 +378,9 @@ static enum status reduce_samples(struct reduction *r, struct error *err)
 static void reduction_deinit(struct reduction *r)
 {
         buf_deinit(&r->scratch);
+        buf_deinit(&r->name_scratch);
         free(r->strings);
+        free(r->readable);
         free(r->location_ids);
         free(r->stacks);
         free(r->stack_used);
@@ -361,13 +421,16 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         b->newest_us = INT64_MIN;
         r.b = b;
         buf_init(&r.scratch, LIMIT_PROFILE_MEMORY_BYTES);
+        buf_init(&r.name_scratch, LIMIT_DEMANGLED_BYTES + 1);
         r.strings = calloc(p->strings.count + 1, sizeof *r.strings);
+        r.readable = calloc(p->strings.count + 1, sizeof *r.readable);
         r.location_ids = calloc(p->locations.count + 1, sizeof *r.location_ids);
         r.stacks = calloc(p->stacks.count + 1, sizeof *r.stacks);
         r.build_ids = calloc(p->mappings.count + 1, sizeof *r.build_ids);
         r.stack_used = calloc(p->stacks.count + 1, 1);
         r.location_used = calloc(p->locations.count + 1, 1);
-        if (!r.strings || !r.location_ids || !r.stacks || !r.build_ids || !r.stack_used || !r.location_used)
+        if (!r.strings || !r.readable || !r.location_ids || !r.stacks || !r.build_ids || !r.stack_used ||
+            !r.location_used)
                 st = error_no_memory(err);
         else
                 mark_sampled_locations(&r);

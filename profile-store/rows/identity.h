@@ -13,7 +13,7 @@
 #include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 
-struct sent_frame { /* a frame resolved by the sender */
+struct sent_frame { /* a frame resolved by the sender; its names are hashed as sent, and then demangled */
         const char *function, *linkage_name, *file;
         int64_t line;
         int64_t start_line; /* of the function, 0 unknown; not part of the identity */

@@ -209,6 +209,99 @@ START_TEST(a_batch_of_too_many_days_is_refused)
 }
 END_TEST
 
+/* A location with one line of these names, and its sample. */
+static void add_named_sample(struct test_profile *t, const char *function, const char *linkage_name)
+{
+        struct profile_line line = { .function = test_string(t, function),
+                                     .linkage_name = test_string(t, linkage_name) };
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE };
+        struct error err;
+        uint32_t leaf;
+
+        l.line_count = 1;
+        ok(profile_add_line(&t->p, &line, &l.first_line, &err), &err);
+        ok(profile_add_location(&t->p, &l, &leaf, &err), &err);
+        test_sample(t, T0, 1, &leaf, 1, NULL);
+}
+
+START_TEST(mangled_names_of_senders_are_readable_under_the_id_of_the_sent_name)
+{
+        static const struct {
+                const char *function, *linkage_name, *readable, *kept;
+        } names[] = {
+                { "_ZN3foo3barEv", "", "foo::bar()", "_ZN3foo3barEv" },
+                { "", "_ZN3foo3barEv", "foo::bar()", "_ZN3foo3barEv" },
+                { "_ZN3foo3barEv", "_ZN3foo3barEv", "foo::bar()", "_ZN3foo3barEv" },
+                { "bar", "_ZN3foo3barEv", "bar", "_ZN3foo3barEv" },
+                { "_RNvC6_123foo3bar", "", "123foo::bar", "_RNvC6_123foo3bar" },
+                { "_D3std5stdio8writelnsFZv", "", NULL, NULL },
+                { "_Zzz", "", "_Zzz", "" },
+                { "main.run", "", "main.run", "" },
+        };
+        struct test_profile t;
+        struct batch *b;
+        struct error err;
+
+        test_profile_init(&t, ID, "/bin/x");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                add_named_sample(&t, names[i].function, names[i].linkage_name);
+        ok(batch_create(&t.p, &b, &err), &err);
+        ck_assert_uint_eq(b->location_count, sizeof names / sizeof names[0]);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                const struct sent_frame *f = &b->locations[i].identity.frames[0];
+                struct sent_frame sent = { .function = names[i].function,
+                                           .linkage_name = names[i].linkage_name,
+                                           .file = "" };
+                struct location_identity l = { .mapping = "", .kind = ADDRESS_NONE, .frames = &sent, .frame_count = 1 };
+                _cleanup_buf_ struct buf scratch;
+                uint64_t id;
+
+                buf_init(&scratch, 4096);
+                ok(location_identity_hash(&l, &scratch, &id, &err), &err);
+                ck_assert_uint_eq(b->locations[i].id, id);
+                if (!names[i].readable)
+                        continue;
+                ck_assert_str_eq(f->function, names[i].readable);
+                ck_assert_str_eq(f->linkage_name, names[i].kept);
+        }
+        batch_unref(b);
+        test_profile_deinit(&t);
+}
+END_TEST
+
+/* Each parameter of these functions is a type made of two of the type before it: 100 bytes become 25 KB. */
+START_TEST(names_that_expand_are_demangled_up_to_a_limit)
+{
+        struct test_profile t;
+        struct batch *b;
+        struct error err;
+        size_t readable_bytes = 0, mangled_count = 0;
+
+        test_profile_init(&t, ID, "/bin/x");
+        for (int i = 0; i < 4000; i++) {
+                char name[256];
+                int n = snprintf(name, sizeof name, "_Z5f%04d1XIiiE", i);
+
+                for (int k = 0; k < 10; k++)
+                        n += snprintf(name + n, sizeof name - (size_t)n, "S_IS%d_S%d_E", k, k);
+                add_named_sample(&t, name, "");
+        }
+        ok(batch_create(&t.p, &b, &err), &err);
+        for (uint32_t i = 0; i < b->location_count; i++) {
+                const char *name = b->locations[i].identity.frames[0].function;
+
+                readable_bytes += strlen(name);
+                mangled_count += name[0] == '_';
+        }
+        ck_assert_uint_gt(readable_bytes, LIMIT_SENT_NAMES_BYTES);
+        ck_assert_uint_le(readable_bytes, LIMIT_SENT_NAMES_BYTES + LIMIT_DEMANGLED_BYTES + 4000 * 256);
+        ck_assert_uint_gt(mangled_count, 0);
+        ck_assert_uint_lt(mangled_count, 4000);
+        batch_unref(b);
+        test_profile_deinit(&t);
+}
+END_TEST
+
 START_TEST(days_before_1970_are_negative)
 {
         ck_assert_int_eq(day_of_us(0), 0);
@@ -220,4 +313,5 @@ END_TEST
 
 TEST_SUITE("profile store batch", batch_is_equal_from_request_and_from_queue, identities_match_documentation,
            equivalent_keys_become_one_label, keys_of_other_scripts_stay_apart, a_batch_of_too_many_days_is_refused,
-           days_before_1970_are_negative)
+           mangled_names_of_senders_are_readable_under_the_id_of_the_sent_name,
+           names_that_expand_are_demangled_up_to_a_limit, days_before_1970_are_negative)
