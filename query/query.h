@@ -69,6 +69,7 @@ struct query_report {
         char selector[256]; /* truncated; the last one that was parsed */
         int64_t from_unix_ns, to_unix_ns;
         size_t memory_bytes; /* peak */
+        char note[600];      /* as in struct query_answer */
 };
 
 /** Input of a query beside the store; all borrowed. */

@@ -223,6 +223,7 @@ enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned si
 
         assert(side < 2);
         assert((focus->view == TREE_ALL) == (focus->is_target == NULL));
+        t->is_inverted = focus->view == TREE_CALLERS;
         for (size_t i = 0; !st && i < m->count; i++) {
                 const struct merged_entry *e = &m->entries[i];
 
@@ -236,6 +237,18 @@ enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned si
         free(p.frames);
         free(p.lines);
         return st;
+}
+
+void tree_drop_negative(struct tree *t)
+{
+        for (uint32_t i = 0; i < t->count; i++) {
+                for (int side = 0; side < 2; side++) {
+                        if (t->nodes[i].self[side] >= 0)
+                                continue;
+                        add_saturating(&t->negative[side], t->nodes[i].self[side]);
+                        t->nodes[i].self[side] = 0;
+                }
+        }
 }
 
 void tree_sum_totals(struct tree *t)
@@ -317,34 +330,78 @@ struct weight_bound {
         uint32_t equal;
 };
 
-static enum status weight_bound_build(const struct tree *t, uint32_t max_nodes, struct weight_bound *ret,
-                                      struct error *err)
+/*
+ * An inverted tree is read as a list of functions, its first level, whose nodes are light if there are many. They are
+ * chosen first, up to half of all nodes, or more if there are fewer others; in other trees all nodes compete.
+ */
+struct node_choice {
+        const struct tree *t;
+        struct weight_bound functions, others;
+};
+
+static bool is_chosen_first(const struct tree *t, uint32_t node)
 {
-        _cleanup_free_ int64_t *weights = NULL;
-        uint32_t above = 0;
+        return t->is_inverted && t->nodes[node].depth == 1;
+}
+
+/* Bound the nodes that are chosen first, or the others. @param count_ret  the number of nodes within the bound. */
+static enum status weight_bound_build(const struct tree *t, bool first, uint32_t max_nodes, struct weight_bound *ret,
+                                      uint32_t *count_ret, struct error *err)
+{
+        _cleanup_free_ int64_t *weights = calloc(t->count, sizeof *weights);
+        uint32_t count = 0, above = 0;
         enum status st;
 
-        *ret = (struct weight_bound){ INT64_MIN, UINT32_MAX };
-        if (t->count <= max_nodes)
-                return ST_OK;
-        weights = calloc(t->count, sizeof *weights);
         if (!weights)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->count; i++)
-                weights[i] = get_node_weight(&t->nodes[i]);
-        st = select_kth_greatest(t->meter, weights, t->count, max_nodes - 1, err);
+                if (is_chosen_first(t, i) == first)
+                        weights[count++] = get_node_weight(&t->nodes[i]);
+        *ret = (struct weight_bound){ INT64_MIN, UINT32_MAX };
+        *count_ret = count < max_nodes ? count : max_nodes;
+        if (count <= max_nodes)
+                return ST_OK;
+        *ret = (struct weight_bound){ INT64_MAX, 0 };
+        if (!max_nodes)
+                return ST_OK;
+        st = select_kth_greatest(t->meter, weights, count, max_nodes - 1, err);
         if (st)
                 return st;
         ret->least = weights[max_nodes - 1];
-        for (uint32_t i = 0; i < t->count; i++)
+        for (uint32_t i = 0; i < count; i++)
                 above += weights[i] > ret->least;
         ret->equal = max_nodes - above;
         return ST_OK;
 }
 
+static enum status node_choice_make(const struct tree *t, uint32_t max_nodes, struct node_choice *ret,
+                                    struct error *err)
+{
+        const struct weight_bound all = { INT64_MIN, UINT32_MAX };
+        uint32_t functions = 0, others = 0, room = max_nodes / 2;
+        enum status st = ST_OK;
+
+        *ret = (struct node_choice){ t, all, all };
+        if (t->count <= max_nodes)
+                return ST_OK;
+        if (t->is_inverted) {
+                for (uint32_t i = 0; i < t->count; i++)
+                        others += !is_chosen_first(t, i);
+                room = others < max_nodes - room ? max_nodes - others : room;
+                st = weight_bound_build(t, true, room, &ret->functions, &functions, err);
+        }
+        return st ? st : weight_bound_build(t, false, max_nodes - functions, &ret->others, &others, err);
+}
+
 static bool admit_weight(struct weight_bound *b, int64_t w)
 {
         return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
+}
+
+static bool admit_node(struct node_choice *c, uint32_t node)
+{
+        return admit_weight(is_chosen_first(c->t, node) ? &c->functions : &c->others,
+                            get_node_weight(&c->t->nodes[node]));
 }
 
 /* Depth-first order of the nodes, siblings as in `sorted`, which is by parent. */
@@ -378,7 +435,7 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, stru
         _cleanup_free_ uint32_t *first = NULL; /* start of each node's children in sorted */
         uint32_t kept = 0;
         size_t held = memory->bytes, weight = t->count > max_nodes ? sizeof(int64_t) : 0;
-        struct weight_bound bound;
+        struct node_choice choice;
         enum status st = ST_OK;
 
         if (t->count > UNCOUNTED_NODES)
@@ -391,11 +448,11 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, stru
         first = calloc(t->count + 1u, sizeof *first);
         if (!sorted || !first || !stack || !order)
                 return error_no_memory(err);
-        st = weight_bound_build(t, max_nodes, &bound, err);
+        st = node_choice_make(t, max_nodes, &choice, err);
         if (st)
                 return st;
         for (uint32_t i = 0; i < t->count; i++) /* the root is always kept, and counts */
-                if (admit_weight(&bound, get_node_weight(&t->nodes[i])) && i)
+                if (admit_node(&choice, i) && i)
                         sorted[kept++] = i;
         st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
         if (st)

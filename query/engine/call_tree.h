@@ -28,6 +28,8 @@ struct tree {
         struct tree_node *nodes; /* owned */
         uint32_t count;
         size_t capacity;
+        int64_t negative[2];        /* by side: the sum that tree_drop_negative() removed */
+        bool is_inverted;           /* of callers; set by tree_add() */
         struct work_meter *meter;   /* NULL: unlimited; borrowed */
         struct hash_table children; /* nodes by (parent, frame), except the root */
         struct memory_reservation memory;
@@ -71,12 +73,18 @@ enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned si
 /** Assert the invariants: parents precede children, depths, one table entry per node except the root. */
 void tree_check(const struct tree *t);
 
+/**
+ * Set self values below zero to 0, so that no node is wider than its parent; before tree_sum_totals(). Such values come
+ * from differences of heap profiles. A stack is dropped as a whole only if its sum is negative.
+ */
+void tree_drop_negative(struct tree *t);
+
 /** Compute totals from self; once, after the last tree_add(). One pass over at most LIMIT_TREE_NODES. */
 void tree_sum_totals(struct tree *t);
 
 /**
  * The nodes in drawing order: parents before children, siblings by falling total. Beyond max_nodes, the nodes with the
- * smallest totals are omitted.
+ * smallest totals are omitted; in an inverted tree the functions at its first level only beyond half of them.
  * @param memory  charged for temporary memory; afterwards for that of ret.
  * @param ret  owned by the caller, free().
  */

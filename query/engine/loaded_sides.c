@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/text/regex_match.h"
+#include "query/engine/unit_text.h"
 
 /* ---- loading ---- */
 
@@ -180,8 +181,22 @@ static enum status add_root_frames(struct query_call *q, struct loaded_sides *l,
         return st;
 }
 
+static void note_negative(struct query_call *q, const struct loaded_sides *l, const struct tree *tree)
+{
+        char value[40];
+        int64_t sum = tree->negative[0];
+
+        add_saturating(&sum, tree->negative[1]);
+        if (!sum || q->has_negative_note)
+                return;
+        q->has_negative_note = true;
+        buf_printf(&q->note, "%sstacks with negative values are not drawn: %s together", q->note.size ? "; " : "",
+                   format_value(sum, *l->sides[0].unit ? l->sides[0].unit : l->sides[l->side_count - 1].unit, value,
+                                sizeof value));
+}
+
 enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
-                                    struct tree *tree)
+                                    enum tree_use use, struct tree *tree)
 {
         _cleanup_free_ uint32_t *root_frames = NULL;
         struct tree_roots roots = { .groups = &l->groups };
@@ -192,7 +207,12 @@ enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l
                 st = tree_init(tree, q->meter, q->err);
         for (unsigned i = 0; !st && i < l->side_count; i++)
                 st = tree_add(tree, &l->sides[i], i, focus, &roots, q->err);
-        if (!st)
-                tree_sum_totals(tree);
-        return st;
+        if (st)
+                return st;
+        if (use == TREE_DRAWN) {
+                tree_drop_negative(tree);
+                note_negative(q, l, tree);
+        }
+        tree_sum_totals(tree);
+        return ST_OK;
 }

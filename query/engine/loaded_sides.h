@@ -29,9 +29,15 @@ enum status loaded_sides_load(struct query_call *q, const struct query_selection
 void loaded_sides_deinit(struct loaded_sides *l);
 #define _cleanup_loaded_sides_ _cleanup_(loaded_sides_deinit)
 
-/** Build the call tree of the sides, with the frames of groups above the stacks. @param tree  tree_deinit() it. */
+/** Whether a tree is drawn, without the negative values that bars cannot show, or listed with all values. */
+enum tree_use { TREE_DRAWN, TREE_LISTED };
+
+/**
+ * Build the call tree of the sides, with the frames of groups above the stacks. Negative values that are dropped are
+ * added to q->note. @param tree  tree_deinit() it.
+ */
 enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
-                                    struct tree *tree) MUST_CHECK;
+                                    enum tree_use use, struct tree *tree) MUST_CHECK;
 
 /** The functions in focus of a request, by frame. */
 struct function_targets {

@@ -18,6 +18,7 @@ struct query_call {
         struct buf *ret;
         struct query_report *report; /* NULL: none */
         struct buf note;             /* of the answer */
+        bool has_negative_note;      /* of stacks that are not drawn */
         const char *content_type;    /* default content_type_json */
         struct error *err;
 };

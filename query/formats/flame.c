@@ -145,6 +145,10 @@ enum status flame_put_json(const struct flame *f, struct json_out *j, const char
                         json_out_str(j, NULL, f->groups->labels->names[i]);
                 json_out_array_end(j);
         }
+        if (f->tree->negative[0])
+                json_out_int(j, "negative", f->tree->negative[0]);
+        if (f->tree->negative[1])
+                json_out_int(j, "negative_after", f->tree->negative[1]);
         put_json_frames(&w);
         json_out_uint(j, "left_out", w.d.left_out);
         put_json_nodes(&w);
@@ -175,7 +179,7 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_free_ uint32_t *order = NULL;
         char from[32], to[32], value[40];
-        int64_t total = f->tree->nodes[0].total[0];
+        int64_t total = f->tree->nodes[0].total[0], with_negative = total;
         uint32_t count, left_out = 0;
         enum status st = tree_sort_for_drawing(f->tree, f->max_nodes, &memory, &order, &count, err);
 
@@ -189,7 +193,8 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         buf_append_u8(ret, '\n');
         utf8_append_escaped(ret, m->type);
         buf_append_u8(ret, '\n');
-        if (total != m->total) /* in focus of a function: some stacks lack it */
+        add_saturating(&with_negative, f->tree->negative[0]);
+        if (with_negative != m->total) /* in focus of a function: some stacks lack it */
                 buf_printf(ret, "matching stacks: %s (%.2f%%); percentages are of these\n",
                            format_value(total, m->unit, value, 40),
                            m->total ? 100.0 * (double)total / (double)m->total : 0);

@@ -105,8 +105,12 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
         st = answer(q, context);
         memory_set_account(NULL);
         store_scan_set_meter(q->scan, NULL);
-        if (q->report)
+        if (q->report) {
                 q->report->memory_bytes = account.most;
+                if (q->note.size) /* else that of an earlier call for the same answer */
+                        snprintf(q->report->note, sizeof q->report->note, "%.*s", (int)q->note.size,
+                                 (const char *)q->note.data);
+        }
         if (st && account.refused)
                 st = error_set(q->err, ST_TOO_BIG,
                                "the query needs more memory than its limit of %zu MiB (--query-memory); use a shorter "

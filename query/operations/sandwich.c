@@ -11,7 +11,7 @@ static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *
 {
         _cleanup_tree_ struct tree tree = { 0 };
         struct flame f;
-        enum status st = loaded_sides_build_tree(q, l, focus, &tree);
+        enum status st = loaded_sides_build_tree(q, l, focus, TREE_DRAWN, &tree);
 
         if (st)
                 return st;

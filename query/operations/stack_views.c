@@ -292,7 +292,7 @@ static enum status answer_tree(struct query_call *q, const struct query_selectio
         if (!st)
                 st = parse_focus(q, &l, &focus, &targets);
         if (!st)
-                st = loaded_sides_build_tree(q, &l, &focus, &tree);
+                st = loaded_sides_build_tree(q, &l, &focus, what == ANSWER_FOLDED ? TREE_LISTED : TREE_DRAWN, &tree);
         if (st)
                 return st;
         f = make_flame(q, &l, &tree, &focus);

@@ -64,7 +64,7 @@ enum status stack_view_draw(struct querier_call *c, struct stack_view *v)
         if (!st)
                 st = merge_frames_by_name(c, &v->l);
         if (!st)
-                st = loaded_sides_build_tree(&c->q, &v->l, &everything, &v->tree);
+                st = loaded_sides_build_tree(&c->q, &v->l, &everything, TREE_DRAWN, &v->tree);
         return st ? st : tree_draw(&v->tree, c->q.r.max_nodes, &v->drawing, c->q.err);
 }
 

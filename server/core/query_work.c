@@ -180,8 +180,6 @@ static void set_saved_page_policy(struct http_request *req, const char *policy)
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body)
 {
         query_work_finish(w, body);
-        if (*answer->note)
-                http_set_header(w->req, "X-Cairn-Note", answer->note);
         if (http_is_type(answer->content_type, "text/html")) /* a page with its script inside */
                 set_saved_page_policy(w->req, page_flame_policy());
         http_respond_buf(w->req, 200, answer->content_type, body);
@@ -217,6 +215,8 @@ bool query_work_finish(const struct query_work *w, const struct buf *answer)
                 query_work_count_failure(w);
         else
                 end_query(w, "answered");
+        if (!answer->failed && w->req && *w->report.note)
+                http_set_header(w->req, "X-Cairn-Note", w->report.note);
         return !answer->failed;
 }
 

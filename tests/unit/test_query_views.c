@@ -472,6 +472,48 @@ START_TEST(sums_that_do_not_fit_are_the_largest_number_and_noted)
 }
 END_TEST
 
+static size_t count_parts(const char *text, const char *part)
+{
+        size_t n = 0;
+
+        for (; (text = strstr(text, part)); text++)
+                n++;
+        return n;
+}
+
+/* 20 functions of equal cost, each called from 5 places. */
+START_TEST(functions_of_an_inverted_graph_take_half_of_its_nodes)
+{
+        make_store();
+        for (int i = 0; i < 20; i++) {
+                for (int k = 0; k < 5; k++) {
+                        char stack[64];
+
+                        snprintf(stack, sizeof stack, "leaf%02d;caller%d;main", i, k);
+                        APPEND({ .type = CPU, .value = k ? 10 : 40, .stack = stack });
+                }
+        }
+        {
+                ASK(some, "flame", "from=now-1h", "callers_matching=.", "max_nodes=30");
+
+                ck_assert_uint_eq(count_parts(some, "[\"leaf"), 15);
+                EXPECT(some, "[\"caller0\",");
+        }
+        {
+                ASK(all, "flame", "from=now-1h", "callers_matching=.", "max_nodes=60");
+
+                ck_assert_uint_eq(count_parts(all, "[\"leaf"), 20);
+        }
+        {
+                ASK(upright, "flame", "from=now-1h", "max_nodes=8");
+
+                EXPECT(upright, "[\"caller4\",");
+                ck_assert_uint_eq(count_parts(upright, "[\"leaf"), 1);
+        }
+        remove_store();
+}
+END_TEST
+
 START_TEST(frames_filter_as_in_pprof)
 {
         make_store();
@@ -1167,6 +1209,7 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 END_TEST
 
 TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
+           functions_of_an_inverted_graph_take_half_of_its_nodes,
            counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
            partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,

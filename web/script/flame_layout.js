@@ -31,7 +31,7 @@ const CairnLayout = (() => {
     const diff = like.sides.length > 1, none = new Float64Array(diff ? n : 0);
     return {
       type: like.type, unit: like.unit, sides: like.sides, frames: like.frames, focus: like.focus, inverted: like.inverted,
-      full: like.full, leftOut: like.leftOut, diff, count: n,
+      full: like.full, leftOut: like.leftOut, negative: like.negative, diff, count: n,
       parent: new Int32Array(n), frame: new Int32Array(n), line: new Int32Array(n),
       self: new Float64Array(n), total: new Float64Array(n), self2: none, total2: diff ? new Float64Array(n) : none,
     };
@@ -41,7 +41,7 @@ const CairnLayout = (() => {
   function parse(json) {
     if (json.columns) return json.columns;
     const n = json.nodes.length, nodes = json.nodes;
-    const d = makeColumns({ ...json, full: json.names === 'full', leftOut: json.left_out }, n);
+    const d = makeColumns({ ...json, full: json.names === 'full', leftOut: json.left_out, negative: (json.negative || 0) + (json.negative_after || 0) }, n);
     for (let i = 0; i < n; i++) {
       const v = nodes[i];
       d.parent[i] = v[0]; d.frame[i] = v[1]; d.self[i] = v[2]; d.total[i] = v[3]; d.line[i] = v[4];

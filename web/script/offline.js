@@ -57,7 +57,9 @@
     go({ view: VIEWS[to][0] });
     panels.get(VIEWS[to][0]).tab.focus();
   });
-  $('about').textContent = CairnLayout.about(data);
+  // An answer of the service has this in a header.
+  const negative = data.negative ? ` · stacks with negative values are not drawn: ${CairnUnits.formatValue(data.negative, data.unit)} together` : '';
+  $('about').textContent = CairnLayout.about(data) + negative;
   document.title = CairnNames.display(data.sides[0].selector || data.type || 'Flame graph', 200) + ' · Cairn';
   CairnTheme.connectButton($('theme'));
   refresh();
