@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn status: the state of a running service on one screen, from /readyz, /metrics, /api/v1/status and its list of
-   upstreams. */
+/* cairn status: the state of a running service on one screen, from /readyz, /metrics, /api/v1/status, its list of
+   upstreams, and what its samples lack in debuginfo. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/shared/metrics_text.h"
+#include "cli/shared/missing_advice.h"
 #include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -30,7 +31,8 @@ static const struct usage usage = {
                     "--json]",
         .about =
                 "Show the state of a running service: whether it is ready and why not, accepted and refused\n"
-                "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams.\n"
+                "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams,\n"
+                "and what to do about objects without debuginfo in the samples of the last hour.\n"
                 "Rates of ingest are of the last 5 minutes, those of requests of one second; with --interval, all are\n"
                 "measured over that time. A service with tokens requires one with the scope read that is bound to no\n"
                 "tenant. With --watch, a service that does not respond is polled until it does.\n"
@@ -148,6 +150,7 @@ struct service_view {
         double elapsed_s;
         struct buf upstreams; /* /api/v1/debuginfo/upstreams */
         struct buf report;    /* /api/v1/status; empty: an older service, which has none */
+        struct buf missing;   /* MISSING_ADVICE_PATH; empty: not known */
 };
 
 static void service_view_deinit(struct service_view *v)
@@ -157,6 +160,7 @@ static void service_view_deinit(struct service_view *v)
         metrics_text_deinit(&v->now);
         buf_deinit(&v->upstreams);
         buf_deinit(&v->report);
+        buf_deinit(&v->missing);
 }
 
 /* ---- requests ---- */
@@ -228,8 +232,13 @@ static enum status view_service(struct http_client *client, const struct status_
                 st = fetch_document(client, "/api/v1/debuginfo/upstreams", &v->upstreams, err);
         if (!st)
                 st = fetch_report(client, &v->report, err);
-        if (!st)
+        if (!st) {
+                struct error
+                        not_known; /* a long query may be refused or end; the rest of the view does not depend on it */
+
+                (void)!fetch_document(client, MISSING_ADVICE_PATH, &v->missing, &not_known);
                 wait_for_interval(o->interval_s);
+        }
         if (!st)
                 st = fetch_metrics(client, &v->now, err);
         v->elapsed_s = (double)(monotonic_ns() - began) / 1e9;
@@ -411,6 +420,20 @@ static void put_upstreams_text(struct buf *out, struct buf *body)
                 buf_printf(out, "%-16s none\n", "upstreams");
 }
 
+static void put_missing_text(struct buf *out, const struct buf *body)
+{
+        struct missing_advice a;
+        char objects[400];
+
+        if (!missing_advice_read(body, &a) || !a.object_count)
+                return;
+        buf_printf(out, "%-16s %" PRIu64 " object%s in samples of the last hour lack%s debuginfo\n", "missing",
+                   a.object_count, a.object_count > 1 ? "s" : "", a.object_count > 1 ? "" : "s");
+        for (size_t i = 0; i < a.step_count; i++)
+                buf_printf(out, "%-16s   %s: %s\n", "", missing_step_format(&a.steps[i], objects, sizeof objects),
+                           PRINTABLE(a.steps[i].text));
+}
+
 static void put_conditions_text(struct buf *out, const char *lines)
 {
         while (*lines) {
@@ -430,6 +453,7 @@ static void put_status_text(struct buf *out, const struct status_options *o, str
         put_sections_text(out, v);
         put_refusals_text(out, &v->report);
         put_upstreams_text(out, &v->upstreams);
+        put_missing_text(out, &v->missing);
 }
 
 /* ---- as JSON ---- */
@@ -521,6 +545,27 @@ static void put_upstreams_json(struct json_out *j, struct buf *body)
         json_out_array_end(j);
 }
 
+static void put_missing_json(struct json_out *j, const struct buf *body)
+{
+        struct missing_advice a;
+
+        if (!missing_advice_read(body, &a))
+                return;
+        json_out_object(j, "missing");
+        json_out_uint(j, "objects", a.object_count);
+        json_out_array(j, "next_steps");
+        for (size_t i = 0; i < a.step_count; i++) {
+                json_out_object(j, NULL);
+                json_out_str(j, "object", a.steps[i].object);
+                json_out_double(j, "percent", a.steps[i].percent);
+                json_out_uint(j, "more_objects", a.steps[i].more_objects);
+                json_out_str(j, "next_step", a.steps[i].text);
+                json_out_object_end(j);
+        }
+        json_out_array_end(j);
+        json_out_object_end(j);
+}
+
 static void put_status_json(struct buf *out, const struct status_options *o, struct service_view *v)
 {
         struct json_out j;
@@ -534,6 +579,7 @@ static void put_status_json(struct buf *out, const struct status_options *o, str
         put_sections_json(&j, v);
         put_refusals_json(&j, &v->report);
         put_upstreams_json(&j, &v->upstreams);
+        put_missing_json(&j, &v->missing);
         json_out_object_end(&j);
         buf_append_u8(out, '\n');
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/doctor/doctor_checks.h"
+#include "cli/shared/missing_advice.h"
 #include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -14,7 +15,7 @@
 
 #define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the failure itself is reported */
 #define SLOW_UPSTREAM_MS 2000
-#define SERVICE_REQUESTS 3
+#define SERVICE_REQUESTS 4
 
 /* An equal share of a check's remaining time. */
 static uint64_t share_time_ms(int64_t left_ms, size_t parts, uint64_t most_ms)
@@ -98,6 +99,25 @@ static void check_access(const struct examined *x, struct findings *f)
                                st ? err.text : "the service accepts requests from this machine");
 }
 
+/* ---- missing debuginfo ---- */
+
+/* Nothing if the samples cannot be read: check_access() has the reason. */
+static void check_missing_debuginfo(const struct examined *x, struct findings *f)
+{
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct missing_advice advice;
+        struct error err = { 0 };
+        char objects[400];
+
+        if (get_from_service(x, MISSING_ADVICE_PATH, &r, &err) || !missing_advice_read(&r.body, &advice))
+                return;
+        if (!advice.object_count)
+                report_finding(f, FINDING_OK, "debuginfo", "", "no object in samples of the last hour lacks debuginfo");
+        for (size_t i = 0; i < advice.step_count; i++)
+                report_finding(f, FINDING_WARNING, "debuginfo", advice.steps[i].text, "without debuginfo: %s",
+                               missing_step_format(&advice.steps[i], objects, sizeof objects));
+}
+
 void check_running_service(const struct examined *x, struct findings *f)
 {
         _cleanup_http_client_response_ struct http_client_response r = { 0 };
@@ -114,6 +134,7 @@ void check_running_service(const struct examined *x, struct findings *f)
                        (monotonic_ns() - began) / 1000000);
         check_readiness(x, f);
         check_access(x, f);
+        check_missing_debuginfo(x, f);
 }
 
 /* ---- upstreams ---- */

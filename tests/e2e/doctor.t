@@ -33,13 +33,14 @@ finds 'map of debuginfo/meta' '^ok: 0 of ' "  and that of debuginfo"
 finds reachable "^ok: $url answers within [0-9]+ ms; null" "the service is reached"
 finds readiness '^ok: ready' "  and is ready"
 finds access '^ok: ' "  and answers"
+finds debuginfo '^ok: no object in samples of the last hour lacks debuginfo' "  and no debuginfo is missing"
 is "$(jq -r '[.checks[] | .area] | unique | join(" ")' "$tmp/found")" 'data service' "only the named areas are checked"
 is "$(jq '[.checks[] | select(.state == "error")] | length' "$tmp/found")" 0 "  and no errors are found"
 is "$code" "$(jq 'if .warning > 0 then 1 else 0 end' "$tmp/found")" "the exit status says whether there are warnings"
 out=$("$cairn" doctor --server "$url" service)
 is $? 0 "0: nothing to fix"
 like "$out" '^ok +service: readiness +ready$' "text has a line for each finding"
-like "$out" '^0 errors, 0 warnings, 3 fine, 0 not checked$' "  and ends with their number"
+like "$out" '^0 errors, 0 warnings, 4 fine, 0 not checked$' "  and ends with their number"
 
 # ---- usage ----
 

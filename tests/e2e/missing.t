@@ -97,6 +97,19 @@ like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" "DEBUGINFOD_URLS=https://[
 like "$(advice /usr/local/lib/libown.so.1)" "^cairn-upload --server $url /usr/local/lib/libown.so.1\$" "but a file of one's own is uploaded"
 like "$(advice /usr/local/lib/libown.so.1)" 'if it is stripped, upload its debug file or build it with -g$' "  if it has symbols"
 
+# cairn status and cairn doctor give the same advice, each step once.
+ingest 06 /usr/local/lib/libother.so.1 1
+wanted=$(missing --json --from now-1h | jq -c '[.missing[].next_step] | unique')
+is "$(printf '%s\n' "$wanted" | jq length)" 2 "three objects are missing for two reasons"
+is "$("$cairn" status --server "$url" --json | jq -c '[.missing.next_steps[].next_step] | unique')" "$wanted" "cairn status has the advice of the list"
+is "$("$cairn" status --server "$url" --json | jq -c '[.missing.objects, (.missing.next_steps | map(.more_objects) | add)]')" '[3,1]' "  each step once"
+out=$("$cairn" status --server "$url")
+like "$out" '^missing +3 objects in samples of the last hour lack debuginfo$' "  on the screen"
+like "$out" '^ +/usr/lib/x86_64-linux-gnu/libof.so.1 \(.*% of samples\): add the debuginfod server of .*: cairn serve --upstream https://' "  with the distribution's server"
+like "$out" '^ +/usr/local/lib/lib(own|other).so.1 \(.*% of samples\) and 1 more object: upload the object ' "  and an upload"
+is "$("$cairn" doctor --json --server "$url" service | jq -c '[.checks[] | select(.name == "debuginfo" and .state == "warning") | .fix] | unique')" "$wanted" \
+        "cairn doctor has the same"
+
 stop_server
 rm -rf "$data"
 start_server --flush-interval 3600
