@@ -22,6 +22,15 @@ static struct metric answers[] = {
         METRIC_COUNTER("cairn_http_requests_total", "Requests answered.", "code=\"4xx\""),
         METRIC_COUNTER("cairn_http_requests_total", "Requests answered.", "code=\"5xx\""),
 };
+static struct metric last_failure =
+        METRIC_GAUGE("cairn_http_last_5xx_timestamp_seconds", "Unix time of the last answer of 5xx; 0: none.", "");
+
+static void count_answer(unsigned code_class)
+{
+        metric_add(&answers[code_class], 1);
+        if (code_class == 5)
+                metric_set(&last_failure, wall_clock_ns() / 1000000000);
+}
 
 void http_set_header(struct http_request *req, const char *name, const char *value)
 {
@@ -280,7 +289,7 @@ enum MHD_Result request_queue_response(struct http_request *req, bool close_afte
                 request_watch(req, req->answer_expires_ns);
         else
                 connection_watch(req->watched, NULL, 0);
-        metric_add(&answers[req->reset ? 0 : req->code / 100], 1);
+        count_answer(req->reset ? 0 : req->code / 100);
         if (req->reset) {
                 reset_tcp_connection(req->connection);
                 return MHD_NO;
@@ -319,7 +328,7 @@ void request_write_raw_response(struct http_request *req)
         req->phase = PHASE_ANSWER;
         if (!info || req->reset || !req->response || !req->error_body.data)
                 return;
-        metric_add(&answers[req->code / 100], 1);
+        count_answer(req->code / 100);
         buf_init(&text, KiB(16));
         buf_printf(&text, "HTTP/1.1 %u Refused\r\nContent-Length: %zu\r\nConnection: close\r\n", req->code,
                    req->error_body.size);

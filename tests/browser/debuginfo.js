@@ -202,6 +202,9 @@ async function tryStatus(browser) {
     'ingest, queue, storage, and work have a card each');
   match(await page.getAttribute('.bars', 'aria-label'), new RegExp(`^Samples of each of the last 60 minutes: ${status.ingest.samples.toLocaleString('en')} in all`), '  the last hour of samples is drawn, and said');
   match(await page.textContent('.card >> nth=0'), /Last 5 minutes[1-9][\d,.]* samples\/s/, '  with the rate of now');
+  const wrapped = await page.$$eval('.card dt', all => all.filter(t => t.getBoundingClientRect().height > 1.6 * parseFloat(getComputedStyle(t).lineHeight || 20) &&
+    t.getBoundingClientRect().width + t.nextSibling.getBoundingClientRect().width < 0.8 * t.parentElement.getBoundingClientRect().width).map(t => t.textContent));
+  equal(wrapped, [], '  no label is wrapped where it has room');
   match(await page.textContent('.card >> nth=5'), /Samples are kept30 d/, '  retention');
   match(await page.textContent('.card:has(h2:text-is("Debuginfo"))'), new RegExp(`Stored${(await ask('debuginfo')).objects.length} objects`), '  as many objects as are stored now');
   const reasons = await column(page, 'Errors', 'Reason');
@@ -210,6 +213,21 @@ async function tryStatus(browser) {
   await page.fill('input[aria-label="Filter Hosts"]', 'web-71');
   await page.waitForSelector('text=/1 sender, of /');
   equal(await column(page, 'Hosts', 'Host'), ['web-71'], 'hosts are filtered');
+
+  // Three answers of 5xx, the last 90 seconds ago.
+  await page.route('**/api/v1/status/service', async route => {
+    const answer = await (await route.fetch()).json(), set = (name, labels, value) => { answer.metrics.find(m => m.name === name && labels.test(m.labels || '')).value = value; };
+    set('cairn_http_requests_total', /5xx/, 3);
+    answer.metrics = [...answer.metrics.filter(m => m.name !== 'cairn_http_last_5xx_timestamp_seconds'),
+      { ...answer.metrics[0], name: 'cairn_http_last_5xx_timestamp_seconds', labels: '', value: status.now_unix_s - 90 }];
+    return route.fulfill({ json: answer });
+  });
+  await page.click('#refresh');
+  await page.waitForSelector('text=code=5xx');
+  match((await column(page, 'Errors', 'Last'))[(await column(page, 'Errors', 'Reason')).indexOf('code=5xx')], /^(8\d|9\d|1\d\d) s ago/, 'answers of 5xx have the time of the last one');
+  check(!(await column(page, 'Errors', 'Metric')).some(m => /last_5xx/.test(m)), '  which is no error itself');
+  match((await texts(region(page, 'Errors').locator('tr.detail'))).join(), /The log of the service has a line for each, with its path and reason\./, '  and where to look');
+  await page.unroute('**/api/v1/status/service');
 
   let asked = 0;
   await page.route('**/api/v1/status/service', route => { asked++; return route.continue(); });

@@ -36,7 +36,7 @@ async function useLongTable(page, offline) {
   check(some.length > 10 && some.length < 100, 'only rows in sight are in the page', some.length);
   equal(await page.getAttribute(grid, 'aria-rowcount'), String(FUNCTIONS + 1), '  which says how many there are');
   equal([some[0][0], some[0][5]], [2, name(0)], '  from the first on');
-  match(await page.textContent(`${panel} .table-box [role=status]`), /^50,000 functions/, '  as people see');
+  match(await page.textContent(`${panel} .table-box [role=status]`), /^Top 50,000 functions$/, '  as people see');
 
   await page.focus(grid);
   equal((await current(page)).index, 2, 'the first row is the current one');
@@ -104,6 +104,38 @@ async function useLongTable(page, offline) {
   await page.waitForFunction(() => /function=function_00042/.test(location.hash) && /line=142/.test(location.hash));
   await ready(page);
   match(await page.getAttribute(`${panel} .code-row.current`, 'aria-rowindex'), /^\d+$/, '  s goes there');
+}
+
+// Without a function the view of sources lists those that cost most.
+async function useFunctionList(page) {
+  await page.goto(`${url}/${hash('source', { selector: '{service_name="many"}' })}`);
+  await page.reload();
+  await ready(page);
+  equal(await page.getAttribute(grid, 'aria-rowcount'), '1001', 'Source without a function lists 1,000 of 50,000 functions');
+  equal((await rows(page))[0][5] || (await rows(page))[0][4], name(0), '  the most expensive first');
+  match(await page.textContent('#view-source'), /These are the 1,000 most expensive; enter the name of any other\./, '  and says so');
+  await page.fill('#view-source input[name=function]', name(49000));
+  await press(page, 'Enter');
+  await page.waitForFunction(() => /function=function_49000/.test(location.hash));
+  await ready(page);
+  check(await page.locator('#view-source .code-row').count() > 0, '  any other can be entered');
+}
+
+// In the flame graph each of the functions is much narrower than a pixel, and some are in (other).
+async function useSlivers(page) {
+  await page.goto(`${url}/${hash('flame', { selector: '{service_name="many"}' })}`);
+  await page.reload();
+  await ready(page);
+  const colours = await page.evaluate(p => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const canvas = document.querySelector(p + ' canvas'), seen = new Map(), { data } = canvas.getContext('2d').getImageData(20, 20, 200, 18);
+    for (let i = 0; i < data.length; i += 4) {
+      const colour = data.slice(i, i + 3).join();
+      seen.set(colour, (seen.get(colour) || 0) + 1);
+    }
+    done([...seen.values()].sort((a, b) => b - a));
+  }))), panel);
+  check(colours.length > 1 && colours.slice(1).reduce((a, b) => a + b, 0) > 200, 'functions narrower than a pixel are hatched, not one block of a colour', colours.slice(0, 5));
+  await screenshot(page, 'flame-slivers');
 }
 
 // Span k of 300 has k milliseconds; one sample of 10 has none.
@@ -199,7 +231,11 @@ run(async browser => {
     console.log(offline ? 'the page without a service' : 'the page of the service');
     const page = await openPage(browser, offline ? pathToFileURL(file).href + '#view=top' : `${url}/${hash('top', { selector: '{service_name="many"}' })}`);
     await useLongTable(page, offline);
-    if (!offline) await useTraces(page);
+    if (!offline) {
+      await useFunctionList(page);
+      await useSlivers(page);
+      await useTraces(page);
+    }
     await noProblems(page, 'no console error, no policy violation');
     await page.context().close();
   }

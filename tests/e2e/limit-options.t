@@ -84,6 +84,7 @@ wait_for "the catcher" grep -q ready "$tmp/caught"
 request "$url/api/v1/why?build_id=$(build_id_of "$tmp/a")&address=0x1000"
 is "$code" 504 "--symbolize-timeout ends a report"
 like "$(cat "$server_log")" ' warn http: [A-Z]+ /[^ ?]*: answered 504 timeout: ' "  the log has the path and the reason"
+ok "  and its time is a metric" test "$(metric cairn_http_last_5xx_timestamp_seconds)" -gt 1700000000
 
 id=$(build_id_of "$tmp/c")
 mkdir -p "$tmp/far/files/$id"

@@ -42,7 +42,8 @@ const CairnDiffView = (() => {
     const span = choice('Range before', Object.fromEntries(Object.entries(SPANS).map(([k, [text]]) => [k, text])));
     const from = field(20, 'from', 'Before, from'), to = field(20, 'to', 'Before, to'), selector = field(30, '{version="1"}', 'Before, selector');
     const name = make('select', { 'aria-label': 'Label' }), before = make('select', { 'aria-label': 'Value before' }), after = make('select', { 'aria-label': 'Value after' });
-    const times = make('span', { className: 'bar' }, span, from, to), labels = make('span', { className: 'bar' }, name, ' before ', before, ' after ', after);
+    const times = make('span', { className: 'bar' }, span, from, to), labels = make('span', { className: 'bar' }, name,
+      make('span', { className: 'pair' }, 'before', before), make('span', { className: 'pair' }, 'after', after));
     const bar = make('form', { className: 'bar' }, make('label', {}, 'Compare by ', compare), times, labels, selector, make('button', { type: 'submit', textContent: 'Apply' }));
     const fill = (select, values, chosen) => {
       select.replaceChildren(...values.map(v => make('option', { value: v, textContent: CairnNames.label(v) || '(none)' })));
@@ -142,7 +143,7 @@ const CairnDiffView = (() => {
     };
     const column = (title, key, width, text, more) => ({ title, key, number: true, width, text, ...more });
     const table = CairnTable.create(box, [
-      column('Change of self', 'self_size', 12, change('flat')), column('Change of total', 'total_size', 12, change('cumulative')),
+      column('Change of self', 'self_size', 12, change('flat')), column('Change of total', 'total_size', 12, change('cumulative'), { wide: true }),
       column('Self before', 'flat', 7.6, cost('flat', 0), { wide: true }), column('Self after', 'flat_after', 7.2, cost('flat_after', 1), { wide: true }),
       column('Total before', 'cumulative', 8, cost('cumulative', 0), { wide: true }), column('Total after', 'cumulative_after', 7.6, cost('cumulative_after', 1), { wide: true }),
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)),

@@ -6,7 +6,7 @@
 'use strict';
 const CairnFlameCanvas = (() => {
   const { labelOf, OTHER } = CairnLayout, { label } = CairnNames;
-  const ROW = 20, PAD = 4, THIN = 1.5, FONT = '12px ui-monospace, "DejaVu Sans Mono", monospace';
+  const ROW = 20, PAD = 4, THIN = 1.5, HATCH = 5, FONT = '12px ui-monospace, "DejaVu Sans Mono", monospace';
   const EMPTY = 'No samples here. Try a longer time range, another selector, or fewer filters.';
 
   // view: { d, left, span (shares of the whole width), top (px), flipped, firstRow, zoomed, selected, hovered, focused,
@@ -145,6 +145,26 @@ const CairnFlameCanvas = (() => {
       return d.rowStart[depth + 1];
     }
 
+    // Runs of narrow frames are hatched: they are many functions, not one without a name.
+    function drawRuns(colours) {
+      const { x, y, w, node, count } = boxes;
+      context.strokeStyle = colours.hatch;
+      context.lineWidth = 1;
+      context.beginPath();
+      for (let k = 0; k < count; k++) {
+        if (node[k] >= 0 || w[k] < HATCH) continue;
+        // Lines at multiples of HATCH in the window, so that they do not move with the edges of the run.
+        const left = Math.max(0, x[k]), right = Math.min(width, x[k] + w[k]), h = ROW - 1;
+        for (let at = Math.floor(left / HATCH) * HATCH - Math.ceil(h / HATCH) * HATCH; at < right; at += HATCH) {
+          const a = Math.max(at, left), b = Math.min(at + h, right);
+          if (b <= a) continue;
+          context.moveTo(a, y[k] + h - (a - at));
+          context.lineTo(b, y[k] + h - (b - at));
+        }
+      }
+      context.stroke();
+    }
+
     // Inlined frames have a dashed lower edge, "(other)" frames a dotted one.
     function drawKinds(view, colours) {
       const { d } = view, { x, y, w, node, count } = boxes;
@@ -226,6 +246,7 @@ const CairnFlameCanvas = (() => {
       }
       firstOfRow[rows] = drawn;
       drawBoxes(view, colours, forced);
+      drawRuns({ hatch: forced ? colours.ink : back });
       drawKinds(view, colours);
       drawTexts(view, colours);
       if (view.hovered !== view.selected) drawRing(view, view.hovered, 1, colours, back);

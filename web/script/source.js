@@ -7,6 +7,8 @@
 const CairnSourceView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox, sentence } = CairnRecordTable;
 
+  const FUNCTIONS = 1000; // listed while none is chosen
+
   // One entry per line of the file: merges rows of several functions.
   function sumLines(rows, file) {
     const lines = new Map();
@@ -164,9 +166,11 @@ const CairnSourceView = (() => {
       context.about(answer.samples ? `${CairnLayout.countText(CairnLayout.sideOf(answer, ''))}, none in this function` : 'No samples');
     }
     async function showTop(selection, signal) {
-      about = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection) }, signal);
-      notice.replaceChildren(make('p', { textContent: 'Choose a function to see its lines and instructions.' }));
-      table.show(about.rows);
+      about = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), limit: FUNCTIONS + 1 }, signal);
+      const isCut = about.rows.length > FUNCTIONS;
+      notice.replaceChildren(make('p', { textContent: 'Choose a function to see its lines and instructions.' +
+        (isCut ? ` These are the ${FUNCTIONS.toLocaleString('en')} most expensive; enter the name of any other.` : '') }));
+      table.show(about.rows.slice(0, FUNCTIONS));
       top.hidden = false;
       context.about('');
     }

@@ -11,7 +11,7 @@ const CairnStatusView = (() => {
 
   // A card of names and values: rows are [name, text or element]; rows without a value are omitted.
   function card(title, rows, ...more) {
-    const list = make('dl', {}, ...rows.filter(r => r && r[1] !== undefined && r[1] !== '').flatMap(([name, value]) => [make('dt', { textContent: name }), make('dd', {}, value)]));
+    const list = make('dl', {}, ...rows.filter(r => r && r[1] !== undefined && r[1] !== '').map(([name, value]) => make('div', {}, make('dt', { textContent: name }), make('dd', {}, value))));
     return make('section', { className: 'card' }, make('h2', { textContent: title }), list, ...more);
   }
   function meter(value, most, name) {
@@ -117,13 +117,17 @@ const CairnStatusView = (() => {
   // Counters of failures; ingest has a separate list, with the last message of each.
   const WRONG = /fail|refus|reject|damag|limited|unreadable|quarantined|connections_ended|cancelled|skipped|torn|postponed_total|unnoted|suppressed|unwritten|scan_errors/;
   const isWrong = m => m.value > 0 && m.help && !/^cairn_ingest_/.test(m.name) &&
-    (WRONG.test(m.name) || (m.name === 'cairn_uploads_total' && /refused|broken/.test(m.labels)) || (m.name === 'cairn_http_requests_total' && /5xx/.test(m.labels)));
+    (WRONG.test(m.name) || (m.name === 'cairn_uploads_total' && /refused|broken/.test(m.labels)) || isServerError(m));
+  const isServerError = m => m.name === 'cairn_http_requests_total' && /5xx/.test(m.labels);
+  // Of counters, only this one has the time of its last event.
+  const lastFailure = (m, service) => isServerError(m) ? service.metrics.find(o => o.name === 'cairn_http_last_5xx_timestamp_seconds')?.value : undefined;
   const labelText = labels => (labels || '').replace(/"/g, '').replace(/,/g, ', ');
   function errorRecords(tenant, service) {
     const own = tenant.ingest.problems.map(p => ({ what: `${p.of} refused`, reason: words(p.reason), count: p.count, last: p.last_unix_s, problem: p }));
-    return [...own, ...(service ? service.metrics.filter(isWrong).map(m => ({ what: m.help.replace(/\.$/, ''), reason: labelText(m.labels), count: m.value, name: m.name })) : [])];
+    return [...own, ...(service ? service.metrics.filter(isWrong).map(m => ({ what: m.help.replace(/\.$/, ''), reason: labelText(m.labels), count: m.value, name: m.name, last: lastFailure(m, service) })) : [])];
   }
   function errorDetail(e) {
+    if (e.name === 'cairn_http_requests_total') return make('div', { className: 'help' }, make('p', { textContent: 'The log of the service has a line for each, with its path and reason.' }));
     if (!e.problem) return null;
     const from = [e.problem.agent, e.problem.address].filter(Boolean).join(', ');
     return make('div', { className: 'help' }, make('p', { textContent: display(`The last one: ${e.problem.text}` + (from ? ` (from ${from})` : '')) }), make('p', { textContent: 'Next: ' + sentence(e.problem.next_step) }));
