@@ -177,6 +177,12 @@ rows = [row.split("|")[2:4] for row in re.findall(r"^\|.*\|$", compared, re.M)[2
 figures = {n for cells in rows for cell in cells for n in re.findall(r"[\d.]*\d", cell)} | set(re.findall(r"[\d.]*\d%", compared))
 test("figures of the README are in docs/performance.md", {f"README.md: {n}" for n in figures - measured} if len(rows) > 5 else {"no rows"})
 
+costs = re.search(r"^## What it does, and.*?(?=^## )", read("README.md"), re.M | re.S).group()
+costs = re.sub(r"\([^)]*\)", "", " ".join(re.findall(r"^\|.*\|$", costs, re.M)[2:]))
+known = set(re.findall(r"[\d.,]*\d%?", read("docs/performance.md") + read("docs/sizing.md")))
+test("figures of what Cairn costs are in docs/performance.md or docs/sizing.md",
+     {f"README.md: {n}" for n in re.findall(r"[\d.,]*\d%?", costs) if n not in known})
+
 version = re.search(r"^VERSION := (\S+)$", read("Makefile"), re.M).group(1)
 others = {"debian/changelog": r"\Acairn \(([\d.]+)", "CHANGELOG.md": r"^## ([\d.]+)", "docs/openapi.yaml": r"^  version: (\S+)$"}
 test("versions agree", {f"{path} has not {version}" for path, pattern in others.items() if re.search(pattern, read(path), re.M)[1] != version})
