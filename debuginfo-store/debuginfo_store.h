@@ -54,7 +54,7 @@ struct object_name {
         enum object_kind kind;
 };
 
-#define OBJECT_LABEL_SIZE 64
+#define OBJECT_TAG_SIZE 64
 
 struct stored_object {
         struct build_id build_id;
@@ -65,11 +65,11 @@ struct stored_object {
         uint64_t stored_bytes;
         uint8_t sha256[32];
         int64_t stored_unix_s;
-        int64_t used_unix_s;           /* last served or offered by an uploader, within OBJECT_USE_STEP_S */
-        bool is_pinned;                /* never garbage-collected */
-        char name[128];                /* file name given by the uploader; "": unknown */
-        char label[OBJECT_LABEL_SIZE]; /* set by the uploader, for retention rules: "release"; "": none */
-        char token[OBJECT_LABEL_SIZE]; /* name of the uploader's access token; "": none */
+        int64_t used_unix_s;         /* last served or offered by an uploader, within OBJECT_USE_STEP_S */
+        bool is_pinned;              /* never garbage-collected */
+        char name[128];              /* file name given by the uploader; "": unknown */
+        char tag[OBJECT_TAG_SIZE];   /* set by the uploader, for retention rules: "release"; "": none */
+        char token[OBJECT_TAG_SIZE]; /* name of the uploader's access token; "": none */
 };
 
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret,
@@ -115,8 +115,8 @@ struct object_claim {
         uint64_t size_bytes; /* uncompressed; 0: not claimed */
         uint64_t max_bytes;  /* larger objects are refused; 0: LIMIT_OBJECT_BYTES, the maximum */
         uint8_t sha256[32];  /* of the uncompressed content; all zero: not claimed */
-        const char *name;    /* may be NULL, like label and token; copied */
-        const char *label, *token;
+        const char *name;    /* may be NULL, like tag and token; copied */
+        const char *tag, *token;
         struct build_id htlhash; /* htlhash of the executable that the debuginfo was split from; size 0: not claimed */
         bool has_quality;        /* quality is claimed; only for symbol files */
         enum symbol_quality quality;
@@ -280,8 +280,8 @@ enum status debuginfo_store_set_quality(struct debuginfo_store *store, const str
 enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                     bool pinned, struct error *err) MUST_CHECK;
 
-/** Whether the text is a valid label: letters, digits and "._-/:@+", fewer than OBJECT_LABEL_SIZE. */
-bool object_label_is_valid(const char *text);
+/** Whether the text is a valid tag: letters, digits and "._-/:@+", fewer than OBJECT_TAG_SIZE. */
+bool object_tag_is_valid(const char *text);
 
 /** Remove an object: first its record, durably, then its file. */
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,

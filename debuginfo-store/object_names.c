@@ -64,11 +64,11 @@ const char *object_source_name(enum object_source s)
         return s == SOURCE_UPLOAD ? "upload" : "upstream";
 }
 
-bool object_label_is_valid(const char *text)
+bool object_tag_is_valid(const char *text)
 {
         size_t n = strlen(text);
 
-        return n < OBJECT_LABEL_SIZE &&
+        return n < OBJECT_TAG_SIZE &&
                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+") == n;
 }
 

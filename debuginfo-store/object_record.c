@@ -32,7 +32,7 @@ void record_encode(struct buf *to, const struct stored_object *o)
         buf_append_u64(to, (uint64_t)o->stored_unix_s);
         buf_append_u64(to, (uint64_t)o->used_unix_s);
         buf_append(to, o->name, strlen(o->name) + 1);
-        buf_append(to, o->label, strlen(o->label) + 1);
+        buf_append(to, o->tag, strlen(o->tag) + 1);
         buf_append(to, o->token, strlen(o->token) + 1);
 }
 
@@ -46,7 +46,7 @@ static bool read_text_field(struct reader *r, char *ret, size_t size)
         return true;
 }
 
-/* Version 1 has no flags, time of last use, label or token; the last use defaults to the time of storing. */
+/* Version 1 has no flags, time of last use, tag or token; the last use defaults to the time of storing. */
 static bool read_record_fields(struct reader *r, uint8_t version, struct stored_object *o)
 {
         const uint8_t *sha;
@@ -59,7 +59,7 @@ static bool read_record_fields(struct reader *r, uint8_t version, struct stored_
             (version > 1 && !reader_u64(r, &used)) || !read_text_field(r, o->name, sizeof o->name))
                 return false;
         if (version > 1 &&
-            (!read_text_field(r, o->label, sizeof o->label) || !read_text_field(r, o->token, sizeof o->token)))
+            (!read_text_field(r, o->tag, sizeof o->tag) || !read_text_field(r, o->token, sizeof o->token)))
                 return false;
         if (source > SOURCE_UPSTREAM || quality > QUALITY_DWARF)
                 return false;

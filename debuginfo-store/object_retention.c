@@ -9,9 +9,9 @@
 #include "common/limits.h"
 #include "common/text/number_text.h"
 
-static bool parse_rule_pattern(const char *text, char ret[static OBJECT_LABEL_SIZE])
+static bool parse_rule_pattern(const char *text, char ret[static OBJECT_TAG_SIZE])
 {
-        if (!*text || strlen(text) >= OBJECT_LABEL_SIZE)
+        if (!*text || strlen(text) >= OBJECT_TAG_SIZE)
                 return false;
         memcpy(ret, text, strlen(text) + 1);
         return true;
@@ -40,8 +40,8 @@ static bool parse_rule_kind(const char *text, const char **ret)
 
 static bool parse_rule_part(const char *key, const char *value, struct retention_rule *r)
 {
-        if (strcmp(key, "label") == 0)
-                return parse_rule_pattern(value, r->label);
+        if (strcmp(key, "tag") == 0)
+                return parse_rule_pattern(value, r->tag);
         if (strcmp(key, "token") == 0)
                 return parse_rule_pattern(value, r->token);
         if (strcmp(key, "source") == 0)
@@ -72,11 +72,10 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
                 if (!value && strcmp(part, "keep") == 0)
                         keep = true;
                 else if (!value || !parse_rule_part(part, value, &r))
-                        return error_set(
-                                err, ST_USAGE,
-                                "retention rule '%.200s': '%.60s%s%.60s' is not one of label=GLOB, token=GLOB, "
-                                "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
-                                text, part, value ? "=" : "", value ? value : "");
+                        return error_set(err, ST_USAGE,
+                                         "retention rule '%.200s': '%.60s%s%.60s' is not one of tag=GLOB, token=GLOB, "
+                                         "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
+                                         text, part, value ? "=" : "", value ? value : "");
         }
         if (keep == (r.age_s || r.unused_s || r.size_bytes))
                 return error_set(err, ST_USAGE, "retention rule '%.200s' %s", text,
@@ -89,7 +88,7 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
 /* source and kind are static strings, so pointers can be compared. */
 bool retention_rules_are_equal(const struct retention_rule *a, const struct retention_rule *b)
 {
-        return strcmp(a->label, b->label) == 0 && strcmp(a->token, b->token) == 0 && a->source == b->source &&
+        return strcmp(a->tag, b->tag) == 0 && strcmp(a->token, b->token) == 0 && a->source == b->source &&
                a->kind == b->kind && a->age_s == b->age_s && a->unused_s == b->unused_s &&
                a->size_bytes == b->size_bytes;
 }
@@ -109,7 +108,7 @@ enum status retention_rules_parse(const char *const *texts, size_t count,
 
 static bool rule_selects(const struct retention_rule *r, const struct stored_object *o)
 {
-        return (!r->label[0] || fnmatch(r->label, o->label, 0) == 0) &&
+        return (!r->tag[0] || fnmatch(r->tag, o->tag, 0) == 0) &&
                (!r->token[0] || fnmatch(r->token, o->token, 0) == 0) &&
                (!r->source || strcmp(r->source, object_source_name(o->source)) == 0) &&
                (!r->kind || strcmp(r->kind, object_kind_name(o->kind)) == 0);

@@ -6,7 +6,7 @@
  * @file
  * Retention rules: how long objects are kept.
  *
- * A rule is text of comma-separated parts. Selectors are label=GLOB, token=GLOB, source=upload|upstream and
+ * A rule is text of comma-separated parts. Selectors are tag=GLOB, token=GLOB, source=upload|upstream and
  * kind=debuginfo|executable (all given ones must match; none selects all objects). Bounds are age=TIME since they were
  * stored, unused=TIME since their last use, and size=BYTES on disk for all selected objects together; or "keep", for no
  * bound. TIME is a number with s, m, h, d, w or y; BYTES is a number with an optional K, M, G or T (powers of 1024).
@@ -20,9 +20,9 @@
 #define RETENTION_RULES_MAX 64
 
 struct retention_rule {
-        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE]; /* glob(7) patterns; "": any */
-        const char *source, *kind;                               /* static names; NULL: any */
-        uint64_t age_s, unused_s;                                /* 0: no bound, also for size_bytes */
+        char tag[OBJECT_TAG_SIZE], token[OBJECT_TAG_SIZE]; /* glob(7) patterns; "": any */
+        const char *source, *kind;                         /* static names; NULL: any */
+        uint64_t age_s, unused_s;                          /* 0: no bound, also for size_bytes */
         uint64_t size_bytes;
 };
 

@@ -35,7 +35,7 @@ struct object_upload {
         struct debuginfo_store *store;
         struct object_claim claim;
         char name[sizeof(((struct stored_object *)0)->name)];
-        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE];
+        char tag[OBJECT_TAG_SIZE], token[OBJECT_TAG_SIZE];
         int fd;
         char *partial;               /* path of a resumable upload's file until it is stored or refused; else NULL */
         struct active_upload active; /* if partial is set */
@@ -119,7 +119,7 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
         u->memory.use = MEMORY_UPLOADS;
         if (claim->name)
                 snprintf(u->name, sizeof u->name, "%s", path_base(claim->name));
-        snprintf(u->label, sizeof u->label, "%s", claim->label ? claim->label : "");
+        snprintf(u->tag, sizeof u->tag, "%s", claim->tag ? claim->tag : "");
         snprintf(u->token, sizeof u->token, "%s", claim->token ? claim->token : "");
         if (sha256_init(&u->sha, err))
                 return ST_NO_MEMORY;
@@ -343,7 +343,7 @@ static enum status check_upload_claim(struct object_upload *u, struct stored_obj
         object->size_bytes = u->size;
         object->stored_unix_s = object->used_unix_s = wall_clock_ns() / 1000000000;
         memcpy(object->name, u->name, sizeof object->name);
-        memcpy(object->label, u->label, sizeof object->label);
+        memcpy(object->tag, u->tag, sizeof object->tag);
         memcpy(object->token, u->token, sizeof object->token);
         return ST_OK;
 }

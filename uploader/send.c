@@ -163,9 +163,9 @@ static enum status format_upload_path(const struct upload_item *item, const stru
                 buf_printf(to, "&htlhash=%s", build_id_hex(&item->htlhash, hex));
         if (o->force)
                 buf_append_str(to, "&force=1");
-        if (o->label) {
-                buf_append_str(to, "&label=");
-                http_client_escape(to, o->label);
+        if (o->tag) {
+                buf_append_str(to, "&tag=");
+                http_client_escape(to, o->tag);
         }
         return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
 }

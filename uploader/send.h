@@ -17,7 +17,7 @@
 struct send_options {
         bool force; /* replace an object of the same or better quality */
         struct source_options sources;
-        const char *label; /* stored with each object, see debuginfo-store/debuginfo_store.h; NULL: none */
+        const char *tag; /* stored with each object, see debuginfo-store/debuginfo_store.h; NULL: none */
 };
 
 /** An open file to send. */

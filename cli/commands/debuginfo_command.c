@@ -355,8 +355,8 @@ static enum status print_gc_report(struct buf *body, struct error *err)
 
                 printf("%-40s  %-10s  %-6s  %12" PRId64 "  %s%s%s\n", gc_report_text(r, "build_id"),
                        gc_report_text(r, "kind"), gc_report_text(r, "reason"), gc_report_number(r, "stored_bytes"),
-                       PRINTABLE(gc_report_text(r, "name")), *gc_report_text(r, "label") ? "  " : "",
-                       PRINTABLE(gc_report_text(r, "label")));
+                       PRINTABLE(gc_report_text(r, "name")), *gc_report_text(r, "tag") ? "  " : "",
+                       PRINTABLE(gc_report_text(r, "tag")));
         }
         printf("%s %zu objects, %" PRId64 " bytes, and %" PRId64 " files without a record, %" PRId64 " bytes\n",
                dry_run ? "would remove" : "removed", json_object_array_length(removed),
@@ -394,7 +394,7 @@ static const struct usage usage = {
         .examples = "  cairn debuginfo list\n"
                     "  cairn debuginfo missing --from now-1d --limit 10\n"
                     "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
-                    "  cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'\n"
+                    "  cairn debuginfo gc --dry-run --retain 'tag=release,keep' --retain 'unused=30d,size=200G'\n"
                     "  cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug\n"
                     "  cairn debuginfo verify --data /var/lib/cairn",
 };
@@ -438,7 +438,7 @@ static const struct usage gc_usage = {
         .synopsis = "cairn debuginfo gc [--dry-run] [--retain RULE]... [--server URL | --data DIR] [--json]",
         .about = "Remove objects past their retention, by the service's rules or those of --retain. With --data the\n"
                  "service must be stopped, unless it is a dry run.",
-        .examples = "  cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'",
+        .examples = "  cairn debuginfo gc --dry-run --retain 'tag=release,keep' --retain 'unused=30d,size=200G'",
 };
 
 static const struct usage verify_usage = {

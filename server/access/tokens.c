@@ -96,7 +96,7 @@ static bool parse_setting(char *text, const struct tenant_configs *tenants, stru
                 return parse_bytes(value, &item->limits.bytes_per_day);
         if (strcmp(text, "tenant") == 0)
                 return parse_tenant(value, tenants, item->tenant);
-        if (strcmp(text, "name") != 0 || !*value || !object_label_is_valid(value))
+        if (strcmp(text, "name") != 0 || !*value || !object_tag_is_valid(value))
                 return false;
         snprintf(item->name, sizeof item->name, "%s", value);
         return true;

@@ -36,7 +36,7 @@ configure() {
 }
 printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\n' >"$tmp/tokens"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
-configure "upstreams: $tmp/upstreams" 'retain: label=old,age=30d'
+configure "upstreams: $tmp/upstreams" 'retain: tag=old,age=30d'
 printf '%s\n' "$one" >"$tmp/upstreams"
 start_server --flush-interval 1
 

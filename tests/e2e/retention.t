@@ -12,15 +12,15 @@ debuginfo() { verb=$1; shift; "$cairn" debuginfo "$verb" --server "$url" "$@"; }
 stored() { debuginfo list --json | jq -r '[.objects[] | .build_id[-2:]] | join(" ")'; }
 
 start_server
-"$CAIRN_SAN/cairn-upload" --server "$url" --label 'nightly/7' "$tmp/program-01" >/dev/null
+"$CAIRN_SAN/cairn-upload" --server "$url" --tag 'nightly/7' "$tmp/program-01" >/dev/null
 put_object debuginfo "$tmp/program-02"
 is "$(stored)" "01 02" "two objects are stored"
-answers 400 'is not a label' "a label of other letters is refused" -X PUT "$url/api/v1/debuginfo/$(id 03)/debuginfo?label=a%20b" \
+answers 400 'is not a tag' "a tag of other letters is refused" -X PUT "$url/api/v1/debuginfo/$(id 03)/debuginfo?tag=a%20b" \
         -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf x | sha256sum | cut -d' ' -f1)"
 wait_metric cairn_objects_indexed_total 2
 
-is "$(debuginfo show "$(id 01)" --json | jq -c '.objects[] | [.kind, .label, .pinned, .index.state]')" \
-        '["debuginfo","nightly/7",false,"indexed"]' "show tells the label and the state"
+is "$(debuginfo show "$(id 01)" --json | jq -c '.objects[] | [.kind, .tag, .pinned, .index.state]')" \
+        '["debuginfo","nightly/7",false,"indexed"]' "show tells the tag and the state"
 debuginfo show "$(id 09)" >"$tmp/out" 2>&1
 is $? 1 "show of what is not stored fails"
 like "$(cat "$tmp/out")" "nothing is stored under build-id $(id 09)" "and says so"
@@ -37,9 +37,9 @@ is "$(ls "$tmp"/none* 2>/dev/null)" '' "and leaves no file"
 like "$(debuginfo gc --dry-run --retain 'size=1')" '^would remove 2 objects' "a dry run reports what would be removed"
 is "$(stored)" "01 02" "and removes nothing"
 debuginfo pin "$(id 02)" >/dev/null
-is "$(debuginfo gc --retain 'label=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" '[[],1,2]' \
-        "labelled and pinned objects stay"
-is "$(debuginfo gc --retain 'size=1' --json | jq -c '[.removed[] | [.build_id[-2:], .reason, .label]]')" \
+is "$(debuginfo gc --retain 'tag=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" '[[],1,2]' \
+        "tagged and pinned objects stay"
+is "$(debuginfo gc --retain 'size=1' --json | jq -c '[.removed[] | [.build_id[-2:], .reason, .tag]]')" \
         '[["01","size","nightly/7"]]' "the other one goes"
 is "$(metric 'cairn_debuginfo_removed_total{reason="size"}')" 1 "and is counted"
 is "$(metric cairn_debuginfo_objects)" 1 "as are the remaining ones"

@@ -13,7 +13,7 @@ send() { send_agent=$1 send_file=$2; shift 2; request -A "$send_agent" -H 'Conte
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
 begun=$(date +%s)
-start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-samples '{env=~"dev|te\"st"},age=3d' --retain label=ci,age=7d
+start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-samples '{env=~"dev|te\"st"},age=3d' --retain tag=ci,age=7d
 
 # ---- before any batch ----
 
@@ -126,12 +126,12 @@ stop_server
 
 printf 'all-token read,ingest\nteam-token read,ingest tenant=team\n' >"$tmp/tokens"
 echo team >"$tmp/tenants"
-start_server --flush-interval 3600 --token-file "$tmp/tokens" --tenants "$tmp/tenants" --retain label=ci,age=7d
+start_server --flush-interval 3600 --token-file "$tmp/tokens" --tenants "$tmp/tenants" --retain tag=ci,age=7d
 as() { as_token=$1; shift; curl -sS -H "Authorization: Bearer $as_token" "$url/api/v1/status$1" | jq -c "$2"; }
 is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' "a token without a tenant may see the whole service"
 is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' "a bound one may not, and sees no conditions of other tenants"
 is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' "conditions of the whole service have the tenant"
-becomes '[true,true,[{"label":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
+becomes '[true,true,[{"tag":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
         as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]'
 becomes '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics" \
         as all-token /service '[.metrics[] | select(.name == "cairn_table_rows") | [.labels, .value > 0]]'

@@ -77,7 +77,7 @@ static void check_tenants(const char *text)
 
 static void check_retention(const char *text)
 {
-        const struct stored_object o = { .label = "release/1", .token = "ci" };
+        const struct stored_object o = { .tag = "release/1", .token = "ci" };
         struct retention_rule rule;
         struct error err;
 

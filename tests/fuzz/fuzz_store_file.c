@@ -54,7 +54,7 @@ static void read_record(const uint8_t *data, size_t size)
         if (!size || key_size > size - 1 ||
             record_decode(data + 1, key_size, data + 1 + key_size, size - 1 - key_size, &o, &err))
                 return;
-        require(memchr(o.name, 0, sizeof o.name) && memchr(o.label, 0, sizeof o.label) &&
+        require(memchr(o.name, 0, sizeof o.name) && memchr(o.tag, 0, sizeof o.tag) &&
                 memchr(o.token, 0, sizeof o.token));
         record_encode(&b, &o);
         require(!b.failed && record_make_key(key, &o.build_id, o.kind) == key_size &&

@@ -75,12 +75,12 @@ static void close_store(void)
         store = NULL;
 }
 
-static enum status send(const struct content *c, size_t from, size_t to, const char *label, struct error *err)
+static enum status send(const struct content *c, size_t from, size_t to, const char *tag, struct error *err)
 {
         struct object_claim claim = { .build_id = id_of(c->bytes[0]),
                                       .size_bytes = CONTENT_BYTES,
                                       .name = "x",
-                                      .label = label,
+                                      .tag = tag,
                                       .offset = from,
                                       .is_resumable = from || to < CONTENT_BYTES };
         struct object_upload *u;
@@ -101,11 +101,11 @@ static enum status send(const struct content *c, size_t from, size_t to, const c
         return st == ST_USAGE && err->reason == REFUSED_NOT_BETTER ? ST_OK : st;
 }
 
-static enum status upload(uint8_t number, enum symbol_quality quality, const char *label, struct error *err)
+static enum status upload(uint8_t number, enum symbol_quality quality, const char *tag, struct error *err)
 {
         const struct content c = content(number, quality);
 
-        return send(&c, 0, CONTENT_BYTES, label, err);
+        return send(&c, 0, CONTENT_BYTES, tag, err);
 }
 
 /* The part that is not yet stored, in two requests. */
@@ -155,7 +155,7 @@ static enum status take_step(unsigned number, struct error *err)
                 st = debuginfo_store_remove(store, &id, OBJECT_DEBUGINFO, err);
                 return st == ST_NOT_FOUND ? ST_OK : st;
         case COLLECTED:
-                return collect_garbage(&r, "label=old,age=1d", err);
+                return collect_garbage(&r, "tag=old,age=1d", err);
         default:
                 return upload((uint8_t)number, QUALITY_DWARF, number == OLD ? "old" : "", err);
         }

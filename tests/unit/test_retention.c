@@ -43,7 +43,7 @@ static struct stored_object put_object(struct stored_object o, const struct obje
 }
 
 static struct stored_object put(uint8_t number, unsigned days_old, unsigned days_unused, uint64_t bytes,
-                                const char *label)
+                                const char *tag)
 {
         struct stored_object o = { .kind = OBJECT_DEBUGINFO,
                                    .quality = QUALITY_DWARF,
@@ -53,7 +53,7 @@ static struct stored_object put(uint8_t number, unsigned days_old, unsigned days
 
         build_id_from_bytes(&o.build_id, (const uint8_t[20]){ number, 1, 2 }, 20);
         o.sha256[0] = number;
-        snprintf(o.label, sizeof o.label, "%s", label);
+        snprintf(o.tag, sizeof o.tag, "%s", tag);
         return put_object(o, NULL);
 }
 
@@ -106,7 +106,7 @@ START_TEST(first_matching_rule_applies)
         struct stored_object release = put(1, 500, 500, 10, "release/1.0"), nightly = put(2, 8, 8, 10, "nightly"),
                              other = put(3, 500, 500, 10, "");
 
-        collect("label=release/*,keep", "label=nightly,age=1w");
+        collect("tag=release/*,keep", "tag=nightly,age=1w");
         ck_assert(is_there(&release));
         ck_assert(!is_there(&nightly));
         ck_assert(is_there(&other)); /* no rule selects it */
@@ -122,7 +122,7 @@ START_TEST(size_limit_removes_upstream_copies_first_then_least_recently_used)
 
         upstream.source = SOURCE_UPSTREAM;
         ck_assert_int_eq(meta_put(store->meta, &upstream, NULL, NULL, &err), ST_OK);
-        r = collect("label=keep-me,keep", "size=600");
+        r = collect("tag=keep-me,keep", "size=600");
         ck_assert(!is_there(&upstream));
         ck_assert(!is_there(&a));
         ck_assert(is_there(&b));
@@ -466,8 +466,8 @@ START_TEST(empty_and_invalid_rules_are_refused)
                 "age=-1d",
                 "size=",
                 "size=5X",
-                "label=",
-                "label=x",
+                "tag=",
+                "tag=x",
                 "keep,age=1d",
                 "age=1d,keep",
                 "kind=sources,keep",
@@ -476,7 +476,7 @@ START_TEST(empty_and_invalid_rules_are_refused)
                 "age=99999999999999999999d",
                 "size=99999999999999999T",
                 "color=red,keep",
-                "label=0123456789012345678901234567890123456789012345678901234567890123456789,keep"
+                "tag=0123456789012345678901234567890123456789012345678901234567890123456789,keep"
         };
         struct retention_rule r;
         struct error err;
@@ -496,9 +496,9 @@ START_TEST(rules_are_compared_in_all_fields)
                                              "unused=1d",
                                              "size=1G",
                                              "age=1d,unused=1d",
-                                             "label=a,age=1d",
+                                             "tag=a,age=1d",
                                              "token=a,age=1d",
-                                             "label=b,age=1d",
+                                             "tag=b,age=1d",
                                              "source=upload,age=1d",
                                              "kind=executable,age=1d" };
         const size_t count = sizeof texts / sizeof *texts;

@@ -64,8 +64,8 @@ const CairnDebuginfoView = (() => {
 
   // ---- stored objects ----
 
-  // 'upload (by NAME, label)'
-  const originOf = o => o.source + (o.token ? ` by ${o.token}` : '') + (o.label ? `, ${o.label}` : '');
+  // 'upload (by NAME, tag)'
+  const originOf = o => o.source + (o.token ? ` by ${o.token}` : '') + (o.tag ? `, ${o.tag}` : '');
   function createObjects(root, context) {
     let now = 0;
     const sum = make('p', { className: 'soft' }), box = make('div', { className: 'table-box' });

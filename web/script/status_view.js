@@ -92,7 +92,7 @@ const CairnStatusView = (() => {
       all: name => (named.get(name) || []).map(m => [(m.labels || '').replace(/^[^"]*"|"$/g, ''), m.value]),
     };
   }
-  const ruleText = r => [r.label && `label=${r.label}`, r.token && `token=${r.token}`, r.source && `source=${r.source}`, r.kind && `kind=${r.kind}`].filter(Boolean).join(', ') || 'all objects';
+  const ruleText = r => [r.tag && `tag=${r.tag}`, r.token && `token=${r.token}`, r.source && `source=${r.source}`, r.kind && `kind=${r.kind}`].filter(Boolean).join(', ') || 'all objects';
   const ruleBounds = r => [r.age_s && `${duration(r.age_s)} old`, r.unused_s && `${duration(r.unused_s)} unused`, r.size_bytes && bytes(r.size_bytes)].filter(Boolean).join(', ') || 'kept';
   function serviceCards(service, m) {
     const memory = m.all('cairn_memory_bytes'), limit = m.one('cairn_memory_limit_bytes');

@@ -71,7 +71,7 @@ static enum status write_stored_object(void *context, const struct stored_object
         json_out_int(&l->j, "stored_unix_s", object->stored_unix_s);
         json_out_int(&l->j, "used_unix_s", object->used_unix_s);
         json_out_bool(&l->j, "pinned", object->is_pinned);
-        json_out_str(&l->j, "label", object->label);
+        json_out_str(&l->j, "tag", object->tag);
         json_out_str(&l->j, "token", object->token);
         write_index_object(&l->j, object, &symbols);
         json_out_object_end(&l->j);

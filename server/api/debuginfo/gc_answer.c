@@ -24,7 +24,7 @@ static void write_removed_object(void *context, const struct stored_object *obje
         json_out_str(&a->j, "build_id", build_id_hex(&object->build_id, hex));
         json_out_str(&a->j, "kind", object_kind_name(object->kind));
         json_out_str(&a->j, "name", object->name);
-        json_out_str(&a->j, "label", object->label);
+        json_out_str(&a->j, "tag", object->tag);
         json_out_uint(&a->j, "stored_bytes", object->stored_bytes);
         json_out_str(&a->j, "reason", gc_reason_name(why));
         json_out_object_end(&a->j);

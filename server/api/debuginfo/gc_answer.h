@@ -12,7 +12,7 @@
 
 /**
  * Collect garbage and write a report: r_ret has the totals, also after a failure, and ret the JSON
- * {"dry_run": ..., "removed": [{"build_id", "kind", "name", "label", "stored_bytes", "reason"}], "removed_bytes",
+ * {"dry_run": ..., "removed": [{"build_id", "kind", "name", "tag", "stored_bytes", "reason"}], "removed_bytes",
  *  "objects", "bytes", "pinned", "needed", "strays", "stray_bytes"}.
  * @param options  its callback `removed` must be NULL.
  */

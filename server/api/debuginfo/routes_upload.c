@@ -122,7 +122,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
 
         *claim = (struct object_claim){ .source = SOURCE_UPLOAD,
                                         .name = http_query(req, "name"),
-                                        .label = http_query(req, "label"),
+                                        .tag = http_query(req, "tag"),
                                         .token = http_token_name(req) };
         if (!get_route_build_id(req, &claim->build_id))
                 return false;
@@ -130,9 +130,9 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
                 http_fail_code(req, 400, "unsupported_kind", "'%.40s' is not supported; send " OBJECT_KIND_NAMES, kind);
                 return false;
         }
-        if (claim->label && !object_label_is_valid(claim->label)) {
-                http_fail_code(req, 400, "usage", "'%.80s' is not a label: at most %d letters, digits and ._-/:@+",
-                               claim->label, OBJECT_LABEL_SIZE - 1);
+        if (claim->tag && !object_tag_is_valid(claim->tag)) {
+                http_fail_code(req, 400, "usage", "'%.80s' is not a tag: at most %d letters, digits and ._-/:@+",
+                               claim->tag, OBJECT_TAG_SIZE - 1);
                 return false;
         }
         claim->has_quality = quality && symbol_quality_parse(quality, &claim->quality);

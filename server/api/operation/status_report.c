@@ -367,7 +367,7 @@ static void put_debuginfo_rules(struct json_out *j, struct server *s)
                 const struct retention_rule *r = &rules.items[i];
 
                 json_out_object(j, NULL);
-                put_text_if_any(j, "label", r->label);
+                put_text_if_any(j, "tag", r->tag);
                 put_text_if_any(j, "token", r->token);
                 put_text_if_any(j, "source", r->source ? r->source : "");
                 put_text_if_any(j, "kind", r->kind ? r->kind : "");
