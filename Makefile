@@ -81,7 +81,7 @@ MAIN_cairn-agent := agent/main.c
 MAIN_cairn-upload := uploader/main.c
 PROGRAMS := $(foreach p,cairn cairn-agent cairn-upload,$(if $(wildcard $(MAIN_$(p))),$(p)))
 
-UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
+UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 FUZZ_REPLAYS := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c tests/bench/load_*.c))
 
@@ -173,7 +173,7 @@ link_test = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filt
 TEST_SUPPORT := $(patsubst %.c,$(O)/%.o,$(wildcard tests/support/*.c))
 
 # The code with threads is below the service and the commands, so the thread sanitizer's build contains only these libraries.
-THREAD_TESTS := $(filter $(O)/tests/unit/test_threads_%,$(UNIT_TESTS))
+THREAD_TESTS := $(foreach t,$(UNIT_TESTS),$(if $(findstring /test_threads_,$(t)),$(t)))
 LOWER_LIBS := $(filter-out $(foreach m,pipeline server cli,$(call lib,$(m))),$(ALL_LIBS))
 $(THREAD_TESTS): $(LOWER_LIBS)
 $(filter-out $(THREAD_TESTS),$(UNIT_TESTS)): $(ALL_LIBS)
@@ -183,11 +183,11 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT)
 
 # Only these tests are linked with the wrappers of C library calls.
 FAULTS := $(patsubst %.c,$(O)/%.o,$(filter-out tests/faults/fault_clock.c,$(wildcard tests/faults/*.c))) # fault_clock.c is preloaded
-$(filter $(O)/tests/unit/test_faults_% $(O)/tests/unit/test_compaction_hour,$(UNIT_TESTS)): $(FAULTS)
+$(foreach t,$(UNIT_TESTS),$(if $(findstring /test_faults_,$(t))$(findstring /test_compaction_hour,$(t)),$(t))): $(FAULTS)
 
 # These tests start the program itself as their worker.
-$(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn
-$(O)/tests/unit/test_agent_unwind $(O)/tests/unit/test_agent_uploads $(O)/tests/unit/test_threads_agent_uploads: | $(O)/cairn-agent
+$(O)/tests/unit/sandbox/test_hostile $(O)/tests/unit/sandbox/test_hostile_packed: | $(O)/cairn
+$(O)/tests/unit/sampling/test_agent_unwind $(O)/tests/unit/agent/test_agent_uploads $(O)/tests/unit/agent/test_threads_agent_uploads: | $(O)/cairn-agent
 
 $(FUZZ_REPLAYS): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/driver.o $(ALL_LIBS)
 	$(if $(Q),@echo "  LINK   $@")
@@ -228,13 +228,13 @@ $(O)/tests/ratchet/ratchet: $(patsubst %.c,$(O)/%.o,$(wildcard tests/ratchet/*.c
 # Confinement forbids system calls that a sanitizer needs, so the test of confinement is also run without one; instructions
 # are counted without one. The build
 # with clang is only for its warnings, which need no optimisation.
-PLAIN_TESTS := tests/unit/test_confined tests/ratchet/ratchet
+PLAIN_TESTS := tests/unit/sandbox/test_confined tests/ratchet/ratchet
 
 JOBS ?= $(shell nproc)
 TESTS ?=
 
 ##@ Test
-check: ## build with sanitizers and with clang, and run every test (TESTS="tests/e2e/x.t" for some)
+check: ## build with sanitizers and with clang, and run every test (TESTS="tests/e2e/query/query.t" for some)
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs $(PLAIN_TESTS:%=build/%)
 	$(Q)$(MAKE) --no-print-directory O=build/tsan SAN=thread -j$(JOBS) tsan-built

@@ -13,13 +13,13 @@ command -v gcovr >/dev/null || {
 build=$PWD/build/cov
 : "${JOBS:=$(nproc)}"
 if [ $# -eq 0 ]; then
-        for t in tests/unit/test_*.c; do
+        for t in $(find tests/unit -name 'test_*.c' | sort); do
                 set -- "$@" "$build/${t%.c}"
         done
         for t in tests/fuzz/fuzz_*.c; do
                 set -- "$@" "$t"
         done
-        for t in tests/e2e/*.t; do
+        for t in tests/e2e/*/*.t; do
                 case $t in
                 */agent*.t | */browser*.t | */docs*.t | */real-python.t | */record.t | */slow-clients.t | */durability.t) ;;
                 */memory-budget.t | */accuracy.t | */run-one.t | */store-property.t | */deep-inlining.t) ;;

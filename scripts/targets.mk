@@ -31,8 +31,8 @@ INPUT ?=
 FAST ?=
 DOC ?=
 check-oracle: ## compare our symbols with those of other symbolizers and classify the differences (INPUT="libc go", FAST=1, FILES="a vmlinux", DOC=docs/accuracy.md; downloads a kernel if there is none)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle \
-		$(O)/tests/unit/test_elf_oracle
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/dwarf/test_dwarf_oracle \
+		$(O)/tests/unit/elf-image/test_elf_oracle
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
@@ -44,11 +44,11 @@ check-kernels: ## boot kernels 5.15, 6.1 and 6.12 in qemu, load the BPF program 
 	$(Q)CAIRN_BUILD=$(abspath $(O)) KERNELS='$(KERNELS)' KVM='$(KVM)' tests/kernels/run $(FILES)
 
 check-unwind: ## compare the unwind tables of every installed program and library with libdw's CFI, row by row
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_unwind_libdw
-	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(abspath $(O)) CAIRN_UNWIND_ALL=1 sh tests/e2e/unwind-tables.t
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/unwind-tables/test_unwind_libdw
+	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(abspath $(O)) CAIRN_UNWIND_ALL=1 sh tests/e2e/agent/unwind-tables.t
 
 check-arm64: ## compare the unwind tables of aarch64 files with libdw's CFI, row by row, on any processor (FILES="more files")
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/test_unwind_libdw
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/unwind-tables/test_unwind_libdw
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/arm64/run $(FILES)
 
 check-real: ## profile programs of Debian under load: check for complete stacks, and compare hot functions with perf's (REAL="redis git", SAMPLES=10000)
@@ -70,7 +70,7 @@ check-collector: ## build an OpenTelemetry Collector and forward profiles throug
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/collector/run
 
 FRESH ?=
-check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
+check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/query/query.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
 
 SUITES ?=
@@ -102,7 +102,7 @@ check-kubernetes: ## build deploy/kubernetes with kustomize and validate it with
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/kubernetes/run
 
 check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run its service and agent with the same privileges as in Kubernetes (root, 5 minutes)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_worker
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/sandbox/test_worker
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/image/run
 
 ##@ Work on the code
@@ -118,7 +118,7 @@ format: ## run clang-format over the files changed against HEAD
 	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
 
 # Builds in build/cov without optimisation: a line merged with another by the compiler would be counted for both.
-coverage: ## measure which lines and branches the tests execute, in build/coverage/index.html (TESTS="tests/e2e/x.t" for some; an hour)
+coverage: ## measure which lines and branches the tests execute, in build/coverage/index.html (TESTS="tests/e2e/query/query.t" for some; an hour)
 	$(Q)$(MAKE) --no-print-directory O=build/cov DEBUG=1 CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' -j$(JOBS) tests-built
 	$(Q)JOBS=$(JOBS) scripts/coverage.sh $(TESTS)
 

@@ -3,7 +3,7 @@
 #
 # Runs all tests: installs missing Debian packages, builds with sanitizers,
 # runs unit tests, fuzz corpora and end-to-end tests.
-#   scripts/test.sh [TESTS=tests/e2e/upload.t]   (passed on to `make check`)
+#   scripts/test.sh [TESTS=tests/e2e/query/query.t]   (passed on to `make check`)
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/as-root.sh

@@ -12,7 +12,7 @@
 # COMMIT-healed.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored after half of
 #                       them: the locations were rewritten, and replaced files are still there
 #
-# tests/e2e/old-data.t has the expected sums and names.
+# tests/e2e/store/old-data.t has the expected sums and names.
 set -eu
 cairn=$1 out=$2 commit=$3
 tmp=$(mktemp -d)

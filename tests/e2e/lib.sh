@@ -22,6 +22,7 @@ data=$tmp/data
 url=
 unset DEBUGINFOD_URLS
 export CAIRN_CACHE_DIR= CAIRN_CONFIG=
+export PYTHONPATH="$PWD/tests/e2e${PYTHONPATH:+:$PYTHONPATH}" # modules that scripts of several folders import
 
 # list_below PID...: their descendants.
 list_below() {

@@ -11,7 +11,7 @@
  * directory are steps, numbered from 1. A write is two steps: before it and half-way through it. Syncs are not passed
  * to the kernel, since no test cuts the power of the machine itself.
  *
- * Loaded into a program (LD_PRELOAD; tests/e2e/disk-full.t), it is controlled by the environment. While the file
+ * Loaded into a program (LD_PRELOAD; tests/e2e/store/disk-full.t), it is controlled by the environment. While the file
  * FAULT_FS_FULL exists, the disk under FAULT_FS_DIR is full. While the file FAULT_FS_READ_ONLY exists, that file system
  * is read-only: all modifications fail with EROFS, also on open files, as after the kernel remounted it read-only
  * because of an error. While FAULT_FS_BAD_SYNC exists, syncs there fail with EIO. A FAULT_FS_FULL or FAULT_FS_BAD_SYNC
