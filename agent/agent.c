@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One thread: agent_run() opens the destination, a sender or a file, then the uploads, then the recorder
+ * (start_agent()); run_drain_loop() takes a profile from the recorder in each interval, hands it to the sender and
+ * offers its objects to the uploads; stop_agent() drains once more and waits for the sender. Signals arrive by a
+ * signalfd that the loop polls: SIGHUP reads the token again, others end the loop. The recorder, the sender and the
+ * uploads have threads of their own.
+ */
 #include "agent/agent.h"
 
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * Each function steps over one rule of the grammar. It returns the place behind it, or NULL. The NUL at the end of the
  * name fits no rule, so only the length of an identifier is compared with the end.
  *
- * skip_list() steps over most of a C++ name in one loop with a stack of bits. It does not test that what it finds in a
- * list fits together, as a template argument without a template: compilers do not write such names.
+ * skip_mangled_list() steps over most of a C++ name in one loop with a stack of bits. It does not test that what it
+ * finds in a list fits together, as a template argument without a template: compilers do not write such names.
  */
 #include "symbol-index/usual_mangling.h"
 
@@ -60,7 +60,7 @@ enum list {
         LIST_NAMES,      /* of a nested name, up to E */
         LIST_PARAMETERS, /* types up to the end of the name, or of the function's name in another one: not consumed */
 };
-static const char *skip_list(const char *p, const char *end, enum list list);
+static const char *skip_mangled_list(const char *p, const char *end, enum list list);
 
 /* Of a substitution or a template parameter, behind its letter. */
 static inline const char *skip_index(const char *p)
@@ -82,7 +82,7 @@ static const char *skip_literal(const char *p, const char *end)
 
 static inline const char *skip_optional_arguments(const char *p, const char *end)
 {
-        return p && *p == 'I' ? skip_list(p + 1, end, LIST_TYPES) : p;
+        return p && *p == 'I' ? skip_mangled_list(p + 1, end, LIST_TYPES) : p;
 }
 
 /* Those of std::enable_if and of packs. */
@@ -129,7 +129,7 @@ static const char *skip_operator(const char *p, const char *end)
 static const char *skip_closure(const char *p, const char *end)
 {
         if (*p == 'l')
-                p = skip_list(p + 1, end, LIST_TYPES);
+                p = skip_mangled_list(p + 1, end, LIST_TYPES);
         else
                 p = skip_char(p, 't');
         return p ? skip_char(skip_name_digits(p), '_') : NULL;
@@ -216,7 +216,7 @@ static const uint8_t elements[256] = {
         ['v' ... 'z'] = BUILT_IN,
 };
 
-static const char *skip_list(const char *p, const char *end, enum list list)
+static const char *skip_mangled_list(const char *p, const char *end, enum list list)
 {
         uint64_t names = list == LIST_NAMES; /* bit 0: of the list that p is in; bit 1: of the one around it... */
         unsigned depth = 0;
@@ -279,7 +279,7 @@ static const char *skip_local_name(const char *p, const char *end)
 static const char *skip_name(const char *p, const char *end)
 {
         if (*p == 'N')
-                return skip_list(p + 1, end, LIST_NAMES);
+                return skip_mangled_list(p + 1, end, LIST_NAMES);
         if (*p == 'Z')
                 return skip_local_name(p + 1, end);
         if (p[0] == 'S' && p[1] == 't')
@@ -313,7 +313,7 @@ static const char *skip_type(const char *p, const char *end)
                 case 'T':
                         return skip_optional_arguments(skip_index(p + 1), end);
                 case 'F':
-                        return skip_list(p + 1, end, LIST_TYPES);
+                        return skip_mangled_list(p + 1, end, LIST_TYPES);
                 case 'A':
                         p = skip_char(skip_name_digits(p + 1), '_');
                         return p ? skip_type(p, end) : NULL;
@@ -339,7 +339,7 @@ static const char *skip_type(const char *p, const char *end)
 static const char *skip_encoding(const char *p, const char *end)
 {
         p = skip_name(p, end);
-        return p ? skip_list(p, end, LIST_PARAMETERS) : NULL;
+        return p ? skip_mangled_list(p, end, LIST_PARAMETERS) : NULL;
 }
 
 /* ---- Rust v0 ---- */
