@@ -28,6 +28,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/request_id.h"
+#include "http/accept_thread.h"
 #include "http/connections.h"
 #include "http/handler_pool.h"
 #include "http/http_server.h"
@@ -163,6 +164,7 @@ void handler_pool_deinit(struct handler_pool *p);
 
 struct http_server {
         struct MHD_Daemon *daemon;
+        struct accept_thread acceptor;
         const struct http_route *routes;
         size_t route_count;
         void *context;
@@ -176,6 +178,9 @@ struct http_server {
         pthread_mutex_t lock;
         pthread_cond_t idle;
         size_t active; /* unfinished requests; protected by lock */
+        pthread_cond_t begun;
+        unsigned unbegun;  /* connections that libmicrohttpd's threads have not yet taken; protected by lock */
+        unsigned mhd_room; /* max_connections, and those being closed to make room */
 };
 
 /* http_server.c */

@@ -70,6 +70,14 @@ static void shorten_slice_of_mhd_thread(void)
         is_short = true;
 }
 
+static void note_begun_connection(struct http_server *s)
+{
+        pthread_mutex_lock(&s->lock);
+        s->unbegun -= s->unbegun > 0;
+        pthread_cond_signal(&s->begun);
+        pthread_mutex_unlock(&s->lock);
+}
+
 static void on_mhd_connection(void *context, struct MHD_Connection *connection, void **kept,
                               enum MHD_ConnectionNotificationCode what)
 {
@@ -78,6 +86,7 @@ static void on_mhd_connection(void *context, struct MHD_Connection *connection, 
 
         shorten_slice_of_mhd_thread();
         if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+                note_begun_connection(s);
                 *kept = open_connection(s, connection);
         } else if (state) {
                 connection_close(s->connections, state->watched);
@@ -130,15 +139,49 @@ static enum status watch_connections(struct http_server *s, struct error *err)
         return connections_create(&limits, &s->connections, err);
 }
 
+#define UNBEGUN_MAX 16
+#define UNBEGUN_WAIT_MS 100 /* libmicrohttpd does not report those that it could not begin */
+
+/* A limit of libmicrohttpd itself would end connections that are added past it. */
+static bool has_connection_room(void *context)
+{
+        const union MHD_DaemonInfo *info;
+        struct http_server *s = context;
+        int64_t until = monotonic_ns() + UNBEGUN_WAIT_MS * INT64_C(1000000);
+        unsigned unbegun;
+
+        pthread_mutex_lock(&s->lock);
+        while (s->unbegun >= UNBEGUN_MAX)
+                if (!condition_wait_until(&s->begun, &s->lock, until))
+                        s->unbegun = 0;
+        unbegun = s->unbegun;
+        pthread_mutex_unlock(&s->lock);
+        info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+        return !info || info->num_connections + unbegun < s->mhd_room;
+}
+
+/* Closes the connection if libmicrohttpd does not take it. */
+static void add_mhd_connection(void *context, int fd, const struct sockaddr *address, socklen_t n)
+{
+        struct http_server *s = context;
+
+        pthread_mutex_lock(&s->lock);
+        s->unbegun++; /* before it begins */
+        pthread_mutex_unlock(&s->lock);
+        if (MHD_add_connection(s->daemon, fd, address, n) != MHD_YES)
+                note_begun_connection(s);
+}
+
 /*
  * epoll: poll() walks all connections for each event, so thousands of idle connections would slow down every response.
  * libmicrohttpd uses edge-triggered events: a client that closes together with its last bytes causes a single edge, so
  * libmicrohttpd misses the close; connections.c detects it.
  */
-static enum status start_daemon(struct http_server *s, int listener, struct error *err)
+static enum status start_daemon(struct http_server *s, struct error *err)
 {
         unsigned byte_threads = count_cores() < 2 ? 2 : count_cores() > 4 ? 4 : count_cores();
-        unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME;
+        unsigned flags =
+                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC;
         struct tls_pair *pair = s->options.tls ? tls_pair_acquire(s->options.tls) : NULL;
         struct MHD_OptionItem tls[] = {
                 { MHD_OPTION_HTTPS_MEM_CERT, 0, pair ? (void *)(uintptr_t)tls_pair_cert(pair) : NULL },
@@ -147,15 +190,16 @@ static enum status start_daemon(struct http_server *s, int listener, struct erro
                 { MHD_OPTION_END, 0, NULL },
         };
 
-        s->daemon = MHD_start_daemon(
-                flags | (pair ? MHD_USE_TLS : 0), 0, on_mhd_accept, s, handle_mhd_callback, s, MHD_OPTION_LISTEN_SOCKET,
-                listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads, MHD_OPTION_CONNECTION_LIMIT,
-                s->max_connections + s->max_connections / 8 + 16 * byte_threads, MHD_OPTION_CONNECTION_TIMEOUT,
-                (unsigned)LIMIT_HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)LIMIT_HTTP_CONNECTION_BYTES,
-                MHD_OPTION_URI_LOG_CALLBACK, on_mhd_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_mhd_completed, NULL,
-                MHD_OPTION_NOTIFY_CONNECTION, on_mhd_connection, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3,
-                MHD_OPTION_END);
+        s->mhd_room = s->max_connections + s->max_connections / 8 + 16 * byte_threads;
+        s->daemon =
+                MHD_start_daemon(flags | (pair ? MHD_USE_TLS : 0), 0, on_mhd_accept, s, handle_mhd_callback, s,
+                                 MHD_OPTION_THREAD_POOL_SIZE, byte_threads, MHD_OPTION_CONNECTION_LIMIT,
+                                 s->mhd_room * byte_threads /* each has a part */, MHD_OPTION_CONNECTION_TIMEOUT,
+                                 (unsigned)LIMIT_HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                 (size_t)LIMIT_HTTP_CONNECTION_BYTES, MHD_OPTION_URI_LOG_CALLBACK, on_mhd_uri, s,
+                                 MHD_OPTION_NOTIFY_COMPLETED, on_mhd_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+                                 on_mhd_connection, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+                                 no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3, MHD_OPTION_END);
         tls_pair_release(pair);
         return s->daemon ? ST_OK : error_set(err, ST_OS, "cannot start the HTTP server");
 }
@@ -195,13 +239,19 @@ enum status http_server_start(const struct http_options *options, const struct h
         s->context = context;
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->idle, NULL);
+        pthread_cond_init(&s->begun, NULL);
         st = open_listen_socket(options->host, options->port, &listener, &s->port, err);
         if (!st)
                 st = start_pools(s, err);
         if (!st)
                 st = watch_connections(s, err);
         if (!st)
-                st = start_daemon(s, listener, err);
+                st = start_daemon(s, err);
+        s->acceptor = (struct accept_thread){
+                .listener = listener, .has_room = has_connection_room, .take = add_mhd_connection, .context = s
+        };
+        if (!st)
+                st = accept_thread_start(&s->acceptor, err);
         if (st) {
                 if (listener >= 0)
                         close(listener);
@@ -235,15 +285,11 @@ static void wait_until_idle(struct http_server *s)
 
 void http_server_stop(struct http_server *s)
 {
-        int listener = -1;
-
         if (!s)
                 return;
         atomic_store(&s->stopping, true);
+        accept_thread_stop(&s->acceptor);
         if (s->daemon) {
-                listener = MHD_quiesce_daemon(s->daemon);
-                if (listener >= 0)
-                        shutdown(listener, SHUT_RDWR); /* connections are refused from here on */
                 connections_cancel_all(s->connections);
                 wait_until_idle(s);
         }
@@ -251,12 +297,11 @@ void http_server_stop(struct http_server *s)
                 handler_pool_stop(&s->pools[i]);
         if (s->daemon)
                 MHD_stop_daemon(s->daemon);
-        if (listener >= 0)
-                close(listener); /* not earlier: libmicrohttpd's threads may still use the descriptor */
         connections_destroy(s->connections);
         for (unsigned i = 0; i < s->pool_count; i++)
                 handler_pool_deinit(&s->pools[i]);
         pthread_cond_destroy(&s->idle);
+        pthread_cond_destroy(&s->begun);
         pthread_mutex_destroy(&s->lock);
         free(s);
 }

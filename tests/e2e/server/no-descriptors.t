@@ -3,7 +3,7 @@
 # The service has few file descriptors left, or none: an upload or a batch is answered with 503 and the time of a retry,
 # whichever step lacks one, since nothing is wrong with what was sent. With descriptors again both are taken.
 . tests/e2e/lib.sh
-for tool in gcc curl jq prlimit python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+for tool in gcc curl jq prlimit python3 ss; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"
 gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000aa -o "$tmp/program" "$tmp/program.c"
@@ -47,7 +47,16 @@ case $code in # the queue's file may be open
 esac
 ok "the service is healthy" healthy
 
+# A connection that cannot be accepted waits for a descriptor.
+leave 0
+curl -sS --max-time 120 "$url/healthz" >"$tmp/late" &
+late=$!
+background_pids="${background_pids:-} $late"
+in_backlog() { ss -Hltn "sport = :${url##*:}" | awk '$2 == 1 { found = 1 } END { exit !found }'; }
+wait_for "the connection to wait" in_backlog
 prlimit --pid "$server_pid" --nofile="$limit:"
+wait $late
+is "$(cat "$tmp/late")" ok "a connection that arrived meanwhile is answered"
 taken() { send; [ "$code" = 200 ]; }
 wait_for "the queue to recover" taken
 pass "with descriptors again the batch is taken"
