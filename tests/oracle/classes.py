@@ -75,10 +75,13 @@ def alias(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "label", "ours",
-     "a symbol without type, which is not a function (`.L` labels, `file.c.1a2b3c`, `_init` over the PLT). Holds "
+     "a symbol without type, which is not a function (`.L` labels, ones without a name, `file.c.1a2b3c`, `_init` over the "
+     "PLT). Holds "
      "when the peer's name is that of such a symbol at or before the address and ours is from the DIE, or that of "
      "the stub")
 def label(c, i, ours, mangled, theirs, their_mangled):
+    if not theirs and not their_mangled:
+        return c.facts.symbols.nameless <= c.address
     named = [s for s in c.covering + c.before if s.name == (their_mangled or theirs) or s.name == theirs]
     return any(s.kind == "NOTYPE" or not s.size or c.in_section(".plt") for s in named)
 

@@ -40,9 +40,12 @@ class Symbols:
     def __init__(self, path, code, also=None):
         seen = {}
         self.files = set()
+        self.nameless = float("inf")  # the first label without a name
         for file in [path] + ([also] if also else []):
             for line in readelf("-s", file).splitlines():
                 p = line.split(None, 7)
+                if len(p) == 7 and p[3] == "NOTYPE" and p[6] != "UND":
+                    self.nameless = min(self.nameless, int(p[1], 16))
                 if len(p) != 8 or not p[0].rstrip(":").isdigit() or p[6] == "UND":
                     continue
                 if p[3] == "FILE":

@@ -60,8 +60,8 @@ class Llvm:
 
     def ask(self, addresses, demangle=True):
         option = "--demangle" if demangle else "--no-demangle"
-        out = feed([self.name, "--inlines", option, "--obj=" + self.debug], addresses)
-        return llvm_blocks(out)
+        out = feed([self.name, "--addresses", "--inlines", option, "--obj=" + self.debug], addresses)
+        return marked_blocks(re.sub(r":\d+$", "", out, flags=re.M), addresses)  # a name may be empty, as a block's end is
 
 
 class Binutils:
