@@ -53,7 +53,7 @@ BANNED := -include common/banned.h
 
 # ---- modules: a folder is a library -----------------------------------------
 
-MODULES := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending agent source-bundle uploader \
+MODULES := common storage sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending agent source-bundle uploader \
 	debuginfo-store package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
@@ -69,7 +69,7 @@ PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
-LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
+LIBS_cairn := common storage sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
 	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := $(SYSTEM_LIBS)
 LIBS_cairn-agent := common sandbox http elf-image dwarf debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent

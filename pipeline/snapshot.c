@@ -4,8 +4,9 @@
  * the raw queue, then objects; each part for all tenants before the next part (take_of_all_tenants(), which sets
  * `base` to the folder of the current tenant).
  *
- * Two ways to take a file: link_file() for files that never change in place, copy_snapshot_file() for others; LMDB
- * environments are copied by lmdb_copy_env(). Files that vanish while a folder is listed are left out.
+ * Three ways to take a file: take_stored_object() from a storage, link_file() for other files that never change in
+ * place, copy_snapshot_file() for the rest; LMDB environments are copied by lmdb_copy_env(). Files that vanish while a
+ * folder is listed are left out.
  *
  * try_profiles() is one attempt at the tables: read the state of the logs, copy the queue, test that the samples' log
  * did not change, then link what the state names and read the copied log back. It starts from an empty folder, so
@@ -22,11 +23,12 @@
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
 #include "common/program/log.h"
+#include "profile-store/delta/delta_place.h"
 #include "profile-store/tables/tables.h"
+#include "storage/local_storage.h"
 
 #define ATTEMPTS 20
 #define DEPTH_MAX 8
-#define LOG_VERSION_DIGITS 20
 
 struct snapshot {
         const char *data;
@@ -38,45 +40,47 @@ struct snapshot {
 
 /* ---- files ---- */
 
-static enum status append_snapshot_chunk(void *context, const void *data, size_t n, struct error *err)
+static void count_taken_file(struct snapshot *s, uint64_t copied_bytes)
 {
-        const int *fd = context;
-
-        return file_write_all(*fd, data, n, "a file of the snapshot", err);
+        if (copied_bytes == UINT64_MAX) {
+                s->result.linked_files++;
+                return;
+        }
+        s->result.copied_files++;
+        s->result.copied_bytes += copied_bytes;
 }
 
 /* Copy the current content of the file. ST_NOT_FOUND if it was removed. */
 static enum status copy_snapshot_file(struct snapshot *s, const char *from, const char *to, struct error *err)
 {
-        _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1;
         uint64_t bytes;
-        enum status st;
+        enum status st = file_copy_new(from, to, &bytes, err);
 
-        if (in < 0)
-                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
-                                       : error_os(err, errno, "cannot open '%s'", from);
-        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-        if (out < 0)
-                return error_os(err, errno, "cannot create '%s'", to);
-        st = file_read_chunks(in, from, append_snapshot_chunk, &out, &bytes, err);
-        if (!st) {
-                s->result.copied_files++;
-                s->result.copied_bytes += bytes;
-        }
+        if (!st)
+                count_taken_file(s, bytes);
         return st;
 }
 
 /* For files that are never changed in place. */
 static enum status link_file(struct snapshot *s, const char *from, const char *to, struct error *err)
 {
-        if (link(from, to) == 0) {
-                s->result.linked_files++;
-                return ST_OK;
-        }
-        if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP)
-                return copy_snapshot_file(s, from, to, err);
-        return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
-                               : error_os(err, errno, "cannot link '%s' to '%s'", from, to);
+        uint64_t bytes;
+        enum status st = file_link_or_copy(from, to, &bytes, err);
+
+        if (!st)
+                count_taken_file(s, bytes);
+        return st;
+}
+
+static enum status take_stored_object(struct snapshot *s, struct storage *storage, const char *key, const char *to,
+                                      struct error *err)
+{
+        uint64_t bytes;
+        enum status st = storage_export(storage, key, to, &bytes, err);
+
+        if (!st)
+                count_taken_file(s, bytes);
+        return st;
 }
 
 /* Directories are not synced here: the whole file system is synced at the end. */
@@ -239,48 +243,50 @@ static enum status take_objects(struct snapshot *s, struct error *err)
 
 /* ---- tables and queue ---- */
 
-/* The version at the start of a log file's name; -1 for other names. */
-static int64_t parse_snapshot_version(const char *name)
-{
-        const char *rest = name + strspn(name, "0123456789");
+/* The copy of a log. */
+struct log_copy {
+        struct snapshot *s;
+        const struct delta_place *from;
+        const char *to; /* folder of the copy */
+        uint64_t version;
+};
 
-        if (rest - name != LOG_VERSION_DIGITS ||
-            (strcmp(rest, ".json") != 0 && strcmp(rest, ".checkpoint.parquet") != 0))
-                return -1;
-        return (int64_t)strtoull(name, NULL, 10);
+static enum status take_log_file(void *context, const char *name, const struct storage_info *info, struct error *err)
+{
+        struct log_copy *c = context;
+        const char *suffix = "";
+        int64_t version = delta_parse_version(name, &suffix);
+        _cleanup_free_ char *key = NULL, *target = NULL;
+
+        (void)info;
+        if (version < 0 || (uint64_t)version > c->version ||
+            (strcmp(suffix, DELTA_COMMIT_SUFFIX) != 0 && strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) != 0))
+                return ST_OK;
+        key = delta_make_log_key(c->from, name);
+        target = path_join(c->to, name);
+        return key && target ? take_stored_object(c->s, c->from->storage, key, target, err) : error_no_memory(err);
 }
 
-static enum status link_log(struct snapshot *s, const struct path_pair *table, uint64_t version, struct error *err)
+static enum status take_log(struct snapshot *s, struct storage *from, enum table t, const char *to, uint64_t version,
+                            struct error *err)
 {
-        _cleanup_free_ char *from = path_join(table->from, "_delta_log"), *to = path_join(table->to, "_delta_log");
-        _cleanup_closedir_ DIR *d = from ? opendir(from) : NULL;
-        struct dirent *e;
-        enum status st;
+        _cleanup_free_ char *target = path_join(to, "_delta_log");
+        _cleanup_delta_place_ struct delta_place place = { 0 };
+        struct log_copy c = { .s = s, .from = &place, .to = target, .version = version };
+        enum status st = target ? delta_place_init(&place, from, table_name(t), err) : error_no_memory(err);
 
-        if (!from || !to)
-                return error_no_memory(err);
-        if (!d)
-                return error_os(err, errno, "cannot list '%s'", from);
-        st = make_snapshot_dir(to, err);
-        while (!st && (e = readdir(d))) {
-                _cleanup_free_ char *source = path_join(from, e->d_name), *target = path_join(to, e->d_name);
-                int64_t number = parse_snapshot_version(e->d_name);
-
-                if (!source || !target)
-                        st = error_no_memory(err);
-                else if (number >= 0 && (uint64_t)number <= version)
-                        st = link_file(s, source, target, err);
-        }
-        return st;
+        if (!st)
+                st = make_snapshot_dir(target, err);
+        return st ? st : delta_list_log(&place, take_log_file, &c, err);
 }
 
-static enum status link_parts(struct snapshot *s, const struct path_pair *table, struct table_part *const *parts,
-                              size_t count, struct error *err)
+static enum status take_parts(struct snapshot *s, const char *table, struct table_part *const *parts, size_t count,
+                              struct error *err)
 {
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < count; i++) {
-                _cleanup_free_ char *to = path_join(table->to, parts[i]->name);
+                _cleanup_free_ char *to = path_join(table, parts[i]->name);
                 char *slash = to ? strrchr(to, '/') : NULL;
 
                 if (!slash)
@@ -289,18 +295,21 @@ static enum status link_parts(struct snapshot *s, const struct path_pair *table,
                 st = make_snapshot_dir(to, err);
                 *slash = '/';
                 if (!st)
-                        st = link_file(s, parts[i]->path, to, err);
+                        st = take_stored_object(s, parts[i]->storage, parts[i]->key, to, err);
         }
         return st;
 }
 
 /* Check that the copied log yields the state that was copied: a cleanup of the log may have run meanwhile. */
-static enum status check_copied_table(const struct path_pair *table, uint64_t version, size_t files, struct error *err)
+static enum status check_copied_table(const char *table, uint64_t version, size_t files, struct error *err)
 {
+        _cleanup_storage_ struct storage *storage = NULL;
         struct delta_snapshot *state = NULL;
         struct delta_table *log = NULL;
-        enum status st = delta_table_open(table->to, &log, err);
+        enum status st = local_storage_open(table, &storage, err);
 
+        if (!st)
+                st = delta_table_open(storage, "", &log, err);
         if (!st)
                 st = delta_snapshot_acquire(log, &state, err);
         if (!st && (state->version != version || state->file_count != files))
@@ -309,12 +318,13 @@ static enum status check_copied_table(const struct path_pair *table, uint64_t ve
                 delta_snapshot_release(state);
         delta_table_close(log);
         return st == ST_BAD_DATA || st == ST_NOT_FOUND
-                       ? error_set(err, ST_NOT_FOUND, "the log of '%s' was cleaned up", table->from)
+                       ? error_set(err, ST_NOT_FOUND, "the log that '%s' is a copy of was cleaned up", table)
                        : st;
 }
 
 /* The state of all tables at one time. */
 struct table_moment {
+        struct storage *storage;
         struct table_logs logs;
         struct tables *tables;
         uint64_t versions[TABLE_COUNT];
@@ -324,6 +334,7 @@ static void table_moment_deinit(struct table_moment *m)
 {
         tables_unref(m->tables);
         table_logs_close(&m->logs);
+        storage_close(m->storage);
 }
 
 static enum status make_store_pair(const struct snapshot *s, const char *name, struct path_pair *ret, struct error *err)
@@ -339,7 +350,9 @@ static enum status load_table_moment(const struct snapshot *s, struct table_mome
         enum status st = make_path_pair(s, "profiles", &profiles, err);
 
         if (!st)
-                st = table_logs_open(profiles.from, true, 0, &m->logs, err);
+                st = open_table_storage(profiles.from, &m->storage, err);
+        if (!st)
+                st = table_logs_open(m->storage, true, 0, &m->logs, err);
         if (!st)
                 st = tables_load(&m->logs, false, NULL, &m->tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
@@ -375,7 +388,7 @@ static enum status check_table_moment(struct table_moment *m, bool *same_ret, st
         return ST_OK;
 }
 
-static enum status link_table(struct snapshot *s, const struct table_moment *m, enum table t, struct error *err)
+static enum status take_table(struct snapshot *s, const struct table_moment *m, enum table t, struct error *err)
 {
         _cleanup_free_ char *name = path_join("tables", table_name(t));
         _cleanup_path_pair_ struct path_pair p = { 0 };
@@ -384,10 +397,10 @@ static enum status link_table(struct snapshot *s, const struct table_moment *m, 
         if (!st)
                 st = make_snapshot_dir(p.to, err);
         if (!st)
-                st = link_log(s, &p, m->versions[t], err);
+                st = take_log(s, m->storage, t, p.to, m->versions[t], err);
         if (!st)
-                st = link_parts(s, &p, m->tables->parts[t], m->tables->part_count[t], err);
-        return st ? st : check_copied_table(&p, m->versions[t], m->tables->part_count[t], err);
+                st = take_parts(s, p.to, m->tables->parts[t], m->tables->part_count[t], err);
+        return st ? st : check_copied_table(p.to, m->versions[t], m->tables->part_count[t], err);
 }
 
 static enum status take_queue(struct snapshot *s, struct error *err)
@@ -431,7 +444,7 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
                 return error_set(err, ST_BUSY,
                                  "flushes commit to the tables faster than the queue can be copied: try again later");
         for (int t = 0; !st && t < TABLE_COUNT; t++)
-                st = link_table(s, &m, t, err);
+                st = take_table(s, &m, t, err);
         if (st)
                 return st;
         s->result.sample_files += m.tables->part_count[TABLE_SAMPLES];

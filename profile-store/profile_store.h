@@ -28,6 +28,7 @@
 struct profile_store;
 
 struct label_matcher;
+struct storage;
 
 #define LABEL_RULES_MAX 16
 
@@ -61,6 +62,7 @@ struct profile_store_options {
         struct sample_limits limits;  /* applied by the maintenance */
         uint64_t part_rows;           /* maximum per file; 0: the limit of a reader */
         struct symbol_index *symbols; /* borrowed; NULL: every location stays unresolved */
+        struct storage *tables;       /* borrowed; NULL: local files in DIR/tables */
         /*
          * Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL. Called on the flush
          * thread, without locks.

@@ -7,7 +7,8 @@
  *
  * Every fdatasync() and fsync() passes file_sync_timed(), whose durations are metrics; syncfs() is not measured.
  *
- * Order: paths, reading and writing, syncs, temporary and durable files, directories, mappings, reading in chunks.
+ * Order: paths, reading and writing, syncs, temporary and durable files, directories, mappings, reading in chunks,
+ * copies.
  */
 #include "common/files/file.h"
 
@@ -372,4 +373,36 @@ enum status file_read_chunks(int fd, const char *name,
         }
         *size_ret = at;
         return ST_OK;
+}
+
+static enum status append_copied_chunk(void *context, const void *data, size_t n, struct error *err)
+{
+        const int *fd = context;
+
+        return file_write_all(*fd, data, n, "a copy", err);
+}
+
+enum status file_copy_new(const char *from, const char *to, uint64_t *bytes_ret, struct error *err)
+{
+        _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1;
+
+        if (in < 0)
+                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
+                                       : error_os(err, errno, "cannot open '%s'", from);
+        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (out < 0)
+                return error_os(err, errno, "cannot create '%s'", to);
+        return file_read_chunks(in, from, append_copied_chunk, &out, bytes_ret, err);
+}
+
+enum status file_link_or_copy(const char *from, const char *to, uint64_t *copied_bytes_ret, struct error *err)
+{
+        if (link(from, to) == 0) {
+                *copied_bytes_ret = UINT64_MAX;
+                return ST_OK;
+        }
+        if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP)
+                return file_copy_new(from, to, copied_bytes_ret, err);
+        return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
+                               : error_os(err, errno, "cannot link '%s' to '%s'", from, to);
 }

@@ -12,6 +12,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/error.h"
@@ -67,6 +68,17 @@ int file_sync_timed(int fd, enum synced what) MUST_CHECK;
 /** Register the histogram of syncs, so that it appears before the first sync. */
 void file_register_sync_metrics(void);
 
+/** Make a new file with the current content of another, not synced. ST_NOT_FOUND if that one does not exist. */
+enum status file_copy_new(const char *from, const char *to, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
+
+/**
+ * Give a file that is never changed in place a second name, by a hard link or else a copy. Errors as of
+ * file_copy_new().
+ * @param copied_bytes_ret  UINT64_MAX for a link.
+ */
+enum status file_link_or_copy(const char *from, const char *to, uint64_t *copied_bytes_ret,
+                              struct error *err) MUST_CHECK;
+
 /** fsync() the directory that holds path. */
 enum status file_sync_parent(const char *path, struct error *err) MUST_CHECK;
 
@@ -87,6 +99,11 @@ void path_normalize(char *path);
 
 /** Whether ".." components lead above the path's root. */
 bool is_path_outside_root(const char *path);
+
+/** Bytes of a file. */
+struct file_range {
+        uint64_t offset, size;
+};
 
 /** A private read-only mapping of a regular file; an empty file has data NULL. */
 struct file_map {

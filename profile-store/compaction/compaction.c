@@ -21,7 +21,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 #include "common/clock.h"
@@ -77,7 +76,7 @@ struct failed_partition {
 /* A part that merges skip until its file changes. */
 struct unmergeable_part {
         char *path; /* "TABLE/NAME" */
-        struct stat seen;
+        struct storage_info seen;
 };
 
 struct compaction {
@@ -142,20 +141,11 @@ static bool is_postponed_partition(const void *context, const struct compaction_
         return f && (run->is_full ? f->skip_call == run->c->calls : monotonic_ns() < f->retry_ns);
 }
 
-/* All zero when the file does not exist. */
-static struct stat stat_part_file(const char *path)
+/* etag is "" when the file does not exist. */
+static void stat_part_file(const struct table_part *part, struct storage_info *ret)
 {
-        struct stat ret = { 0 };
-
-        if (stat(path, &ret))
-                ret = (struct stat){ 0 };
-        return ret;
-}
-
-static bool is_same_file_state(const struct stat *x, const struct stat *y)
-{
-        return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
-               x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
+        if (storage_stat(part->storage, part->key, ret, NULL))
+                *ret = (struct storage_info){ 0 };
 }
 
 /* A part is tried again when its file has changed, as after a restore from a backup. */
@@ -163,12 +153,12 @@ bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
 {
         for (size_t i = 0; i < c->unmergeable_count; i++) {
                 struct unmergeable_part *u = &c->unmergeable[i];
-                struct stat now;
+                struct storage_info now;
 
                 if (strcmp(u->path, part->path) != 0)
                         continue;
-                now = stat_part_file(part->path);
-                if (is_same_file_state(&now, &u->seen))
+                stat_part_file(part, &now);
+                if (strcmp(now.etag, u->seen.etag) == 0)
                         return true;
                 free(u->path);
                 *u = c->unmergeable[--c->unmergeable_count];
@@ -251,7 +241,8 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
                 free(path);
                 return error_no_memory(err);
         }
-        c->unmergeable[c->unmergeable_count++] = (struct unmergeable_part){ path, stat_part_file(path) };
+        c->unmergeable[c->unmergeable_count].path = path;
+        stat_part_file(part, &c->unmergeable[c->unmergeable_count++].seen);
         metric_add(&skipped_files, 1);
         log_error("store", "cannot merge '%s' with other files, skipping it: %s", part->path, why->text);
         return ST_OK;
@@ -296,9 +287,7 @@ static enum status proceed_at_rate(void *context, uint64_t bytes, struct error *
 /* Outputs exist beside the inputs until the grace period ends; the reserve is kept for incoming samples. */
 static enum status check_free_space(const struct profile_store *s, const struct compaction_job *job, struct error *err)
 {
-        struct statvfs fs;
-
-        if (statvfs(s->dir, &fs) || (uint64_t)fs.f_bavail * fs.f_frsize >= job->bytes + 2 * LIMIT_DISK_LOW_BYTES)
+        if (storage_get_free_bytes(s->storage) >= job->bytes + 2 * LIMIT_DISK_LOW_BYTES)
                 return ST_OK;
         return error_os(err, ENOSPC, "cannot merge files of %zu MiB in '%s'", (size_t)(job->bytes >> 20), s->dir);
 }

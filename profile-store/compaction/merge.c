@@ -53,7 +53,6 @@ struct merge {
         struct label_columns labels; /* those with a value in some input */
         struct part_writer output;
         bool is_writing;
-        char *path;
         uint32_t *nodes; /* of the output's writer, by leaf; 0: column omitted */
         uint64_t output_rows, rows_in_file, reported_bytes;
         struct merge_result result;
@@ -179,6 +178,7 @@ static enum status begin_output(struct merge *m, struct error *err)
                                             .use = MEMORY_COMPACTION,
                                             .group_bytes = OUTPUT_GROUP_BYTES };
         const struct part_merge_request *q = m->request;
+        _cleanup_free_ char *key = NULL;
         struct table_add *add;
         enum status st;
 
@@ -188,15 +188,14 @@ static enum status begin_output(struct merge *m, struct error *err)
         *add = (struct table_add){ .name = make_output_name(q->parts[0]),
                                    .has_day = q->parts[0]->has_day,
                                    .day = q->parts[0]->day };
-        free(m->path);
-        m->path = add->name ? make_table_path(q->logs, q->table, add->name) : NULL;
-        if (!m->path) {
+        key = add->name ? make_table_key(q->table, add->name) : NULL;
+        if (!key) {
                 table_add_deinit(add);
                 return error_no_memory(err);
         }
         m->is_writing = true;
         m->rows_in_file = 0;
-        st = part_writer_begin(&m->output, m->path, q->table, &m->labels, &limits, err);
+        st = part_writer_begin(&m->output, q->logs->storage, key, q->table, &m->labels, &limits, err);
         for (size_t i = 0; !st && i < m->schema.leaf_count; i++)
                 m->nodes[i] = parquet_schema_find(parquet_writer_schema(m->output.w), m->schema.leaves[i].path);
         if (st) {
@@ -640,7 +639,6 @@ static void merge_deinit(struct merge *m)
         free(m->splits);
         free(m->nodes);
         free(m->runs);
-        free(m->path);
         label_columns_deinit(&m->labels);
         merge_schema_deinit(&m->schema);
 }
@@ -684,15 +682,19 @@ enum status merge_result_check_files(const struct table_logs *logs, enum table t
                                      struct error *err)
 {
         for (size_t i = 0; i < r->add_count; i++) {
-                _cleanup_free_ char *path = make_table_path(logs, table, r->adds[i].name);
-                struct stat st;
+                _cleanup_free_ char *key = make_table_key(table, r->adds[i].name);
+                struct storage_info info;
+                struct error why = { 0 };
+                enum status st = key ? storage_stat(logs->storage, key, &info, &why) : error_no_memory(&why);
 
-                if (!path)
+                if (st == ST_NO_MEMORY)
                         return error_no_memory(err);
-                if (stat(path, &st) < 0)
-                        return error_os(err, errno, "cannot find '%s', which a merge wrote", path);
-                if ((uint64_t)st.st_size != r->adds[i].written.bytes)
-                        return error_os(err, EIO, "another program changed '%s', which a merge wrote", path);
+                if (st)
+                        return error_os(err, why.os_errno ? why.os_errno : ENOENT,
+                                        "cannot find '%s/%s', which a merge wrote", storage_root(logs->storage), key);
+                if (info.size != r->adds[i].written.bytes)
+                        return error_os(err, EIO, "another program changed '%s/%s', which a merge wrote",
+                                        storage_root(logs->storage), key);
         }
         return ST_OK;
 }
@@ -700,9 +702,9 @@ enum status merge_result_check_files(const struct table_logs *logs, enum table t
 void merge_result_discard(const struct table_logs *logs, enum table table, const struct merge_result *r)
 {
         for (size_t i = 0; i < r->add_count; i++) {
-                _cleanup_free_ char *path = make_table_path(logs, table, r->adds[i].name);
+                _cleanup_free_ char *key = make_table_key(table, r->adds[i].name);
 
-                if (path)
-                        unlink(path);
+                if (key)
+                        (void)!storage_remove(logs->storage, key, NULL);
         }
 }

@@ -235,16 +235,16 @@ static enum status write_location_files(struct flush *f, struct location_row *ro
         enum status st = ST_OK;
 
         for (size_t done = 0, n; !st && done < count; done += n) {
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *key = NULL;
                 struct table_add *add;
 
                 n = count - done;
                 st = append_table_add(f, NULL, (unsigned)f->add_count, &add, err);
                 if (st)
                         break;
-                path = make_table_path(&f->s->logs, TABLE_LOCATIONS, add->name);
-                st = path ? part_write_locations(path, rows + done, &n, &limits, &add->written, err)
-                          : error_no_memory(err);
+                key = make_table_key(TABLE_LOCATIONS, add->name);
+                st = key ? part_write_locations(f->s->storage, key, rows + done, &n, &limits, &add->written, err)
+                         : error_no_memory(err);
         }
         return st;
 }
@@ -403,16 +403,16 @@ static enum status write_day_stacks(struct flush *f, struct flush_day *d, struct
                 return st;
         qsort(stacks, count, sizeof *stacks, compare_stack_ids);
         for (size_t done = 0, n; !st && done < count; done += n) {
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *key = NULL;
                 struct table_add *add;
 
                 n = count - done;
                 st = append_table_add(f, &d->day, number++, &add, err);
                 if (st)
                         break;
-                path = make_table_path(&f->s->logs, TABLE_STACKS, add->name);
-                st = path ? part_write_stacks(path, stacks + done, &n, &limits, &add->written, err)
-                          : error_no_memory(err);
+                key = make_table_key(TABLE_STACKS, add->name);
+                st = key ? part_write_stacks(f->s->storage, key, stacks + done, &n, &limits, &add->written, err)
+                         : error_no_memory(err);
         }
         return st;
 }
@@ -475,16 +475,17 @@ static enum status write_day_samples(struct flush *f, const struct label_columns
         enum status st = check_stopping(f->s, err);
 
         for (size_t n; !st && first < end; first += n) {
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *key = NULL;
                 struct table_add *add;
 
                 n = end - first;
                 st = append_table_add(f, &day, number++, &add, err);
                 if (st)
                         break;
-                path = make_table_path(&f->s->logs, TABLE_SAMPLES, add->name);
-                st = path ? part_write_samples(path, columns, f->samples + first, &n, &limits, &add->written, err)
-                          : error_no_memory(err);
+                key = make_table_key(TABLE_SAMPLES, add->name);
+                st = key ? part_write_samples(f->s->storage, key, columns, f->samples + first, &n, &limits,
+                                              &add->written, err)
+                         : error_no_memory(err);
         }
         return st;
 }

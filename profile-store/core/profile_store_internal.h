@@ -27,6 +27,7 @@
 
 struct profile_store {
         char *dir;
+        struct storage *storage; /* of the tables: options.tables, or owned */
         struct profile_store_options options;
         int lock_fd;
         struct raw_queue *queue;

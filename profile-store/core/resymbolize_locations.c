@@ -242,7 +242,7 @@ static enum status rewrite_part_by_groups(struct resymbolization *h, struct tabl
 {
         const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_RESYMBOLIZE, .group_bytes = MiB(4) };
         _cleanup_(table_add_deinit) struct table_add add = { .name = make_new_part_name(part) };
-        _cleanup_free_ char *path = add.name ? make_table_path(&h->s->logs, TABLE_LOCATIONS, add.name) : NULL;
+        _cleanup_free_ char *key = add.name ? make_table_key(TABLE_LOCATIONS, add.name) : NULL;
         _cleanup_part_file_ struct part_file f;
         struct location_part to;
         bool changed = false;
@@ -251,9 +251,9 @@ static enum status rewrite_part_by_groups(struct resymbolization *h, struct tabl
         *is_permanent_ret = false;
         if (st)
                 return st;
-        if (!path)
+        if (!key)
                 return error_no_memory(err);
-        st = location_part_begin(&to, path, &limits, err);
+        st = location_part_begin(&to, h->s->storage, key, &limits, err);
         h->result.files_read++;
         for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
                 st = rewrite_group(h, &f, g, &to, &changed, is_permanent_ret, err);
@@ -336,18 +336,18 @@ static enum status rewrite_round(struct resymbolization *h, struct resymbolize_r
 {
         const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_RESYMBOLIZE };
         _cleanup_(table_add_deinit) struct table_add add = { .name = make_new_part_name(r->parts[0]) };
-        _cleanup_free_ char *path = add.name ? make_table_path(&h->s->logs, TABLE_LOCATIONS, add.name) : NULL;
+        _cleanup_free_ char *key = add.name ? make_table_key(TABLE_LOCATIONS, add.name) : NULL;
         size_t written = r->rows.count;
         enum status st;
 
-        if (!path)
+        if (!key)
                 return error_no_memory(err);
         if (h->request->dry_run) {
                 h->result.files_rewritten += r->part_count;
                 return ST_OK;
         }
         qsort(r->rows.items, r->rows.count, sizeof *r->rows.items, compare_location_rows);
-        st = part_write_locations(path, r->rows.items, &written, &limits, &add.written, err);
+        st = part_write_locations(h->s->storage, key, r->rows.items, &written, &limits, &add.written, err);
         if (!st && written < r->rows.count)
                 st = error_set(err, ST_TOO_BIG, "%zu locations do not fit into one file of the table", r->rows.count);
         return st ? st : replace_parts(h, r->parts, r->part_count, &add, err);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "parquet/parquet_reader.h"
 
@@ -192,49 +191,47 @@ static enum status put_delta_state(struct parquet_writer *w, const struct delta_
         return st ? st : parquet_writer_finish(w, err);
 }
 
-static enum status write_checkpoint_file(const char *path, const struct delta_state *s, struct error *err)
+static enum status write_checkpoint_file(const struct delta_place *p, const struct delta_state *s, struct error *err)
 {
-        _cleanup_free_ char *tmp = NULL;
+        _cleanup_free_ char *key = delta_make_version_key(p, s->version, DELTA_CHECKPOINT_SUFFIX);
         struct parquet_writer *w = NULL;
-        int fd;
-        enum status st = file_create_temporary(path, &tmp, &fd, err);
+        struct storage_upload u;
+        enum status st = key ? storage_begin(p->storage, key, &u, err) : error_no_memory(err);
 
         if (st)
                 return st;
-        st = parquet_writer_create(fd, path, checkpoint_fields, ACTIONS, NULL, &w, err);
+        st = parquet_writer_create(u.fd, u.name, checkpoint_fields, ACTIONS, NULL, &w, err);
         if (!st)
                 st = put_delta_state(w, s, err);
         parquet_writer_destroy(w);
-        if (st) {
-                close(fd);
-                unlink(tmp);
-                return st;
-        }
-        return file_publish(fd, tmp, path, err);
+        if (!st)
+                return storage_publish(&u, STORAGE_REPLACE, err);
+        storage_discard(&u);
+        return st;
 }
 
-static enum status write_last_checkpoint(const char *log_dir, const struct delta_state *s, struct error *err)
+static enum status write_last_checkpoint(const struct delta_place *p, const struct delta_state *s, struct error *err)
 {
-        _cleanup_free_ char *path = path_join(log_dir, "_last_checkpoint");
+        _cleanup_free_ char *key = delta_make_log_key(p, DELTA_LAST_CHECKPOINT);
         _cleanup_buf_ struct buf text;
 
         buf_init(&text, KiB(1));
         buf_printf(&text, "{\"version\":%jd,\"size\":%zu,\"numOfAddFiles\":%zu}", (intmax_t)s->version,
                    2 + s->txn_count + s->live.count + s->removed.count, s->live.count);
-        if (!path || text.failed)
+        if (!key || text.failed)
                 return error_no_memory(err);
-        return file_write_durable(path, text.data, text.size, err);
+        return storage_put(p->storage, key, text.data, text.size, STORAGE_REPLACE, err);
 }
 
-int64_t delta_checkpoint_read_hint(const char *log_dir)
+int64_t delta_checkpoint_read_hint(const struct delta_place *p)
 {
-        _cleanup_free_ char *path = path_join(log_dir, "_last_checkpoint");
+        _cleanup_free_ char *key = delta_make_log_key(p, DELTA_LAST_CHECKPOINT);
         _cleanup_buf_ struct buf text;
         struct json_object *o, *version;
         int64_t ret = -1;
 
         buf_init(&text, KiB(64));
-        if (!path || file_read(path, &text, NULL))
+        if (!key || storage_read(p->storage, key, &text, NULL))
                 return -1;
         o = delta_json_parse((const char *)text.data, text.size);
         version = json_object_is_type(o, json_type_object) ? json_object_object_get(o, "version") : NULL;
@@ -244,17 +241,11 @@ int64_t delta_checkpoint_read_hint(const char *log_dir)
         return ret;
 }
 
-enum status delta_checkpoint_write(const char *log_dir, const struct delta_state *s, struct error *err)
+enum status delta_checkpoint_write(const struct delta_place *p, const struct delta_state *s, struct error *err)
 {
-        _cleanup_free_ char *path = NULL;
-        enum status st;
+        enum status st = write_checkpoint_file(p, s, err);
 
-        if (asprintf(&path, "%s/%020jd.checkpoint.parquet", log_dir, (intmax_t)s->version) < 0) {
-                path = NULL;
-                return error_no_memory(err);
-        }
-        st = write_checkpoint_file(path, s, err);
-        return st ? st : write_last_checkpoint(log_dir, s, err);
+        return st ? st : write_last_checkpoint(p, s, err);
 }
 
 /* ---- read ---- */
@@ -539,20 +530,24 @@ static enum status read_checkpoint_group(struct parquet_file *f, uint32_t group,
         return st;
 }
 
-enum status delta_checkpoint_read(const char *path, struct delta_actions *ret, struct error *err)
+enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, struct delta_actions *ret,
+                                  struct error *err)
 {
-        _cleanup_file_map_ struct file_map map = { 0 };
+        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_CHECKPOINT_SUFFIX);
+        _cleanup_free_ char *name = key ? storage_make_name(p->storage, key) : NULL;
+        _cleanup_storage_map_ struct storage_map map = { 0 };
         struct delta_actions a = { 0 };
         struct parquet_file *f = NULL;
-        enum status st = file_map_open(path, LIMIT_PARQUET_FILE_BYTES, &map, err);
+        enum status st =
+                name ? storage_map(p->storage, key, LIMIT_PARQUET_FILE_BYTES, &map, err) : error_no_memory(err);
 
         if (!st)
-                st = parquet_file_open(map.data, map.size, path, &f, err);
+                st = parquet_file_open(map.file.data, map.file.size, name, &f, err);
         for (uint32_t g = 0; !st && g < parquet_file_row_groups(f); g++)
                 st = read_checkpoint_group(f, g, &a, err);
         parquet_file_close(f);
         if (!st && (!a.metadata || !a.has_protocol))
-                st = error_set(err, ST_BAD_DATA, "'%s' is not a checkpoint: it lacks metaData or protocol", path);
+                st = error_set(err, ST_BAD_DATA, "'%s' is not a checkpoint: it lacks metaData or protocol", name);
         if (st)
                 delta_actions_deinit(&a);
         else

@@ -4,7 +4,7 @@
  * need it. The text of commits is made by delta_encode.h and parsed by delta_actions.h; the log is read by
  * delta_replay.h; checkpoints and the deletion of old log files have files of their own.
  *
- * A commit, commit_under_lock(): encode, parse what was encoded, prepare the state, publish the file under its
+ * A commit, commit_under_lock(): encode, parse what was encoded, prepare the state, put the file under its
  * version, apply. Only publishing makes the commit visible; applying cannot fail. A refresh reads the commits after
  * the state's version one by one; when log cleaning has deleted the next one, the whole log is read again, from a
  * checkpoint on.
@@ -16,13 +16,10 @@
  */
 #include "profile-store/delta/delta_log.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/cleanup.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_encode.h"
@@ -31,24 +28,22 @@
 
 struct delta_table {
         pthread_mutex_t lock; /* protects state and the members below */
-        char *log_dir;
+        struct delta_place place;
         struct delta_state state;
-        int64_t next_checkpoint; /* after a failed checkpoint: no automatic one before this version */
-        struct stat last_commit; /* for delta_table_follow(): file of the last commit read; zero: unknown */
+        int64_t next_checkpoint;         /* after a failed checkpoint: no automatic one before this version */
+        struct storage_info last_commit; /* for delta_table_follow(): file of the last commit read */
 };
 
-/* All zero when the file does not exist. */
-static struct stat stat_commit(const struct delta_table *t, int64_t version)
+/* last_commit of the current version; "" when the file does not exist. */
+static void stat_commit(const struct delta_table *t, struct storage_info *ret)
 {
-        _cleanup_free_ char *path = delta_make_log_path(t->log_dir, version, DELTA_COMMIT_SUFFIX);
-        struct stat ret = { 0 };
+        _cleanup_free_ char *key = delta_make_version_key(&t->place, t->state.version, DELTA_COMMIT_SUFFIX);
 
-        if (!path || stat(path, &ret))
-                ret = (struct stat){ 0 };
-        return ret;
+        if (!key || storage_stat(t->place.storage, key, ret, NULL))
+                *ret = (struct storage_info){ 0 };
 }
 
-enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err)
+enum status delta_table_open(struct storage *s, const char *folder, struct delta_table **ret, struct error *err)
 {
         struct delta_table *t = calloc(1, sizeof *t);
         enum status st;
@@ -57,10 +52,11 @@ enum status delta_table_open(const char *dir, struct delta_table **ret, struct e
                 return error_no_memory(err);
         pthread_mutex_init(&t->lock, NULL);
         delta_state_init(&t->state);
-        t->log_dir = path_join(dir, "_delta_log");
-        st = t->log_dir ? delta_replay_log(t->log_dir, &t->state, err) : error_no_memory(err);
+        st = delta_place_init(&t->place, s, folder, err);
         if (!st)
-                t->last_commit = stat_commit(t, t->state.version);
+                st = delta_replay_log(&t->place, &t->state, err);
+        if (!st)
+                stat_commit(t, &t->last_commit);
         if (st)
                 delta_table_close(t);
         else
@@ -74,7 +70,7 @@ void delta_table_close(struct delta_table *t)
                 return;
         delta_state_deinit(&t->state);
         pthread_mutex_destroy(&t->lock);
-        free(t->log_dir);
+        delta_place_deinit(&t->place);
         free(t);
 }
 
@@ -83,7 +79,7 @@ static enum status read_new_commits(struct delta_table *t, struct error *err)
         enum status st;
 
         do
-                st = delta_replay_commit(t->log_dir, t->state.version + 1, &t->state, err);
+                st = delta_replay_commit(&t->place, t->state.version + 1, &t->state, err);
         while (!st);
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
@@ -94,7 +90,7 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         enum status st;
 
         delta_state_init(&now);
-        st = delta_replay_log(t->log_dir, &now, err);
+        st = delta_replay_log(&t->place, &now, err);
         if (st || (now.version < t->state.version && !may_go_back)) {
                 delta_state_deinit(&now);
                 return st;
@@ -109,7 +105,7 @@ static enum status refresh_state(struct delta_table *t, struct error *err)
 {
         enum status st = read_new_commits(t, err);
 
-        if (!st && delta_replay_has_gap_after(t->log_dir, t->state.version)) {
+        if (!st && delta_replay_has_gap_after(&t->place, t->state.version)) {
                 int64_t version = t->state.version;
 
                 st = read_new_commits(t, err); /* commits made while the log was read */
@@ -131,22 +127,15 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err)
 
 /* ---- replaced tables ---- */
 
-/* Hard links, as made by snapshots, change only the ctime. */
-static bool is_same_commit(const struct stat *x, const struct stat *y)
-{
-        return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
-               x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
-}
-
 /* Cleaning deletes a commit only when later ones exist. */
 static bool is_replaced(const struct delta_table *t)
 {
-        struct stat now;
+        struct storage_info now;
 
-        if (!t->last_commit.st_ino || delta_replay_has_gap_after(t->log_dir, t->state.version))
+        if (!*t->last_commit.etag || delta_replay_has_gap_after(&t->place, t->state.version))
                 return false;
-        now = stat_commit(t, t->state.version);
-        return !is_same_commit(&now, &t->last_commit);
+        stat_commit(t, &now);
+        return strcmp(now.etag, t->last_commit.etag) != 0;
 }
 
 enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err)
@@ -157,7 +146,7 @@ enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct
         *replaced_ret = is_replaced(t);
         st = *replaced_ret ? read_whole_log(t, true, err) : refresh_state(t, err);
         if (!st)
-                t->last_commit = stat_commit(t, t->state.version);
+                stat_commit(t, &t->last_commit);
         pthread_mutex_unlock(&t->lock);
         return st;
 }
@@ -202,71 +191,67 @@ int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
         return version;
 }
 
-enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err)
-{
-        _cleanup_free_ char *path = path_join(dir, "_delta_log");
-        _cleanup_closedir_ DIR *d = path ? opendir(path) : NULL;
-        uint64_t files = 0, bytes = 0;
-        struct dirent *entry;
-        struct stat st;
+struct log_size {
+        uint64_t files, bytes;
+};
 
-        if (!path)
-                return error_no_memory(err);
-        if (!d)
-                return error_os(err, errno, "cannot list '%s'", path);
-        while ((entry = readdir(d))) {
-                if (fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
-                        files++;
-                        bytes += (uint64_t)st.st_size;
-                }
-        }
-        *files_ret = files;
-        *bytes_ret = bytes;
+static enum status add_log_file_size(void *context, const char *name, const struct storage_info *info,
+                                     struct error *err)
+{
+        struct log_size *s = context;
+
+        (void)name;
+        (void)err;
+        s->files++;
+        s->bytes += info->size;
         return ST_OK;
 }
 
-/* Publish a commit file; its name must not exist yet. */
-static enum status publish_commit(const char *log_dir, int64_t version, const struct buf *text, struct error *err)
+enum status delta_log_measure(struct storage *s, const char *folder, uint64_t *files_ret, uint64_t *bytes_ret,
+                              struct error *err)
 {
-        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
-        _cleanup_free_ char *tmp = NULL;
-        enum status st;
-        int fd;
+        _cleanup_delta_place_ struct delta_place place;
+        struct log_size size = { 0 };
+        enum status st = delta_place_init(&place, s, folder, err);
 
-        if (!path)
-                return error_no_memory(err);
-        st = file_create_temporary(path, &tmp, &fd, err);
-        if (st)
-                return st;
-        st = file_write_all(fd, text->data, text->size, tmp, err);
-        if (st) {
-                close(fd);
-                unlink(tmp);
-                return st;
-        }
-        return file_publish_new(fd, tmp, path, err);
+        if (!st)
+                st = delta_list_log(&place, add_log_file_size, &size, err);
+        *files_ret = size.files;
+        *bytes_ret = size.bytes;
+        return st;
 }
 
-enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
-                               const char *const *partition_columns, size_t partition_count,
+/* Publish a commit; its name must not exist yet. */
+static enum status publish_commit(const struct delta_place *p, int64_t version, const struct buf *text,
+                                  struct error *err)
+{
+        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
+
+        return key ? storage_put(p->storage, key, text->data, text->size, STORAGE_NEW, err) : error_no_memory(err);
+}
+
+enum status delta_table_create(struct storage *s, const char *folder, const struct parquet_field *fields,
+                               size_t field_count, const char *const *partition_columns, size_t partition_count,
                                const struct delta_retention *retention, struct error *err)
 {
-        _cleanup_free_ char *log_dir = path_join(dir, "_delta_log");
+        _cleanup_delta_place_ struct delta_place place = { 0 };
+        _cleanup_free_ char *first = NULL;
         _cleanup_buf_ struct buf text;
         struct delta_actions check;
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
-        if (!log_dir)
-                return error_no_memory(err);
         st = delta_encode_create(&text, fields, field_count, partition_columns, partition_count, retention, err);
         if (!st)
                 st = delta_actions_parse((const char *)text.data, text.size, &check, err);
         if (st)
                 return st;
         delta_actions_deinit(&check);
-        st = file_make_dirs(log_dir, err);
-        return st ? st : publish_commit(log_dir, 0, &text, err);
+        st = delta_place_init(&place, s, folder, err);
+        first = st ? NULL : delta_make_version_key(&place, 0, DELTA_COMMIT_SUFFIX);
+        if (!st)
+                st = first ? storage_make_folder(s, first, err) : error_no_memory(err);
+        return st ? st : publish_commit(&place, 0, &text, err);
 }
 
 /*
@@ -285,7 +270,7 @@ static bool is_checkpoint_due(const struct delta_table *t)
 /* After a failure, wait for one interval: on a full disk each attempt costs the size of the checkpoint. */
 static enum status write_checkpoint(struct delta_table *t, struct error *err)
 {
-        enum status st = delta_checkpoint_write(t->log_dir, &t->state, err);
+        enum status st = delta_checkpoint_write(&t->place, &t->state, err);
 
         if (st) {
                 t->next_checkpoint = t->state.version + DELTA_CHECKPOINT_INTERVAL;
@@ -307,17 +292,17 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
-        if (delta_replay_has_gap_after(t->log_dir, t->state.version)) /* versions are never reused */
-                return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->log_dir);
+        if (delta_replay_has_gap_after(&t->place, t->state.version)) /* versions are never reused */
+                return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->place.name);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (st == ST_TOO_BIG)
-                return error_prefix(err, st, "cannot commit to '%s'", t->log_dir);
+                return error_prefix(err, st, "cannot commit to '%s'", t->place.name);
         if (!st)
                 st = delta_actions_parse((const char *)text.data, text.size, &a, err);
         if (!st)
                 st = delta_state_prepare(&t->state, &a, true, err);
         if (!st)
-                st = publish_commit(t->log_dir, t->state.version + 1, &text, err);
+                st = publish_commit(&t->place, t->state.version + 1, &text, err);
         if (st) {
                 delta_actions_deinit(&a);
                 return st;
@@ -368,7 +353,7 @@ enum status delta_table_clean_up_log(struct delta_table *t, int64_t before_ms, s
         enum status st;
 
         pthread_mutex_lock(&t->lock);
-        st = delta_log_clean_up(t->log_dir, &t->state, before_ms, ret, err);
+        st = delta_log_clean_up(&t->place, &t->state, before_ms, ret, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * The Delta Lake transaction log of one table directory.
+ * The Delta Lake transaction log of one table: the objects of a storage below a folder, "samples".
  *
  * A table is the set of Parquet files that its log names: a file is visible to readers from the commit that adds it to
  * the commit that removes it, and is unlinked later. A commit is one file, _delta_log/00000000000000000007.json,
- * published under a name that must not exist yet (optimistic concurrency): the second of two writers gets ST_BUSY. When
+ * published as STORAGE_NEW (optimistic concurrency): the second of two writers gets ST_BUSY. When
  * delta_commit() returns ST_OK the commit is durable; the files that it adds must be durable before.
  *
  * Periodically the state is also written as a Parquet checkpoint, so that opening a table reads few files: after
@@ -27,6 +27,7 @@
 #include "common/memory/buf.h"
 #include "parquet/parquet_writer.h"
 #include "parquet/schema.h"
+#include "storage/storage.h"
 
 #define DELTA_CHECKPOINT_INTERVAL 100 /* minimum number of commits */
 #define DELTA_CHECKPOINT_SHARE 10
@@ -65,24 +66,26 @@ struct delta_snapshot {
 };
 
 /**
- * Create a table: directory, _delta_log and version 0.
+ * Create a table: version 0 of its log.
  *
+ * @param folder  of the table, without a slash at its end; "" when the table is the whole storage.
  * @param fields  all columns, including those of partitions (STRING or DATE).
  * @param partition_columns  names among fields, in order.
  * @param retention  NULL: the properties are not set.
  * @return ST_OK; ST_BUSY when the table exists; ST_USAGE for a type without a Delta equivalent; ST_OS.
  */
-enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
-                               const char *const *partition_columns, size_t partition_count,
+enum status delta_table_create(struct storage *s, const char *folder, const struct parquet_field *fields,
+                               size_t field_count, const char *const *partition_columns, size_t partition_count,
                                const struct delta_retention *retention, struct error *err) MUST_CHECK;
 
 /**
- * Load a table's latest state.
+ * Load a table's latest state. The storage is borrowed until delta_table_close().
  *
  * @return ST_OK; ST_NOT_FOUND without a log; ST_BAD_DATA for a log with a gap or a broken commit; ST_UNSUPPORTED for a
  *         table that needs newer readers or writers; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
  */
-enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err) MUST_CHECK;
+enum status delta_table_open(struct storage *s, const char *folder, struct delta_table **ret,
+                             struct error *err) MUST_CHECK;
 void delta_table_close(struct delta_table *t);
 
 /** Read commits that other writers made since. */
@@ -155,8 +158,9 @@ enum status delta_commit(struct delta_table *t, const struct delta_commit *c, st
 /** Write a checkpoint of the current state; delta_commit() also writes one when it is due. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
-/** Count files and bytes of the log of the table in dir: commits and checkpoints. */
-enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
+/** Count files and bytes of the log of a table: commits and checkpoints. */
+enum status delta_log_measure(struct storage *s, const char *folder, uint64_t *files_ret, uint64_t *bytes_ret,
+                              struct error *err) MUST_CHECK;
 
 struct delta_log_cleanup {
         uint64_t files, bytes; /* deleted */
@@ -167,7 +171,8 @@ struct delta_log_cleanup {
  * not the newest of all. First, this checkpoint and the newest one are read back and must yield the current state with
  * the commits after them, and `_last_checkpoint` is updated if it names a file to be deleted. Old files are deleted
  * first, so that a crash leaves no gap.
- * @param before_ms  Unix milliseconds, compared with the mtime of commits; PROTOCOL.md requires a midnight.
+ * @param before_ms  Unix time by the clock of the storage, compared with the time of commits; PROTOCOL.md requires a
+ *                   midnight.
  * @param ret  added to, also on failure.
  * @return ST_OK; ST_BAD_DATA when no such checkpoint yields the current state: nothing is deleted; ST_OS; ST_NO_MEMORY.
  * Memory: another state of the table.

@@ -7,10 +7,11 @@
  * Deletes old commits and checkpoints.
  * Source: delta-io PROTOCOL.md, "Metadata Cleanup".
  */
+#include "profile-store/delta/delta_place.h"
 #include "profile-store/delta/delta_state.h"
 
 /** See delta_table_clean_up_log(). @param s  the current state. */
-enum status delta_log_clean_up(const char *log_dir, struct delta_state *s, int64_t before_ms,
+enum status delta_log_clean_up(const struct delta_place *p, struct delta_state *s, int64_t before_ms,
                                struct delta_log_cleanup *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -2,33 +2,10 @@
 #include "profile-store/delta/delta_replay.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
-
-int64_t delta_parse_version(const char *name, const char **suffix_ret)
-{
-        uint64_t v = 0;
-
-        for (size_t i = 0; i < DELTA_VERSION_DIGITS; i++) {
-                if (name[i] < '0' || name[i] > '9' || v > (uint64_t)INT64_MAX / 10 - 1)
-                        return -1;
-                v = v * 10 + (uint64_t)(name[i] - '0');
-        }
-        *suffix_ret = name + DELTA_VERSION_DIGITS;
-        return (int64_t)v;
-}
-
-char *delta_make_log_path(const char *log_dir, int64_t version, const char *suffix)
-{
-        char *path;
-
-        return asprintf(&path, "%s/%0*jd%s", log_dir, DELTA_VERSION_DIGITS, (intmax_t)version, suffix) < 0 ? NULL
-                                                                                                           : path;
-}
 
 struct listing {
         int64_t last_commit;
@@ -36,43 +13,43 @@ struct listing {
         int64_t bound;
 };
 
-static enum status list_log_files(const char *log_dir, struct listing *l, struct error *err)
+static enum status note_log_file(void *context, const char *name, const struct storage_info *info, struct error *err)
 {
-        _cleanup_closedir_ DIR *dir = opendir(log_dir);
-        struct dirent *entry;
+        struct listing *l = context;
+        const char *suffix = "";
+        int64_t version = delta_parse_version(name, &suffix);
 
-        l->last_commit = l->checkpoint = -1;
-        if (!dir)
-                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "no table: '%s' does not exist", log_dir)
-                                       : error_os(err, errno, "cannot list '%s'", log_dir);
-        while ((entry = readdir(dir))) {
-                const char *suffix = "";
-                int64_t version = delta_parse_version(entry->d_name, &suffix);
-
-                if (version > l->last_commit && strcmp(suffix, DELTA_COMMIT_SUFFIX) == 0)
-                        l->last_commit = version;
-                if (version > l->checkpoint && version < l->bound && strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) == 0)
-                        l->checkpoint = version;
-        }
+        (void)info;
+        (void)err;
+        if (version > l->last_commit && strcmp(suffix, DELTA_COMMIT_SUFFIX) == 0)
+                l->last_commit = version;
+        if (version > l->checkpoint && version < l->bound && strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) == 0)
+                l->checkpoint = version;
         return ST_OK;
 }
 
-enum status delta_replay_commit(const char *log_dir, int64_t version, struct delta_state *s, struct error *err)
+static enum status list_log_files(const struct delta_place *p, struct listing *l, struct error *err)
 {
-        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
+        l->last_commit = l->checkpoint = -1;
+        return delta_list_log(p, note_log_file, l, err);
+}
+
+enum status delta_replay_commit(const struct delta_place *p, int64_t version, struct delta_state *s, struct error *err)
+{
+        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         _cleanup_buf_ struct buf text;
         struct delta_actions a;
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
-        if (!path)
+        if (!key)
                 return error_no_memory(err);
-        st = file_read(path, &text, err);
+        st = storage_read(p->storage, key, &text, err);
         if (st)
                 return st;
         st = delta_actions_parse((const char *)text.data, text.size, &a, err);
         if (st)
-                return error_prefix(err, st, "cannot read '%s'", path);
+                return error_prefix(err, st, "cannot read '%s/%s'", storage_root(p->storage), key);
         st = delta_state_prepare(s, &a, false, err);
         if (st)
                 delta_actions_deinit(&a);
@@ -81,15 +58,12 @@ enum status delta_replay_commit(const char *log_dir, int64_t version, struct del
         return st;
 }
 
-enum status delta_replay_checkpoint(const char *log_dir, int64_t version, struct delta_state *s, struct error *err)
+enum status delta_replay_checkpoint(const struct delta_place *p, int64_t version, struct delta_state *s,
+                                    struct error *err)
 {
-        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_CHECKPOINT_SUFFIX);
         struct delta_actions a;
-        enum status st;
+        enum status st = delta_checkpoint_read(p, version, &a, err);
 
-        if (!path)
-                return error_no_memory(err);
-        st = delta_checkpoint_read(path, &a, err);
         if (st)
                 return st;
         st = delta_state_prepare(s, &a, false, err);
@@ -103,14 +77,14 @@ enum status delta_replay_checkpoint(const char *log_dir, int64_t version, struct
         return ST_OK;
 }
 
-enum status delta_replay_until(const char *log_dir, int64_t version, struct delta_state *s, struct error *err)
+enum status delta_replay_until(const struct delta_place *p, int64_t version, struct delta_state *s, struct error *err)
 {
         while (s->version < version) {
                 int64_t next = s->version + 1;
-                enum status st = delta_replay_commit(log_dir, next, s, err);
+                enum status st = delta_replay_commit(p, next, s, err);
 
                 if (st == ST_NOT_FOUND)
-                        return error_set(err, ST_BAD_DATA, "'%s' lacks commit %jd of %jd", log_dir, (intmax_t)next,
+                        return error_set(err, ST_BAD_DATA, "'%s' lacks commit %jd of %jd", p->name, (intmax_t)next,
                                          (intmax_t)version);
                 if (st)
                         return st;
@@ -118,37 +92,39 @@ enum status delta_replay_until(const char *log_dir, int64_t version, struct delt
         return ST_OK;
 }
 
-enum status delta_replay_log(const char *log_dir, struct delta_state *s, struct error *err)
+enum status delta_replay_log(const struct delta_place *p, struct delta_state *s, struct error *err)
 {
         struct listing l = { .bound = INT64_MAX };
         enum status st;
 
         do {
-                st = list_log_files(log_dir, &l, err);
+                st = list_log_files(p, &l, err);
                 if (st)
                         return st;
                 l.bound = l.checkpoint;
-                st = l.checkpoint < 0 ? ST_OK : delta_replay_checkpoint(log_dir, l.checkpoint, s, err);
+                st = l.checkpoint < 0 ? ST_OK : delta_replay_checkpoint(p, l.checkpoint, s, err);
                 if (st == ST_NO_MEMORY)
                         return st;
         } while (st);
         if (l.last_commit < 0 && l.checkpoint < 0)
-                return error_set(err, ST_NOT_FOUND, "no table: '%s' has no commit", log_dir);
-        st = delta_replay_until(log_dir, l.last_commit, s, err);
+                return error_set(err, ST_NOT_FOUND, "no table: '%s' has no commit", p->name);
+        st = delta_replay_until(p, l.last_commit, s, err);
         if (st)
                 return st;
         if (!s->metadata || !s->has_protocol)
-                return error_set(err, ST_BAD_DATA, "'%s' has no metaData or no protocol", log_dir);
+                return error_set(err, ST_BAD_DATA, "'%s' has no metaData or no protocol", p->name);
         return ST_OK;
 }
 
-bool delta_replay_has_gap_after(const char *log_dir, int64_t version)
+bool delta_replay_has_gap_after(const struct delta_place *p, int64_t version)
 {
-        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
+        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
+        struct storage_info unused;
         struct listing l = { .bound = INT64_MAX };
 
         /* Otherwise nothing after it was deleted: cleaning keeps the last commit. The hint alone proves nothing. */
-        if (delta_checkpoint_read_hint(log_dir) <= version && (!path || access(path, F_OK) == 0 || errno != ENOENT))
+        if (delta_checkpoint_read_hint(p) <= version &&
+            (!key || storage_stat(p->storage, key, &unused, NULL) != ST_NOT_FOUND))
                 return false;
-        return !list_log_files(log_dir, &l, NULL) && l.last_commit > version;
+        return !list_log_files(p, &l, NULL) && l.last_commit > version;
 }

@@ -374,6 +374,12 @@ static void vacuum_at_open(struct profile_store *s)
         (void)!tables_vacuum_orphans(&s->logs, NULL, NULL);
 }
 
+static enum status open_storage(struct profile_store *s, struct error *err)
+{
+        s->storage = s->options.tables;
+        return s->storage ? ST_OK : open_table_storage(s->dir, &s->storage, err);
+}
+
 static enum status open_writable(struct profile_store *s, struct error *err)
 {
         uint64_t grace_ms = s->options.removed_grace_ms ? s->options.removed_grace_ms : DEFAULT_REMOVED_GRACE_MS;
@@ -382,7 +388,9 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         if (!st)
                 st = file_sync_filesystem(s->dir, err);
         if (!st)
-                st = table_logs_open(s->dir, false, (int64_t)grace_ms, &s->logs, err);
+                st = open_storage(s, err);
+        if (!st)
+                st = table_logs_open(s->storage, false, (int64_t)grace_ms, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, false, NULL, &s->tables, err);
         if (st)
@@ -413,8 +421,10 @@ static enum status reload_with_queue(struct profile_store *s, struct error *err)
         struct tables *before = s->tables;
         enum status st = s->queue ? head_refresh(s, err) : head_open(s, err);
 
-        if (!st && !s->logs.dir)
-                st = table_logs_open(s->dir, true, 0, &s->logs, err);
+        if (!st && !s->storage)
+                st = open_storage(s, err);
+        if (!st && !s->logs.storage)
+                st = table_logs_open(s->storage, true, 0, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, true, before, &s->tables, err);
         if (st)
@@ -563,6 +573,8 @@ void profile_store_close(struct profile_store *s)
         head_close(s);
         tables_unref(s->tables);
         table_logs_close(&s->logs);
+        if (s->storage != s->options.tables)
+                storage_close(s->storage);
         known_rows_deinit(&s->known);
         stack_cache_destroy(s->stack_cache);
         store_limits_release(s->limits);

@@ -27,16 +27,16 @@ enum status part_file_open(const struct table_part *part, struct part_file *ret,
         enum status st;
 
         *ret = (struct part_file){ .path = part->path };
-        st = file_map_open(part->path, LIMIT_PARQUET_FILE_BYTES, &ret->map, err);
+        st = storage_map(part->storage, part->key, LIMIT_PARQUET_FILE_BYTES, &ret->map, err);
         if (st == ST_NOT_FOUND)
                 return error_os(err, ENOENT, "cannot open '%s'", part->path);
-        return st ? st : parquet_file_open(ret->map.data, ret->map.size, part->path, &ret->file, err);
+        return st ? st : parquet_file_open(ret->map.file.data, ret->map.file.size, part->path, &ret->file, err);
 }
 
 void part_file_close(struct part_file *f)
 {
         parquet_file_close(f->file);
-        file_map_close(&f->map);
+        storage_unmap(&f->map);
 }
 
 bool part_is_unreadable(enum status st, const struct error *err)

@@ -9,7 +9,6 @@
  *
  * Threads: a part_file may be shared by readers.
  */
-#include "common/files/file.h"
 #include "parquet/column_cursor.h"
 #include "parquet/parquet_reader.h"
 #include "profile-store/rows/key_map.h"
@@ -17,15 +16,15 @@
 #include "profile-store/tables/tables.h"
 
 struct part_file {
-        struct file_map map;
+        struct storage_map map;
         struct parquet_file *file;
         const char *path; /* borrowed from the part */
 };
 
 /**
  * @param ret  part_file_close() is required, also on failure.
- * @return ST_OK; ST_OS with ENOENT when the file does not exist; other ST_OS; ST_BAD_DATA, ST_UNSUPPORTED, ST_TOO_BIG;
- *         ST_NO_MEMORY.
+ * @return ST_OK; ST_OS with ENOENT when the object does not exist; other ST_OS; ST_BAD_DATA, ST_UNSUPPORTED,
+ * ST_TOO_BIG; ST_NO_MEMORY.
  */
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err) MUST_CHECK;
 void part_file_close(struct part_file *f);

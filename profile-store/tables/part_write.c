@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct part_writer is common to all tables: it begins a file under a temporary name, counts rows, and on finish
- * takes the statistics for the log from the Parquet writer and publishes the file. Above it each table has a function
+ * struct part_writer is common to all tables: it begins an upload, counts rows, and on finish takes the statistics for
+ * the log from the Parquet writer and publishes the upload. Above it each table has a function
  * that puts rows, column by column; the numbers of the columns' nodes are looked up once per file. Merges use struct
  * part_writer directly, and re-symbolizations struct location_part.
  *
@@ -14,17 +14,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
-
-static enum status make_part_folder(const char *path, struct error *err)
-{
-        _cleanup_free_ char *folder = strndup(path, (size_t)(path_base(path) - path - 1));
-
-        return folder ? file_make_dirs(folder, err) : error_no_memory(err);
-}
 
 /* Reserve memory for one row group. Returns the bytes it may use. */
 static uint64_t reserve_row_group(struct memory_reservation *memory, uint64_t bytes)
@@ -43,7 +35,7 @@ static const struct parquet_sort table_order[TABLE_COUNT] = {
         [TABLE_LOCATIONS] = { .path = "build_id", .nulls_first = true },
 };
 
-enum status part_writer_begin(struct part_writer *p, const char *path, enum table t,
+enum status part_writer_begin(struct part_writer *p, struct storage *s, const char *key, enum table t,
                               const struct label_columns *columns, const struct part_limits *limits, struct error *err)
 {
         struct parquet_writer_options options = PARQUET_WRITER_OPTIONS;
@@ -54,18 +46,18 @@ enum status part_writer_begin(struct part_writer *p, const char *path, enum tabl
 
         arena_init(&a, MiB(16));
         assert(limits->max_rows > 0);
-        *p = (struct part_writer){ .path = path, .fd = -1, .max_rows = limits->max_rows, .memory.use = limits->use };
+        *p = (struct part_writer){ .upload.fd = -1, .max_rows = limits->max_rows, .memory.use = limits->use };
         options.row_group_bytes =
                 reserve_row_group(&p->memory, limits->group_bytes ? limits->group_bytes : PART_GROUP_BYTES);
         options.sort = &table_order[t];
         options.sort_count = 1;
         st = make_table_fields(&a, t, columns, false, &fields, &count, err);
         if (!st)
-                st = make_part_folder(path, err);
+                st = storage_make_folder(s, key, err);
         if (!st)
-                st = file_create_temporary(path, &p->tmp, &p->fd, err);
+                st = storage_begin(s, key, &p->upload, err);
         if (!st)
-                st = parquet_writer_create(p->fd, path, fields, count, &options, &p->w, err);
+                st = parquet_writer_create(p->upload.fd, p->upload.name, fields, count, &options, &p->w, err);
         return st;
 }
 
@@ -92,9 +84,7 @@ enum status part_writer_finish(struct part_writer *p, struct part_written *ret, 
         text = strndup((const char *)stats.data, stats.size);
         if (!text)
                 return error_no_memory(err);
-        st = file_publish(p->fd, p->tmp, p->path, err);
-        p->fd = -1;
-        free(steal_ptr(p->tmp));
+        st = storage_publish(&p->upload, STORAGE_REPLACE, err);
         if (st) {
                 free(text);
                 return st;
@@ -120,11 +110,7 @@ enum status part_writer_end_rows(struct part_writer *p, uint64_t count, struct e
 void part_writer_deinit(struct part_writer *p)
 {
         parquet_writer_destroy(p->w);
-        if (p->fd >= 0)
-                close(p->fd);
-        if (p->tmp)
-                unlink(p->tmp);
-        free(p->tmp);
+        storage_discard(&p->upload);
         if (p->memory.use != MEMORY_BASE)
                 memory_release(&p->memory);
 }
@@ -147,8 +133,8 @@ static void put_optional_int(struct parquet_writer *w, uint32_t node, int64_t v)
 
 /* ---- locations ---------------------------------------------------------------------- */
 
-enum status location_part_begin(struct location_part *l, const char *path, const struct part_limits *limits,
-                                struct error *err)
+enum status location_part_begin(struct location_part *l, struct storage *s, const char *key,
+                                const struct part_limits *limits, struct error *err)
 {
         const struct {
                 const char *path;
@@ -172,7 +158,7 @@ enum status location_part_begin(struct location_part *l, const char *path, const
                 { "frames.list.element.line", &l->frame.line },
                 { "frames.list.element.inlined", &l->frame.inlined },
         };
-        enum status st = part_writer_begin(&l->part, path, TABLE_LOCATIONS, NULL, limits, err);
+        enum status st = part_writer_begin(&l->part, s, key, TABLE_LOCATIONS, NULL, limits, err);
 
         for (size_t i = 0; !st && i < sizeof nodes / sizeof *nodes; i++)
                 *nodes[i].node = parquet_writer_node(l->part.w, nodes[i].path);
@@ -226,12 +212,12 @@ enum status location_part_put(struct location_part *l, const struct location_row
         return part_writer_end_rows(&l->part, 1, err);
 }
 
-enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
+enum status part_write_locations(struct storage *s, const char *key, const struct location_row *rows, size_t *count,
                                  const struct part_limits *limits, struct part_written *ret, struct error *err)
 {
         struct location_part l;
         size_t done = 0;
-        enum status st = location_part_begin(&l, path, limits, err);
+        enum status st = location_part_begin(&l, s, key, limits, err);
 
         for (; !st && done < *count && part_writer_has_room(&l.part); done++) {
                 assert(!done || compare_location_rows(&rows[done - 1], &rows[done]) <= 0);
@@ -247,13 +233,14 @@ enum status part_write_locations(const char *path, const struct location_row *ro
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
-enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
-                              const struct part_limits *limits, struct part_written *ret, struct error *err)
+enum status part_write_stacks(struct storage *s, const char *key, const struct batch_stack *const *stacks,
+                              size_t *count, const struct part_limits *limits, struct part_written *ret,
+                              struct error *err)
 {
         _cleanup_part_writer_ struct part_writer p;
         uint32_t id, list;
         size_t done = 0;
-        enum status st = part_writer_begin(&p, path, TABLE_STACKS, NULL, limits, err);
+        enum status st = part_writer_begin(&p, s, key, TABLE_STACKS, NULL, limits, err);
 
         if (st)
                 return st;
@@ -290,19 +277,18 @@ static void sample_writer_deinit(struct sample_writer *s)
         free(s->label_values);
 }
 
-static enum status sample_writer_begin(struct sample_writer *s, const char *path, const struct part_limits *limits,
-                                       struct error *err)
+static enum status sample_writer_begin(struct sample_writer *s, struct storage *storage, const char *key,
+                                       const struct part_limits *limits, struct error *err)
 {
         size_t n = s->columns->count;
         struct parquet_writer *w;
         enum status st;
 
-        s->part.fd = -1;
         s->label_nodes = calloc(n + 1, sizeof *s->label_nodes);
         s->label_values = calloc(n + 1, sizeof *s->label_values);
         if (!s->label_nodes || !s->label_values)
                 return error_no_memory(err);
-        st = part_writer_begin(&s->part, path, TABLE_SAMPLES, s->columns, limits, err);
+        st = part_writer_begin(&s->part, storage, key, TABLE_SAMPLES, s->columns, limits, err);
         if (st)
                 return st;
         w = s->part.w;
@@ -394,20 +380,20 @@ static void put_sample_row(struct sample_writer *s, const struct sample_row *row
         put_sample_labels(s, &row->batch->label_sets[sample->label_set]);
 }
 
-enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t *count, const struct part_limits *limits, struct part_written *ret,
-                               struct error *err)
+enum status part_write_samples(struct storage *s, const char *key, const struct label_columns *columns,
+                               const struct sample_row *rows, size_t *count, const struct part_limits *limits,
+                               struct part_written *ret, struct error *err)
 {
-        _cleanup_(sample_writer_deinit) struct sample_writer s = { .columns = columns };
+        _cleanup_(sample_writer_deinit) struct sample_writer w = { .columns = columns };
         size_t done = 0;
-        enum status st = sample_writer_begin(&s, path, limits, err);
+        enum status st = sample_writer_begin(&w, s, key, limits, err);
 
-        for (; !st && done < *count && part_writer_has_room(&s.part); done++) {
-                put_sample_row(&s, &rows[done]);
-                st = part_writer_end_rows(&s.part, 1, err);
+        for (; !st && done < *count && part_writer_has_room(&w.part); done++) {
+                put_sample_row(&w, &rows[done]);
+                st = part_writer_end_rows(&w.part, 1, err);
         }
         if (!st)
-                st = part_writer_finish(&s.part, ret, err);
+                st = part_writer_finish(&w.part, ret, err);
         if (!st)
                 *count = done;
         return st;

@@ -6,8 +6,8 @@
  * @file
  * Writes parts, the Parquet files of the tables, in the schema of docs/formats/tables.md.
  *
- * A part is written under a temporary name, synced, and renamed over any file that an interrupted attempt left; then
- * its directory is synced: the part is durable before a commit names it.
+ * A part replaces any object that an interrupted attempt left, and is durable before a commit names it
+ * (storage/storage.h).
  *
  * Memory: one row group, up to PART_GROUP_BYTES reserved from the budget of `use`. When that is refused, row groups are
  * smaller, down to PART_LEAST_GROUP_BYTES, which is not reserved: writing always makes progress.
@@ -20,6 +20,7 @@
 #include "profile-store/rows/batch.h"
 #include "profile-store/rows/location_rows.h"
 #include "profile-store/tables/table_schema.h"
+#include "storage/storage.h"
 
 struct part_written {
         uint64_t rows, bytes;
@@ -36,11 +37,9 @@ struct part_limits {
         size_t group_bytes; /* of a row group; 0: PART_GROUP_BYTES */
 };
 
-/* A part under its temporary name. */
+/* A part that is being written. */
 struct part_writer {
-        const char *path; /* borrowed */
-        char *tmp;
-        int fd;
+        struct storage_upload upload;
         struct parquet_writer *w;
         uint64_t rows, max_rows;
         struct memory_reservation memory;
@@ -55,7 +54,7 @@ void part_writer_deinit(struct part_writer *p);
  * @param columns  for samples: the label columns; NULL otherwise.
  * @param ret  part_writer_deinit() is required, also on failure.
  */
-enum status part_writer_begin(struct part_writer *ret, const char *path, enum table t,
+enum status part_writer_begin(struct part_writer *ret, struct storage *s, const char *key, enum table t,
                               const struct label_columns *columns, const struct part_limits *limits,
                               struct error *err) MUST_CHECK;
 /** Declare count rows complete in every column. Call only while the part has room. */
@@ -73,8 +72,8 @@ struct location_part {
                 uint32_t function, linkage_name, file, line, inlined;
         } frame;
 };
-enum status location_part_begin(struct location_part *ret, const char *path, const struct part_limits *limits,
-                                struct error *err) MUST_CHECK;
+enum status location_part_begin(struct location_part *ret, struct storage *s, const char *key,
+                                const struct part_limits *limits, struct error *err) MUST_CHECK;
 /** Whether the file has room for another row: within max_rows and the limits of a reader. The first row always fits. */
 bool part_writer_has_room(const struct part_writer *p);
 /** Rows must be put in the order of compare_location_rows(). */
@@ -87,13 +86,14 @@ enum status part_writer_finish(struct part_writer *p, struct part_written *ret, 
  */
 
 /** rows must be in the order of compare_location_rows(). */
-enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
+enum status part_write_locations(struct storage *s, const char *key, const struct location_row *rows, size_t *count,
                                  const struct part_limits *limits, struct part_written *ret,
                                  struct error *err) MUST_CHECK;
 
 /** stacks must be sorted by id. */
-enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
-                              const struct part_limits *limits, struct part_written *ret, struct error *err) MUST_CHECK;
+enum status part_write_stacks(struct storage *s, const char *key, const struct batch_stack *const *stacks,
+                              size_t *count, const struct part_limits *limits, struct part_written *ret,
+                              struct error *err) MUST_CHECK;
 
 struct sample_row {
         const struct batch *batch;
@@ -102,8 +102,8 @@ struct sample_row {
 };
 
 /** rows must be sorted by type_rank, labels_rank, stack, time. */
-enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
-                               size_t *count, const struct part_limits *limits, struct part_written *ret,
-                               struct error *err) MUST_CHECK;
+enum status part_write_samples(struct storage *s, const char *key, const struct label_columns *columns,
+                               const struct sample_row *rows, size_t *count, const struct part_limits *limits,
+                               struct part_written *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -18,8 +18,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/text.h"
 #include "profile-store/rows/batch.h"
@@ -253,6 +251,7 @@ static enum status handle_unreadable_part(struct verify *v, enum table t, size_t
                                           const struct error *why, struct error *err)
 {
         const struct table_part *part = v->tables->parts[t][index];
+        struct storage_info unused;
         bool is_missing;
 
         if (is_process_failure(st, why)) {
@@ -262,7 +261,7 @@ static enum status handle_unreadable_part(struct verify *v, enum table t, size_t
         }
         if (v->unreadable[t][index])
                 return ST_OK;
-        is_missing = access(part->path, F_OK) && errno == ENOENT;
+        is_missing = storage_stat(part->storage, part->key, &unused, NULL) == ST_NOT_FOUND;
         if (is_missing && !is_file_live(v, t, part->name)) {
                 v->vanished = true;
                 return ST_OK;
@@ -279,16 +278,16 @@ static enum status verify_part(struct verify *v, enum table t, size_t index, con
         struct file_check k = { .v = v, .table = t, .part = part };
         struct delta_stats *stats = NULL;
         struct error why = { 0 };
-        struct stat info = { 0 }; /* if stat() fails, verify_content() fails and reports it */
-        enum status st = ST_OK;
+        struct storage_info info;
+        enum status st = storage_stat(part->storage, part->key, &info, NULL);
 
-        if (stat(part->path, &info) && errno == ENOENT)
+        if (st == ST_NOT_FOUND)
                 return handle_unreadable_part(v, t, index, ST_NOT_FOUND, &why, err);
         if (file->stats && !(stats = delta_stats_parse(file)))
                 report_table_problem(v, t, part, "the statistics in the log are not JSON");
         k.stats = stats;
-        if (S_ISREG(info.st_mode) && (uint64_t)info.st_size != part->bytes)
-                report_table_problem(v, t, part, "has %jd bytes, the log says %" PRIu64, (intmax_t)info.st_size,
+        if (!st && info.size != part->bytes) /* after another failure verify_content() fails, too */
+                report_table_problem(v, t, part, "has %" PRIu64 " bytes, the log says %" PRIu64, info.size,
                                      part->bytes);
         st = verify_content(&k, &why);
         part_file_close(&k.file);
@@ -539,9 +538,12 @@ static enum status verify_location_references(struct verify *v, struct error *er
 enum status verify_tables(const char *dir, const struct verify_options *o, struct store_verify_result *ret,
                           struct error *err)
 {
+        _cleanup_storage_ struct storage *storage = NULL;
         struct verify v = { .o = o };
-        enum status st = table_logs_open(dir, true, 0, &v.logs, err);
+        enum status st = open_table_storage(dir, &storage, err);
 
+        if (!st)
+                st = table_logs_open(storage, true, 0, &v.logs, err);
         if (!st)
                 st = tables_load(&v.logs, false, NULL, &v.tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {

@@ -4,17 +4,18 @@
 
 /**
  * @file
- * Vacuum of the tables: unlinks files that no reader needs.
+ * Vacuum of the tables: removes files that no reader needs.
  *
- * - A removed file is unlinked once its removal, by the time in the log, is older than the grace period (struct
- *   table_logs). Then the log forgets it: its next checkpoint omits it. A crash between the two repeats the unlink.
+ * - A file that the log removed is removed from the storage once its removal, by the time in the log, is older than the
+ * grace period (struct table_logs). Then the log forgets it: its next checkpoint omits it. A crash between the two
+ * repeats the removal.
  * - A file that the log names neither as live nor as removed is an orphan: left by an interrupted writer, or removed by
- *   a version that kept no record of removed files (it set the file's mtime at the removal). It is unlinked once its
- *   mtime is older than the grace period and ORPHAN_LEAST_S; if it is younger than the opening of the store, a writer
+ *   a version that kept no record of removed files (it set the file's mtime at the removal). It is removed once it was
+ *   put longer ago than the grace period and ORPHAN_LEAST_S; if it is younger than the opening of the store, a writer
  *   of this process may still be about to commit it, and it is kept for ORPHAN_OPEN_S.
  *
- * Times are of the stable clock (common/stable_clock.h). A removal dated in the future was made while a clock was
- * wrong: its file is kept for the grace period from when this process first reads that date.
+ * Times are of the clock of the storage. A removal dated in the future was made while a clock was wrong: its file is
+ * kept for the grace period from when this process first reads that date.
  *
  * Call with the store's writer lock, and only after store_reconcile() or file_sync_filesystem(): the log must have no
  * commits that are not durable.

@@ -18,19 +18,17 @@
 
 #include "common/files/file.h"
 #include "common/limits.h"
-#include "common/stable_clock.h"
 #include "profile-store/tables/location_cache.h"
+#include "storage/local_storage.h"
 
 #define APP_ID "cairn-raw-queue"
 #define S_PER_DAY 86400
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-char *make_table_path(const struct table_logs *l, enum table t, const char *name)
+char *make_table_key(enum table t, const char *name)
 {
-        char *ret;
-
-        return asprintf(&ret, "%s/%s/%s", l->dir, table_name(t), name) < 0 ? NULL : ret;
+        return path_join(table_name(t), name);
 }
 
 void format_table_day(int64_t day, char ret[static 32])
@@ -71,7 +69,7 @@ static struct delta_retention get_log_retention(int64_t grace_ms)
         return (struct delta_retention){ .removed_s = s, .log_s = s };
 }
 
-static enum status create_delta_table(const char *path, enum table t, const struct delta_retention *retention,
+static enum status create_delta_table(struct storage *s, enum table t, const struct delta_retention *retention,
                                       struct error *err)
 {
         static const char *const date[] = { "date" };
@@ -82,34 +80,34 @@ static enum status create_delta_table(const char *path, enum table t, const stru
 
         arena_init(&a, MiB(1));
         st = make_table_fields(&a, t, NULL, true, &fields, &count, err);
-        return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, retention, err);
+        return st ? st
+                  : delta_table_create(s, table_name(t), fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, retention,
+                                       err);
 }
 
-enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+enum status open_table_storage(const char *dir, struct storage **ret, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(dir, "tables");
+
+        return path ? local_storage_open(path, ret, err) : error_no_memory(err);
+}
+
+enum status table_logs_open(struct storage *storage, bool read_only, int64_t grace_ms, struct table_logs *ret,
                             struct error *err)
 {
-        struct table_logs l = { .dir = path_join(dir, "tables"),
-                                .grace_ms = grace_ms,
-                                .opened_s = stable_unix_s(),
-                                .read_only = read_only };
+        struct table_logs l = {
+                .storage = storage, .grace_ms = grace_ms, .opened_ms = storage_now_ms(storage), .read_only = read_only
+        };
         const struct delta_retention retention = get_log_retention(grace_ms);
-        enum status st = l.dir ? ST_OK : error_no_memory(err);
+        enum status st = ST_OK;
 
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
-                _cleanup_free_ char *path = path_join(l.dir, table_name(t));
-
-                if (!path) {
-                        st = error_no_memory(err);
-                        break;
-                }
-                st = delta_table_open(path, &l.logs[t], err);
+                st = delta_table_open(storage, table_name(t), &l.logs[t], err);
                 if (st != ST_NOT_FOUND || read_only)
                         continue;
-                st = file_make_dirs(path, err);
+                st = create_delta_table(storage, t, &retention, err);
                 if (!st)
-                        st = create_delta_table(path, t, &retention, err);
-                if (!st)
-                        st = delta_table_open(path, &l.logs[t], err);
+                        st = delta_table_open(storage, table_name(t), &l.logs[t], err);
         }
         if (st)
                 table_logs_close(&l);
@@ -134,7 +132,6 @@ void table_logs_close(struct table_logs *l)
                 if (l->logs[t])
                         delta_table_close(l->logs[t]);
         }
-        free(l->dir);
         *l = (struct table_logs){ 0 };
 }
 
@@ -144,7 +141,6 @@ static void table_part_unref(struct table_part *p)
 {
         if (!p || atomic_fetch_sub(&p->references, 1) != 1)
                 return;
-        free(p->name);
         free(p->path);
         free(p->min_build_id);
         free(p->max_build_id);
@@ -164,10 +160,14 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
         atomic_init(&p->unresolved, -1);
         p->bytes = f->size;
         p->added_s = f->modified_ms / 1000;
-        p->name = strdup(f->path);
-        p->path = make_table_path(l, t, f->path);
-        if (!p->name || !p->path)
+        p->storage = l->storage;
+        if (asprintf(&p->path, "%s/%s/%s", storage_root(l->storage), table_name(t), f->path) < 0) {
+                p->path = NULL;
                 st = error_no_memory(err);
+        } else {
+                p->key = p->path + strlen(storage_root(l->storage)) + 1;
+                p->name = p->path + strlen(storage_root(l->storage)) + strlen(table_name(t)) + 2;
+        }
         if (!delta_file_get_int_range(f, "time", &p->min_us, &p->max_us)) {
                 p->min_us = INT64_MIN;
                 p->max_us = INT64_MAX;

@@ -25,8 +25,10 @@ struct part_locations;
 
 struct table_part {
         atomic_uint references;
-        char *name; /* path below the table's folder, as in the log */
-        char *path;
+        struct storage *storage; /* borrowed */
+        char *path;              /* storage_make_name(), for messages; owned */
+        const char *key;         /* within path */
+        char *name;              /* as in the log: without the table's folder; within path */
         uint64_t bytes, rows;
         int64_t added_s; /* Unix time of the commit that added it */
         bool has_day;
@@ -55,9 +57,9 @@ struct tables {
 };
 
 struct table_logs {
-        char *dir;                      /* DIR/tables */
+        struct storage *storage;        /* of DIR/tables; borrowed */
         int64_t grace_ms;               /* removed files are kept this long */
-        int64_t opened_s;               /* when the logs were opened, Unix seconds */
+        int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
         bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
         struct delta_table *logs[TABLE_COUNT];
@@ -67,8 +69,14 @@ struct table_logs {
         } future_removals[TABLE_COUNT]; /* table_vacuum.h */
 };
 
-/** Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND. */
-enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+/** The storage of the tables of the profile store in dir: local files. */
+enum status open_table_storage(const char *dir, struct storage **ret, struct error *err) MUST_CHECK;
+
+/**
+ * Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND.
+ * @param storage  borrowed until table_logs_close() and the last table_unref().
+ */
+enum status table_logs_open(struct storage *storage, bool read_only, int64_t grace_ms, struct table_logs *ret,
                             struct error *err) MUST_CHECK;
 
 /** Commit the grace period as retention properties of the tables whose properties differ. */
@@ -119,8 +127,8 @@ struct table_part *find_live_part(const struct tables *t, enum table table, cons
 /** Whether all parts, which may be of an older snapshot, are live in this one. */
 bool are_live_parts(const struct tables *t, enum table table, struct table_part *const *parts, size_t count);
 
-/** The path of a file of a table; owned. */
-char *make_table_path(const struct table_logs *l, enum table t, const char *name);
+/** The key of a file of a table; owned. */
+char *make_table_key(enum table t, const char *name);
 
 /** Whether a part of locations may have rows of an object, by the log's statistics. */
 bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id);

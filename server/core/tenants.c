@@ -32,6 +32,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/text/utf8.h"
+#include "profile-store/tables/tables.h"
 
 #define FLUSH_BYTES (UINT64_C(64) << 20)
 #define QUEUED_BYTES (UINT64_C(512) << 20)
@@ -207,10 +208,9 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
         t->bodies.most = tenants->arriving_max;
-        t->tables_dir = path_join(dir, "tables");
-        if (!t->tables_dir)
-                return error_no_memory(err);
-        st = profile_store_open(dir, &options, &t->profiles, err);
+        st = open_table_storage(dir, &t->tables, err);
+        if (!st)
+                st = profile_store_open(dir, &options, &t->profiles, err);
         if (!st)
                 tenants->stores[i] = t->profiles;
         if (!st)
@@ -292,7 +292,7 @@ static void close_tenant(struct tenant *t, bool read_only)
         share_store_close(t->shares);
         ingest_history_destroy(t->ingested);
         unregister_tenant_metrics(t);
-        free(t->tables_dir);
+        storage_close(t->tables);
 }
 
 void tenants_close(struct tenants *t)

@@ -24,7 +24,7 @@
 
 struct tenant {
         char name[TENANT_NAME_SIZE];
-        char *tables_dir; /* PROFILES/tables */
+        struct storage *tables; /* of profiles, to serve its files; owned */
         struct profile_store *profiles;
         struct debuginfo_space *space;           /* source of its symbols: the shared space, or its own */
         struct share_store *shares;              /* shared profiles */

@@ -135,14 +135,14 @@ static void make_locations(struct world *w)
         w->location_ids = allocate(w->location_count, sizeof *w->location_ids);
         while (done < w->location_count) {
                 struct table_add *a = &adds[files++];
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *key = NULL;
                 struct location_part part;
                 struct error err;
 
                 if (asprintf(&a->name, "part-%zu.parquet", files) < 0)
                         abort();
-                path = make_table_path(&w->logs, TABLE_LOCATIONS, a->name);
-                require_ok(location_part_begin(&part, path, &limits, &err), &err);
+                key = make_table_key(TABLE_LOCATIONS, a->name);
+                require_ok(location_part_begin(&part, w->logs.storage, key, &limits, &err), &err);
                 for (; done < w->location_count && part_writer_has_room(&part.part); done++) {
                         uint64_t object = done / per_object, place = done % per_object;
                         char function[64], file[64], mapping[32];
@@ -250,7 +250,7 @@ static void write_samples(struct world *w, int64_t day, uint64_t number, struct 
         static char *const names[] = { "env", "host_name", "service_name" };
         const struct label_columns columns = { .names = (char **)names, .count = 3 };
         _cleanup_free_ struct sample_row *rows = NULL;
-        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ char *key = NULL;
         char name[48];
         size_t count, written;
         struct batch *one = &w->batch;
@@ -260,8 +260,9 @@ static void write_samples(struct world *w, int64_t day, uint64_t number, struct 
         written = count;
         snprintf(name, sizeof name, "part-%06" PRIu64 ".parquet", number);
         *a = (struct table_add){ .name = make_day_path(day, name), .has_day = true, .day = day };
-        path = make_table_path(&w->logs, TABLE_SAMPLES, a->name);
-        require_ok(part_write_samples(path, &columns, rows, &written, &limits, &a->written, &err), &err);
+        key = make_table_key(TABLE_SAMPLES, a->name);
+        require_ok(part_write_samples(w->logs.storage, key, &columns, rows, &written, &limits, &a->written, &err),
+                   &err);
         if (written != count)
                 abort();
 }
@@ -271,7 +272,7 @@ static void write_day_stacks(struct world *w, int64_t day, const uint8_t *used)
         const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_BASE };
         const struct batch_stack **stacks = allocate(w->stack_count, sizeof *stacks);
         struct table_add a = { .name = make_day_path(day, "part-1.parquet"), .has_day = true, .day = day };
-        _cleanup_free_ char *path = make_table_path(&w->logs, TABLE_STACKS, a.name);
+        _cleanup_free_ char *key = make_table_key(TABLE_STACKS, a.name);
         size_t count = 0;
         struct error err;
 
@@ -280,7 +281,7 @@ static void write_day_stacks(struct world *w, int64_t day, const uint8_t *used)
                         stacks[count++] = &w->batch.stacks[i];
         }
         qsort(stacks, count, sizeof *stacks, compare_stack_ids);
-        require_ok(part_write_stacks(path, stacks, &count, &limits, &a.written, &err), &err);
+        require_ok(part_write_stacks(w->logs.storage, key, stacks, &count, &limits, &a.written, &err), &err);
         commit_part(w, TABLE_STACKS, &a, 1);
         free(stacks);
 }
@@ -297,10 +298,11 @@ static int generate(const char *dir, char **sizes)
         uint64_t per_file = w.samples / w.days / w.files;
         uint8_t *used = allocate(w.stack_count, 1);
         struct table_add *adds = allocate(w.files, sizeof *adds);
+        struct storage *storage;
         struct error err;
 
-        require_ok(file_make_dirs(dir, &err), &err);
-        require_ok(table_logs_open(dir, false, 900000, &w.logs, &err), &err);
+        require_ok(open_table_storage(dir, &storage, &err), &err);
+        require_ok(table_logs_open(storage, false, 900000, &w.logs, &err), &err);
         make_labels(&w);
         make_locations(&w);
         make_stacks(&w);
@@ -317,6 +319,7 @@ static int generate(const char *dir, char **sizes)
                 commit_part(&w, TABLE_SAMPLES, adds, w.files);
         }
         table_logs_close(&w.logs);
+        storage_close(storage);
         return EXIT_SUCCESS;
 }
 

@@ -7,12 +7,22 @@
 
 #include "tests/support/suite.h"
 
+static void close_foreign_logs(struct table_logs *l)
+{
+        struct storage *storage = l->storage;
+
+        table_logs_close(l);
+        storage_close(storage);
+}
+
 static struct table_logs open_foreign_logs(const struct store_fixture *f)
 {
+        struct storage *storage = NULL;
         struct table_logs l;
         struct error err;
 
-        check_ok(table_logs_open(f->dir, true, 3600000, &l, &err), &err);
+        check_ok(open_table_storage(f->dir, &storage, &err), &err);
+        check_ok(table_logs_open(storage, true, 3600000, &l, &err), &err);
         return l;
 }
 
@@ -25,14 +35,15 @@ void foreign_writer_add_copy(const struct store_fixture *f, enum table table, co
                                  .day = from->day,
                                  .written = { .rows = from->rows, .bytes = from->bytes } };
         const struct table_change change = { .table = table, .adds = &add, .add_count = 1 };
-        _cleanup_free_ char *to = make_table_path(&logs, table, add.name), *command = NULL;
+        _cleanup_free_ char *key = make_table_key(table, add.name);
+        _cleanup_free_ char *to = storage_make_name(logs.storage, key), *command = NULL;
         struct error err;
 
         ck_assert_int_gt(asprintf(&command, "cp '%s' '%s'", from->path, to), 0);
         ck_assert_int_eq(system(command), 0);
         check_ok(tables_commit(&logs, &change, &err), &err);
         table_add_deinit(&add);
-        table_logs_close(&logs);
+        close_foreign_logs(&logs);
 }
 
 void foreign_writer_remove(const struct store_fixture *f, enum table table, struct table_part *part)
@@ -42,5 +53,5 @@ void foreign_writer_remove(const struct store_fixture *f, enum table table, stru
         struct error err;
 
         check_ok(tables_commit(&logs, &change, &err), &err);
-        table_logs_close(&logs);
+        close_foreign_logs(&logs);
 }

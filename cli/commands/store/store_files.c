@@ -180,6 +180,7 @@ static enum status add_table_parts(struct file_list *l, const struct tables *t, 
 static enum status list_directory_files(const struct store_command *c, int only, struct file_list *l, struct error *err)
 {
         _cleanup_free_ char *dir = realpath(c->dir, NULL);
+        _cleanup_storage_ struct storage *storage = NULL;
         struct table_logs logs = { 0 };
         struct tables *t = NULL;
         enum status st;
@@ -187,7 +188,9 @@ static enum status list_directory_files(const struct store_command *c, int only,
         if (!dir)
                 return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "no store in '%s'; --data names it", c->data)
                                        : error_os(err, errno, "cannot open '%s'", c->dir);
-        st = table_logs_open(dir, true, 0, &logs, err);
+        st = open_table_storage(dir, &storage, err);
+        if (!st)
+                st = table_logs_open(storage, true, 0, &logs, err);
         if (!st)
                 st = tables_load(&logs, false, NULL, &t, err);
         for (int table = 0; !st && table < TABLE_COUNT; table++)

@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/profile_store.h"
-#include "profile-store/tables/table_schema.h"
+#include "profile-store/tables/tables.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -126,20 +126,18 @@ static enum status print_store_json(struct store_status *all, struct error *err)
 static enum status read_store_status(const struct store_command *c, struct store_status *ret, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options, .read_only = true };
-        _cleanup_free_ char *tables = path_join(c->dir, "tables");
+        _cleanup_storage_ struct storage *tables = NULL;
         struct profile_store *store;
-        enum status st = tables ? profile_store_open(c->dir, &options, &store, err) : error_no_memory(err);
+        enum status st = profile_store_open(c->dir, &options, &store, err);
 
         if (st)
                 return st;
         st = profile_store_stat(store, &ret->stat, err);
         profile_store_close(store);
-        for (int t = 0; !st && t < TABLE_COUNT; t++) {
-                _cleanup_free_ char *table = path_join(tables, table_name(t));
-
-                st = table ? delta_log_measure(table, &ret->log_files[t], &ret->log_bytes[t], err)
-                           : error_no_memory(err);
-        }
+        if (!st)
+                st = open_table_storage(c->dir, &tables, err);
+        for (int t = 0; !st && t < TABLE_COUNT; t++)
+                st = delta_log_measure(tables, table_name(t), &ret->log_files[t], &ret->log_bytes[t], err);
         ret->has_logs = true;
         return st;
 }

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/tables/table_schema.h"
@@ -34,10 +33,9 @@ static void write_file_list(struct json_out *j, const char *table, const struct 
 /* A table without a log has no files yet. */
 static enum status put_table(struct json_out *j, const struct tenant *t, const char *name, struct error *err)
 {
-        _cleanup_free_ char *dir = path_join(t->tables_dir, name);
         struct delta_snapshot *snapshot = NULL;
         struct delta_table *table = NULL;
-        enum status st = dir ? delta_table_open(dir, &table, err) : error_no_memory(err);
+        enum status st = delta_table_open(t->tables, name, &table, err);
 
         if (!st)
                 st = delta_snapshot_acquire(table, &snapshot, err);

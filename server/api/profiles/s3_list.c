@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/profiles/s3_list.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/files/file.h"
-#include "common/memory/array.h"
 #include "common/text.h"
 #include "profile-store/delta/delta_log.h"
 #include "server/api/profiles/table_files.h"
@@ -93,12 +90,12 @@ static void append_object(struct s3_list *l, const char *key, const struct table
         char modified[40];
         struct tm tm;
 
-        gmtime_r(&f->stat.st_mtime, &tm);
+        gmtime_r(&(time_t){ f->info.modified_ms / 1000 }, &tm);
         strftime(modified, sizeof modified, "%Y-%m-%dT%H:%M:%S.000Z", &tm);
         buf_append_str(to, "<Contents>");
         append_key_element(l->request, to, "Key", key);
         buf_printf(to, "<LastModified>%s</LastModified><ETag>&quot;%s&quot;</ETag><Size>%" PRIu64 "</Size>", modified,
-                   f->etag, (uint64_t)f->stat.st_size);
+                   f->etag, f->info.size);
         buf_append_str(to, "<StorageClass>STANDARD</StorageClass></Contents>");
 }
 
@@ -161,72 +158,37 @@ static bool may_match(const struct s3_list_request *request, const char *folder)
 
 /* ---- a table's log ---- */
 
-struct log_names {
-        char **items;
-        size_t count, capacity;
+struct log_keys {
+        struct s3_list *list;
+        const char *table;
 };
 
-static void log_names_deinit(struct log_names *l)
+static enum status add_log_key(void *context, const char *key, const struct storage_info *info, struct error *err)
 {
-        for (size_t i = 0; i < l->count; i++)
-                free(l->items[i]);
-        free(l->items);
-}
+        const struct log_keys *k = context;
+        const char *path = key + strlen(k->table) + 1;
 
-static int compare_log_names(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static enum status read_log_names(const struct s3_list *l, const char *table, struct log_names *names,
-                                  struct error *err)
-{
-        _cleanup_free_ char *dir = NULL;
-        _cleanup_closedir_ DIR *d = NULL;
-        struct dirent *e;
-
-        if (asprintf(&dir, "%s/%s/" LOG_FOLDER, l->tenant->tables_dir, table) < 0) {
-                dir = NULL;
-                return error_no_memory(err);
-        }
-        d = opendir(dir);
-        while (d && (e = readdir(d))) {
-                char key[S3_KEY_BYTES_MAX + 1];
-
-                snprintf(key, sizeof key, "%s/" LOG_FOLDER "/%s", table, e->d_name);
-                if (!is_readable_table_path(key + strlen(table) + 1) || strcmp(key, l->request->start_after) <= 0 ||
-                    strncmp(key, l->request->prefix, strlen(l->request->prefix)) != 0)
-                        continue;
-                if (!array_reserve(&names->items, &names->capacity, names->count) ||
-                    !(names->items[names->count] = strdup(key + strlen(table) + 1)))
-                        return error_no_memory(err);
-                names->count++;
-        }
-        if (names->count)
-                qsort(names->items, names->count, sizeof *names->items, compare_log_names);
-        return ST_OK;
+        (void)info;
+        if (k->list->is_truncated || !is_readable_table_path(path))
+                return ST_OK;
+        return add_key(k->list, k->table, path, err);
 }
 
 static enum status add_log_keys(struct s3_list *l, const char *table, struct error *err)
 {
-        _cleanup_(log_names_deinit) struct log_names names = { 0 };
+        struct log_keys k = { .list = l, .table = table };
         char folder[64];
-        enum status st;
 
         snprintf(folder, sizeof folder, "%s/" LOG_FOLDER "/", table);
-        if (!may_match(l->request, folder))
-                return ST_OK;
-        st = read_log_names(l, table, &names, err);
-        for (size_t i = 0; !st && i < names.count && !l->is_truncated; i++)
-                st = add_key(l, table, names.items[i], err);
-        return st;
+        return may_match(l->request, folder)
+                       ? storage_list(l->tenant->tables, folder, l->request->start_after, add_log_key, &k, err)
+                       : ST_OK;
 }
 
 /* ---- a table's files ---- */
 
 static enum status add_data_keys(struct s3_list *l, const char *table, struct error *err)
 {
-        _cleanup_free_ char *dir = path_join(l->tenant->tables_dir, table);
         struct delta_snapshot *snapshot = NULL;
         struct delta_table *log = NULL;
         char log_folder[64];
@@ -237,7 +199,7 @@ static enum status add_data_keys(struct s3_list *l, const char *table, struct er
         snprintf(log_folder, sizeof log_folder, "%s/" LOG_FOLDER "/", table);
         if (prefix_size >= strlen(log_folder) && strncmp(l->request->prefix, log_folder, strlen(log_folder)) == 0)
                 return ST_OK;
-        st = dir ? delta_table_open(dir, &log, err) : error_no_memory(err);
+        st = delta_table_open(l->tenant->tables, table, &log, err);
         if (!st)
                 st = delta_snapshot_acquire(log, &snapshot, err);
         for (size_t i = 0; !st && i < snapshot->file_count && !l->is_truncated; i++)

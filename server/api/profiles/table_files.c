@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/profiles/table_files.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,15 +53,15 @@ bool is_readable_table_path(const char *path)
         return has_file_suffix(path, ".parquet");
 }
 
-static enum status make_etag(struct table_file *f, const char *path, struct error *err)
+static enum status make_etag(struct table_file *f, const char *key, struct error *err)
 {
-        size_t size = (size_t)f->stat.st_size, n = size < ETAG_TAIL_BYTES ? size : ETAG_TAIL_BYTES;
+        size_t size = (size_t)f->info.size, n = size < ETAG_TAIL_BYTES ? size : ETAG_TAIL_BYTES;
         _cleanup_free_ uint8_t *tail = malloc(n + 1);
 
         if (!tail)
                 return error_no_memory(err);
         if (pread(f->fd, tail, n, (off_t)(size - n)) != (ssize_t)n)
-                return error_os(err, errno, "cannot read '%s'", path);
+                return error_os(err, errno, "cannot read '%s'", key);
         snprintf(f->etag, sizeof f->etag, "%zx-%016" PRIx64, size, hash_bytes64(tail, n));
         return ST_OK;
 }
@@ -70,24 +69,21 @@ static enum status make_etag(struct table_file *f, const char *path, struct erro
 enum status open_table_file(const struct tenant *t, const char *table, const char *path, struct table_file *ret,
                             struct error *err)
 {
-        _cleanup_free_ char *full = NULL;
+        _cleanup_free_ char *key = NULL;
         struct table_file f;
-        enum status st = ST_OK;
+        enum status st;
 
         if (!is_table_name(table) || !is_readable_table_path(path))
                 return error_set(err, ST_NOT_FOUND, "table '%.60s' has no file '%.200s'", table, path);
-        if (asprintf(&full, "%s/%s/%s", t->tables_dir, table, path) < 0) {
-                full = NULL;
+        key = path_join(table, path);
+        if (!key)
                 return error_no_memory(err);
-        }
-        f.fd = open(full, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (f.fd < 0 || fstat(f.fd, &f.stat) < 0 || !S_ISREG(f.stat.st_mode))
-                st = error_set(err, ST_NOT_FOUND, "table '%.60s' has no file '%.200s'", table, path);
-        if (!st)
-                st = make_etag(&f, full, err);
+        if (storage_open(t->tables, key, &f.fd, &f.info, NULL))
+                return error_set(err, ST_NOT_FOUND, "table '%.60s' has no file '%.200s'", table, path);
+        st = make_etag(&f, key, err);
         if (!st)
                 *ret = f;
-        else if (f.fd >= 0)
+        else
                 close(f.fd);
         return st;
 }

@@ -9,9 +9,9 @@
  * Threads: any.
  */
 #include <stdbool.h>
-#include <sys/stat.h>
 
 #include "server/core/server_internal.h"
+#include "storage/storage.h"
 
 #define TABLE_NAME_COUNT 3
 extern const char *const table_names[TABLE_NAME_COUNT]; /* in byte order */
@@ -25,7 +25,7 @@ bool is_readable_table_path(const char *path);
 
 struct table_file {
         int fd; /* owned */
-        struct stat stat;
+        struct storage_info info;
         char etag[TABLE_FILE_ETAG_SIZE]; /* without quotes */
 };
 

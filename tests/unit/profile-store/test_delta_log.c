@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/suite.h"
 
 static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
@@ -69,8 +70,8 @@ static struct delta_table *new_table(const char *dir)
 {
         struct delta_table *t = NULL;
 
-        OK(delta_table_create(dir, one_column, 1, NULL, 0, NULL, &err));
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_create(disk_storage(), dir + 1, one_column, 1, NULL, 0, NULL, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         return t;
 }
 
@@ -115,7 +116,7 @@ START_TEST(creating_twice_is_busy)
         char *dir = new_dir("twice");
         struct delta_table *t = new_table(dir);
 
-        ck_assert_int_eq(delta_table_create(dir, one_column, 1, NULL, 0, NULL, NULL), ST_BUSY);
+        ck_assert_int_eq(delta_table_create(disk_storage(), dir + 1, one_column, 1, NULL, 0, NULL, NULL), ST_BUSY);
         delta_table_close(t);
         drop_dir(dir);
 }
@@ -125,7 +126,7 @@ START_TEST(absent_table_is_not_found)
 {
         struct delta_table *t = NULL;
 
-        ck_assert_int_eq(delta_table_open("/nonexistent/table", &t, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(delta_table_open(disk_storage(), "nonexistent/table", &t, NULL), ST_NOT_FOUND);
         ck_assert_ptr_null(t);
 }
 END_TEST
@@ -136,7 +137,7 @@ START_TEST(second_writer_is_busy_and_sees_first_after_refresh)
         struct delta_table *a = new_table(dir);
         struct delta_table *b = NULL;
 
-        OK(delta_table_open(dir, &b, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &b, &err));
         OK(add_file(a, "a.parquet", &err));
         ck_assert_int_eq(add_file(b, "b.parquet", NULL), ST_BUSY);
         ck_assert_uint_eq(file_count(b), 0);
@@ -211,7 +212,7 @@ START_TEST(application_transaction_is_kept)
         OK(delta_commit(t, &c, &err));
         OK(delta_checkpoint(t, &err));
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_int_eq(delta_table_get_txn_version(t, "flush"), 42);
         ck_assert_int_eq(delta_table_get_txn_version(t, "other"), -1);
         delta_table_close(t);
@@ -246,7 +247,7 @@ START_TEST(checkpoint_replaces_earlier_commits)
         delta_table_close(t);
         for (unsigned v = 0; v < DELTA_CHECKPOINT_INTERVAL; v++)
                 unlink_commit(dir, v);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_eq(s->version, DELTA_CHECKPOINT_INTERVAL + 1);
         ck_assert_uint_eq(s->file_count, DELTA_CHECKPOINT_INTERVAL - 1);
@@ -300,7 +301,7 @@ START_TEST(removed_files_are_remembered_through_checkpoints_until_forgotten)
         for (unsigned v = 0; v <= 3; v++)
                 unlink_commit(dir, v); /* only stored in the checkpoint */
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_uint_eq(get_removed(t, path, &again), 1);
         ck_assert_str_eq(path, "a.parquet");
         ck_assert_int_eq(again.removed_ms, removed.removed_ms);
@@ -315,7 +316,7 @@ START_TEST(removed_files_are_remembered_through_checkpoints_until_forgotten)
         ck_assert_uint_eq(get_removed(t, path, &removed), 0);
         OK(delta_checkpoint(t, &err));
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_uint_eq(get_removed(t, path, &removed), 0);
         ck_assert_uint_eq(file_count(t), 2);
         delta_table_close(t);
@@ -338,7 +339,7 @@ START_TEST(path_added_again_is_not_removed)
         OK(add_file(t, "a.parquet", &err));
         ck_assert_uint_eq(get_removed(t, path, &removed), 0);
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_uint_eq(get_removed(t, path, &removed), 0);
         ck_assert_uint_eq(file_count(t), 1);
         delta_table_close(t);
@@ -370,8 +371,8 @@ START_TEST(retention_is_written_once_and_kept_by_schema_change)
         struct delta_table *t = NULL;
         struct delta_snapshot *s = NULL;
 
-        OK(delta_table_create(dir, one_column, 1, NULL, 0, &hour, &err));
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_create(disk_storage(), dir + 1, one_column, 1, NULL, 0, &hour, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         created = read_commit(dir, 0);
         ck_assert_ptr_nonnull(strstr(created, "\"delta.deletedFileRetentionDuration\":\"interval 3600 seconds\""));
         ck_assert_ptr_nonnull(strstr(created, "\"delta.logRetentionDuration\":\"interval 7200 seconds\""));
@@ -388,7 +389,7 @@ START_TEST(retention_is_written_once_and_kept_by_schema_change)
         ck_assert_ptr_nonnull(strstr(changed, "\"isBlindAppend\":false"));
         OK(delta_checkpoint(t, &err));
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         OK(delta_table_set_retention(t, &day, &err)); /* no commit file: the checkpoint includes it */
         OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_eq(s->version, 3);
@@ -408,7 +409,7 @@ START_TEST(malformed_checkpoint_is_skipped)
         ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.checkpoint.parquet", dir, 1), 0);
         OK(file_write_durable(path, "PAR1 garbage PAR1", 17, &err));
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_uint_eq(file_count(t), 1);
         delta_table_close(t);
         drop_dir(dir);
@@ -459,7 +460,7 @@ static void reads_whole(const char *dir)
 {
         struct delta_table *t = NULL;
 
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         ck_assert_uint_eq(file_count(t), 9);
         delta_table_close(t);
 }
@@ -482,7 +483,7 @@ START_TEST(old_commits_are_deleted_up_to_an_old_checkpoint)
         ck_assert(!log_has(dir, 2, ".json") && log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
         reads_whole(dir);
         delta_table_close(t);
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         age_commits(dir, 3, 12);
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3 + 4); /* 3, 4, 5 and a checkpoint; 6 is the second newest */
@@ -504,7 +505,7 @@ static void check_refreshed_past_gap(const char *name, bool has_hint)
         _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
 
         OK(add_file(writer, "a.parquet", &err));
-        OK(delta_table_open(dir, &idle, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &idle, &err));
         OK(delta_snapshot_acquire(idle, &before, &err));
         for (unsigned v = 2; v <= 9; v++) {
                 char file[32];
@@ -683,7 +684,7 @@ START_TEST(log_with_a_gap_is_bad_data)
         OK(add_file(t, "b.parquet", &err));
         delta_table_close(t);
         unlink_commit(dir, 1);
-        ck_assert_int_eq(delta_table_open(dir, &t, NULL), ST_BAD_DATA);
+        ck_assert_int_eq(delta_table_open(disk_storage(), dir + 1, &t, NULL), ST_BAD_DATA);
         drop_dir(dir);
 }
 END_TEST
@@ -872,8 +873,8 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
                 .size = sizeof removal, .operation = "DELETE", .removes = remove, .remove_count = 1
         };
 
-        OK(delta_table_create(dir, make_table_fields, 6, partition_columns, 1, NULL, &err));
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_create(disk_storage(), dir + 1, make_table_fields, 6, partition_columns, 1, NULL, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         write_part(t, dir, "2025-11-20", 0, 6, &plain);
         write_part(t, dir, "2025-11-20", 1, 6, &plain);
         write_part(t, dir, "2025-11-21", 2, 6, &plain);
@@ -899,7 +900,7 @@ START_TEST(commits_of_another_writer_are_read)
 
         if (!dir)
                 return;
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_ge(s->version, 8);
         ck_assert_uint_eq(s->file_count, 6);

@@ -7,6 +7,7 @@
 #include "parquet/schema.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/suite.h"
 
 #define FILES 12
@@ -61,7 +62,7 @@ static const struct parquet_field fields[] = { { .name = "date", .kind = PARQUET
         } while (0)
 
 static char dir[64];
-static char *log_dir;
+static struct delta_place place;
 
 /* Its checkpoint contains live and removed files, metaData with properties, and an application transaction. */
 static void begin_with_checkpoint(void)
@@ -72,9 +73,9 @@ static void begin_with_checkpoint(void)
 
         snprintf(dir, sizeof dir, "/tmp/cairn-delta-memory-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
-        log_dir = path_join(dir, "_delta_log");
-        OK(delta_table_create(dir, fields, 2, date, 1, &retention, &err));
-        OK(delta_table_open(dir, &t, &err));
+        OK(delta_place_init(&place, disk_storage(), dir + 1, &err));
+        OK(delta_table_create(disk_storage(), dir + 1, fields, 2, date, 1, &retention, &err));
+        OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
         for (int i = 0; i < FILES; i++) {
                 char path[64], before[64];
                 const struct delta_partition day = { .key = "date", .value = "2024-10-04" };
@@ -103,8 +104,7 @@ static void begin_with_checkpoint(void)
 static void end(void)
 {
         OK(file_remove_tree(dir, &err));
-        free(log_dir);
-        log_dir = NULL;
+        delta_place_deinit(&place);
 }
 
 START_TEST(a_checkpoint_is_read_as_a_whole_or_not_at_all)
@@ -114,7 +114,7 @@ START_TEST(a_checkpoint_is_read_as_a_whole_or_not_at_all)
 
         begin_with_checkpoint();
         delta_state_init(&whole);
-        OK(delta_replay_checkpoint(log_dir, FILES, &whole, &err));
+        OK(delta_replay_checkpoint(&place, FILES, &whole, &err));
         ck_assert_uint_eq(whole.live.count, FILES - FILES / 3);
         for (long i = 0; !done; i++) {
                 struct delta_state read;
@@ -123,7 +123,7 @@ START_TEST(a_checkpoint_is_read_as_a_whole_or_not_at_all)
 
                 delta_state_init(&read);
                 allocations_left = i;
-                st = delta_replay_checkpoint(log_dir, FILES, &read, &err);
+                st = delta_replay_checkpoint(&place, FILES, &read, &err);
                 done = allocations_left >= 0;
                 allocations_left = -1;
                 ck_assert_msg(st == ST_OK || st == ST_NO_MEMORY, "allocation %ld: %s", i, err.text);

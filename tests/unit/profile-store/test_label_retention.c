@@ -15,6 +15,7 @@
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "query/engine/sample_rules.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
@@ -535,7 +536,7 @@ static bool remove_as_another_writer(const char *text, size_t n)
 
         if (!is_done) {
                 is_done = true;
-                check_ok(delta_table_open(dir, &t, &err), &err);
+                check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
                 check_ok(delta_commit(t, &c, &err), &err);
                 delta_table_close(t);
         }

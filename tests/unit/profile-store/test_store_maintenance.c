@@ -116,7 +116,7 @@ START_TEST(unreferenced_file_is_kept_for_a_day)
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
         store_fixture_flush(&fixture);
-        fixture.store->logs.opened_s -= 2 * 86400;
+        fixture.store->logs.opened_ms -= INT64_C(2) * 86400 * 1000;
         age_file(DAY "/new.parquet", 7200);
         age_file(DAY "/old.parquet", 90000);
         age_file(DAY "/.tmp-old-123456", 90000);

@@ -13,6 +13,7 @@
 #include "common/program/metrics_write.h"
 #include "profile-store/lifecycle/maintenance.h"
 #include "profile-store/lifecycle/sample_retention.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
@@ -211,7 +212,7 @@ static void remove_as_another_writer(const char *path)
         struct delta_table *t = NULL;
         struct error err;
 
-        check_ok(delta_table_open(dir, &t, &err), &err);
+        check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         check_ok(delta_commit(t, &c, &err), &err);
         delta_table_close(t);
 }

@@ -19,6 +19,7 @@
 #include "symbol-index/index_load.h"
 #include "symbol-index/lookup.h"
 #include "symbol-index/symbol_table.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
@@ -54,7 +55,7 @@ static size_t count_stats_bytes(void)
         struct error err;
         size_t n = 0;
 
-        check_ok(delta_table_open(dir, &t, &err), &err);
+        check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         check_ok(delta_snapshot_acquire(t, &s, &err), &err);
         for (size_t i = 0; i < s->file_count; i++)
                 n += strlen(s->files[i]->stats);
@@ -73,8 +74,8 @@ START_TEST(log_lines_and_checkpoint_rows_at_the_limit_are_read)
         struct error err;
 
         make_dir();
-        check_ok(delta_table_create(dir, fields, 1, NULL, 0, NULL, &err), &err);
-        check_ok(delta_table_open(dir, &t, &err), &err);
+        check_ok(delta_table_create(disk_storage(), dir + 1, fields, 1, NULL, 0, NULL, &err), &err);
+        check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         memset(stats, 'x', n);
         stats[n] = 0;
         check_ok(commit_stats(t, "a.parquet", stats, &err), &err);
@@ -109,8 +110,8 @@ START_TEST(commit_over_the_limit_is_refused_without_loss)
         struct error err = { 0 };
 
         make_dir();
-        check_ok(delta_table_create(dir, fields, 1, NULL, 0, NULL, &err), &err);
-        check_ok(delta_table_open(dir, &t, &err), &err);
+        check_ok(delta_table_create(disk_storage(), dir + 1, fields, 1, NULL, 0, NULL, &err), &err);
+        check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         check_ok(commit_stats(t, "before.parquet", "{}", &err), &err);
         memset(stats, 'x', STATS_BYTES);
         stats[STATS_BYTES] = 0;

@@ -19,6 +19,7 @@
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/scan/scan_rows.h"
+#include "tests/support/disk_storage.h"
 #include "tests/support/foreign_writer.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -815,8 +816,8 @@ static struct table_rows read_merged_rows(const struct merge_result *m)
         struct table_rows rows = { 0 };
 
         for (size_t i = 0; i < m->add_count; i++) {
-                _cleanup_free_ char *path = make_table_path(&fixture.store->logs, TABLE_SAMPLES, m->adds[i].name);
-                struct table_part part = { .path = path };
+                _cleanup_free_ char *key = make_table_key(TABLE_SAMPLES, m->adds[i].name);
+                struct table_part part = { .storage = fixture.store->storage, .path = key, .key = key };
                 struct table_rows more = read_part_rows(&part);
 
                 rows.items = realloc(rows.items, (rows.count + more.count) * sizeof *rows.items);
@@ -898,7 +899,9 @@ static struct table_part *write_unsorted_part(const char *path)
         arena_deinit(&a);
         ck_assert_int_eq(fstat(fd, &st), 0);
         close(fd);
+        part->storage = disk_storage();
         part->path = strdup(path);
+        part->key = part->path + 1;
         part->bytes = (uint64_t)st.st_size;
         part->has_day = true;
         return part;

@@ -274,12 +274,13 @@ static void restore_old_stacks(const char *path)
         struct table_logs logs;
         struct table_add add = { .has_day = true, .day = STORE_FIXTURE_T0 / STORE_FIXTURE_DAY_NS + OLD_DAY };
         const struct table_change change = { .table = TABLE_STACKS, .adds = &add, .add_count = 1 };
-        _cleanup_free_ char *to = NULL;
+        _cleanup_free_ char *key = NULL, *to = NULL;
         struct error err;
 
-        check_ok(table_logs_open(fixture.dir, true, 3600000, &logs, &err), &err);
+        check_ok(table_logs_open(fixture.store->storage, true, 3600000, &logs, &err), &err);
         add.name = make_day_path(add.day, "restored.parquet");
-        to = make_table_path(&logs, TABLE_STACKS, add.name);
+        key = make_table_key(TABLE_STACKS, add.name);
+        to = storage_make_name(logs.storage, key);
         ck_assert_int_eq(link(path, to), 0);
         add.written.bytes = 1;
         check_ok(tables_commit(&logs, &change, &err), &err);
