@@ -15,6 +15,9 @@ enum status chunk_check(const struct parquet_node *node, const struct read_chunk
 
 /* Accessors of an open file, for other readers of its chunks. */
 const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32_t group, uint32_t node);
+/* Make the pages of a chunk present. */
+enum status parquet_require_chunk(const struct parquet_file *f, const struct read_chunk *chunk,
+                                  struct error *err) MUST_CHECK;
 const uint8_t *parquet_file_data(const struct parquet_file *f);
 const char *parquet_file_name(const struct parquet_file *f);
 

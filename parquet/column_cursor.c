@@ -137,6 +137,8 @@ enum status parquet_cursor_open(struct parquet_cursor *c, const struct parquet_f
         if (!st && (c->node->max_rep || c->node->max_def > 1 || c->node->kind == PARQUET_DOUBLE))
                 st = error_set(err, ST_UNSUPPORTED,
                                "unsupported column: a list, a group or a number other than an integer");
+        if (!st)
+                st = parquet_require_chunk(f, chunk, err);
         if (st)
                 return fail_cursor(c, st, err);
         c->values.node = c->node;

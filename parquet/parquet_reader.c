@@ -11,26 +11,54 @@
 #include "parquet/format.h"
 
 struct parquet_file {
-        const uint8_t *data;
-        size_t size;
+        struct parquet_source source;
         struct arena arena;
         const char *name;
         struct read_footer footer;
 };
 
-enum status parquet_file_open(const void *data, size_t size, const char *name, struct parquet_file **ret,
-                              struct error *err)
+static enum status require_ranges(const struct parquet_file *f, const struct file_range *ranges, size_t count,
+                                  struct error *err)
+{
+        return f->source.require ? f->source.require(f->source.context, ranges, count, err) : ST_OK;
+}
+
+/* A size that is too large is left to footer_read(). */
+static enum status require_footer(const struct parquet_file *f, struct error *err)
+{
+        const uint64_t size = f->source.size, end = size < PARQUET_END_BYTES ? size : PARQUET_END_BYTES;
+        const struct file_range both[] = { { 0, PARQUET_MAGIC_BYTES }, { size - end, end } };
+        struct file_range footer;
+        uint32_t footer_size;
+        enum status st;
+
+        if (!f->source.require || size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES)
+                return ST_OK;
+        st = require_ranges(f, both, 2, err);
+        if (st)
+                return st;
+        memcpy(&footer_size, (const uint8_t *)f->source.data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
+        footer = (struct file_range){ size - PARQUET_TAIL_BYTES - le32toh(footer_size), le32toh(footer_size) };
+        if (footer.size + PARQUET_TAIL_BYTES <= end || footer.size > size - PARQUET_TAIL_BYTES ||
+            footer.size > LIMIT_PARQUET_FOOTER_BYTES)
+                return ST_OK;
+        return require_ranges(f, &footer, 1, err);
+}
+
+enum status parquet_file_open_source(const struct parquet_source *source, const char *name, struct parquet_file **ret,
+                                     struct error *err)
 {
         struct parquet_file *f = calloc(1, sizeof *f);
         enum status st;
 
         if (!f)
                 return error_no_memory(err);
-        f->data = data;
-        f->size = size;
+        f->source = *source;
         arena_init(&f->arena, LIMIT_PARQUET_METADATA_BYTES);
         f->name = arena_strndup(&f->arena, name, strlen(name));
-        st = f->name ? footer_read(data, size, &f->arena, &f->footer, err) : error_no_memory(err);
+        st = f->name ? require_footer(f, err) : error_no_memory(err);
+        if (!st)
+                st = footer_read(source->data, source->size, &f->arena, &f->footer, err);
         if (st) {
                 st = error_prefix(err, st, "cannot read '%s'", name);
                 parquet_file_close(f);
@@ -38,6 +66,14 @@ enum status parquet_file_open(const void *data, size_t size, const char *name, s
         }
         *ret = f;
         return ST_OK;
+}
+
+enum status parquet_file_open(const void *data, size_t size, const char *name, struct parquet_file **ret,
+                              struct error *err)
+{
+        const struct parquet_source whole = { .data = data, .size = size };
+
+        return parquet_file_open_source(&whole, name, ret, err);
 }
 
 void parquet_file_close(struct parquet_file *f)
@@ -72,9 +108,14 @@ const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32
         return &f->footer.groups[group].chunks[n->column];
 }
 
+enum status parquet_require_chunk(const struct parquet_file *f, const struct read_chunk *chunk, struct error *err)
+{
+        return require_ranges(f, &(struct file_range){ chunk->start, chunk->size }, 1, err);
+}
+
 const uint8_t *parquet_file_data(const struct parquet_file *f)
 {
-        return f->data;
+        return f->source.data;
 }
 
 const char *parquet_file_name(const struct parquet_file *f)
@@ -147,7 +188,9 @@ enum status parquet_read_column(const struct parquet_file *f, uint32_t group, ui
 
         assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
         g = &f->footer.groups[group];
-        st = chunk_read(f->data, n, &g->chunks[n->column], g->rows, ret, err);
+        st = parquet_require_chunk(f, &g->chunks[n->column], err);
+        if (!st)
+                st = chunk_read(f->source.data, n, &g->chunks[n->column], g->rows, ret, err);
         return st ? error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", f->name, group, n->name)
                   : ST_OK;
 }

@@ -23,9 +23,27 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
+#include "common/files/file.h"
 #include "parquet/schema.h"
 
 struct parquet_file;
+
+/** A file of which parts may be absent until they are required. */
+struct parquet_source {
+        const void *data; /* borrowed until close */
+        size_t size;
+        /* Make ranges within the file present. Called before they are read, by any thread. NULL: all are present. */
+        enum status (*require)(void *context, const struct file_range *ranges, size_t count, struct error *err);
+        void *context;
+};
+
+/**
+ * parquet_file_open() for such a file. It requires the first bytes and the last PARQUET_END_BYTES at once, then the
+ * rest of a larger footer. Reading a column requires its chunk. Failures of require() are returned.
+ */
+enum status parquet_file_open_source(const struct parquet_source *source, const char *name, struct parquet_file **ret,
+                                     struct error *err) MUST_CHECK;
+#define PARQUET_END_BYTES KiB(64)
 
 /**
  * Read and check a file's metadata; no page is read.

@@ -542,6 +542,8 @@ enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, 
                 name ? storage_map(p->storage, key, LIMIT_PARQUET_FILE_BYTES, &map, err) : error_no_memory(err);
 
         if (!st)
+                st = storage_require(&map, &(struct file_range){ 0, map.file.size }, 1, err);
+        if (!st)
                 st = parquet_file_open(map.file.data, map.file.size, name, &f, err);
         for (uint32_t g = 0; !st && g < parquet_file_row_groups(f); g++)
                 st = read_checkpoint_group(f, g, &a, err);

@@ -22,15 +22,26 @@
 #include "profile-store/rows/frame_chains.h"
 #include "symbol-index/symbol_state.h"
 
+/* context: a struct storage_map */
+static enum status require_map_ranges(void *context, const struct file_range *ranges, size_t count, struct error *err)
+{
+        return storage_require(context, ranges, count, err);
+}
+
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
 {
+        struct parquet_source source = { .require = require_map_ranges, .context = &ret->map };
         enum status st;
 
         *ret = (struct part_file){ .path = part->path };
         st = storage_map(part->storage, part->key, LIMIT_PARQUET_FILE_BYTES, &ret->map, err);
         if (st == ST_NOT_FOUND)
                 return error_os(err, ENOENT, "cannot open '%s'", part->path);
-        return st ? st : parquet_file_open(ret->map.file.data, ret->map.file.size, part->path, &ret->file, err);
+        if (st)
+                return st;
+        source.data = ret->map.file.data;
+        source.size = ret->map.file.size;
+        return parquet_file_open_source(&source, part->path, &ret->file, err);
 }
 
 void part_file_close(struct part_file *f)

@@ -15,6 +15,7 @@
 #include "profile-store/rows/location_rows.h"
 #include "profile-store/tables/tables.h"
 
+/* Not to be moved while it is open: the Parquet reader requires ranges of its map. */
 struct part_file {
         struct storage_map map;
         struct parquet_file *file;
