@@ -54,12 +54,6 @@ enum status archive_walk(int fd, const char *name, const struct archive_visitor 
 enum status archive_member_read(struct archive_member *m, const void **data_ret, size_t *n_ret, uint64_t *offset_ret,
                                 struct error *err) MUST_CHECK;
 
-/** Whether the file starts with the magic of a supported format. Keeps the file position. */
-bool archive_magic_at_fd(int fd);
-
-/** Whether the file starts with the magic of a compressed stream: gzip, bzip2, xz, lzma or zstd. */
-bool compressed_magic_at_fd(int fd);
-
 /** Whether the file is a compressed ELF file. Decompresses its first bytes and moves the file position. */
 bool archive_is_compressed_elf(int fd);
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "archive/file_magic.h"
 #include "archive/members.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "archive/file_magic.h"
 #include "archive/members.h"
 #include "elf-image/elf_image.h"
 

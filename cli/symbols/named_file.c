@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "archive/members.h"
+#include "archive/file_magic.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
 #include "package-trees/package_inspect.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "archive/file_magic.h"
 #include "archive/members.h"
 #include "cli/symbols/named_file.h"
 #include "common/cleanup.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/hash/sha256_short.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
@@ -239,20 +240,18 @@ static bool make_cache_name(struct symbol_cache *c, const struct extract_inputs 
         _cleanup_buf_ struct buf key = { 0 };
         uint8_t digest[SHA256_BYTES];
         char hex[SHA256_HEX_MAX];
-        struct sha256 hash;
 
         buf_init(&key, KiB(64));
         c->is_settled = true;
+        if (in->with_positions)
+                buf_append_str(&key, "positions\n");
         if (!add_program_to_key(&key) || !add_file_to_key(&key, "debuginfo", in->debuginfo_fd, &c->is_settled) ||
             !add_file_to_key(&key, "executable", in->executable_fd, &c->is_settled) ||
             !add_file_to_key(&key, "altlink", in->altlink_fd, &c->is_settled) ||
-            !add_file_to_key(&key, "dwp", in->dwp_fd > 0 ? in->dwp_fd : -1, &c->is_settled) || key.failed ||
-            sha256_init(&hash, NULL))
+            !add_file_to_key(&key, "dwp", in->dwp_fd > 0 ? in->dwp_fd : -1, &c->is_settled) || key.failed)
                 return false;
-        sha256_update(&hash, key.data, key.size);
-        sha256_final(&hash, digest);
-        sha256_deinit(&hash);
-        snprintf(c->name, sizeof c->name, "%s" SYMBOL_CACHE_SUFFIX, sha256_hex(digest, hex));
+        sha256_compute_short(key.data, key.size, digest);
+        snprintf(c->name, sizeof c->name, "%s" SYMBOL_CACHE_SUFFIX, hex_encode(digest, sizeof digest, hex));
         return true;
 }
 

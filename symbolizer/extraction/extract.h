@@ -20,6 +20,7 @@ struct extract_inputs {
         int altlink_fd;                      /* dwz supplementary file; -1 none */
         int dwp_fd;                          /* package of split DWARF; none unless > 0 */
         const char *name;                    /* for messages */
+        bool with_positions;                 /* extract columns and discriminators, too */
         const struct address_filter *filter; /* borrowed; NULL: everything */
         struct dwarf_dwo_source dwo;         /* opens single files of split DWARF; all zero: none */
 };

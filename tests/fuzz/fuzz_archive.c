@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "archive/file_magic.h"
 #include "archive/members.h"
 
 #define STOP_CALLS_MAX 2000 /* maximum number of calls of stop_reading(): a decompression bomb has as many blocks */
