@@ -15,11 +15,11 @@
 #define DWARF_NO_SCOPE UINT32_MAX
 
 struct dwarf_scope {
-        uint32_t parent;    /* the scope this one is inlined into, DWARF_NO_SCOPE for a function */
-        uint32_t name;      /* of the unit's names */
-        uint32_t call_file; /* of the unit's line table, UINT32_MAX unknown */
-        uint32_t call_line; /* 0 unknown */
-        uint32_t die;       /* its offset in .debug_info, which never exceeds 4 GiB */
+        uint32_t parent;                 /* the scope this one is inlined into, DWARF_NO_SCOPE for a function */
+        uint32_t name;                   /* of the unit's names */
+        uint32_t call_file;              /* of the unit's line table, UINT32_MAX unknown */
+        uint32_t call_line, call_column; /* 0 unknown */
+        uint32_t die;                    /* its offset in .debug_info, which never exceeds 4 GiB */
 };
 
 /** Addresses of a scope; those of a function are adjacent. Where intervals overlap, the greater level is the inner one,

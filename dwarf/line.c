@@ -221,7 +221,7 @@ void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to
 /* The registers of the line number machine. */
 struct machine {
         uint64_t address, op_index;
-        uint64_t file, line;
+        uint64_t file, line, column, discriminator;
         bool started;     /* the sequence has a row */
         bool is_live;     /* it began in code */
         size_t first_row; /* of the sequence */
@@ -231,7 +231,7 @@ struct machine {
 
 void dwarf_lines_clear(struct dwarf_lines *l)
 {
-        l->row_count = l->sequence_count = l->file_count = l->directory_count = 0;
+        l->row_count = l->sequence_count = l->file_count = l->directory_count = l->position_count = 0;
         l->is_folded = false;
 }
 
@@ -242,6 +242,7 @@ void dwarf_lines_deinit(struct dwarf_lines *l)
         free(l->sequences);
         free(l->files);
         free(l->directories);
+        free(l->positions);
         *l = (struct dwarf_lines){ 0 };
 }
 
@@ -269,6 +270,31 @@ static bool begin_line_sequence(struct dwarf_lines *l, struct machine *m, const 
         return m->is_live;
 }
 
+static uint32_t cut_to_uint32(uint64_t n)
+{
+        return n <= INT32_MAX ? (uint32_t)n : 0;
+}
+
+/* The number of the position of a row. Equal positions that follow each other have the same number. */
+static uint32_t add_row_position(struct dwarf_lines *l, struct machine *m, uint32_t line)
+{
+        const struct source_position p = { line, cut_to_uint32(m->column), cut_to_uint32(m->discriminator) };
+        static const struct source_position unknown;
+
+        if (l->position_count && memcmp(&l->positions[l->position_count - 1], &p, sizeof p) == 0)
+                return (uint32_t)l->position_count - 1;
+        if (l->position_count >= LIMIT_DWARF_LINE_ROWS)
+                m->failed = ST_TOO_BIG;
+        else if (!array_reserve_many(&l->positions, &l->position_capacity, l->position_count, 2))
+                m->failed = ST_NO_MEMORY;
+        if (m->failed)
+                return 0;
+        if (!l->position_count)
+                l->positions[l->position_count++] = unknown;
+        l->positions[l->position_count] = p;
+        return (uint32_t)l->position_count++;
+}
+
 /* A row's end is set when the next one comes. */
 static inline void emit_line_row(struct dwarf_lines *l, struct machine *m, const struct dwarf_regions *code)
 {
@@ -277,9 +303,11 @@ static inline void emit_line_row(struct dwarf_lines *l, struct machine *m, const
         if (m->started && !m->is_live)
                 return;
         row.file = m->file < UINT32_MAX ? (uint32_t)m->file : UINT32_MAX;
-        row.line = m->line <= INT32_MAX ? (uint32_t)m->line : 0;
+        row.line = cut_to_uint32(m->line);
         if (!m->started && !begin_line_sequence(l, m, &row, code))
                 return;
+        if (l->wants_positions)
+                row.line = add_row_position(l, m, row.line);
         if (l->row_count > m->first_row) {
                 struct dwarf_row *last = &l->rows[l->row_count - 1];
 
@@ -350,7 +378,10 @@ static void run_extended_opcode(struct dwarf_cursor *p, struct dwarf_lines *l, s
                 if (l->version < 5)
                         m->failed = dwarf_line_add_file(l, &inner, &is_end);
                 return;
-        default: /* discriminators, vendors' own */
+        case DW_LNE_set_discriminator:
+                m->discriminator = dwarf_uleb(&inner);
+                return;
+        default: /* vendors' own */
                 return;
         }
 }
@@ -361,6 +392,7 @@ static void run_standard_opcode(uint8_t opcode, const struct dwarf_line_header *
         switch (opcode) {
         case DW_LNS_copy:
                 emit_line_row(l, m, code);
+                m->discriminator = 0;
                 return;
         case DW_LNS_advance_pc:
                 advance_address(h, m, dwarf_uleb(p));
@@ -372,7 +404,7 @@ static void run_standard_opcode(uint8_t opcode, const struct dwarf_line_header *
                 m->file = dwarf_uleb(p);
                 return;
         case DW_LNS_set_column:
-                dwarf_skip_leb(p);
+                m->column = dwarf_uleb(p);
                 return;
         case DW_LNS_const_add_pc:
                 advance_address(h, m, (255u - h->opcode_base) / h->line_range);
@@ -410,6 +442,7 @@ static enum status run_line_program(const struct dwarf_line_header *h, struct dw
                         advance_address(h, &m, special[opcode].operations);
                         m.line += (uint64_t)(int64_t)special[opcode].lines;
                         emit_line_row(l, &m, code);
+                        m.discriminator = 0;
                 } else if (opcode == 0) {
                         run_extended_opcode(&p, l, &m, code);
                 } else {

@@ -8,13 +8,14 @@
  * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
  */
 #include "common/memory/buf.h"
+#include "common/source_position.h"
 #include "dwarf/context.h"
 #include "dwarf/regions.h"
 
 struct dwarf_row { /* covers [start, end) */
         uint64_t start, end;
         uint32_t file; /* number in the table's files */
-        uint32_t line; /* 0: compiler-generated code */
+        uint32_t line; /* 0: compiler-generated code. With positions: number in them, 0 the unknown one */
 };
 
 struct dwarf_sequence { /* rows without a gap */
@@ -40,7 +41,10 @@ struct dwarf_lines {
         size_t file_count, file_capacity;
         const char **directories; /* owned; [0] is the unit's own, NULL before version 5 */
         size_t directory_count, directory_capacity;
-        const char *unit_directory; /* borrowed; NULL unknown */
+        const char *unit_directory;        /* borrowed; NULL unknown */
+        bool wants_positions;              /* set by the caller, and kept from unit to unit: rows have positions */
+        struct source_position *positions; /* owned; [0] is the unknown one */
+        size_t position_count, position_capacity;
         uint16_t version;
         bool is_folded; /* several sequences begin at one address */
 };

@@ -292,6 +292,7 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         s.name = find_or_add_origin(w->r, w->code, origin);
         s.call_file = value_uint32_or(&d.values[DWARF_ROLE_CALL_FILE], UINT32_MAX);
         s.call_line = value_uint32_or(&d.values[DWARF_ROLE_CALL_LINE], 0);
+        s.call_column = value_uint32_or(&d.values[DWARF_ROLE_CALL_COLUMN], 0);
         add_intervals(w, &d, (uint32_t)w->code->scope_count);
         inner.scope = add_scope(w, &s);
         inner.inlined++;

@@ -33,6 +33,7 @@ void symbol_table_deinit(struct symbol_table *t)
         free(t->frames);
         free(t->functions);
         free(t->strings);
+        free(t->positions);
         *t = (struct symbol_table){ 0 };
 }
 

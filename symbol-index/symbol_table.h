@@ -27,6 +27,7 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
+#include "common/source_position.h"
 #include "elf-image/quality.h"
 #include "symbol-index/symbol_state.h"
 
@@ -50,7 +51,7 @@ struct symbol_chain {
 struct symbol_table_frame {
         uint32_t function; /* into functions; SYMBOL_NO_FUNCTION: unknown */
         uint32_t file;     /* string offset of the path */
-        uint32_t line;     /* 0: unknown */
+        uint32_t line;     /* 0: unknown; a number of positions if the table has them */
 };
 
 struct symbol_function {
@@ -78,6 +79,9 @@ struct symbol_table {
         uint32_t function_count;
         char *strings;
         uint32_t string_bytes;
+        bool has_positions; /* of frames, with columns and discriminators. Not in the file, nor the following */
+        struct source_position *positions;
+        uint32_t position_count;
 };
 
 /** Allocate the arrays according to the counts. @return ST_NO_MEMORY; some arrays may be allocated then. */

@@ -30,10 +30,17 @@ struct answer_frame { /* texts are borrowed until the next batch; "" unknown */
         bool inlined;
 };
 
+struct answer_detail { /* 0 and "" unknown */
+        uint32_t column, discriminator;
+        struct answer_text start_file; /* of the function's declaration */
+        uint32_t start_line;
+};
+
 struct answer {
         uint64_t address;
-        const char *state;                 /* "resolved", or the reason: symbol_state_name() */
-        const struct answer_frame *frames; /* innermost first */
+        const char *state;                   /* "resolved", or the reason: symbol_state_name() */
+        const struct answer_frame *frames;   /* innermost first */
+        const struct answer_detail *details; /* of the frames; NULL for a source without details */
         size_t frame_count;
 };
 
@@ -59,9 +66,10 @@ struct answer_source {
 /**
  * The symbols of an ELF file and of the debug files that belong to it.
  * @param use_cache  cli/symbols/symbol_cache.h
+ * @param with_details  answers have columns, discriminators and the declarations of functions; separate in the cache
  */
 enum status answer_source_file(const char *path, const struct debug_file_search *search, bool use_cache,
-                               struct answer_source *ret, struct error *err) MUST_CHECK;
+                               bool with_details, struct answer_source *ret, struct error *err) MUST_CHECK;
 
 /** An object of a service. */
 enum status answer_source_server(const struct service_options *service, const char *build_id, struct answer_source *ret,

@@ -29,7 +29,8 @@ struct file_source {
         bool has_book, is_from_cache;
         unsigned few_count; /* partial reads so far */
         uint64_t few[FEW_ADDRESSES];
-        struct answer_frame *frames; /* owned; of one batch of lookups */
+        struct answer_frame *frames;   /* owned; of one batch of lookups */
+        struct answer_detail *details; /* owned; of the same; NULL: not wanted */
 };
 
 static void drop_symcache(struct file_source *s)
@@ -47,6 +48,7 @@ static void file_source_close(void *context)
         symbol_cache_close(&s->cache);
         extract_inputs_close(&s->inputs);
         free(s->frames);
+        free(s->details);
         free(s->path);
         free(s);
 }
@@ -132,6 +134,23 @@ static enum status fill_answer_frame(struct file_source *s, const struct symcach
         return st;
 }
 
+static enum status fill_answer_detail(struct file_source *s, uint32_t frame, struct answer_detail *ret,
+                                      struct error *err)
+{
+        struct symcache_text start = { .data = "", .is_plain = true };
+        struct symcache_frame_detail d;
+        enum status st = symcache_get_detail(&s->symcache, frame, &d, err);
+
+        if (!st && d.start_file)
+                st = symcache_get_path(&s->symcache, d.start_file, &start, err);
+        if (!st)
+                *ret = (struct answer_detail){ .column = d.column,
+                                               .discriminator = d.discriminator,
+                                               .start_file = answer_text_of(&start),
+                                               .start_line = d.start_line };
+        return st;
+}
+
 /* Two passes: the first prefetches the texts that the second reads. */
 struct looked_up {
         struct symcache_frame *frames;
@@ -150,6 +169,8 @@ static enum status look_up_addresses(struct file_source *s, const uint64_t *addr
                 ret->counts[i] = 0;
                 for (uint32_t frame = first[i]; !st && frame && ret->counts[i] <= LIMIT_INLINE_DEPTH; n++) {
                         st = symcache_get_frame(&s->symcache, frame, &ret->frames[n], err);
+                        if (!st && s->details)
+                                st = fill_answer_detail(s, frame, &s->details[n], err);
                         if (!st)
                                 frame = ret->frames[n].caller;
                         ret->counts[i]++;
@@ -193,6 +214,7 @@ static enum status file_source_ask(void *context, const uint64_t *addresses, siz
                         const struct answer a = {
                                 .address = addresses[done + i],
                                 .frames = f,
+                                .details = s->details ? s->details + (f - s->frames) : NULL,
                                 .frame_count = found.counts[i],
                                 .state = found.counts[i] ? resolved
                                                          : symbol_state_name(symcache_gap_state(&s->symcache,
@@ -219,7 +241,7 @@ static void file_source_describe(void *context, struct answer_source *source)
 }
 
 enum status answer_source_file(const char *path, const struct debug_file_search *search, bool use_cache,
-                               struct answer_source *ret, struct error *err)
+                               bool with_details, struct answer_source *ret, struct error *err)
 {
         struct file_source *s = calloc(1, sizeof *s);
         enum status st;
@@ -229,12 +251,15 @@ enum status answer_source_file(const char *path, const struct debug_file_search 
         s->inputs = (struct extract_inputs){ .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1 };
         s->cache.directory_fd = -1;
         s->frames = calloc(FRAMES_MAX, sizeof *s->frames);
+        s->details = with_details ? calloc(FRAMES_MAX, sizeof *s->details) : NULL;
         s->path = strdup(path);
-        st = s->frames && s->path ? named_file_search(s->path, search, &s->inputs, err) : error_no_memory(err);
+        st = s->frames && s->path && (s->details || !with_details) ? named_file_search(s->path, search, &s->inputs, err)
+                                                                   : error_no_memory(err);
         if (st) {
                 file_source_close(s);
                 return st;
         }
+        s->inputs.with_positions = with_details;
         if (use_cache)
                 symbol_cache_open(&s->inputs, &s->cache);
         *ret = (struct answer_source){ .context = s,

@@ -389,6 +389,7 @@ enum status symbol_table_extract_observed(const struct extract_inputs *in, const
         enum status st;
 
         symbol_table_builder_init(&x.builder);
+        x.builder.has_positions = in->with_positions;
         st = extract_files_open(in, &x.files, err);
         if (!st)
                 st = locate_code(&x.files, &x.code, err);

@@ -33,9 +33,15 @@ struct made_path {
         uint32_t offset, text; /* offset in the table's strings; number of the text made of it */
 };
 
+/* A node and its detail; without positions the detail is zero and not written. */
+struct made_node {
+        struct symcache_node node;
+        struct symcache_detail detail;
+};
+
 struct symcache_writer {
         const struct symbol_table *t;
-        struct symcache_node *nodes; /* owned; 0 is "no frame" */
+        struct made_node *nodes; /* owned; 0 is "no frame" */
         size_t node_count, node_capacity;
         struct hash_table node_table; /* nodes by their content */
         struct made_path *paths;      /* owned */
@@ -132,7 +138,7 @@ static bool is_equal_node(const void *context, uint32_t entry, const void *key, 
         return memcmp(&w->nodes[entry], key, size) == 0;
 }
 
-static bool intern_node(struct symcache_writer *w, const struct symcache_node *n, uint32_t *ret)
+static bool intern_node(struct symcache_writer *w, const struct made_node *n, uint32_t *ret)
 {
         uint32_t hash = hash_table_hash(n, sizeof *n);
 
@@ -147,6 +153,21 @@ static bool intern_node(struct symcache_writer *w, const struct symcache_node *n
         return true;
 }
 
+static bool set_node_detail(struct symcache_writer *w, const struct symbol_table_frame *f, struct made_node *n)
+{
+        const struct symbol_function *function =
+                f->function == SYMBOL_NO_FUNCTION ? NULL : &w->t->functions[f->function];
+        const struct source_position *p = &w->t->positions[f->line];
+
+        assert(f->line < w->t->position_count);
+        n->node.line = p->line;
+        n->detail = (struct symcache_detail){ .column = p->column, .discriminator = p->discriminator };
+        if (!function)
+                return true;
+        n->detail.start_line = function->start_line;
+        return make_path_text(w, function->file, &n->detail.start_file);
+}
+
 /* From the outermost frame inwards. */
 static bool add_chain_nodes(struct symcache_writer *w, uint32_t number)
 {
@@ -155,11 +176,12 @@ static bool add_chain_nodes(struct symcache_writer *w, uint32_t number)
 
         for (uint32_t i = c->frame_count; i > 0; i--) {
                 const struct symbol_table_frame *f = &w->t->frames[c->first_frame + i - 1];
-                struct symcache_node n = { .function = make_function_text(w, f->function),
-                                           .line = f->line,
-                                           .caller = node };
+                struct made_node n = {
+                        .node = { .function = make_function_text(w, f->function), .line = f->line, .caller = node }
+                };
 
-                if (w->node_count >= UINT32_MAX || !make_path_text(w, f->file, &n.file) || !intern_node(w, &n, &node))
+                if (w->node_count >= UINT32_MAX || !make_path_text(w, f->file, &n.node.file) ||
+                    (w->t->has_positions && !set_node_detail(w, f, &n)) || !intern_node(w, &n, &node))
                         return false;
         }
         assert(node != 0);
@@ -170,7 +192,7 @@ static bool add_chain_nodes(struct symcache_writer *w, uint32_t number)
 static enum status add_all_chains(struct symcache_writer *w, struct error *err)
 {
         const struct symbol_table *t = w->t;
-        const struct symcache_node none = { 0 };
+        const struct made_node none = { 0 };
 
         w->function_texts = calloc(t->function_count + 1ul, sizeof *w->function_texts);
         w->chain_nodes = calloc(t->chain_count + 1ul, sizeof *w->chain_nodes);
@@ -254,7 +276,13 @@ static void fill_body(struct symcache_writer *w, const struct symcache_layout *l
         list_ranges(w, (uint64_t *)(void *)(body + l->starts), (uint32_t *)(void *)(body + l->nodes_of));
         fill_buckets(&w->header, (const uint64_t *)(const void *)(body + l->starts),
                      (uint32_t *)(void *)(body + l->buckets));
-        memcpy(body + l->nodes, w->nodes, w->node_count * sizeof *w->nodes);
+        for (size_t i = 0; i < w->node_count; i++) {
+                memcpy(body + l->nodes + i * sizeof(struct symcache_node), &w->nodes[i].node,
+                       sizeof(struct symcache_node));
+                if (l->detail_count)
+                        memcpy(body + l->details + i * sizeof(struct symcache_detail), &w->nodes[i].detail,
+                               sizeof(struct symcache_detail));
+        }
         memcpy(body + l->texts, w->texts.data, w->texts.size);
 }
 
@@ -315,7 +343,7 @@ static enum status write_symcache(struct symcache_writer *w, int fd, struct erro
         h->version = SYMCACHE_VERSION;
         h->byte_order = SYMCACHE_BYTE_ORDER;
         h->quality = (uint32_t)w->t->quality;
-        h->is_complete = w->t->is_complete;
+        h->flags = (w->t->is_complete ? SYMCACHE_IS_COMPLETE : 0) | (w->t->has_positions ? SYMCACHE_HAS_DETAILS : 0);
         h->range_count = list_ranges(w, NULL, NULL);
         h->node_count = w->node_count;
         h->text_bytes = w->texts.size;
@@ -382,7 +410,7 @@ static enum status parse_symcache(struct symcache *b, const char *name, struct e
         b->checksums = data + symcache_front_bytes(&h);
         b->body = data + b->at.body;
         b->quality = (enum symbol_quality)h.quality;
-        b->is_complete = h.is_complete;
+        b->is_complete = h.flags & SYMCACHE_IS_COMPLETE;
         b->build_id.size = (uint8_t)h.build_id_size;
         memcpy(b->build_id.bytes, h.build_id, sizeof h.build_id);
         b->seen = calloc(symcache_chunk_count(&b->at) + 1, 1);
@@ -570,6 +598,20 @@ enum status symcache_get_frame(struct symcache *b, uint32_t frame, struct symcac
         if (n.caller)
                 __builtin_prefetch(get_element(b, b->at.nodes, n.caller, sizeof n));
         *ret = (struct symcache_frame){ n.function, n.file, n.line, n.caller };
+        return ST_OK;
+}
+
+enum status symcache_get_detail(struct symcache *b, uint32_t frame, struct symcache_frame_detail *ret,
+                                struct error *err)
+{
+        struct symcache_detail d = { 0 };
+
+        if (b->at.detail_count) {
+                if (frame >= b->at.detail_count || !is_verified_element(b, b->at.details, frame, sizeof d))
+                        return set_damaged_error(err);
+                memcpy(&d, get_element(b, b->at.details, frame, sizeof d), sizeof d);
+        }
+        *ret = (struct symcache_frame_detail){ d.column, d.discriminator, d.start_file, d.start_line };
         return ST_OK;
 }
 

@@ -35,8 +35,8 @@ enum status symcache_write(const struct symbol_table *t, int fd, struct error *e
 struct symcache_layout { /* from the header: counts, and offsets from the body's start */
         uint64_t body;   /* offset in the file */
         uint64_t body_size;
-        uint64_t starts, nodes_of, buckets, nodes, texts;
-        uint64_t range_count, bucket_count, node_count, text_bytes;
+        uint64_t starts, nodes_of, buckets, nodes, details, texts;
+        uint64_t range_count, bucket_count, node_count, detail_count, text_bytes;
         uint64_t base;
         uint32_t shift;
 };
@@ -84,6 +84,15 @@ struct symcache_frame {
 /** A frame by its number, which is not 0. Prefetches its texts. */
 enum status symcache_get_frame(struct symcache *b, uint32_t frame, struct symcache_frame *ret,
                                struct error *err) MUST_CHECK;
+
+struct symcache_frame_detail {           /* 0 unknown, and without details */
+        uint32_t column, discriminator;  /* with the frame's line */
+        uint32_t start_file, start_line; /* declaration of the function */
+};
+
+/** The detail of a frame by its number. */
+enum status symcache_get_detail(struct symcache *b, uint32_t frame, struct symcache_frame_detail *ret,
+                                struct error *err) MUST_CHECK;
 
 /** The two names of a function, and a path; empty ones are unknown. */
 enum status symcache_get_names(struct symcache *b, uint32_t function, struct symcache_text *readable_ret,

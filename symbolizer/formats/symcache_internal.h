@@ -20,10 +20,13 @@
 #define SYMCACHE_TEXT_ALIGNMENT 8 /* texts begin at multiples of it, and are named by the quotient */
 #define SYMCACHE_SAME_NAME UINT32_MAX
 
+#define SYMCACHE_IS_COMPLETE 1u /* flags: covers the whole object */
+#define SYMCACHE_HAS_DETAILS 2u
+
 struct symcache_header {
         char magic[8];
         uint32_t version, byte_order;
-        uint32_t quality, is_complete;
+        uint32_t quality, flags;
         uint64_t range_count, bucket_count, node_count, text_bytes;
         uint64_t base;
         uint32_t shift, partial_size; /* the NUL counted */
@@ -34,6 +37,11 @@ struct symcache_header {
 
 struct symcache_node {
         uint32_t function, file, line, caller;
+};
+
+/* Of a node: the rest of its position, and where its function is declared. */
+struct symcache_detail {
+        uint32_t column, discriminator, start_file, start_line;
 };
 
 /* Precedes a text: the readable name or path, then the linkage name, each NUL-terminated. */
@@ -61,6 +69,7 @@ static inline bool symcache_compute_layout(const struct symcache_header *h, stru
                                      .bucket_count = h->bucket_count,
                                      .node_count = h->node_count,
                                      .text_bytes = h->text_bytes,
+                                     .detail_count = h->flags & SYMCACHE_HAS_DETAILS ? h->node_count : 0,
                                      .base = h->base,
                                      .shift = h->shift };
         uint64_t chunks;
@@ -72,7 +81,8 @@ static inline bool symcache_compute_layout(const struct symcache_header *h, stru
         l.nodes_of = l.starts + (l.range_count + 1) * sizeof(uint64_t);
         l.buckets = (l.nodes_of + l.range_count * sizeof(uint32_t) + 15) & ~UINT64_C(15);
         l.nodes = (l.buckets + (l.bucket_count + 1) * sizeof(uint32_t) + 15) & ~UINT64_C(15);
-        l.texts = l.nodes + l.node_count * sizeof(struct symcache_node);
+        l.details = l.nodes + l.node_count * sizeof(struct symcache_node);
+        l.texts = l.details + l.detail_count * sizeof(struct symcache_detail);
         l.body_size = l.texts + l.text_bytes;
         chunks = (l.body_size + SYMCACHE_CHUNK_BYTES - 1) >> SYMCACHE_CHUNK_SHIFT;
         l.body = symcache_front_bytes(h) + chunks * sizeof(uint64_t);

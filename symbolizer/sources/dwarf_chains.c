@@ -236,6 +236,28 @@ static struct symbol_table_frame make_unit_frame(struct dwarf_chains *c, const s
         return (struct symbol_table_frame){ function, file, p.line };
 }
 
+static size_t count_row_positions(const struct dwarf_code *code)
+{
+        return count_unit_positions(code) - code->scope_count;
+}
+
+struct source_position get_unit_position(const struct dwarf_code *code, size_t number)
+{
+        size_t rows = count_row_positions(code);
+        const struct dwarf_scope *s;
+
+        if (number < rows)
+                return number ? code->lines.positions[number] : (struct source_position){ 0 };
+        s = &code->scopes[number - rows];
+        return (struct source_position){ s->call_line, s->call_column, 0 };
+}
+
+static inline uint32_t number_call_line(const struct dwarf_code *code, uint32_t scope)
+{
+        return code->lines.wants_positions ? (uint32_t)(count_row_positions(code) + scope)
+                                           : code->scopes[scope].call_line;
+}
+
 /* The innermost frame is at the line row; each frame around it is at the call. */
 static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place p)
 {
@@ -250,7 +272,7 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
                 const struct dwarf_scope *s = &code->scopes[p.scope];
 
                 *to++ = make_unit_frame(c, code, s->name, p);
-                p = (struct dwarf_place){ s->parent, s->call_file, s->call_line };
+                p = (struct dwarf_place){ s->parent, s->call_file, number_call_line(code, p.scope) };
         }
         c->frame_count = (size_t)(to - c->frames);
         return true;

@@ -59,6 +59,16 @@ void dwarf_chains_deinit(struct dwarf_chains *c);
 /** Start a new unit, discarding the previous one. @return false without memory. */
 bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code) MUST_CHECK;
 
+/**
+ * The positions that the lines of frames number if code->lines.wants_positions: those of the line rows, then one for
+ * the call of each scope.
+ */
+static inline size_t count_unit_positions(const struct dwarf_code *code)
+{
+        return (code->lines.position_count ? code->lines.position_count : 1) + code->scope_count;
+}
+struct source_position get_unit_position(const struct dwarf_code *code, size_t number);
+
 /** Number of the chain of a place, added if new; UINT32_MAX without memory. */
 uint32_t dwarf_chains_intern(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place);
 

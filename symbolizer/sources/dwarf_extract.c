@@ -476,6 +476,7 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
                 return error_no_memory(err);
         for (size_t i = 0; i < x->slot_count; i++) {
                 dwarf_flat_unit_init(&x->slots[i].flat);
+                x->slots[i].flat.code.lines.wants_positions = x->builder->has_positions;
                 x->free[x->free_count++] = &x->slots[i];
         }
         st = create_reader(x, &r, err);
@@ -580,6 +581,7 @@ static enum status extract_selected_units(struct dwarf_extraction *x, const stru
 
 static enum status extract_filtered(struct dwarf_extraction *x, const struct address_filter *w, struct error *err)
 {
+        const bool has_positions = x->builder->has_positions;
         struct dwarf_selection selection;
         bool enough = false;
         enum status st = extract_selected_units(x, w, &selection, &enough, err);
@@ -590,6 +592,7 @@ static enum status extract_filtered(struct dwarf_extraction *x, const struct add
         dwarf_extraction_reset(x);
         symbol_table_builder_deinit(x->builder);
         symbol_table_builder_init(x->builder);
+        x->builder->has_positions = has_positions;
         return extract_all_units(x, err);
 }
 

@@ -230,6 +230,21 @@ static void add_unit_functions(const struct dwarf_chains *c, const struct dwarf_
         }
 }
 
+/* The lines of frames become numbers of the builder's positions. */
+static void translate_positions(struct dwarf_flat_unit *u, struct symbol_table_builder *b)
+{
+        size_t count = count_unit_positions(&u->code);
+        uint32_t first = symbol_table_builder_reserve_positions(b, count);
+
+        if (b->failed)
+                return;
+        for (size_t i = 0; i < count; i++)
+                b->positions[first + i] = get_unit_position(&u->code, i);
+        for (size_t i = 0; i < u->chains.frame_count; i++)
+                if (u->chains.frames[i].line)
+                        u->chains.frames[i].line += first;
+}
+
 static void translate_frames(struct dwarf_chains *c, const struct dwarf_merge *m)
 {
         for (size_t i = 0; i < c->frame_count; i++) {
@@ -278,6 +293,8 @@ void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, str
         add_texts(c, &c->functions, b, m->functions);
         add_texts(c, &c->files, b, m->files);
         add_unit_functions(c, m, b);
+        if (b->has_positions)
+                translate_positions(u, b);
         if (b->failed)
                 return;
         translate_frames(c, m);

@@ -36,7 +36,7 @@ static struct symbol_table_frame make_go_frame(struct go_source *s, const struct
         return (struct symbol_table_frame){
                 .function = symbol_table_builder_intern_function(s->b, &function),
                 .file = file,
-                .line = line > 0 && file ? (uint32_t)line : 0,
+                .line = symbol_table_builder_number_line(s->b, line > 0 && file ? (uint32_t)line : 0),
         };
 }
 

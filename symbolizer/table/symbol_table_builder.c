@@ -123,6 +123,7 @@ void symbol_table_builder_deinit(struct symbol_table_builder *b)
         free(b->chains);
         free(b->frames);
         free(b->ranges);
+        free(b->positions);
         *b = (struct symbol_table_builder){ .failed = ST_OK };
 }
 
@@ -207,6 +208,40 @@ uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, co
         return (uint32_t)set->count - 1;
 }
 
+/* ---- positions ---- */
+
+uint32_t symbol_table_builder_reserve_positions(struct symbol_table_builder *b, size_t count)
+{
+        static const struct source_position unknown;
+        size_t first = b->position_count ? b->position_count : 1;
+
+        if (b->failed)
+                return 0;
+        if (count >= UINT32_MAX - first)
+                return set_builder_failed(b, ST_TOO_BIG);
+        if (!huge_array_reserve_more(&b->positions, &b->position_capacity, b->position_count, count + 1))
+                return set_builder_failed(b, ST_NO_MEMORY);
+        b->positions[0] = unknown;
+        b->position_count = first + count;
+        return (uint32_t)first;
+}
+
+/* The last position is usually the same. */
+uint32_t symbol_table_builder_number_line(struct symbol_table_builder *b, uint32_t line)
+{
+        const struct source_position p = { .line = line };
+        uint32_t number = (uint32_t)b->position_count - 1;
+
+        if (!b->has_positions || !line)
+                return line; /* position 0 is the unknown one */
+        if (!b->position_count || memcmp(&b->positions[number], &p, sizeof p) != 0)
+                number = symbol_table_builder_reserve_positions(b, 1);
+        if (b->failed)
+                return 0;
+        b->positions[number] = p;
+        return number;
+}
+
 /* ---- chains ---- */
 
 uint32_t symbol_table_builder_add_chains(struct symbol_table_builder *b, const struct symbol_chain *chains,
@@ -284,6 +319,8 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
 enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct symbol_table *ret, struct error *err)
 {
         symbol_table_builder_settle(b);
+        if (b->has_positions)
+                symbol_table_builder_reserve_positions(b, 0); /* at least the unknown one */
         if (b->failed == ST_TOO_BIG)
                 return error_set(err, ST_TOO_BIG, "the symbols exceed the size of a symbol table");
         if (b->failed)
@@ -299,6 +336,9 @@ enum status symbol_table_builder_finish(struct symbol_table_builder *b, struct s
                 .function_count = (uint32_t)b->function_set.count,
                 .strings = (char *)steal_ptr(b->strings.data),
                 .string_bytes = (uint32_t)b->strings.size,
+                .positions = steal_ptr(b->positions),
+                .position_count = (uint32_t)b->position_count,
+                .has_positions = b->has_positions,
         };
         return ST_OK;
 }

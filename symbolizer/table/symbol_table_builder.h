@@ -38,6 +38,9 @@ struct symbol_table_builder {
         size_t frame_count, frame_capacity;
         struct symbol_range *ranges;
         size_t range_count, range_capacity;
+        bool has_positions; /* set by the caller: frames have columns; their lines are numbers of positions */
+        struct source_position *positions;
+        size_t position_count, position_capacity;
 };
 
 void symbol_table_builder_init(struct symbol_table_builder *b);
@@ -68,6 +71,12 @@ uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, co
  */
 uint32_t symbol_table_builder_add_chains(struct symbol_table_builder *b, const struct symbol_chain *chains,
                                          size_t count, const struct symbol_table_frame *frames, size_t frame_count);
+
+/** The line of a frame from a source without columns: the number of its position if the table has positions. */
+uint32_t symbol_table_builder_number_line(struct symbol_table_builder *b, uint32_t line);
+
+/** Append count positions for the caller to fill in. @return number of the first; 0 is the unknown one. */
+uint32_t symbol_table_builder_reserve_positions(struct symbol_table_builder *b, size_t count);
 
 /** Add [start, end), or extend the last range if this one continues it. An empty range is dropped. */
 void symbol_table_builder_add_range(struct symbol_table_builder *b, uint64_t start, uint64_t end, uint32_t chain);

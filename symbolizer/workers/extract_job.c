@@ -59,6 +59,7 @@ static enum status write_result(const struct extract_inputs *in, bool as_book, s
 
 enum status extract_run_job(int argc, char **argv, struct error *err)
 {
+        const char *form = argc > 2 ? argv[2] : "table";
         struct dwo_requester asker = { .socket = get_open_fd(ASK_FD), .lock = PTHREAD_MUTEX_INITIALIZER };
         struct extract_inputs in = {
                 .debuginfo_fd = get_open_fd(DEBUGINFO_FD),
@@ -67,6 +68,7 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 .dwp_fd = get_open_fd(DWP_FD),
                 .dwo = { .open = asker.socket >= 0 ? dwo_request_send : NULL, .context = &asker },
                 .name = argc > 1 ? argv[1] : "object",
+                .with_positions = strcmp(form, "detailed-symcache") == 0,
         };
         _cleanup_file_map_ struct file_map map = { 0 };
         struct address_filter filter;
@@ -74,5 +76,5 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
 
         if (!st && read_address_filter(&map, &filter))
                 in.filter = &filter;
-        return st ? st : write_result(&in, argc > 2 && strcmp(argv[2], "symcache") == 0, err);
+        return st ? st : write_result(&in, in.with_positions || strcmp(form, "symcache") == 0, err);
 }

@@ -89,7 +89,8 @@ static inline size_t symcache_walk_text(const struct symcache_text *t)
 static inline enum status symcache_walk_frames(struct symcache *b, uint32_t frame)
 {
         for (unsigned depth = 0; frame && depth < SYMCACHE_WALK_DEPTH; depth++) {
-                struct symcache_text readable, linkage, path;
+                struct symcache_text readable, linkage, path, start;
+                struct symcache_frame_detail d;
                 struct symcache_frame f;
                 enum status st = symcache_get_frame(b, frame, &f, NULL);
 
@@ -100,6 +101,11 @@ static inline enum status symcache_walk_frames(struct symcache *b, uint32_t fram
                 if (st)
                         return st;
                 SYMCACHE_CHECK(f.caller < frame);
+                st = symcache_get_detail(b, frame, &d, NULL);
+                if (!st)
+                        st = symcache_get_path(b, d.start_file, &start, NULL);
+                if (st)
+                        return st;
                 SYMCACHE_CHECK(symcache_walk_text(&readable) + symcache_walk_text(&linkage) +
                                        symcache_walk_text(&path) <
                                SIZE_MAX);

@@ -74,6 +74,8 @@ static void close_read(struct read *r)
 #define ADVANCE_PC(n) 2, n
 #define ADVANCE_LINE(n) 3, n
 #define FILE_NUMBER(n) 4, n
+#define SET_COLUMN(n) 5, n
+#define DISCRIMINATOR(n) 0, 2, 4, n
 #define COPY 1
 
 /* Read a version 4 program; expected are start, end and line of each row. */
@@ -170,6 +172,42 @@ START_TEST(sequences_are_sorted_and_first_of_overlapping_ones_is_kept)
                               ADVANCE_LINE(50), COPY, ADVANCE_PC(2), ADVANCE_LINE(1), COPY, ADVANCE_PC(6),
                               END_SEQUENCE),
                       1, ST_OK, ROWS({ 0x1000, 0x1008, 1 }, { 0x1040, 0x1044, 1 }, { 0x1044, 0x1048, 2 }));
+}
+END_TEST
+
+/* Rows of the lines, columns and discriminators {7, 3, 0}, {7, 3, 0} again, {7, 5, 9}, {8, 5, 0}. */
+START_TEST(positions_have_columns_and_discriminators)
+{
+        static const uint8_t program[] = { SET_ADDRESS(0), ADVANCE_LINE(6), SET_COLUMN(3),
+                                           COPY,           ADVANCE_PC(4),   COPY,
+                                           ADVANCE_PC(4),  SET_COLUMN(5),   DISCRIMINATOR(9),
+                                           COPY,           ADVANCE_PC(4),   ADVANCE_LINE(1),
+                                           COPY,           ADVANCE_PC(4),   END_SEQUENCE };
+        static const struct source_position expected[] = { { 7, 3, 0 }, { 7, 5, 9 }, { 8, 5, 0 } };
+        struct dwarf_maker m;
+        struct read r;
+        const struct dwarf_lines *l;
+        size_t at;
+
+        dwarf_maker_init(&m, 4);
+        at = begin_table(&m, 1);
+        put_uint(&m, DWARF_LINE, 0, 2);
+        end_header(&m);
+        put_program(&m, program, sizeof program);
+        end_length(&m, DWARF_LINE, at);
+        read_table(&r, &m);
+        ck_assert_uint_eq(r.code.lines.position_count, 0);
+        r.code.lines.wants_positions = true;
+        ck_assert_int_eq(dwarf_reader_lines(r.reader, 0, &r.code), ST_OK);
+        l = &r.code.lines;
+        ck_assert_uint_eq(l->row_count, 3);
+        for (size_t i = 0; i < 3; i++) {
+                ck_assert_uint_lt(l->rows[i].line, l->position_count);
+                ck_assert_mem_eq(&l->positions[l->rows[i].line], &expected[i], sizeof *expected);
+        }
+        ck_assert_uint_eq(l->positions[0].line, 0);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
 }
 END_TEST
 
@@ -446,7 +484,8 @@ TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, row
            sequence_outside_code_is_skipped, truncated_program_keeps_complete_sequences,
            special_opcodes_move_both_address_and_line, vliw_operations_are_counted_per_instruction,
            wrapping_advances_are_dropped, sequences_are_sorted_and_first_of_overlapping_ones_is_kept,
-           headers_that_divide_by_zero_are_refused, old_file_tables_are_relative_to_the_units_directory,
-           paths_of_windows_can_be_absolute, relative_directory_0_is_not_relative_to_itself,
-           directories_with_a_slash_at_their_end_get_no_other, new_file_tables_contain_unit_directory,
-           a_trillion_empty_file_entries_are_too_many, rows_are_limited_also_for_shared_tables)
+           positions_have_columns_and_discriminators, headers_that_divide_by_zero_are_refused,
+           old_file_tables_are_relative_to_the_units_directory, paths_of_windows_can_be_absolute,
+           relative_directory_0_is_not_relative_to_itself, directories_with_a_slash_at_their_end_get_no_other,
+           new_file_tables_contain_unit_directory, a_trillion_empty_file_entries_are_too_many,
+           rows_are_limited_also_for_shared_tables)

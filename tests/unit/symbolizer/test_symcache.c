@@ -177,6 +177,51 @@ START_TEST(names_are_stored_demangled)
 END_TEST
 
 /* A function's two names share the mark; it is the same at each access. */
+/* Nodes have the position of their frame and the declaration of its function. */
+START_TEST(details_are_stored_per_frame)
+{
+        struct symbol_table t = make_table(500, 50);
+        uint32_t first;
+
+        t.has_positions = true;
+        t.position_count = t.frame_count;
+        t.positions = calloc(t.position_count, sizeof *t.positions);
+        ck_assert_ptr_nonnull(t.positions);
+        for (uint32_t i = 0; i < t.frame_count; i++) {
+                t.positions[i] = (struct source_position){ t.frames[i].line, i % 7, i % 3 };
+                t.frames[i].line = i;
+        }
+        t.functions[0].file = t.frames[0].file;
+        t.functions[0].start_line = 77;
+
+        _cleanup_close_ int fd = write_symcache(&t);
+        struct symcache b = open_symcache(fd);
+
+        for (uint32_t r = 0; r < t.range_count; r++) {
+                const struct symbol_chain *c = &t.chains[t.ranges[r].chain];
+                const struct symbol_table_frame *f = &t.frames[c->first_frame];
+                const struct source_position *p = &t.positions[f->line];
+                struct symcache_frame_detail detail;
+                struct symcache_frame got;
+                struct symcache_text path;
+
+                ck_assert_int_eq(symcache_find(&b, &t.ranges[r].start, 1, &first, NULL), ST_OK);
+                SYMCACHE_CHECK(symcache_get_frame(&b, first, &got, NULL) == ST_OK);
+                SYMCACHE_CHECK(symcache_get_detail(&b, first, &detail, NULL) == ST_OK);
+                SYMCACHE_CHECK(got.line == p->line && detail.column == p->column);
+                SYMCACHE_CHECK(detail.discriminator == p->discriminator);
+                if (f->function != 0)
+                        continue;
+                SYMCACHE_CHECK(detail.start_line == 77);
+                SYMCACHE_CHECK(symcache_get_path(&b, detail.start_file, &path, NULL) == ST_OK);
+                SYMCACHE_CHECK(strcmp(path.data, t.strings + t.functions[0].file) == 0);
+        }
+        SYMCACHE_CHECK(symcache_walk(&b) == ST_OK);
+        symcache_close(&b);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
 START_TEST(texts_are_marked_as_plain)
 {
         static const struct {
@@ -376,8 +421,8 @@ START_TEST(good_corpus_files_are_read)
 END_TEST
 
 TEST_SUITE("symcache", lookups_agree_with_table, lookups_over_many_chunks_agree_with_table,
-           ranges_may_start_and_end_at_extreme_addresses, names_are_stored_demangled, texts_are_marked_as_plain,
-           object_information_round_trips, table_without_ranges_gives_empty_symcache,
+           ranges_may_start_and_end_at_extreme_addresses, names_are_stored_demangled, details_are_stored_per_frame,
+           texts_are_marked_as_plain, object_information_round_trips, table_without_ranges_gives_empty_symcache,
            invalid_frames_and_texts_are_refused, every_shorter_and_longer_file_is_refused,
            every_flipped_byte_is_detected, forged_byte_does_not_cause_overread, damaged_chunk_fails_only_its_content,
            good_corpus_files_are_read)
