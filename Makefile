@@ -57,8 +57,8 @@ MODULES := common storage sandbox http grpc archive elf-image dwarf debuginfod-c
 	debuginfo-store package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
-# A folder's main.c is the entry point of a program and is not in the library.
-lib_sources = $(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c))
+# main.c is the entry point of a program and is not in the library.
+lib_sources = $(filter-out %/main.c,$(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c))
 lib_objects = $(patsubst %.c,$(O)/%.o,$(call lib_sources,$(1))) $(patsubst %.cc,$(O)/%.o,$(wildcard $(1)/*.cc))
 lib = $(O)/lib/lib$(1).a
 
@@ -76,10 +76,14 @@ LIBS_cairn-agent := common sandbox http elf-image dwarf debuginfod-client symbol
 SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -liberty -lelf -llzma -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -ljson-c -lcrypto -lyaml -lm
+# The replacements of other symbolizers: only what they use is linked.
+LIBS_cairn-addr2line := common sandbox archive elf-image dwarf debuginfod-client symbol-index symbolizer cli
+SYSTEM_cairn-addr2line := -lseccomp -liberty -lzstd -lz -ldeflate -llzma -lxxhash -lm
 MAIN_cairn := cli/main.c
+MAIN_cairn-addr2line := cli/drop-in/main.c
 MAIN_cairn-agent := agent/main.c
 MAIN_cairn-upload := uploader/main.c
-PROGRAMS := $(foreach p,cairn cairn-agent cairn-upload,$(if $(wildcard $(MAIN_$(p))),$(p)))
+PROGRAMS := $(foreach p,cairn cairn-addr2line cairn-agent cairn-upload,$(if $(wildcard $(MAIN_$(p))),$(p)))
 
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 FUZZ_REPLAYS := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -87,7 +91,7 @@ BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c tests/bench/lo
 
 ##@ Build
 all: programs fuzz-replays ## build the programs, and the fuzz targets' replayers so that they keep compiling
-programs: $(PROGRAMS:%=$(O)/%) ## build cairn, cairn-agent and cairn-upload
+programs: $(PROGRAMS:%=$(O)/%) ## build cairn, cairn-addr2line, cairn-agent and cairn-upload
 modules: $(foreach m,$(MODULES),$(O)/lib/lib$(m).a)
 fuzz-replays: $(FUZZ_REPLAYS)
 tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS) $(O)/tests/oracle/die_facts

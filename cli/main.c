@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `cairn` program: dispatches to its subcommands. */
+/* The `cairn` program: dispatches to its subcommands, or by its own name to the replacement of another symbolizer. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands/command.h"
+#include "cli/drop-in/drop_in.h"
 #include "common/program/log.h"
 #include "common/program/standard_output.h"
 #include "sandbox/worker.h"
@@ -119,10 +120,15 @@ int main(int argc, char **argv)
 {
         static char help_option[] = "--help";
         const struct command *command;
+        int (*run_drop_in)(int drop_in_argc, char **drop_in_argv) = drop_in_find(argc ? argv[0] : "");
 
         if (argc > 1 && strcmp(argv[1], "worker") == 0)
                 return command_worker(argc - 1, argv + 1);
         check_standard_output_at_exit("cairn");
+        if (run_drop_in) {
+                worker_set_entry(command_worker);
+                return run_drop_in(argc, argv);
+        }
         if (argc < 2) {
                 print_command_list(stderr);
                 return EXIT_USAGE;

@@ -136,13 +136,18 @@ lint: ## run static checks: cppcheck, shellcheck, manual pages, licence lines
 ##@ Install and release
 COMPLETION_DIRS := bash-completion/completions zsh/vendor-completions fish/vendor_completions.d
 UNITS := $(wildcard deploy/systemd/*.service)
+DROP_INS := addr2line eu-addr2line llvm-symbolizer llvm-addr2line
 completions: programs
 	$(Q)scripts/completions.sh $(O) $(O)/completions
 
 install: programs completions ## install programs, manual pages, systemd units, SQL views, Grafana files and alerts under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
+	$(Q)ln -sf cairn-addr2line $(DESTDIR)$(PREFIX)/bin/cairn-symbolizer
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/cairn/bin
+	$(Q)for name in $(DROP_INS); do ln -sf ../../../bin/cairn-addr2line $(DESTDIR)$(PREFIX)/lib/cairn/bin/$$name; done
 	$(Q)for page in $(wildcard docs/man/*.[158]); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
+	$(Q)ln -sf cairn-addr2line.1 $(DESTDIR)$(PREFIX)/share/man/man1/cairn-symbolizer.1
 	$(Q)install -d $(COMPLETION_DIRS:%=$(DESTDIR)$(PREFIX)/share/%)
 	$(Q)install -m 0644 $(O)/completions/bash/* $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(Q)install -m 0644 $(O)/completions/zsh/* $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
@@ -175,7 +180,8 @@ release: ## build a release from the tagged commit: tarball, Debian packages, ch
 uninstall: ## remove the installed files
 	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/cairn
-	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(DESTDIR)$(PREFIX)/bin/cairn-symbolizer $(DESTDIR)$(PREFIX)/share/man/man1/cairn-symbolizer.1
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/cairn
 	$(Q)rm -f $(foreach p,$(PROGRAMS),$(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/$(p) \
 		zsh/vendor-completions/_$(p) fish/vendor_completions.d/$(p).fish))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))

@@ -50,7 +50,7 @@ ok 'the agent runs' within $patience is_active cairn-agent
 ok 'the service is ready' within $patience curl -sf "$server/readyz"
 ok 'the configuration is valid' cairn config check
 ok 'kernel and privileges are sufficient for the agent' cairn-agent --doctor --sampler perf
-for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload; do
+for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload cairn-addr2line cairn-symbolizer; do
         ok "man $page" shows cairn man -w "$page"
 done
 ok 'bash completes options' shows retain-samples bash -c '. /usr/share/bash-completion/completions/cairn
@@ -62,6 +62,8 @@ ok 'the data is readable only by the service' shows '^7?700$' stat -L -c %a /var
 /packages/spin &
 ok 'samples arrive' within $patience shows spin cairn top --from now-10m '{process_executable_name="spin"}'
 ok 'debuginfo is uploaded' cairn-upload /packages/spin.debug
+ok 'addr2line has a replacement' shows 'Cairn addr2line' /usr/lib/cairn/bin/addr2line --version
+ok 'and so has llvm-symbolizer' shows 'Cairn' cairn-symbolizer --version
 ok 'the function has its file and line' within $patience shows 'spin_in_c.*spin\.c:[0-9]+|spin\.c:[0-9]+.*spin_in_c' \
         cairn top --from now-10m '{process_executable_name="spin"}'
 ok 'the web UI is served' shows '<title>Cairn' curl -s "$server/"
@@ -120,12 +122,12 @@ rm -rf /root/copy
 
 # ---- remove, purge ----
 
-ok 'the packages are removed' apt-get remove -y -q cairn cairn-agent cairn-upload
+ok 'the packages are removed' apt-get remove -y -q cairn cairn-agent cairn-symbolizer cairn-upload
 ok 'the service is stopped' is_quiet cairn
 ok 'the agent is stopped' is_quiet cairn-agent
 ok 'the data stays' test -d /var/lib/private/cairn/profiles
 ok 'and so does the configuration' test -f /etc/cairn/cairn.yaml
-ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-upload
+ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-symbolizer cairn-upload
 rm -r /etc/systemd/system/cairn-agent.service.d /etc/systemd/system/cairn.service.d # added by this test
 rm /root/cairn-token /root/cairn-agent-token
 find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o -path /var/log \) -prune \

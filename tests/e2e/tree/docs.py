@@ -44,6 +44,7 @@ def test(name, mistakes):
 COMMANDS_OF = {  # commands of manual pages with another name
     "cairn": [],
     "cairn.yaml": [],
+    "cairn-addr2line": [],  # tests/e2e/symbolizer/drop-in.t
     "cairn-agent": [["cairn-agent"], ["cairn-agent", "unwind-table"]],
     "cairn-upload": [["cairn-upload"]],
 }

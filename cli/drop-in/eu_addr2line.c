@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eu-addr2line: the options for addresses of one file, with the output of elfutils 0.188. Processes, cores, the kernel,
+ * symbols with offsets (-S, -x, and "SYMBOL+OFFSET" in place of an address), flags of the line table and relative names
+ * are refused.
+ * Source: elfutils, eu-addr2line(1).
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/drop-in/drop_in.h"
+#include "cli/drop-in/line_input.h"
+#include "cli/drop-in/tool_output.h"
+#include "common/exit_code.h"
+#include "common/text/utf8.h"
+#include "symbolizer/extraction/debug_file_search.h"
+
+struct eu_options {
+        const char *file, *section;
+        bool addresses, functions, inlines, pretty, base_names, demangle;
+};
+
+struct eu_addr2line {
+        struct eu_options options;
+        struct tool_output output;
+        struct named_object *object;
+        uint64_t section_address, section_size;
+};
+
+/* ---- output ---- */
+
+static void print_eu_position(const struct eu_options *o, struct buf *out, const struct answer *a, size_t i)
+{
+        const struct answer_frame *f = &a->frames[i];
+
+        if (!f->file.size) {
+                buf_append_str(out, "??:0");
+                return;
+        }
+        append_file_name(out, &f->file, o->base_names);
+        buf_printf(out, ":%" PRIu32, f->line);
+        if (a->details[i].column)
+                buf_printf(out, ":%" PRIu32, a->details[i].column);
+}
+
+/* As in "inner inlined at FILE:LINE in outer". */
+static void print_eu_function(const struct eu_options *o, struct buf *out, const struct answer *a, size_t i)
+{
+        append_function_name(out, &a->frames[i], o->demangle);
+        if (o->pretty) {
+                buf_append_str(out, " at ");
+                return;
+        }
+        if (i == 0 && a->frame_count > 1) {
+                buf_append_str(out, " inlined at ");
+                print_eu_position(o, out, a, 1);
+                buf_append_str(out, " in ");
+                append_function_name(out, &a->frames[a->frame_count - 1], o->demangle);
+        }
+        buf_append_u8(out, '\n');
+}
+
+static void print_eu_answer(void *context, const struct answer *a)
+{
+        struct eu_addr2line *t = context;
+        const struct eu_options *o = &t->options;
+        struct buf *out = &t->output.out;
+
+        if (o->addresses)
+                buf_printf(out, "0x%0*" PRIx64 "%s", t->object->is_64 ? 16 : 8, a->address, o->pretty ? ": " : "\n");
+        if (!a->frame_count) {
+                if (o->functions)
+                        buf_append_str(out, o->pretty ? "?? at " : "??\n");
+                buf_append_str(out, "??:0\n");
+        }
+        for (size_t i = 0; i < a->frame_count && (i == 0 || o->inlines); i++) {
+                if (i && o->pretty)
+                        buf_append_str(out, " (inlined by) ");
+                if (o->functions)
+                        print_eu_function(o, out, a, i);
+                print_eu_position(o, out, a, i);
+                buf_append_u8(out, '\n');
+        }
+}
+
+/* ---- input ---- */
+
+static bool add_eu_address(struct eu_addr2line *t, const char *text)
+{
+        char *end;
+        uint64_t address = strtoull(text, &end, 16);
+
+        if (end == text || *end) {
+                tool_output_answer(&t->output);
+                report_tool_error(&t->output, "cannot find symbol '%s'", PRINTABLE(text));
+                return false;
+        }
+        if (t->options.section && address >= t->section_size) {
+                tool_output_answer(&t->output);
+                report_tool_error(&t->output, "offset %#" PRIx64 " lies outside section '%s'", address,
+                                  PRINTABLE(t->options.section));
+                return false;
+        }
+        tool_output_add(&t->output, t->object, address + t->section_address);
+        return true;
+}
+
+static void flush_eu_answers(void *context)
+{
+        struct eu_addr2line *t = context;
+
+        tool_output_flush(&t->output);
+}
+
+static enum status read_eu_addresses(struct eu_addr2line *t, bool *ok, struct error *err)
+{
+        struct line_input input = { .before_wait = flush_eu_answers, .context = t };
+        enum status st = line_input_open(&input, err);
+        char *line;
+
+        while (!st) {
+                st = line_input_next(&input, &line, err);
+                if (!st)
+                        *ok &= add_eu_address(t, line);
+        }
+        line_input_deinit(&input);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status open_eu_file(struct eu_addr2line *t)
+{
+        struct error err;
+        enum status st = named_objects_get(&t->output.objects, t->options.file, &t->object, &err);
+
+        if (st == ST_OS && err.os_errno)
+                report_tool_error(&t->output, "%s: %s", PRINTABLE(t->options.file), strerror(err.os_errno));
+        else if (st == ST_BAD_DATA)
+                report_tool_error(&t->output, "%s: not a valid ELF file", PRINTABLE(t->options.file));
+        else if (st)
+                report_tool_error(&t->output, "%s", PRINTABLE(err.text));
+        if (!st && t->options.section &&
+            !find_section_addresses(t->options.file, t->options.section, &t->section_address, &t->section_size)) {
+                report_tool_error(&t->output, "cannot find section '%s'", PRINTABLE(t->options.section));
+                return ST_NOT_FOUND;
+        }
+        return st;
+}
+
+/* ---- options ---- */
+
+enum { OPTION_EU_PRETTY = 256, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_UNSUPPORTED };
+
+static const struct option eu_long_options[] = {
+        { "absolute", no_argument, NULL, 'A' },
+        { "addresses", no_argument, NULL, 'a' },
+        { "basenames", no_argument, NULL, 's' },
+        { "core", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "debuginfo-path", required_argument, NULL, OPTION_EU_DEBUGINFO_PATH },
+        { "demangle", optional_argument, NULL, 'C' },
+        { "executable", required_argument, NULL, 'e' },
+        { "flags", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "functions", no_argument, NULL, 'f' },
+        { "help", no_argument, NULL, '?' },
+        { "inlines", no_argument, NULL, 'i' },
+        { "kernel", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "linux-process-map", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "offline-kernel", optional_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "pid", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "pretty-print", no_argument, NULL, OPTION_EU_PRETTY },
+        { "relative", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "section", required_argument, NULL, 'j' },
+        { "symbols", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "symbols-sections", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 },
+};
+
+#define EU_USAGE                                                                                                       \
+        "Usage: %s [OPTION...] [ADDR...]\n"                                                                            \
+        "Locate source files and line information for ADDRs (in a.out by default).\n\n"                                \
+        "  -a, --addresses            Print address before each entry\n"                                               \
+        "  -A, --absolute             Show absolute file names (default)\n"                                            \
+        "  -C, --demangle             Show demangled symbols\n"                                                        \
+        "      --debuginfo-path=PATH  Search path for separate debuginfo files\n"                                      \
+        "  -e, --executable=FILE      Find addresses in FILE\n"                                                        \
+        "  -f, --functions            Also show function names\n"                                                      \
+        "  -i, --inlines              Show all source locations that caused inline expansion\n"                        \
+        "  -j, --section=NAME         Treat addresses as offsets relative to NAME section\n"                           \
+        "      --pretty-print         Print all information on one line, and indent inlines\n"                         \
+        "  -s, --basenames            Show only base names of source files\n"                                          \
+        "  -?, --help                 Give this help list\n"                                                           \
+        "  -V, --version              Print program version\n"
+
+static bool set_eu_option(struct eu_addr2line *t, int option)
+{
+        struct eu_options *o = &t->options;
+
+        switch (option) {
+        case 'a':
+                return o->addresses = true;
+        case 'A':
+                return true;
+        case 'C':
+                return o->demangle = true;
+        case 'e':
+                o->file = optarg;
+                return true;
+        case 'f':
+                return o->functions = true;
+        case 'i':
+                return o->inlines = true;
+        case 'j':
+                o->section = optarg;
+                return true;
+        case 's':
+                return o->base_names = true;
+        case OPTION_EU_PRETTY:
+                return o->pretty = true;
+        case OPTION_EU_DEBUGINFO_PATH: /* the last one of a list such as "+:.debug:/usr/lib/debug" */
+                t->output.objects.debug_files.directory = strrchr(optarg, ':') ? strrchr(optarg, ':') + 1 : optarg;
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* @return the exit code; -1: go on. The arguments are argv + optind. */
+static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
+{
+        int c;
+
+        while ((c = getopt_long(argc, argv, "aACe:fij:s?V", eu_long_options, NULL)) != -1) {
+                if (c == '?' && !optopt) {
+                        printf(EU_USAGE, argv[0]);
+                        return EXIT_DONE;
+                }
+                if (c == 'V') {
+                        printf("Cairn eu-addr2line %s, compatible with elfutils 0.188\n", CAIRN_VERSION);
+                        return EXIT_DONE;
+                }
+                if (c == OPTION_EU_UNSUPPORTED)
+                        report_tool_error(&t->output, "an option is not supported by Cairn");
+                if (!set_eu_option(t, c))
+                        return EXIT_USAGE;
+        }
+        return -1;
+}
+
+int run_eu_addr2line(int argc, char **argv)
+{
+        struct eu_addr2line t = { .options.file = "a.out", .output.objects.debug_files.directory = DEBUG_DIRECTORY };
+        struct error err;
+        enum status st;
+        bool ok = true;
+        int code;
+
+        t.output.program = argv[0];
+        t.output.print = print_eu_answer;
+        t.output.context = &t;
+        code = parse_eu_options(&t, argc, argv);
+        if (code >= 0)
+                return code;
+        st = tool_output_open(&t.output, &err);
+        if (!st)
+                st = open_eu_file(&t);
+        if (!st && optind < argc) {
+                for (int i = optind; i < argc; i++)
+                        ok &= add_eu_address(&t, argv[i]);
+        } else if (!st) {
+                st = read_eu_addresses(&t, &ok, &err);
+                if (st)
+                        report_tool_error(&t.output, "%s", PRINTABLE(err.text));
+        }
+        if (!st)
+                tool_output_flush(&t.output);
+        tool_output_deinit(&t.output);
+        return st || !ok ? EXIT_FAILED : EXIT_DONE;
+}

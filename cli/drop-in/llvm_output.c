@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/drop-in/llvm_output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/drop-in/tool_output.h"
+#include "common/cleanup.h"
+#include "common/json/json_out.h"
+#include "common/text/utf8.h"
+
+struct llvm_frame {
+        struct answer_frame frame;
+        struct answer_detail detail;
+};
+
+/* ---- texts ---- */
+
+/* The name of a function without its parameters, enclosing scopes and result, as in DW_AT_name. */
+static struct answer_text shorten_function_name(const struct answer_text *name)
+{
+        struct answer_text ret = *name;
+        size_t end = name->size, start = 0;
+        int depth = 0;
+
+        if (memmem(name->data, name->size, "operator", 8))
+                return ret; /* its name has brackets and blanks */
+        for (size_t i = 0; i < name->size; i++) {
+                char c = name->data[i];
+
+                if (c == '(' && depth == 0 && i && strncmp(name->data + i, "(anonymous", 10) != 0) {
+                        end = i;
+                        break;
+                }
+                depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+                if (depth == 0 && (c == ' ' || (c == ':' && i && name->data[i - 1] == ':')))
+                        start = i + 1;
+        }
+        ret.data += start;
+        ret.size = end - start;
+        return ret;
+}
+
+static struct answer_text get_function_text(const struct llvm_options *o, const struct answer_frame *f)
+{
+        if (o->functions == LLVM_FUNCTIONS_NONE)
+                return (struct answer_text){ .size = 0 };
+        if (o->functions == LLVM_FUNCTIONS_SHORT)
+                return shorten_function_name(&f->function);
+        return o->demangle || !f->linkage_name.size ? f->function : f->linkage_name;
+}
+
+/* ---- source ---- */
+
+/* The lines around a line, as in "12 >: text"; nothing if the file cannot be read. */
+static void append_source_lines(const struct llvm_options *o, const struct answer_frame *f, struct buf *out)
+{
+        uint64_t first, last, before = o->source_lines / 2;
+        _cleanup_free_ char *line = NULL;
+        size_t capacity = 0;
+        FILE *file;
+
+        if (!o->source_lines || !f->line || !f->file.size)
+                return;
+        file = fopen(f->file.data, "re");
+        if (!file)
+                return;
+        first = f->line > before ? f->line - before : 1;
+        last = first + o->source_lines - 1;
+        for (uint64_t number = 1; number <= last; number++) {
+                ssize_t n = getline(&line, &capacity, file);
+                char digits[24];
+
+                if (n < 0)
+                        break;
+                if (n && line[n - 1] == '\n')
+                        n--;
+                if (number < first)
+                        continue;
+                buf_printf(out, "%-*" PRIu64 " %s: ", snprintf(digits, sizeof digits, "%" PRIu64, last), number,
+                           number == f->line ? ">" : " ");
+                utf8_append_source_line(out, line, (size_t)n);
+                buf_append_u8(out, '\n');
+        }
+        fclose(file);
+}
+
+/* ---- text styles ---- */
+
+static void append_llvm_position(const struct llvm_options *o, const struct llvm_frame *l, struct buf *out)
+{
+        const struct answer_frame *f = &l->frame;
+
+        append_file_name(out, &f->file, o->base_names);
+        if (o->style == LLVM_STYLE_LLVM)
+                buf_printf(out, ":%" PRIu32 ":%" PRIu32 "\n", f->line, l->detail.column);
+        else if (!f->line && f->file.size)
+                buf_append_str(out, ":?\n");
+        else if (l->detail.discriminator)
+                buf_printf(out, ":%" PRIu32 " (discriminator %" PRIu32 ")\n", f->line, l->detail.discriminator);
+        else
+                buf_printf(out, ":%" PRIu32 "\n", f->line);
+}
+
+static void append_verbose_frame(const struct llvm_options *o, const struct llvm_frame *l, struct buf *out)
+{
+        const struct answer_detail *d = &l->detail;
+
+        buf_append_str(out, "  Filename: ");
+        append_file_name(out, &l->frame.file, o->base_names);
+        buf_append_u8(out, '\n');
+        if (d->start_line) {
+                buf_append_str(out, "  Function start filename: ");
+                append_file_name(out, &d->start_file, o->base_names);
+                buf_printf(out, "\n  Function start line: %" PRIu32 "\n", d->start_line);
+        }
+        buf_printf(out, "  Line: %" PRIu32 "\n  Column: %" PRIu32 "\n", l->frame.line, d->column);
+        if (d->discriminator)
+                buf_printf(out, "  Discriminator: %" PRIu32 "\n", d->discriminator);
+}
+
+static void append_llvm_frame(const struct llvm_options *o, const struct llvm_frame *l, bool is_inlined_into,
+                              struct buf *out)
+{
+        const char *after = o->pretty ? " at " : "\n";
+        const struct answer_text name = get_function_text(o, &l->frame);
+
+        if (o->functions != LLVM_FUNCTIONS_NONE) {
+                if (o->pretty && is_inlined_into)
+                        buf_append_str(out, " (inlined by) ");
+                append_known_text(out, &name);
+                buf_append_str(out, o->verbose ? "\n" : after);
+        }
+        if (o->verbose)
+                append_verbose_frame(o, l, out);
+        else
+                append_llvm_position(o, l, out);
+        append_source_lines(o, &l->frame, out);
+}
+
+/* The number of frames that are printed: an unknown one in an answer without any. */
+static size_t count_llvm_frames(const struct llvm_options *o, const struct answer *a)
+{
+        return !o->inlines || !a->frame_count ? 1 : a->frame_count;
+}
+
+/* Without inlined calls: the innermost position, with the name of the symbol. */
+static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const struct answer *a, size_t i)
+{
+        struct llvm_frame ret = { .frame.line = 0 };
+        const struct answer_frame *outermost;
+
+        if (!a->frame_count)
+                return ret;
+        ret.frame = a->frames[i];
+        if (a->details)
+                ret.detail = a->details[i];
+        if (!o->inlines && o->functions == LLVM_FUNCTIONS_LINKAGE && o->style != LLVM_STYLE_GNU) {
+                outermost = &a->frames[a->frame_count - 1];
+                ret.frame.function = outermost->function;
+                ret.frame.linkage_name = outermost->linkage_name;
+        }
+        return ret;
+}
+
+static void append_llvm_text(const struct llvm_options *o, const struct answer *a, struct buf *out)
+{
+        if (o->addresses)
+                buf_printf(out, "0x%" PRIx64 "%s", a->address + o->adjust_vma, o->pretty ? ": " : "\n");
+        for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
+                const struct llvm_frame frame = get_llvm_frame(o, a, i);
+
+                append_llvm_frame(o, &frame, i != 0, out);
+        }
+        if (o->style == LLVM_STYLE_LLVM)
+                buf_append_u8(out, '\n');
+}
+
+/* ---- JSON ---- */
+
+static void put_json_text(struct json_out *j, const char *key, const struct answer_text *t)
+{
+        json_out_strn(j, key, t->size ? t->data : "", t->size);
+}
+
+static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, const struct llvm_frame *l)
+{
+        const struct answer_text name = get_function_text(o, &l->frame);
+
+        json_out_object(j, NULL);
+        json_out_uint(j, "Column", l->detail.column);
+        json_out_uint(j, "Discriminator", l->detail.discriminator);
+        put_json_text(j, "FileName", &l->frame.file);
+        put_json_text(j, "FunctionName", &name);
+        json_out_uint(j, "Line", l->frame.line);
+        json_out_str(j, "StartAddress", "");
+        put_json_text(j, "StartFileName", &l->detail.start_file);
+        json_out_uint(j, "StartLine", l->detail.start_line);
+        json_out_object_end(j);
+}
+
+static void put_json_address(struct json_out *j, uint64_t address)
+{
+        char text[32];
+
+        snprintf(text, sizeof text, "0x%" PRIx64, address);
+        json_out_str(j, "Address", text);
+}
+
+static void append_llvm_json(const struct llvm_options *o, const char *module, const struct answer *a, struct buf *out)
+{
+        struct json_out j;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        put_json_address(&j, a->address + o->adjust_vma);
+        json_out_str(&j, "ModuleName", module);
+        json_out_array(&j, "Symbol");
+        for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
+                const struct llvm_frame frame = get_llvm_frame(o, a, i);
+
+                put_llvm_frame(o, &j, &frame);
+        }
+        json_out_array_end(&j);
+        json_out_object_end(&j);
+}
+
+/* ---- answers ---- */
+
+void append_llvm_answer(const struct llvm_options *o, const char *module, const struct answer *a, struct buf *out)
+{
+        if (o->style == LLVM_STYLE_JSON)
+                append_llvm_json(o, module, a, out);
+        else
+                append_llvm_text(o, a, out);
+}
+
+void append_llvm_failure(const struct llvm_options *o, const char *module, const uint64_t *address, const char *message,
+                         struct buf *out)
+{
+        struct json_out j;
+
+        if (o->style != LLVM_STYLE_JSON) {
+                append_llvm_text(o, &(struct answer){ .address = address ? *address - o->adjust_vma : 0 }, out);
+                return;
+        }
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        if (address)
+                put_json_address(&j, *address);
+        json_out_object(&j, "Error");
+        json_out_str(&j, "Message", message);
+        json_out_object_end(&j);
+        json_out_str(&j, "ModuleName", module);
+        json_out_object_end(&j);
+}

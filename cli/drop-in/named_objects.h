@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_DROP_IN_NAMED_OBJECTS_H
+#define CAIRN_CLI_DROP_IN_NAMED_OBJECTS_H
+
+/**
+ * @file
+ * The ELF files that one process resolves addresses of, by the names that it was given. The most recently used ones
+ * stay open.
+ *
+ * Threads: one.
+ */
+#include "cli/symbols/answer_source.h"
+#include "cli/symbols/debug_files.h"
+#include "common/error.h"
+
+#define OPEN_OBJECTS_MAX 64
+
+struct named_object {
+        char *name;  /* owned */
+        bool is_64;  /* its addresses have 16 digits */
+        bool is_elf; /* not a compressed file */
+        struct answer_source source;
+        uint64_t used; /* time of the last use */
+};
+
+struct named_objects {
+        struct debug_files debug_files; /* set by the caller, opened by the first object */
+        bool are_debug_files_open;
+        struct named_object *items[OPEN_OBJECTS_MAX];
+        size_t count;
+        uint64_t time;
+};
+
+/** @param o  all zero, except for debug_files. */
+void named_objects_deinit(struct named_objects *o);
+
+/**
+ * The object of this name, opened if necessary.
+ * @param ret  borrowed until two calls later.
+ * @return ST_OS with the errno in err if the file cannot be opened; ST_BAD_DATA if it is not ELF.
+ */
+enum status named_objects_get(struct named_objects *o, const char *name, struct named_object **ret,
+                              struct error *err) MUST_CHECK;
+
+/** The addresses of a section of an ELF file; false if there is none of this name. */
+bool find_section_addresses(const char *path, const char *section, uint64_t *address_ret, uint64_t *size_ret);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/drop-in/tool_output.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/exit_code.h"
+#include "common/files/file.h"
+#include "common/limits.h"
+#include "common/text/utf8.h"
+
+#define OUTPUT_BYTES MiB(1)
+
+enum status tool_output_open(struct tool_output *o, struct error *err)
+{
+        buf_init(&o->out, MiB(256));
+        o->batch = calloc(TOOL_BATCH_MAX, sizeof *o->batch);
+        return o->batch ? ST_OK : error_no_memory(err);
+}
+
+void tool_output_deinit(struct tool_output *o)
+{
+        named_objects_deinit(&o->objects);
+        buf_deinit(&o->out);
+        free(o->batch);
+        o->batch = NULL;
+}
+
+void report_tool_error(struct tool_output *o, const char *fmt, ...)
+{
+        va_list args;
+
+        o->has_failed = true;
+        fprintf(stderr, "%s: ", o->program);
+        va_start(args, fmt);
+        vfprintf(stderr, fmt, args);
+        va_end(args);
+        fputc('\n', stderr);
+}
+
+static void write_tool_output(struct tool_output *o)
+{
+        struct error err;
+        enum status st = buf_status(&o->out, &err, "output");
+
+        if (!st)
+                st = file_write_all(STDOUT_FILENO, o->out.data, o->out.size, "standard output", &err);
+        buf_clear(&o->out);
+        if (st) {
+                report_tool_error(o, "%s", err.text);
+                exit(EXIT_FAILED);
+        }
+}
+
+static void print_counted(void *context, const struct answer *a)
+{
+        struct tool_output *o = context;
+
+        o->print(o->context, a);
+        o->batch_count++;
+        if (o->out.size >= OUTPUT_BYTES)
+                write_tool_output(o);
+}
+
+void tool_output_answer(struct tool_output *o)
+{
+        size_t count = o->batch_count;
+        struct error err;
+        enum status st;
+
+        if (!count)
+                return;
+        o->batch_count = 0; /* answered so far */
+        st = o->object->source.ask(o->object->source.context, o->batch, count, print_counted, o, &err);
+        if (st)
+                report_tool_error(o, "%s", PRINTABLE(err.text));
+        for (size_t i = o->batch_count; i < count; i++)
+                o->print(o->context, &(struct answer){ .address = o->batch[i] });
+        o->batch_count = 0;
+}
+
+void tool_output_add(struct tool_output *o, struct named_object *object, uint64_t address)
+{
+        if (o->object != object || o->batch_count == TOOL_BATCH_MAX)
+                tool_output_answer(o);
+        o->object = object;
+        o->batch[o->batch_count++] = address;
+}
+
+void tool_output_flush(struct tool_output *o)
+{
+        tool_output_answer(o);
+        write_tool_output(o);
+}
+
+void append_known_text(struct buf *out, const struct answer_text *t)
+{
+        if (!t->size)
+                buf_append(out, "??", 2);
+        else if (t->is_plain)
+                buf_append(out, t->data, t->size);
+        else
+                utf8_append_escaped_n(out, t->data, t->size);
+}
+
+void append_function_name(struct buf *out, const struct answer_frame *f, bool is_readable)
+{
+        append_known_text(out, is_readable || !f->linkage_name.size ? &f->function : &f->linkage_name);
+}
+
+void append_file_name(struct buf *out, const struct answer_text *file, bool base_only)
+{
+        struct answer_text base = *file;
+        const char *slash = base_only && file->size ? memrchr(file->data, '/', file->size) : NULL;
+
+        if (slash) {
+                base.size -= (size_t)(slash + 1 - base.data);
+                base.data = slash + 1;
+        }
+        append_known_text(out, &base);
+}

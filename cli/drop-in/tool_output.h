@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_DROP_IN_TOOL_OUTPUT_H
+#define CAIRN_CLI_DROP_IN_TOOL_OUTPUT_H
+
+/**
+ * @file
+ * What the replacements have in common: batches of addresses of one object, buffered output, and texts of frames.
+ *
+ * Threads: one.
+ */
+#include "cli/drop-in/named_objects.h"
+#include "common/memory/buf.h"
+
+#define TOOL_BATCH_MAX 65536
+
+struct tool_output {
+        const char *program; /* for messages: the name by which it was called */
+        struct buf out;
+        void (*print)(void *context, const struct answer *a); /* appends an answer to out */
+        void *context;
+        struct named_objects objects;
+        struct named_object *object; /* of the batch; borrowed */
+        uint64_t *batch;             /* owned */
+        size_t batch_count;
+        bool has_failed; /* an error was reported */
+};
+
+/** @param o  program, print, context and objects.debug_files are set, the others zero; tool_output_deinit(). */
+enum status tool_output_open(struct tool_output *o, struct error *err) MUST_CHECK;
+void tool_output_deinit(struct tool_output *o);
+
+/** Add an address to the batch; that of another object is answered first. */
+void tool_output_add(struct tool_output *o, struct named_object *object, uint64_t address);
+
+/** Answer the batch. An error is reported on standard error, and the answers are those of unknown addresses. */
+void tool_output_answer(struct tool_output *o);
+
+/** Answer the batch and write everything to standard output. The process exits if that fails. */
+void tool_output_flush(struct tool_output *o);
+
+/** "PROGRAM: TEXT" on standard error. */
+void report_tool_error(struct tool_output *o, const char *fmt, ...) PRINTF(2, 3);
+
+/** Append a text with escapes for what is not printable; "??" for an empty one. */
+void append_known_text(struct buf *out, const struct answer_text *t);
+
+/** The function of a frame. @param is_readable  the demangled name, else that of the linker */
+void append_function_name(struct buf *out, const struct answer_frame *f, bool is_readable);
+
+/** The file of a frame. @param base_only  without its directory */
+void append_file_name(struct buf *out, const struct answer_text *file, bool base_only);
+
+#endif

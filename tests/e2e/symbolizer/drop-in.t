@@ -1,0 +1,202 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The replacements of GNU addr2line, eu-addr2line and llvm-symbolizer, each against the program that it replaces, and
+# under the programs that start one. Without a program its checks are skipped, unless CAIRN_NEED_ORACLES is set.
+. tests/e2e/lib.sh
+for tool in gcc g++ nm python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+# has TOOL: whether its checks can run.
+has() {
+        command -v "$1" >/dev/null && return 0
+        [ -z "${CAIRN_NEED_ORACLES:-}" ] || fail "$1 is installed" "scripts/deps.sh all"
+        return 1
+}
+
+cat >"$tmp/program.cc" <<'EOC'
+#include <cstdio>
+#include <cstdlib>
+template <class T> struct box {
+        static inline __attribute__((always_inline)) T twice(T x)
+        {
+                return x > 3 ? printf("a%d\n", (int)x) : x * 2;
+        }
+};
+static inline __attribute__((always_inline)) int middle(int x) { return box<int>::twice(x) + 1; }
+namespace space {
+__attribute__((noinline)) int outer(int n)
+{
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += i % 3 ? middle(i) : -i;
+        return sum;
+}
+}
+extern "C" __attribute__((noinline)) int touch(char *p) { return p[3]; }
+int main(int argc, char **)
+{
+        char *p = (char *)malloc(10);
+        if (argc == 2) free(p);
+        return space::outer(argc) + touch(p);
+}
+EOC
+mkdir "$tmp/bin" "$tmp/cache"
+chmod 700 "$tmp/cache"
+(cd "$tmp" && g++ -O2 -g -o program program.cc) ||
+        bail_out "cannot build a program"
+for name in addr2line eu-addr2line llvm-symbolizer llvm-addr2line; do ln -s "$CAIRN_SAN/cairn-addr2line" "$tmp/bin/$name"; done
+python3 - "$tmp" <<'EOP' || bail_out "cannot list addresses"
+import subprocess, sys
+tmp = sys.argv[1]
+lines = [l.split() for l in subprocess.run(["nm", "-S", tmp + "/program"], capture_output=True, text=True, check=True).stdout.splitlines()]
+with open(tmp + "/addresses", "w", encoding="ascii") as f:
+    for start, size, _, name in (l for l in lines if len(l) == 4 and l[3] in ("_ZN5space5outerEi", "touch", "main")):
+        f.writelines(f"{int(start, 16) + i:#x}\n" for i in range(int(size, 16)))
+    f.write("0x10\n")
+EOP
+
+# same NAME TOOL [OPTION]...: the outputs of TOOL and of its replacement, for all addresses of the program, are equal.
+same() {
+        same_name=$1 tool=$2; shift 2
+        "$tool" -e "$tmp/program" "$@" <"$tmp/addresses" >"$tmp/want" 2>/dev/null
+        "$tmp/bin/${replacement:-$tool}" -e "$tmp/program" "$@" <"$tmp/addresses" >"$tmp/got" 2>"$tmp/got.err"
+        [ -s "$tmp/want" ] || fail "$tool has an output"
+        if cmp -s "$tmp/want" "$tmp/got"; then
+                pass "$same_name"
+        else
+                fail "$same_name" "$(diff "$tmp/want" "$tmp/got" | head -6) $(cat "$tmp/got.err")"
+        fi
+}
+
+if has addr2line; then
+        same "GNU addr2line: lines and discriminators of inlined calls are equal" addr2line -a -i
+        same "GNU addr2line: on one line each, base names only" addr2line -a -i -p -s
+        same "GNU addr2line: long options" addr2line --addresses --basenames
+        is "$("$tmp/bin/addr2line" -e "$tmp/program" -f -C -p "$(nm "$tmp/program" | awk '/space/ { print $1 }')" | sed 's/ at .*//')" \
+                'space::outer(int)' "GNU addr2line: functions are demangled"
+        for program in "$tmp/bin/addr2line" addr2line; do
+                is "$("$program" -e "$tmp/nope" 1 2>&1)" "$program: '$tmp/nope': No such file" "$program: the message for a missing file"
+        done
+        is "$("$tmp/bin/addr2line" -e "$tmp/program" -j .nope 1 2>&1; echo $?)" \
+                "$(printf '%s: %s: cannot find section .nope\n1' "$tmp/bin/addr2line" "$tmp/program")" "GNU addr2line: a missing section"
+        is "$("$tmp/bin/addr2line" -e "$tmp/program" -j .text 0 4)" \
+                "$(addr2line -e "$tmp/program" -j .text 0 4)" "GNU addr2line: offsets in a section"
+        printf -- '-e %s -a\n' "$tmp/program" >"$tmp/options"
+        is "$("$tmp/bin/addr2line" "@$tmp/options" 10)" "$(addr2line "@$tmp/options" 10)" "GNU addr2line: options from a file"
+fi
+if has eu-addr2line; then
+        for options in -a '-a -i' '-a -f' '-a -f -i' '-a -f -i -C' '-a -f -i --pretty-print' '-s -i'; do
+                # Word splitting is meant.
+                # shellcheck disable=SC2086
+                same "eu-addr2line $options: columns and functions are equal" eu-addr2line $options
+        done
+fi
+llvm=
+for version in 14 15 16; do [ ! -x /usr/lib/llvm-$version/bin/llvm-symbolizer ] || llvm=/usr/lib/llvm-$version/bin/llvm-symbolizer; done
+if [ -n "$llvm" ] || has llvm-symbolizer; then
+        replacement='llvm-symbolizer'
+        for options in -a '-a --no-inlines' '-a -p -s' '-a --functions=none' '--output-style=GNU' '-a --no-demangle' \
+                '--inlining -demangle=false'; do
+                # shellcheck disable=SC2086
+                same "llvm-symbolizer $options: columns and functions are equal" "${llvm:-llvm-symbolizer}" $options
+        done
+        # LLVM leaves out the file of a declaration whose number is in the abbreviation.
+        for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
+                "$program" --output-style=JSON -e "$tmp/program" <"$tmp/addresses" |
+                        sed 's/"StartAddress":"[^"]*"/"StartAddress":""/g; s/"StartFileName":"[^"]*"/"StartFileName":""/g' >"$tmp/json"
+                [ -f "$tmp/json-want" ] || mv "$tmp/json" "$tmp/json-want"
+        done
+        ok "llvm-symbolizer: JSON is equal but for the starts of functions" cmp "$tmp/json-want" "$tmp/json"
+        replacement=
+fi
+
+# ---- lines without functions, and lines that are not DWARF's ----
+
+cat >"$tmp/lines.s" <<'EOS'
+        .file 1 "lines.s"
+        .text
+        .globl first
+        .type first, @function
+first:
+        .loc 1 5
+        nop
+        .skip 200, 0x90
+        .loc 1 7
+        ret
+EOS
+(cd "$tmp" && as -o lines.o lines.s) || bail_out "cannot assemble"
+is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/lines.o" 0 0xc9 | tr '\n' ' ')" "first lines.s:5:0  first lines.s:7:0  " \
+        "a function's symbol names the lines of a table without units"
+if has go; then
+        printf 'package main\n\n//go:noinline\nfunc add(a, b int) int {\n\treturn a + b\n}\n\nfunc main() {\n\tprintln(add(1, 2))\n}\n' \
+                >"$tmp/main.go"
+        (cd "$tmp" && HOME=$tmp GOFLAGS=-buildvcs=false go build -ldflags=-w -o gone main.go) 2>"$tmp/err" || bail_out "$(cat "$tmp/err")"
+        nm "$tmp/gone" | awk '$3 == "main.add" || $3 == "main.main" { print "0x" $1 }' >"$tmp/go-addresses"
+        is "$("$tmp/bin/addr2line" -f -e "$tmp/gone" <"$tmp/go-addresses")" \
+                "$(HOME=$tmp go tool addr2line "$tmp/gone" <"$tmp/go-addresses")" "lines of Go's pclntab are right"
+fi
+
+# ---- a dialogue over pipes ----
+
+touch_address=$(nm "$tmp/program" | awk '$3 == "touch" { print $1 }')
+cat >"$tmp/dialogue.py" <<'EOP'
+"""dialogue.py FILE ADDRESS COMMAND...: each request is answered before the next one is sent."""
+import subprocess, sys
+file, address = sys.argv[1:3]
+with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as p:
+    for request in (f"{file} 0x{address}", f'CODE "{file}" 0x{address}', "/nope 0x10", "nonsense", f"FILE:{file} 0x{address}"):
+        p.stdin.write(request + "\n")
+        p.stdin.flush()
+        answer = [p.stdout.readline().rstrip("\n")]
+        while answer[-1] and answer != [request]:  # a line that is no request comes back alone
+            answer.append(p.stdout.readline().rstrip("\n"))
+        print(*(part.rpartition("/")[2] for part in answer[:2]))
+EOP
+is "$(python3 "$tmp/dialogue.py" "$tmp/program" "$touch_address" "$tmp/bin/llvm-symbolizer" 2>"$tmp/err")" \
+        "$(printf 'touch program.cc:18:69\ntouch program.cc:18:69\n?? ??:0:0\nnonsense\ntouch program.cc:18:69')" \
+        "llvm-symbolizer answers each line, of several files, and goes on after errors"
+like "$(cat "$tmp/err")" "error reading file: No such file or directory" "  and says on standard error that it cannot open a file"
+
+# ---- the names of cairn itself, and the cache ----
+
+mkdir "$tmp/linked"
+ln -s "$CAIRN_SAN/cairn" "$tmp/linked/addr2line"
+is "$("$tmp/linked/addr2line" -s -e "$tmp/program" "$touch_address")" "program.cc:18" "a link to cairn by the name addr2line is addr2line"
+export CAIRN_CACHE_DIR=$tmp/cache
+for column in first second; do "$tmp/bin/addr2line" -a -i -e "$tmp/program" <"$tmp/addresses" >"$tmp/$column"; done
+CAIRN_CACHE_DIR=
+ok "the same answers come from the cache" cmp "$tmp/first" "$tmp/second"
+unlike "$(ldd "$CAIRN_BUILD/cairn-addr2line" | awk '{ print $1 }' | tr '\n' ' ')" 'crypto|archive|curl|gnutls|lmdb|dw\.so' \
+        "the small program loads none of the service's libraries"
+
+# ---- programs that start a symbolizer ----
+
+if has clang; then
+        if (cd "$tmp" && clang++ -O1 -g -fsanitize=address -o sanitized program.cc) 2>"$tmp/err"; then
+                ASAN_SYMBOLIZER_PATH=$tmp/bin/llvm-symbolizer "$tmp/sanitized" x >/dev/null 2>"$tmp/report"
+                like "$(cat "$tmp/report")" ' in touch .*program\.cc:18:[0-9]+' "AddressSanitizer's report has function, line and column"
+                like "$(cat "$tmp/report")" ' in main .*program\.cc:2[0-9]' "  of each frame"
+        else
+                fail "clang builds with AddressSanitizer" "$(cat "$tmp/err")"
+        fi
+fi
+if has go; then
+        python3 - "$tmp" "$touch_address" <<'EOP' || bail_out "cannot write a profile"
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import blob, num, packed
+tmp, address = sys.argv[1], int(sys.argv[2], 16)
+strings = ["", "cpu", "nanoseconds", tmp + "/program"]
+valuetype = num(1, 1) + num(2, 2)
+mapping = num(1, 1) + num(2, 0) + num(3, 0x100000) + num(4, 0) + num(5, 3)
+location = num(1, 1) + num(2, 1) + num(3, address)
+sample = packed(1, (1,)) + packed(2, (7,))
+with open(tmp + "/bare.pprof", "wb") as f:
+    f.write(blob(1, valuetype) + blob(2, sample) + blob(3, mapping) + blob(4, location) + b"".join(blob(6, s) for s in strings))
+EOP
+        for names in llvm-symbolizer addr2line; do
+                mkdir "$tmp/only-$names"
+                ln -s "$CAIRN_SAN/cairn-addr2line" "$tmp/only-$names/$names"
+                PPROF_TOOLS=$tmp/only-$names PPROF_TMPDIR=$tmp HOME=$tmp PATH=$(dirname "$(command -v go)"):/nowhere \
+                        go tool pprof -symbolize=force -lines -top "$tmp/program" "$tmp/bare.pprof" >"$tmp/top" 2>"$tmp/err"
+                like "$(cat "$tmp/top" "$tmp/err")" 'touch .*program\.cc:18' "pprof symbolizes with $names from PPROF_TOOLS"
+        done
+fi
+done_testing
