@@ -158,7 +158,7 @@
 #define LIMIT_NAME_BYTES KiB(64)         /* one linkage name or file path in an index */
 #define LIMIT_MANGLED_BYTES KiB(64)      /* a longer linkage name is not demangled */
 #define LIMIT_DEMANGLED_BYTES KiB(64)
-#define LIMIT_SENT_NAMES_BYTES MiB(64)   /* demangled names of senders in a batch; beyond, names stay as sent */
+#define LIMIT_SENT_NAMES_BYTES MiB(64)     /* demangled names of senders in a batch; beyond, names stay as sent */
 #define LIMIT_MINIDEBUGINFO_BYTES MiB(256) /* .gnu_debugdata, decompressed */
 #define LIMIT_SYMBOL_TABLE_BYTES GiB(3)    /* a symbol table file, or a symcache */
 #define LIMIT_SYMBOL_FILE_BYTES MiB(512)   /* a symbol table file as uploaded, decompressed */

@@ -420,7 +420,7 @@ static void put_upstreams_text(struct buf *out, struct buf *body)
                 buf_printf(out, "%-16s none\n", "upstreams");
 }
 
-static void put_missing_text(struct buf *out, const struct buf *body)
+static void put_missing_advice_text(struct buf *out, const struct buf *body)
 {
         struct missing_advice a;
         char objects[400];
@@ -453,7 +453,7 @@ static void put_status_text(struct buf *out, const struct status_options *o, str
         put_sections_text(out, v);
         put_refusals_text(out, &v->report);
         put_upstreams_text(out, &v->upstreams);
-        put_missing_text(out, &v->missing);
+        put_missing_advice_text(out, &v->missing);
 }
 
 /* ---- as JSON ---- */
@@ -545,7 +545,7 @@ static void put_upstreams_json(struct json_out *j, struct buf *body)
         json_out_array_end(j);
 }
 
-static void put_missing_json(struct json_out *j, const struct buf *body)
+static void put_missing_advice_json(struct json_out *j, const struct buf *body)
 {
         struct missing_advice a;
 
@@ -579,7 +579,7 @@ static void put_status_json(struct buf *out, const struct status_options *o, str
         put_sections_json(&j, v);
         put_refusals_json(&j, &v->report);
         put_upstreams_json(&j, &v->upstreams);
-        put_missing_json(&j, &v->missing);
+        put_missing_advice_json(&j, &v->missing);
         json_out_object_end(&j);
         buf_append_u8(out, '\n');
 }

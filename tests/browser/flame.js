@@ -291,7 +291,7 @@ async function compare(page) {
   check(content <= room, '  and all its columns are in sight', `${content} px in ${room}`);
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'changes');
-  await button(page, 'Only before').click();
+  await button(page, 'Baseline alone').click();
   await page.waitForSelector('#tab-flame[aria-selected=true]');
   await ready(page);
   await select(page);

@@ -46,7 +46,7 @@ async function useSession(browser) {
 
   await signIn(page, 'not-the-token');
   await page.waitForSelector('#sign-in-error:not([hidden])');
-  equal(await page.textContent('#sign-in-error'), 'unknown token', 'a wrong token is an error in words');
+  equal(await page.textContent('#sign-in-error'), 'Unknown token.', 'a wrong token is an error in words');
   await axe(page, '  axe has no complaint');
 
   await Promise.all([page.waitForNavigation(), signIn(page, ` ${token} `)]);

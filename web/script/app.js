@@ -118,7 +118,7 @@
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
-      $('error').textContent = CairnNames.display(e.message);
+      $('error').textContent = CairnNames.sentence(e.message);
       $('error').hidden = false;
       document.body.classList.add('stale'); // what is shown is the result of another selection
     } finally {

@@ -4,7 +4,7 @@
 // the explanation of an address's name. Keys of the selection: panel ('' or that of a part); those of the part.
 'use strict';
 const CairnDebuginfoView = (() => {
-  const { make } = CairnDom, { display } = CairnNames, { formatValue } = CairnUnits, { commandBox, ago, duration, sentence } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue } = CairnUnits, { commandBox, ago, duration } = CairnRecordTable;
   const bytes = n => formatValue(n, 'bytes'), count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const shortId = id => make('span', { className: 'mono', textContent: id.length > 16 ? id.slice(0, 16) + '…' : id || 'none', title: id });
   const heading = text => make('h2', { textContent: text });

@@ -116,7 +116,7 @@ const CairnDiffView = (() => {
     const chooser = context.offline ? null : makeChooser(context, () => current);
     const views = Object.entries(SHOWN).map(([value, textContent]) => make('button', { type: 'button', textContent, onclick: () => context.go({ shown: value }) }));
     const scale = choice('Scale', SCALES), note = make('span', { className: 'soft', role: 'status' });
-    const alone = ['before', 'after'].map((side, i) => make('button', { type: 'button', textContent: `Only ${side}`, onclick: () => showAlone(i) }));
+    const alone = ['Baseline alone', 'Comparison alone'].map((textContent, i) => make('button', { type: 'button', textContent, onclick: () => showAlone(i) }));
     const empty = make('div', { className: 'empty', hidden: true, role: 'status' });
     const graph = make('div', { className: 'flame' }), halvesBox = make('div', { className: 'sides', hidden: true }), box = make('div', { className: 'table-box', hidden: true });
     const halves = ['Before', 'After'].map(textContent => {

@@ -58,5 +58,8 @@ const CairnNames = (() => {
     'Java -XX:+PreserveFramePointer with jcmd PID Compiler.perfmap, Node.js --perf-basic-prof, Python 3.12 -X perf, ' +
     '.NET DOTNET_PerfMapEnabled=1, Ruby --yjit-perf, PHP opcache.jit_debug=0x10, Erlang +JPperf true.';
 
-  return { display, label, exactPattern, JIT, JIT_TEXT };
+  // A message of the service as a whole sentence.
+  const sentence = text => { const s = display(text); return s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.'); };
+
+  return { sentence, display, label, exactPattern, JIT, JIT_TEXT };
 })();

@@ -36,7 +36,7 @@
       await panel.instance.show(selection);
       $('error').hidden = true;
     } catch (e) {
-      $('error').textContent = CairnNames.display(e.message);
+      $('error').textContent = CairnNames.sentence(e.message);
       $('error').hidden = false;
     }
     panel.root.setAttribute('aria-busy', 'false');

@@ -118,8 +118,6 @@ const CairnRecordTable = (() => {
     return make('time', { dateTime: new Date(s * 1000).toISOString(), title: CairnUnits.timeText(s * 1000) + ' UTC', textContent: now - s < 1 ? 'now' : `${duration(now - s)} ago` });
   }
 
-  // A message of the service as a whole sentence.
-  const sentence = text => { const s = display(text); return s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.'); };
 
-  return { create, commandBox, duration, ago, sentence };
+  return { create, commandBox, duration, ago };
 })();

@@ -36,7 +36,7 @@ const CairnSignIn = (() => {
         await ask('login', { method: 'POST', headers: JSON_TYPE, body: JSON.stringify({ token: token.value.trim() }) });
         location.reload();
       } catch (e) {
-        error.textContent = e.message;
+        error.textContent = CairnNames.sentence(e.message);
         error.hidden = false;
         button.disabled = false;
         token.select();

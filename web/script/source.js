@@ -5,7 +5,7 @@
 // build_id, syntax.
 'use strict';
 const CairnSourceView = (() => {
-  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox, sentence } = CairnRecordTable;
+  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox } = CairnRecordTable, { sentence } = CairnNames;
 
   const FUNCTIONS = 1000; // listed while none is chosen
 

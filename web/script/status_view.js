@@ -3,7 +3,7 @@
 // The status of the service: conditions and their remedies, ingest and senders, queue, storage, and maintenance.
 'use strict';
 const CairnStatusView = (() => {
-  const { make } = CairnDom, { display } = CairnNames, { formatValue, percent, timeText } = CairnUnits, { ago, duration, sentence } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, percent, timeText } = CairnUnits, { ago, duration } = CairnRecordTable;
   const SILENT_S = 180; // agents send every few seconds, and at least once a minute
   const bytes = n => n ? formatValue(n, 'bytes') : '0 B', count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const things = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`, batches = n => things(n, 'batch', 'batches');

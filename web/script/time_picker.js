@@ -72,7 +72,7 @@ const CairnTimePicker = (() => {
         popover.close();
         go(change);
       } catch (e) {
-        wrong.textContent = e.message;
+        wrong.textContent = CairnNames.sentence(e.message);
         wrong.hidden = false;
       }
     });

@@ -5,7 +5,7 @@
 // addresses are listed.
 'use strict';
 const CairnWhy = (() => {
-  const { make } = CairnDom, { display } = CairnNames, { formatValue } = CairnUnits, { commandBox, sentence } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue } = CairnUnits, { commandBox } = CairnRecordTable;
   const LISTED = 200;
   const words = text => String(text).replaceAll('_', ' '), count = n => n.toLocaleString('en');
   const frameText = f => f.function + (f.file ? ` at ${f.file}${f.line ? ':' + f.line : ''}` : ', without a file') + (f.inlined ? ', inlined' : '');
