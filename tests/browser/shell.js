@@ -386,6 +386,7 @@ async function buildQueries(browser) {
   await page.goto(url + '/#view=top&selector=' + encodeURIComponent('{broken'));
   await page.waitForSelector('#error:not([hidden])');
   match(await page.textContent('#error'), /\S/, 'a wrong selector is an error in words');
+  check(Number(await page.$eval('#views', e => getComputedStyle(e).opacity)) < 1, '  and the result of the selector before is dimmed');
   page.problems = page.problems.filter(p => !/status of 400/.test(p));
   await noProblems(page, '  no console error, no policy violation');
   await page.context().close();
