@@ -27,16 +27,17 @@
 #include "common/limits.h"
 #include "common/text.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
+#include "storage/local_storage.h"
 
 #define LIST_SLICE 64
 
-char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object)
+char *object_format_key(const struct stored_object *object)
 {
         char hex[BUILD_ID_HEX_MAX], hash[17];
         char *ret;
 
         build_id_hex(&object->build_id, hex);
-        if (asprintf(&ret, "%s/objects/%.2s/%s/%s-%s.zst", store->dir, hex, hex + 2, object_kind_name(object->kind),
+        if (asprintf(&ret, "objects/%.2s/%s/%s-%s.zst", hex, hex + 2, object_kind_name(object->kind),
                      hex_encode(object->sha256, 8, hash)) < 0)
                 return NULL;
         return ret;
@@ -95,7 +96,9 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                 if (st)
                         return st;
         }
-        st = meta_open(meta_dir, read_only, &s->meta, err);
+        st = local_storage_open_staged(dir, "incoming", &s->storage, err);
+        if (!st)
+                st = meta_open(meta_dir, read_only, &s->meta, err);
         if (st)
                 return st;
         *ret = steal_ptr(s);
@@ -107,6 +110,7 @@ void debuginfo_store_close(struct debuginfo_store *store)
         if (!store)
                 return;
         meta_close(store->meta);
+        storage_close(store->storage);
         pthread_mutex_destroy(&store->publish);
         active_uploads_deinit(&store->active_uploads);
         frame_cache_destroy(store->frames);
@@ -356,16 +360,17 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
 static enum status remove_object_locked(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
                                         struct error *err)
 {
-        _cleanup_free_ char *path = object_format_path(store, object);
+        _cleanup_free_ char *key = object_format_key(object);
         enum status st;
 
-        if (!path)
+        if (!key)
                 return error_no_memory(err);
         st = exactly ? meta_remove_if_unchanged(store->meta, object, err)
                      : meta_remove(store->meta, &object->build_id, object->kind, err);
         if (st)
                 return st;
-        return unlink(path) < 0 && errno != ENOENT ? error_os(err, errno, "cannot remove '%s'", path) : ST_OK;
+        st = storage_remove(store->storage, key, err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,

@@ -8,19 +8,20 @@
 #include "debuginfo-store/debuginfo_store.h"
 #include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/meta.h"
+#include "storage/storage.h"
 
 struct debuginfo_store {
         char *dir;
         bool is_read_only;
+        struct storage *storage; /* of the objects, below DIR; uploads are in DIR/incoming */
         struct meta *meta;
         pthread_mutex_t publish; /* serializes publishing, removal and pins */
         struct active_uploads active_uploads;
         struct frame_cache *frames; /* for reads of object parts */
 };
 
-/** Path of an object with this content: DIR/objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL: out of memory.
- */
-char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object);
+/** Key of an object with this content: objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL: out of memory. */
+char *object_format_key(const struct stored_object *object);
 
 /** Create an unlinked temporary file in DIR/incoming; -1 and err on failure. */
 int object_create_temporary(const struct debuginfo_store *store, struct error *err);

@@ -8,21 +8,17 @@
  * Uploads and readers continue meanwhile. An object is removed only if its content, pin and time of use are those that
  * were judged (debuginfo_store_remove_if_unchanged()); otherwise it is kept.
  *
- * Lock: `publish` of the store is held while the folder of one build-id is swept, so that no record for a file there
- * is created between the test and the removal.
+ * Lock: `publish` of the store is held while a file is swept, so that no record for it is created between the test and
+ * the removal.
  *
  * Order: orphans, retention, superseded symbol files (independent of the passes).
  */
 #include "debuginfo-store/gc.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/files/file.h"
@@ -30,24 +26,15 @@
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/partial.h"
 
+#define OBJECT_FOLDER "objects/"
+
 /* ---- orphans ---- */
 
 struct sweep {
         struct debuginfo_store *store;
         bool dry_run;
         uint64_t *count, *bytes;
-        struct error *err;
 };
-
-static DIR *open_subfolder(int parent, const char *name)
-{
-        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-        if (!d && fd >= 0)
-                close(fd);
-        return d;
-}
 
 static bool parse_file_kind(const char *file, enum object_kind *ret)
 {
@@ -60,58 +47,54 @@ static bool parse_file_kind(const char *file, enum object_kind *ret)
         return object_kind_parse(kind, ret);
 }
 
-/* The caller holds the publish lock, so that no record for the file can be created. */
-static enum status sweep_file(struct sweep *s, int dir, const struct build_id *id, const char *file)
+/* "objects/ab/cdef/KIND-HASH.zst" */
+static bool parse_object_key(const char *key, struct build_id *id_ret, enum object_kind *kind_ret)
 {
-        _cleanup_free_ char *path = NULL;
-        struct stored_object o;
-        enum object_kind kind;
-        struct stat info;
-        enum status st;
+        const char *prefix = key + strlen(OBJECT_FOLDER), *rest = prefix + 3, *file = path_base(key);
+        char hex[BUILD_ID_HEX_MAX];
+        int n;
 
-        if (!parse_file_kind(file, &kind) || fstatat(dir, file, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISREG(info.st_mode))
-                return ST_OK;
-        st = meta_get(s->store->meta, id, kind, &o, s->err);
+        if (strcspn(prefix, "/") != 2 || file <= rest || strcspn(rest, "/") != (size_t)(file - rest) - 1)
+                return false;
+        n = snprintf(hex, sizeof hex, "%.2s%.*s", prefix, (int)(file - rest) - 1, rest);
+        return n > 0 && (size_t)n < sizeof hex && build_id_from_hex(id_ret, hex, (size_t)n) &&
+               parse_file_kind(file, kind_ret);
+}
+
+/* The caller holds the publish lock, so that no record for the object can be created. */
+static enum status sweep_locked(struct sweep *s, const char *key, const struct build_id *id, enum object_kind kind,
+                                uint64_t size, struct error *err)
+{
+        _cleanup_free_ char *live = NULL;
+        struct stored_object o;
+        enum status st = meta_get(s->store->meta, id, kind, &o, err);
+
         if (st && st != ST_NOT_FOUND)
                 return st;
         if (!st) {
-                path = object_format_path(s->store, &o);
-                if (!path)
-                        return error_no_memory(s->err);
-                if (strcmp(path_base(path), file) == 0)
+                live = object_format_key(&o);
+                if (!live)
+                        return error_no_memory(err);
+                if (strcmp(live, key) == 0)
                         return ST_OK;
         }
-        ++*s->count;
-        *s->bytes += (uint64_t)info.st_size;
-        if (!s->dry_run && unlinkat(dir, file, 0) < 0)
-                return error_os(s->err, errno, "cannot remove the orphan '%s'", file);
-        return ST_OK;
+        st = s->dry_run ? ST_OK : storage_remove(s->store->storage, key, err);
+        *s->count += !st;
+        *s->bytes += st ? 0 : size;
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* Sweep the folder of one build-id. */
-static enum status sweep_object(struct sweep *s, int parent, const char *prefix, const char *rest)
+static enum status sweep_object(void *context, const char *key, const struct storage_info *info, struct error *err)
 {
-        char hex[BUILD_ID_HEX_MAX];
+        struct sweep *s = context;
+        enum object_kind kind;
         struct build_id id;
-        _cleanup_closedir_ DIR *d = NULL;
-        struct dirent *e;
-        enum status st = ST_OK;
-        int n = snprintf(hex, sizeof hex, "%s%s", prefix, rest);
+        enum status st;
 
-        if (n < 0 || (size_t)n >= sizeof hex || !build_id_from_hex(&id, hex, (size_t)n))
+        if (!parse_object_key(key, &id, &kind))
                 return ST_OK;
-        d = open_subfolder(parent, rest);
-        if (!d)
-                return errno == ENOENT || errno == ENOTDIR
-                               ? ST_OK
-                               : error_os(s->err, errno, "cannot read the folder of %s", hex);
         pthread_mutex_lock(&s->store->publish);
-        while (!st && (e = readdir(d)))
-                if (e->d_name[0] != '.')
-                        st = sweep_file(s, dirfd(d), &id, e->d_name);
-        if (!s->dry_run)
-                unlinkat(parent, rest, AT_REMOVEDIR); /* fails unless empty */
+        st = sweep_locked(s, key, &id, kind, info->size, err);
         pthread_mutex_unlock(&s->store->publish);
         return st;
 }
@@ -119,26 +102,10 @@ static enum status sweep_object(struct sweep *s, int parent, const char *prefix,
 static enum status sweep_orphans(struct debuginfo_store *store, bool dry_run, uint64_t *count_ret, uint64_t *bytes_ret,
                                  struct error *err)
 {
-        struct sweep s = { .store = store, .dry_run = dry_run, .count = count_ret, .bytes = bytes_ret, .err = err };
-        _cleanup_free_ char *path = path_join(store->dir, "objects");
-        _cleanup_closedir_ DIR *top = path ? opendir(path) : NULL;
-        struct dirent *e;
-        enum status st = ST_OK;
+        struct sweep s = { .store = store, .dry_run = dry_run, .count = count_ret, .bytes = bytes_ret };
 
         *count_ret = *bytes_ret = 0;
-        if (!path)
-                return error_no_memory(err);
-        if (!top)
-                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot read '%s'", path);
-        while (!st && (e = readdir(top))) {
-                _cleanup_closedir_ DIR *d = strlen(e->d_name) == 2 ? open_subfolder(dirfd(top), e->d_name) : NULL;
-                struct dirent *o;
-
-                while (d && !st && (o = readdir(d)))
-                        if (o->d_name[0] != '.')
-                                st = sweep_object(&s, dirfd(d), e->d_name, o->d_name);
-        }
-        return st;
+        return storage_list(store->storage, OBJECT_FOLDER, "", sweep_object, &s, err);
 }
 
 /* ---- retention ---- */

@@ -35,21 +35,25 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
                 return error_no_memory(err);
         /* A better upload may replace the object between find and open: retry with the new record. */
         for (unsigned tries = 0;; tries++) {
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *key = NULL, *name = NULL;
+                struct storage_info info;
                 int fd;
 
                 st = debuginfo_store_find(store, id, kind, &r->object, err);
                 if (st)
                         return st;
-                path = object_format_path(store, &r->object);
-                if (!path)
+                key = object_format_key(&r->object);
+                name = key ? storage_make_name(store->storage, key) : NULL;
+                if (!name)
                         return error_no_memory(err);
-                fd = open(path, O_RDONLY | O_CLOEXEC);
-                if (fd < 0 && errno == ENOENT && tries < 3)
+                st = storage_open(store->storage, key, &fd, &info, err);
+                if (st == ST_NOT_FOUND && tries < 3)
                         continue;
-                if (fd < 0)
-                        return error_os(err, errno, "cannot open stored object '%s'", path);
-                st = seekable_open(fd, path, &r->seekable, err);
+                if (st == ST_NOT_FOUND)
+                        return error_os(err, ENOENT, "cannot open stored object '%s'", name);
+                if (st)
+                        return st;
+                st = seekable_open(fd, name, &r->seekable, err);
                 if (st)
                         return st;
                 break;

@@ -12,7 +12,6 @@
  *  3. an orphaned file is removed by the next upload of the object (sweep()).
  */
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -348,68 +347,67 @@ static enum status check_upload_claim(struct object_upload *u, struct stored_obj
         return ST_OK;
 }
 
-/* Remove the other files of this build-id and kind. */
-static void remove_superseded_files(const char *path)
+/* A search for the other objects of a build-id and kind. */
+struct superseded {
+        struct storage *storage;
+        const char *key;  /* of the one that stays */
+        size_t kind_size; /* of the part of the key that they share */
+};
+
+static enum status remove_superseded_object(void *context, const char *key, const struct storage_info *info,
+                                            struct error *err)
 {
-        const char *base = path_base(path);
-        size_t kind_size = (size_t)(strchr(base, '-') - base) + 1;
-        _cleanup_free_ char *dir = strndup(path, (size_t)(base - path));
-        _cleanup_closedir_ DIR *d = dir ? opendir(dir) : NULL;
-        struct dirent *e;
+        const struct superseded *s = context;
 
-        while (d && (e = readdir(d)))
-                if (strncmp(e->d_name, base, kind_size) == 0 && strcmp(e->d_name, base) != 0)
-                        unlinkat(dirfd(d), e->d_name, 0);
-}
-
-/* Write the compressed object to a temporary file in DIR/incoming and sync it. */
-static enum status stage_compressed(struct object_upload *u, struct stored_object *object, char **tmp_ret, int *fd_ret,
-                                    struct error *err)
-{
-        _cleanup_free_ char *path = NULL;
-        _cleanup_free_ char *tmp = NULL;
-        int fd;
-        enum status st;
-
-        if (asprintf(&path, "%s/incoming/object", u->store->dir) < 0) {
-                path = NULL;
-                return error_no_memory(err);
-        }
-        st = file_create_temporary(path, &tmp, &fd, err);
-        if (st)
-                return st;
-        st = seekable_compress(u->fd, u->size, fd, tmp, &object->stored_bytes, err);
-        if (!st && file_sync_timed(fd, SYNC_FILE) < 0)
-                st = error_os(err, errno, "cannot sync '%s'", tmp);
-        if (st) {
-                close(fd);
-                unlink(tmp);
-                return st;
-        }
-        *tmp_ret = steal_ptr(tmp);
-        *fd_ret = fd;
+        (void)info;
+        (void)err;
+        if (strncmp(key, s->key, s->kind_size) == 0 && strcmp(key, s->key) != 0)
+                (void)!storage_remove(s->storage, key, NULL);
         return ST_OK;
 }
 
-/* Takes fd. */
+/* What cannot be removed is left to the collection of garbage. */
+static void remove_superseded_objects(struct storage *storage, const char *key)
+{
+        const char *base = path_base(key);
+        struct superseded s = { .storage = storage, .key = key, .kind_size = (size_t)(strchr(base, '-') - key) + 1 };
+        _cleanup_free_ char *folder = strndup(key, (size_t)(base - key));
+
+        if (folder)
+                (void)!storage_list(storage, folder, "", remove_superseded_object, &s, NULL);
+}
+
+/* Write the compressed object to an upload, and sync it: publishing it, under the lock, then takes no time. */
+static enum status stage_compressed(struct object_upload *u, struct stored_object *object, struct storage_upload *ret,
+                                    struct error *err)
+{
+        _cleanup_free_ char *key = object_format_key(object);
+        enum status st = key ? storage_begin(u->store->storage, key, ret, err) : error_no_memory(err);
+
+        if (st)
+                return st;
+        st = seekable_compress(u->fd, u->size, ret->fd, ret->tmp, &object->stored_bytes, err);
+        if (!st && file_sync_timed(ret->fd, SYNC_FILE) < 0)
+                st = error_os(err, errno, "cannot sync '%s'", ret->tmp);
+        if (st)
+                storage_discard(ret);
+        return st;
+}
+
 static enum status publish_object(struct object_upload *u, const struct stored_object *object,
-                                  const struct validated_upload *validated, const char *tmp, int fd, struct error *err)
+                                  const struct validated_upload *validated, struct storage_upload *staged,
+                                  struct error *err)
 {
         const struct section_note sections = { validated->verified.sections, validated->verified.sections_bytes };
-        _cleanup_free_ char *path = object_format_path(u->store, object);
-        _cleanup_free_ char *dir = path ? strndup(path, (size_t)(path_base(path) - path - 1)) : NULL;
-        enum status st = dir ? file_make_dirs(dir, err) : error_no_memory(err);
+        _cleanup_free_ char *key = strdup(staged->key);
+        enum status st = key ? storage_make_folder(u->store->storage, key, err) : error_no_memory(err);
 
-        if (st) {
-                close(fd);
-                unlink(tmp);
-                return st;
-        }
-        st = file_publish(fd, tmp, path, err);
+        if (!st)
+                st = storage_publish(staged, STORAGE_REPLACE, err);
         if (!st)
                 st = meta_put(u->store->meta, object, &validated->links, &sections, err);
         if (!st)
-                remove_superseded_files(path);
+                remove_superseded_objects(u->store->storage, key);
         return st;
 }
 
@@ -443,10 +441,9 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
                                       int *fd_ret, struct error *err)
 {
         _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
-        _cleanup_free_ char *tmp = NULL;
+        struct storage_upload staged = { .fd = -1 };
         struct stored_object object = { 0 }, have = { 0 };
         _cleanup_validated_upload_ struct validated_upload validated = { .verified.form = VERIFIED_ELF };
-        int fd = -1;
         struct error own = { 0 };
         enum status st;
 
@@ -461,18 +458,16 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         if (!st)
                 st = compare_with_stored(u, &object, &have, err);
         if (!st)
-                st = stage_compressed(u, &object, &tmp, &fd, err);
+                st = stage_compressed(u, &object, &staged, err);
         if (!st) {
                 /* Another thread may have stored one since: compare again under the lock. */
                 pthread_mutex_lock(&u->store->publish);
                 st = compare_with_stored(u, &object, &have, err);
                 if (!st) {
                         object.is_pinned = have.is_pinned;
-                        st = publish_object(u, &object, &validated, tmp, fd, err);
-                } else {
-                        close(fd);
-                        unlink(tmp);
+                        st = publish_object(u, &object, &validated, &staged, err);
                 }
+                storage_discard(&staged);
                 pthread_mutex_unlock(&u->store->publish);
         }
         if (u->partial && (!st || st == ST_BUSY || (err->reason != REFUSED_NOT && err->reason != REFUSED_INCOMPLETE))) {

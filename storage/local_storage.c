@@ -17,8 +17,14 @@
 #include "common/stable_clock.h"
 #include "storage/storage_operations.h"
 
+struct local_storage {
+        struct storage storage;
+        char *staging; /* path of the folder for uploads; NULL: that of the object */
+};
+
 static void close_local_storage(struct storage *s)
 {
+        free(((struct local_storage *)s)->staging);
         free(s);
 }
 
@@ -34,8 +40,12 @@ static enum status make_object_folder(struct storage *s, const char *key, struct
 
 static enum status begin_local_upload(struct storage *s, struct storage_upload *u, struct error *err)
 {
-        (void)s;
-        return file_create_temporary(u->name, &u->tmp, &u->fd, err);
+        const char *staging = ((struct local_storage *)s)->staging;
+        _cleanup_free_ char *staged = staging ? path_join(staging, path_base(u->name)) : NULL;
+
+        if (staging && !staged)
+                return error_no_memory(err);
+        return file_create_temporary(staged ? staged : u->name, &u->tmp, &u->fd, err);
 }
 
 static enum status publish_local_upload(struct storage *s, struct storage_upload *u, enum storage_mode mode,
@@ -319,19 +329,26 @@ static const struct storage_operations local_operations = {
         .now_ms = read_local_clock,
 };
 
-enum status local_storage_open(const char *dir, struct storage **ret, struct error *err)
+enum status local_storage_open_staged(const char *dir, const char *staging, struct storage **ret, struct error *err)
 {
-        struct storage *s = malloc(sizeof *s);
+        struct local_storage *s = calloc(1, sizeof *s);
         size_t n = strlen(dir);
 
         while (n > 1 && dir[n - 1] == '/')
                 n--;
         if (s)
-                *s = (struct storage){ .operations = &local_operations, .root = strndup(dir, n) };
-        if (!s || !s->root) {
-                free(s);
+                *s = (struct local_storage){ .storage = { .operations = &local_operations, .root = strndup(dir, n) },
+                                             .staging = staging ? path_join(dir, staging) : NULL };
+        if (!s || !s->storage.root || (staging && !s->staging)) {
+                if (s)
+                        storage_close(&s->storage);
                 return error_no_memory(err);
         }
-        *ret = s;
+        *ret = &s->storage;
         return ST_OK;
+}
+
+enum status local_storage_open(const char *dir, struct storage **ret, struct error *err)
+{
+        return local_storage_open_staged(dir, NULL, ret, err);
 }

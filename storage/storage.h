@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Objects under keys: what the tables need of a file system, and what an object store has.
+ * Objects under keys: what the tables and the debuginfo store need of a file system, and what an object store has.
  *
  * A key is a relative path, "samples/_delta_log/00000000000000000007.json"; none of its components is empty or begins
  * with a dot. An object appears complete or not at all, is never changed in place, and may be replaced as a whole.

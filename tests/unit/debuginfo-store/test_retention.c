@@ -29,11 +29,17 @@ static void teardown(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
+static char *format_object_path(const struct stored_object *o)
+{
+        _cleanup_free_ char *key = object_format_key(o);
+
+        return path_join(dir, key);
+}
+
 /* An object and its file, without verification, which is not tested here. */
 static struct stored_object put_object(struct stored_object o, const struct object_links *links)
 {
-        _cleanup_free_ char *path = object_format_path(store, &o),
-                            *parent = strndup(path, (size_t)(path_base(path) - path));
+        _cleanup_free_ char *path = format_object_path(&o), *parent = strndup(path, (size_t)(path_base(path) - path));
         struct error err;
 
         ck_assert_int_eq(file_make_dirs(parent, &err), ST_OK);
@@ -60,7 +66,7 @@ static struct stored_object put(uint8_t number, unsigned days_old, unsigned days
 static bool is_there(const struct stored_object *o)
 {
         struct stored_object found;
-        _cleanup_free_ char *path = object_format_path(store, o);
+        _cleanup_free_ char *path = format_object_path(o);
         bool record = debuginfo_store_stat(store, &o->build_id, o->kind, &found, NULL) == ST_OK;
 
         ck_assert_int_eq(access(path, F_OK) == 0, record); /* both are removed together */
@@ -303,8 +309,8 @@ END_TEST
 START_TEST(files_without_record_are_removed_and_foreign_ones_kept)
 {
         struct stored_object kept = put(1, 0, 0, 10, ""), lost = put(2, 0, 0, 10, "");
-        _cleanup_free_ char *lost_path = object_format_path(store, &lost),
-                            *kept_path = object_format_path(store, &kept), *stranger = NULL;
+        _cleanup_free_ char *lost_path = format_object_path(&lost), *kept_path = format_object_path(&kept),
+                            *stranger = NULL;
         struct stat st;
         struct gc_result r;
         struct error err;
