@@ -205,6 +205,8 @@ async function tryStatus(browser) {
   const wrapped = await page.$$eval('.card dt', all => all.filter(t => t.getBoundingClientRect().height > 1.6 * parseFloat(getComputedStyle(t).lineHeight || 20) &&
     t.getBoundingClientRect().width + t.nextSibling.getBoundingClientRect().width < 0.8 * t.parentElement.getBoundingClientRect().width).map(t => t.textContent));
   equal(wrapped, [], '  no label is wrapped where it has room');
+  equal(await page.$$eval('.card dd', all => all.filter(v => v.getBoundingClientRect().height > 1.6 * parseFloat(getComputedStyle(v).lineHeight || 20) &&
+    v.getBoundingClientRect().width < 0.7 * v.parentElement.getBoundingClientRect().width).map(v => v.textContent)), [], '  nor a value');
   match(await page.textContent('.card >> nth=5'), /Samples are kept30 d/, '  retention');
   match(await page.textContent('.card:has(h2:text-is("Debuginfo"))'), new RegExp(`Stored${(await ask('debuginfo')).objects.length} objects`), '  as many objects as are stored now');
   const reasons = await column(page, 'Errors', 'Reason');
