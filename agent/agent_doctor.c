@@ -146,7 +146,8 @@ static void check_memlock_limit(struct doctor *d)
         if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
                 return;
         counted = major < 5 || (major == 5 && minor < 11); /* BPF memory is charged to the memory cgroup since 5.11 */
-        add_item(d, "locked memory", SAMPLER_BPF, counted && limit.rlim_cur != RLIM_INFINITY ? FINDING_WARNING : FINDING_OK,
+        add_item(d, "locked memory", SAMPLER_BPF,
+                 counted && limit.rlim_cur != RLIM_INFINITY ? FINDING_WARNING : FINDING_OK,
                  "raise the limit: ulimit -l unlimited, or LimitMEMLOCK=infinity",
                  counted ? "the limit applies to BPF maps" : "the limit does not apply to BPF maps since Linux 5.11");
 }

@@ -29,7 +29,7 @@ enum query_offer {
 
 struct query_operation {
         const char *name;
-        const char *help;                          /* of the option; NULL: none */
+        const char *help;                            /* of the option; NULL: none */
         enum status (*answer)(struct query_call *q); /* appends its result to q->ret */
         unsigned formats; /* bits, 1 << enum query_format; 0: the answer has one format and no such parameter */
         /*

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <string.h>
 #include <zstd.h>
 
 #include "common/files/file.h"
 #include "common/hash/sha256.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 
 #define SLICE_BYTES KiB(256)
@@ -177,7 +177,8 @@ static enum status request_offset(struct http_client *client, const struct uploa
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         char path[160 + BUILD_ID_HEX_MAX], hex[BUILD_ID_HEX_MAX];
         const struct http_client_request q = { .method = "GET", .path = path };
-        struct json_object *answer, *offset;
+        struct json_value answer;
+        uint64_t offset;
         enum status st;
 
         snprintf(path, sizeof path, "/api/v1/debuginfo/%s/%s/partial?sha256=%s", build_id_hex(&item->build_id, hex),
@@ -188,11 +189,11 @@ static enum status request_offset(struct http_client *client, const struct uploa
                 return ST_OK;
         if (st)
                 return st;
-        answer = buf_cstr(&response.body) ? json_tokener_parse(buf_cstr(&response.body)) : NULL;
-        if (json_object_object_get_ex(answer, "offset", &offset) && json_object_get_int64(offset) > 0 &&
-            json_object_get_uint64(offset) <= size)
-                *ret = json_object_get_uint64(offset);
-        json_object_put(answer);
+        if (json_value_parse(response.body.data, response.body.size, &answer, NULL))
+                return ST_OK;
+        offset = json_value_uint(&answer, "offset", 0);
+        if (offset <= size)
+                *ret = offset;
         return ST_OK;
 }
 

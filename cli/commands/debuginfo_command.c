@@ -3,7 +3,6 @@
 #include "cli/commands/debuginfo_command.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files/file.h"
+#include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/utf8.h"
@@ -24,46 +24,30 @@
 
 /* ---- list, show ---- */
 
-static const char *object_text(struct json_object *o, const char *key)
+static void print_object_row(const struct json_node *o)
 {
-        struct json_object *v;
+        const struct json_node *index = json_node_member(o, "index");
 
-        return json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
-}
-
-static int64_t object_number(struct json_object *o, const char *key)
-{
-        struct json_object *v;
-
-        return json_object_object_get_ex(o, key, &v) ? json_object_get_int64(v) : 0;
-}
-
-static void print_object_row(struct json_object *o)
-{
-        struct json_object *index = NULL;
-
-        json_object_object_get_ex(o, "index", &index);
-        printf("%-40s  %-10s  %-13s  %12" PRId64 "  %-8s  %s\n", PRINTABLE(object_text(o, "build_id")),
-               PRINTABLE(object_text(o, "kind")), PRINTABLE(object_text(o, "quality")), object_number(o, "size"),
-               index ? PRINTABLE(object_text(index, "state")) : "", PRINTABLE(object_text(o, "name")));
-        if (index && *object_text(index, "error"))
-                printf("%-40s  %s\n", "", PRINTABLE(object_text(index, "error")));
-        if (index && *object_text(index, "partial"))
-                printf("%-40s  partial: %s\n", "", PRINTABLE(object_text(index, "partial")));
+        printf("%-40s  %-10s  %-13s  %12" PRId64 "  %-8s  %s\n", PRINTABLE(json_node_text(o, "build_id")),
+               PRINTABLE(json_node_text(o, "kind")), PRINTABLE(json_node_text(o, "quality")), json_node_int(o, "size"),
+               PRINTABLE(json_node_text(index, "state")), PRINTABLE(json_node_text(o, "name")));
+        if (*json_node_text(index, "error"))
+                printf("%-40s  %s\n", "", PRINTABLE(json_node_text(index, "error")));
+        if (*json_node_text(index, "partial"))
+                printf("%-40s  partial: %s\n", "", PRINTABLE(json_node_text(index, "partial")));
 }
 
 static enum status print_object_table(struct buf *body, struct error *err)
 {
-        struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL, *items;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *root, *item;
 
-        if (!json_object_object_get_ex(root, "objects", &items) || !json_object_is_type(items, json_type_array)) {
-                json_object_put(root);
+        root = json_node_parse(body->data, body->size, &memory);
+        if (!json_node_is_array(json_node_member(root, "objects")))
                 return error_set(err, ST_BAD_DATA, "the service's response does not match the request");
-        }
         printf("%-40s  %-10s  %-13s  %12s  %-8s  %s\n", "build-id", "kind", "quality", "bytes", "index", "name");
-        for (size_t i = 0; i < json_object_array_length(items); i++)
-                print_object_row(json_object_array_get_idx(items, i));
-        json_object_put(root);
+        for (struct json_node_list l = json_node_list(root, "objects"); (item = json_node_next(&l));)
+                print_object_row(item);
         return ST_OK;
 }
 
@@ -140,58 +124,46 @@ static enum status debuginfo_missing(const struct debuginfo_options *o, const st
 
 /* ---- upstreams ---- */
 
-static unsigned long long upstream_number(struct json_object *from, const char *name)
+static void print_upstream(const struct json_node *u)
 {
-        struct json_object *value;
-
-        return json_object_object_get_ex(from, name, &value) ? json_object_get_uint64(value) : 0;
+        printf("%-40s  %-9s  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "\n",
+               PRINTABLE(json_node_text(u, "url")), PRINTABLE(json_node_text(u, "breaker")), json_node_uint(u, "found"),
+               json_node_uint(u, "missing"), json_node_uint(u, "failed") + json_node_uint(u, "refused"),
+               json_node_uint(u, "skipped"), json_node_uint(u, "mean_ms"), json_node_uint(u, "slowest_ms"));
+        if (strcmp(json_node_text(u, "breaker"), "closed") != 0)
+                printf("  failed %" PRIu64 " times in a row, next request in %" PRIu64 " s\n",
+                       json_node_uint(u, "failures_in_a_row"), json_node_uint(u, "retry_in_s"));
+        if (json_node_text(u, "last_error")[0])
+                printf("  last: %s\n", PRINTABLE(json_node_text(u, "last_error")));
 }
 
-static const char *upstream_text(struct json_object *from, const char *name)
+static void print_upstreams(const struct json_node *all)
 {
-        struct json_object *value;
-        const char *s = json_object_object_get_ex(from, name, &value) ? json_object_get_string(value) : NULL;
+        const struct json_node *questions = json_node_member(all, "questions"), *one;
+        struct json_node_list upstreams = json_node_list(all, "upstreams");
 
-        return s ? s : "";
-}
-
-static void print_upstream(struct json_object *u)
-{
-        printf("%-40s  %-9s  %8llu  %8llu  %8llu  %8llu  %8llu  %8llu\n", PRINTABLE(upstream_text(u, "url")),
-               PRINTABLE(upstream_text(u, "breaker")), upstream_number(u, "found"), upstream_number(u, "missing"),
-               upstream_number(u, "failed") + upstream_number(u, "refused"), upstream_number(u, "skipped"),
-               upstream_number(u, "mean_ms"), upstream_number(u, "slowest_ms"));
-        if (strcmp(upstream_text(u, "breaker"), "closed") != 0)
-                printf("  failed %llu times in a row, next request in %llu s\n",
-                       upstream_number(u, "failures_in_a_row"), upstream_number(u, "retry_in_s"));
-        if (upstream_text(u, "last_error")[0])
-                printf("  last: %s\n", PRINTABLE(upstream_text(u, "last_error")));
-}
-
-static void print_upstreams(struct json_object *all)
-{
-        struct json_object *list = json_object_object_get(all, "upstreams"), *questions;
-        size_t count = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-
-        if (count == 0) {
+        one = json_node_next(&upstreams);
+        if (!one) {
                 printf("the service has no upstreams: start it with --upstream URL\n");
                 return;
         }
         printf("%-40s  %-9s  %8s  %8s  %8s  %8s  %8s  %8s\n", "UPSTREAM", "BREAKER", "FOUND", "MISSING", "FAILED",
                "SKIPPED", "MEAN MS", "SLOW MS");
-        for (size_t i = 0; i < count; i++)
-                print_upstream(json_object_array_get_idx(list, i));
-        if (json_object_object_get_ex(all, "questions", &questions))
-                printf("%llu requests queued, %llu in flight; %llu objects known to be missing, %llu not retried "
+        for (; one; one = json_node_next(&upstreams))
+                print_upstream(one);
+        if (questions)
+                printf("%" PRIu64 " requests queued, %" PRIu64 " in flight; %" PRIu64
+                       " objects known to be missing, %" PRIu64 " not retried "
                        "yet\n",
-                       upstream_number(questions, "queued"), upstream_number(questions, "in_flight"),
-                       upstream_number(questions, "known_missing"), upstream_number(questions, "known_failed"));
+                       json_node_uint(questions, "queued"), json_node_uint(questions, "in_flight"),
+                       json_node_uint(questions, "known_missing"), json_node_uint(questions, "known_failed"));
 }
 
 static enum status debuginfo_upstreams(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                                        struct error *err)
 {
-        struct json_object *all;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *all;
         _cleanup_buf_ struct buf body;
         enum status st;
 
@@ -205,13 +177,11 @@ static enum status debuginfo_upstreams(const struct debuginfo_options *o, const 
         }
         if (st)
                 return st;
-        all = json_tokener_parse(buf_cstr(&body));
-        if (!json_object_is_type(all, json_type_object))
-                st = error_set(err, ST_BAD_DATA, "the service's response is not a JSON object");
-        else
-                print_upstreams(all);
-        json_object_put(all);
-        return st;
+        all = json_node_parse(body.data, body.size, &memory);
+        if (!all)
+                return error_set(err, ST_BAD_DATA, "the service's response is not a JSON object");
+        print_upstreams(all);
+        return ST_OK;
 }
 
 /* ---- rm, pin, unpin ---- */
@@ -328,45 +298,30 @@ static enum status collect_at_server(const struct debuginfo_options *o, struct b
         return st ? st : debuginfo_request(o, "POST", "/api/v1/debuginfo/gc", buf_cstr(&request), ret, err);
 }
 
-static int64_t gc_report_number(struct json_object *o, const char *key)
-{
-        return json_object_get_int64(json_object_object_get(o, key));
-}
-
-static const char *gc_report_text(struct json_object *o, const char *key)
-{
-        const char *s = json_object_get_string(json_object_object_get(o, key));
-
-        return s ? s : "";
-}
-
 static enum status print_gc_report(struct buf *body, struct error *err)
 {
-        struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL, *removed;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *root, *r;
+        size_t removed = 0;
         bool dry_run;
 
-        if (!json_object_object_get_ex(root, "removed", &removed) || !json_object_is_type(removed, json_type_array)) {
-                json_object_put(root);
+        root = json_node_parse(body->data, body->size, &memory);
+        if (!json_node_is_array(json_node_member(root, "removed")))
                 return error_set(err, ST_BAD_DATA, "the service's response does not match the request");
-        }
-        dry_run = json_object_get_boolean(json_object_object_get(root, "dry_run"));
-        for (size_t i = 0; i < json_object_array_length(removed); i++) {
-                struct json_object *r = json_object_array_get_idx(removed, i);
-
-                printf("%-40s  %-10s  %-6s  %12" PRId64 "  %s%s%s\n", gc_report_text(r, "build_id"),
-                       gc_report_text(r, "kind"), gc_report_text(r, "reason"), gc_report_number(r, "stored_bytes"),
-                       PRINTABLE(gc_report_text(r, "name")), *gc_report_text(r, "tag") ? "  " : "",
-                       PRINTABLE(gc_report_text(r, "tag")));
+        dry_run = json_node_flag(root, "dry_run");
+        for (struct json_node_list l = json_node_list(root, "removed"); (r = json_node_next(&l)); removed++) {
+                printf("%-40s  %-10s  %-6s  %12" PRId64 "  %s%s%s\n", json_node_text(r, "build_id"),
+                       json_node_text(r, "kind"), json_node_text(r, "reason"), json_node_int(r, "stored_bytes"),
+                       PRINTABLE(json_node_text(r, "name")), *json_node_text(r, "tag") ? "  " : "",
+                       PRINTABLE(json_node_text(r, "tag")));
         }
         printf("%s %zu objects, %" PRId64 " bytes, and %" PRId64 " files without a record, %" PRId64 " bytes\n",
-               dry_run ? "would remove" : "removed", json_object_array_length(removed),
-               gc_report_number(root, "removed_bytes"), gc_report_number(root, "strays"),
-               gc_report_number(root, "stray_bytes"));
+               dry_run ? "would remove" : "removed", removed, json_node_int(root, "removed_bytes"),
+               json_node_int(root, "strays"), json_node_int(root, "stray_bytes"));
         printf("%" PRId64 " objects stay, %" PRId64 " bytes; past their rule, but pinned: %" PRId64
                ", or not in the symbol index yet: %" PRId64 "\n",
-               gc_report_number(root, "objects"), gc_report_number(root, "bytes"), gc_report_number(root, "pinned"),
-               gc_report_number(root, "needed"));
-        json_object_put(root);
+               json_node_int(root, "objects"), json_node_int(root, "bytes"), json_node_int(root, "pinned"),
+               json_node_int(root, "needed"));
         return ST_OK;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn resymbolize: look stored locations up again, at a service or in a data directory. */
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "cli/shared/service.h"
 #include "common/clock.h"
 #include "common/files/file.h"
+#include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/threads/condition.h"
@@ -126,23 +126,6 @@ static enum status write_resymbolize_request(const struct resymbolize_options *o
         return buf_status(to, err, "the request");
 }
 
-static struct json_object *parse_json_body(const struct buf *body)
-{
-        struct json_tokener *tokener = json_tokener_new();
-        struct json_object *ret = NULL;
-
-        if (tokener && body->size <= INT32_MAX)
-                ret = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
-        if (tokener)
-                json_tokener_free(tokener);
-        return ret;
-}
-
-static uint64_t get_json_count(struct json_object *object, const char *key)
-{
-        return json_object_get_uint64(json_object_object_get(object, key));
-}
-
 /* A thread that polls the server's progress while the main thread waits for the response. */
 struct progress_poll {
         const struct service_options *service;
@@ -156,15 +139,15 @@ static void poll_progress_once(struct http_client *client)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         const struct http_client_request request = { .method = "GET", .path = "/api/v1/resymbolize" };
-        struct json_object *answer;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *answer;
 
         if (http_client_send(client, &request, &response, NULL))
                 return;
-        answer = parse_json_body(&response.body);
-        if (get_json_count(answer, "running") && get_json_count(answer, "locations_all"))
-                show_resymbolize_progress(NULL, get_json_count(answer, "locations_done"),
-                                          get_json_count(answer, "locations_all"));
-        json_object_put(answer);
+        answer = json_node_parse(response.body.data, response.body.size, &memory);
+        if (json_node_uint(answer, "running") && json_node_uint(answer, "locations_all"))
+                show_resymbolize_progress(NULL, json_node_uint(answer, "locations_done"),
+                                          json_node_uint(answer, "locations_all"));
 }
 
 static void *run_progress_poll(void *arg)
@@ -243,14 +226,14 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, st
 /* ---- report --------------------------------------------------------------------------------------- */
 
 /* One line per reason, with the counts before and after. @param heading  printed before the first; then NULL. */
-static void print_reasons(const char *what, struct json_object *counts, const char **heading)
+static void print_reasons(const char *what, const struct json_node *counts, const char **heading)
 {
-        struct json_object *before = json_object_object_get(counts, "before");
-        struct json_object *after = json_object_object_get(counts, "after");
+        const struct json_node *before = json_node_member(counts, "before");
+        const struct json_node *after = json_node_member(counts, "after");
 
         for (int i = 0; i < SYMBOL_STATE_COUNT; i++) {
                 const char *reason = symbol_state_name(i);
-                uint64_t was = get_json_count(before, reason), is = get_json_count(after, reason);
+                uint64_t was = json_node_uint(before, reason), is = json_node_uint(after, reason);
 
                 if (!symbol_state_is_reason(i) || (!was && !is))
                         continue;
@@ -265,32 +248,32 @@ static void print_reasons(const char *what, struct json_object *counts, const ch
 
 static enum status print_report(const struct resymbolize_options *o, const struct buf *report, struct error *err)
 {
-        struct json_object *answer = parse_json_body(report), *samples, *why = NULL;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *answer, *samples, *why;
         const char *heading = "without symbols, by reason:\n";
 
-        if (!json_object_object_get_ex(answer, "locations_seen", NULL)) {
-                json_object_put(answer);
+        answer = json_node_parse(report->data, report->size, &memory);
+        if (!json_node_member(answer, "locations_seen"))
                 return error_set(err, ST_BAD_DATA,
                                  "unexpected response of /api/v1/resymbolize; is the server a Cairn service?");
-        }
-        samples = json_object_object_get(answer, "unresolved_samples");
+        samples = json_node_member(answer, "unresolved_samples");
+        why = json_node_member(samples, "not_counted");
         if (o->json) {
-                printf("%s\n", json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN));
+                printf("%.*s\n", (int)report->size - (report->data[report->size - 1] == '\n'),
+                       (const char *)report->data);
         } else {
                 printf("%" PRIu64 " locations looked up, %" PRIu64 " %s, %" PRIu64 " files %s\n",
-                       get_json_count(answer, "locations_seen"), get_json_count(answer, "locations_changed"),
-                       o->dry_run ? "would change" : "changed", get_json_count(answer, "files_rewritten"),
+                       json_node_uint(answer, "locations_seen"), json_node_uint(answer, "locations_changed"),
+                       o->dry_run ? "would change" : "changed", json_node_uint(answer, "files_rewritten"),
                        o->dry_run ? "would be rewritten" : "rewritten");
-                print_reasons("of these locations", json_object_object_get(answer, "locations"), &heading);
-                if (json_object_object_get_ex(samples, "not_counted", &why))
-                        printf("%s  samples are not counted: %s\n", heading ? heading : "",
-                               json_object_get_string(why));
+                print_reasons("of these locations", json_node_member(answer, "locations"), &heading);
+                if (why)
+                        printf("%s  samples are not counted: %s\n", heading ? heading : "", json_node_string(why));
                 else
                         print_reasons("samples", samples, &heading);
                 if (heading && !why)
                         printf("no locations or samples are without symbols\n");
         }
-        json_object_put(answer);
         return ST_OK;
 }
 

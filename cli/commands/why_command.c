@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn why: explain how addresses of a file, a data directory or a service are resolved. */
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "cli/symbols/named_file.h"
 #include "common/cleanup.h"
 #include "common/files/file.h"
+#include "common/json/json_node.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
 #include "common/text/utf8.h"
@@ -37,10 +37,12 @@ static void print_escaped(const char *s)
                 fwrite(text.data, 1, text.size, stdout);
 }
 
-/* Only for the content of JSON strings; json-c has escaped the rest. */
-static void print_json_value(const char *s)
+/* Control characters above 0x7e, which JSON text may contain in strings, are escaped. */
+static void print_report_json(const char *s, size_t left)
 {
-        for (size_t left = strlen(s); left; s++, left--) {
+        while (left && s[left - 1] == '\n')
+                left--;
+        for (; left; s++, left--) {
                 if ((unsigned char)*s == 0x7f) {
                         fputs("\\u007f", stdout);
                 } else if (utf8_is_c1(s, left)) {
@@ -54,43 +56,11 @@ static void print_json_value(const char *s)
         putchar('\n');
 }
 
-/* ---- members ---- */
-
-static struct json_object *json_member(struct json_object *o, const char *key)
+static const struct json_node *get_first_item(const struct json_node *object, const char *key)
 {
-        struct json_object *v;
+        struct json_node_list items = json_node_list(object, key);
 
-        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &v) ? v : NULL;
-}
-
-static const char *json_member_text(struct json_object *o, const char *key)
-{
-        struct json_object *v = json_member(o, key);
-
-        return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
-}
-
-static int64_t json_member_number(struct json_object *o, const char *key)
-{
-        struct json_object *v = json_member(o, key);
-
-        return json_object_is_type(v, json_type_int) ? json_object_get_int64(v) : 0;
-}
-
-static bool json_member_flag(struct json_object *o, const char *key)
-{
-        struct json_object *v = json_member(o, key);
-
-        return json_object_is_type(v, json_type_boolean) && json_object_get_boolean(v);
-}
-
-static struct json_object *json_array_item(struct json_object *o, const char *key, size_t i)
-{
-        struct json_object *a = json_member(o, key);
-
-        return json_object_is_type(a, json_type_array) && i < json_object_array_length(a)
-                       ? json_object_array_get_idx(a, i)
-                       : NULL;
+        return json_node_next(&items);
 }
 
 /* ---- lines ---- */
@@ -122,219 +92,213 @@ static const char *text_or_unknown(const char *s)
         return *s ? s : "??";
 }
 
-static void print_why_frames(const char *label, struct json_object *o)
+static void print_why_frames(const char *label, const struct json_node *o)
 {
-        struct json_object *f;
+        const struct json_node *f;
 
-        for (size_t i = 0; (f = json_array_item(o, "frames", i)); i++) {
-                print_why_line(i ? "" : label, "%s%s at %s:%d%s%s", text_or_unknown(json_member_text(f, "function")),
-                               json_member_flag(f, "inlined") ? " (inlined)" : "",
-                               text_or_unknown(json_member_text(f, "file")), json_member_number(f, "line"),
-                               *json_member_text(f, "die") ? ", DIE " : "", json_member_text(f, "die"));
+        for (struct json_node_list l = json_node_list(o, "frames"); (f = json_node_next(&l)); label = "") {
+                print_why_line(label, "%s%s at %s:%d%s%s", text_or_unknown(json_node_text(f, "function")),
+                               json_node_flag(f, "inlined") ? " (inlined)" : "",
+                               text_or_unknown(json_node_text(f, "file")), json_node_int(f, "line"),
+                               *json_node_text(f, "die") ? ", DIE " : "", json_node_text(f, "die"));
         }
 }
 
-static void print_why_files(struct json_object *report)
+static void print_why_files(const struct json_node *report)
 {
-        struct json_object *f;
+        const struct json_node *f;
 
-        for (size_t i = 0; (f = json_array_item(report, "files", i)); i++) {
-                bool found = *json_member_text(f, "found");
+        for (struct json_node_list l = json_node_list(report, "files"); (f = json_node_next(&l));) {
+                bool found = *json_node_text(f, "found");
 
-                print_why_line(json_member_text(f, "role"), "%s%s%s%s, %s, build-id %s",
-                               text_or_unknown(json_member_text(f, "name")), found ? " (" : "",
-                               json_member_text(f, "found"), found ? ")" : "", json_member_text(f, "quality"),
-                               text_or_unknown(json_member_text(f, "build_id")));
-                if (strcmp(json_member_text(f, "role"), "symbols") == 0)
+                print_why_line(json_node_text(f, "role"), "%s%s%s%s, %s, build-id %s",
+                               text_or_unknown(json_node_text(f, "name")), found ? " (" : "",
+                               json_node_text(f, "found"), found ? ")" : "", json_node_text(f, "quality"),
+                               text_or_unknown(json_node_text(f, "build_id")));
+                if (strcmp(json_node_text(f, "role"), "symbols") == 0)
                         print_why_line("", "sent in place of debuginfo: there are no DIEs, rows and symbols to show");
         }
 }
 
-static void print_why_unit(struct json_object *r)
+static void print_why_unit(const struct json_node *r)
 {
-        struct json_object *u = json_member(r, "unit"), *half = json_member(r, "split_unit"), *other;
+        const struct json_node *u = json_node_member(r, "unit"), *half = json_node_member(r, "split_unit"), *other;
 
         if (!u)
                 return;
-        print_why_line("unit", "%s to %s, DWARF %d, %d-bit offsets, %s%s%s", json_member_text(u, "offset"),
-                       json_member_text(u, "end"), json_member_number(u, "version"),
-                       8 * json_member_number(u, "offset_bytes"), json_member_text(u, "tag"),
-                       json_member_flag(u, "split") ? ", split" : "",
-                       json_member_flag(u, "damaged") ? ", partly damaged" : "");
-        print_why_line("", "name %s, in %s", text_or_unknown(json_member_text(u, "name")),
-                       text_or_unknown(json_member_text(u, "comp_dir")));
-        print_why_line("", "by %s", text_or_unknown(json_member_text(u, "producer")));
-        if (*json_member_text(u, "dwo_name"))
-                print_why_line("", "its split part is %s%s", json_member_text(u, "dwo_name"),
+        print_why_line("unit", "%s to %s, DWARF %d, %d-bit offsets, %s%s%s", json_node_text(u, "offset"),
+                       json_node_text(u, "end"), json_node_int(u, "version"), 8 * json_node_int(u, "offset_bytes"),
+                       json_node_text(u, "tag"), json_node_flag(u, "split") ? ", split" : "",
+                       json_node_flag(u, "damaged") ? ", partly damaged" : "");
+        print_why_line("", "name %s, in %s", text_or_unknown(json_node_text(u, "name")),
+                       text_or_unknown(json_node_text(u, "comp_dir")));
+        print_why_line("", "by %s", text_or_unknown(json_node_text(u, "producer")));
+        if (*json_node_text(u, "dwo_name"))
+                print_why_line("", "its split part is %s%s", json_node_text(u, "dwo_name"),
                                half ? "" : ", which is missing");
         if (half)
-                print_why_line("", "%s to %s there: name %s, by %s", json_member_text(half, "offset"),
-                               json_member_text(half, "end"), text_or_unknown(json_member_text(half, "name")),
-                               text_or_unknown(json_member_text(half, "producer")));
-        for (size_t i = 0; (other = json_array_item(r, "other_units", i)); i++)
+                print_why_line("", "%s to %s there: name %s, by %s", json_node_text(half, "offset"),
+                               json_node_text(half, "end"), text_or_unknown(json_node_text(half, "name")),
+                               text_or_unknown(json_node_text(half, "producer")));
+        for (struct json_node_list l = json_node_list(r, "other_units"); (other = json_node_next(&l));)
                 print_why_line("", "the unit at %s also covers the address but was not used",
-                               json_object_is_type(other, json_type_string) ? json_object_get_string(other) : "??");
-        if (!json_member_flag(r, "unit_gives_frames"))
+                               text_or_unknown(json_node_string(other)));
+        if (!json_node_flag(r, "unit_gives_frames"))
                 print_why_line("", "this unit alone would give other frames");
 }
 
-static void print_why_scope(struct json_object *s)
+static void print_why_scope(const struct json_node *s)
 {
-        struct json_object *range = json_member(s, "range"), *call = json_member(s, "call"), *hop;
+        const struct json_node *range = json_node_member(s, "range"), *call = json_node_member(s, "call"), *hop;
 
-        print_why_line("scope", "%s at %s: %s", json_member_text(s, "tag"), json_member_text(s, "die"),
-                       text_or_unknown(json_member_text(s, "name")));
+        print_why_line("scope", "%s at %s: %s", json_node_text(s, "tag"), json_node_text(s, "die"),
+                       text_or_unknown(json_node_text(s, "name")));
         if (!range)
                 print_why_line("", "none of its own ranges covers the address");
-        else if (*json_member_text(range, "list"))
-                print_why_line("", "covers %s to %s: entry %d of the list at %s of %s",
-                               json_member_text(range, "start"), json_member_text(range, "end"),
-                               json_member_number(range, "entry"), json_member_text(range, "list"),
-                               json_member_text(range, "from"));
+        else if (*json_node_text(range, "list"))
+                print_why_line("", "covers %s to %s: entry %d of the list at %s of %s", json_node_text(range, "start"),
+                               json_node_text(range, "end"), json_node_int(range, "entry"),
+                               json_node_text(range, "list"), json_node_text(range, "from"));
         else
-                print_why_line("", "covers %s to %s: low_pc and high_pc", json_member_text(range, "start"),
-                               json_member_text(range, "end"));
+                print_why_line("", "covers %s to %s: low_pc and high_pc", json_node_text(range, "start"),
+                               json_node_text(range, "end"));
         if (call)
-                print_why_line("", "called at %s:%d, column %d", text_or_unknown(json_member_text(call, "file")),
-                               json_member_number(call, "line"), json_member_number(call, "column"));
-        for (size_t i = 0; (hop = json_array_item(s, "names", i)); i++)
-                print_why_line("", "%s: %s at %s of the unit at %s%s%s%s", json_member_text(hop, "by"),
-                               json_member_text(hop, "tag"), json_member_text(hop, "die"),
-                               json_member_text(hop, "unit"),
-                               strcmp(json_member_text(hop, "file"), "dwz") == 0 ? " of the dwz file" : "",
-                               *json_member_text(hop, "gave") ? ", gave the " : "", json_member_text(hop, "gave"));
+                print_why_line("", "called at %s:%d, column %d", text_or_unknown(json_node_text(call, "file")),
+                               json_node_int(call, "line"), json_node_int(call, "column"));
+        for (struct json_node_list l = json_node_list(s, "names"); (hop = json_node_next(&l));)
+                print_why_line("", "%s: %s at %s of the unit at %s%s%s%s", json_node_text(hop, "by"),
+                               json_node_text(hop, "tag"), json_node_text(hop, "die"), json_node_text(hop, "unit"),
+                               strcmp(json_node_text(hop, "file"), "dwz") == 0 ? " of the dwz file" : "",
+                               *json_node_text(hop, "gave") ? ", gave the " : "", json_node_text(hop, "gave"));
 }
 
-static void print_why_row(struct json_object *r)
+static void print_why_row(const struct json_node *r)
 {
-        struct json_object *row = json_member(r, "line_row");
+        const struct json_node *row = json_node_member(r, "line_row");
 
         if (!row)
                 return;
-        print_why_line("line row", "%s to %s: %s:%d, column %d%s", json_member_text(row, "address"),
-                       json_member_text(row, "end"), text_or_unknown(json_member_text(row, "file")),
-                       json_member_number(row, "line"), json_member_number(row, "column"),
-                       json_member_flag(row, "is_stmt") ? ", is_stmt" : ", not is_stmt");
-        print_why_line("", "table at %s of .debug_line, opcode at %s, sequence %s to %s",
-                       json_member_text(row, "table"), json_member_text(row, "opcode"),
-                       json_member_text(row, "sequence_start"), json_member_text(row, "sequence_end"));
-        if (json_member_number(row, "rows_at_address") > 1)
-                print_why_line("", "the last of %d rows at that address", json_member_number(row, "rows_at_address"));
-        if (json_member_number(row, "other_sequences"))
+        print_why_line("line row", "%s to %s: %s:%d, column %d%s", json_node_text(row, "address"),
+                       json_node_text(row, "end"), text_or_unknown(json_node_text(row, "file")),
+                       json_node_int(row, "line"), json_node_int(row, "column"),
+                       json_node_flag(row, "is_stmt") ? ", is_stmt" : ", not is_stmt");
+        print_why_line("", "table at %s of .debug_line, opcode at %s, sequence %s to %s", json_node_text(row, "table"),
+                       json_node_text(row, "opcode"), json_node_text(row, "sequence_start"),
+                       json_node_text(row, "sequence_end"));
+        if (json_node_int(row, "rows_at_address") > 1)
+                print_why_line("", "the last of %d rows at that address", json_node_int(row, "rows_at_address"));
+        if (json_node_int(row, "other_sequences"))
                 print_why_line("", "%d other sequences cover the address and begin later",
-                               json_member_number(row, "other_sequences"));
+                               json_node_int(row, "other_sequences"));
 }
 
-static void print_why_symbol(struct json_object *r)
+static void print_why_symbol(const struct json_node *r)
 {
-        struct json_object *s = json_member(r, "symbol"), *go = json_member(r, "go"), *alias;
+        const struct json_node *s = json_node_member(r, "symbol"), *go = json_node_member(r, "go"), *alias;
 
         if (s) {
-                print_why_line("symbol", "%s: value %s, size %d, %s, %s, section %s", json_member_text(s, "name"),
-                               json_member_text(s, "value"), json_member_number(s, "size"),
-                               json_member_text(s, "binding"), json_member_text(s, "type"),
-                               text_or_unknown(json_member_text(s, "section")));
-                print_why_line("", "in %s of the %s", json_member_text(s, "table"), json_member_text(s, "file"));
-                for (size_t i = 0; (alias = json_array_item(s, "aliases", i)); i++)
-                        print_why_line("", "also called %s",
-                                       json_object_is_type(alias, json_type_string) ? json_object_get_string(alias)
-                                                                                    : "??");
+                print_why_line("symbol", "%s: value %s, size %d, %s, %s, section %s", json_node_text(s, "name"),
+                               json_node_text(s, "value"), json_node_int(s, "size"), json_node_text(s, "binding"),
+                               json_node_text(s, "type"), text_or_unknown(json_node_text(s, "section")));
+                print_why_line("", "in %s of the %s", json_node_text(s, "table"), json_node_text(s, "file"));
+                for (struct json_node_list l = json_node_list(s, "aliases"); (alias = json_node_next(&l));)
+                        print_why_line("", "also called %s", text_or_unknown(json_node_string(alias)));
         }
         if (go)
                 print_why_line("go", "%s: %s to %s, function %d of the pclntab at %s, layout of Go %s",
-                               json_member_text(go, "name"), json_member_text(go, "entry"), json_member_text(go, "end"),
-                               json_member_number(go, "function_number"), json_member_text(go, "table"),
-                               json_member_text(go, "layout"));
+                               json_node_text(go, "name"), json_node_text(go, "entry"), json_node_text(go, "end"),
+                               json_node_int(go, "function_number"), json_node_text(go, "table"),
+                               json_node_text(go, "layout"));
 }
 
 /* Results of the sources with lower priority than the one in use. */
-static void print_why_sources(struct json_object *r)
+static void print_why_sources(const struct json_node *r)
 {
-        const char *answered = json_member_text(r, "source"), *named = json_member_text(r, "name_source");
-        struct json_object *s;
+        const char *answered = json_node_text(r, "source"), *named = json_node_text(r, "name_source");
+        const struct json_node *s;
 
-        for (size_t i = 0; (s = json_array_item(r, "sources", i)); i++) {
-                struct json_object *f = json_array_item(s, "frames", 0);
+        for (struct json_node_list l = json_node_list(r, "sources"); (s = json_node_next(&l));) {
+                const struct json_node *f = get_first_item(s, "frames");
 
-                if (strcmp(json_member_text(s, "source"), answered) == 0 ||
-                    strcmp(json_member_text(s, "source"), named) == 0)
+                if (strcmp(json_node_text(s, "source"), answered) == 0 ||
+                    strcmp(json_node_text(s, "source"), named) == 0)
                         continue;
-                print_why_line("otherwise", "%s would give %s at %s:%d", json_member_text(s, "source"),
-                               text_or_unknown(json_member_text(f, "function")),
-                               text_or_unknown(json_member_text(f, "file")), json_member_number(f, "line"));
+                print_why_line("otherwise", "%s would give %s at %s:%d", json_node_text(s, "source"),
+                               text_or_unknown(json_node_text(f, "function")),
+                               text_or_unknown(json_node_text(f, "file")), json_node_int(f, "line"));
         }
 }
 
-static void print_why_place(struct json_object *r)
+static void print_why_place(const struct json_node *r)
 {
-        struct json_object *p = json_member(r, "place");
+        const struct json_node *p = json_node_member(r, "place");
 
         if (!p)
                 return;
-        if (*json_member_text(p, "section"))
-                print_why_line("place", "section %s%s", json_member_text(p, "section"),
-                               json_member_flag(p, "section_is_code") ? "" : ", which is not code");
-        if (*json_member_text(p, "segment"))
-                print_why_line(*json_member_text(p, "section") ? "" : "place", "segment at %s, %d bytes%s",
-                               json_member_text(p, "segment"), json_member_number(p, "segment_bytes"),
-                               json_member_flag(p, "segment_is_code") ? "" : ", which is not code");
-        if (!*json_member_text(p, "section") && !*json_member_text(p, "segment"))
+        if (*json_node_text(p, "section"))
+                print_why_line("place", "section %s%s", json_node_text(p, "section"),
+                               json_node_flag(p, "section_is_code") ? "" : ", which is not code");
+        if (*json_node_text(p, "segment"))
+                print_why_line(*json_node_text(p, "section") ? "" : "place", "segment at %s, %d bytes%s",
+                               json_node_text(p, "segment"), json_node_int(p, "segment_bytes"),
+                               json_node_flag(p, "segment_is_code") ? "" : ", which is not code");
+        if (!*json_node_text(p, "section") && !*json_node_text(p, "segment"))
                 print_why_line("place", "in no section and no segment");
 }
 
-static void print_why_index(struct json_object *r)
+static void print_why_index(const struct json_node *r)
 {
-        struct json_object *of = json_member(r, "index"), *b = json_member(of ? of : r, "block");
+        const struct json_node *of = json_node_member(r, "index"), *b = json_node_member(of ? of : r, "block");
 
-        if (of && strcmp(json_member_text(of, "state"), json_member_text(r, "state")) != 0)
-                print_why_line("index", "%s, unlike the files", json_member_text(of, "state"));
+        if (of && strcmp(json_node_text(of, "state"), json_node_text(r, "state")) != 0)
+                print_why_line("index", "%s, unlike the files", json_node_text(of, "state"));
         if (!b)
                 return;
-        print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %d times", json_member_number(b, "number"),
-                       json_member_number(b, "bytes"), json_member_text(b, "anchor"), json_member_text(b, "start"),
-                       json_member_text(b, "last"), json_member_number(b, "users"));
-        print_why_line("", "row %d of %d, to %s%s", json_member_number(b, "row"), json_member_number(b, "rows"),
-                       json_member_text(b, "row_end"), json_member_flag(b, "is_gap") ? ": a gap" : "");
-        print_why_line("", "entry %d of %d of the map page %s", json_member_number(b, "map_entry"),
-                       json_member_number(b, "map_entries"), json_member_text(b, "map_page"));
+        print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %d times", json_node_int(b, "number"),
+                       json_node_int(b, "bytes"), json_node_text(b, "anchor"), json_node_text(b, "start"),
+                       json_node_text(b, "last"), json_node_int(b, "users"));
+        print_why_line("", "row %d of %d, to %s%s", json_node_int(b, "row"), json_node_int(b, "rows"),
+                       json_node_text(b, "row_end"), json_node_flag(b, "is_gap") ? ": a gap" : "");
+        print_why_line("", "entry %d of %d of the map page %s", json_node_int(b, "map_entry"),
+                       json_node_int(b, "map_entries"), json_node_text(b, "map_page"));
 }
 
-static void print_second_opinion(struct json_object *r)
+static void print_second_opinion(const struct json_node *r)
 {
-        struct json_object *s = json_member(r, "second_opinion");
+        const struct json_node *s = json_node_member(r, "second_opinion");
 
         if (!s)
                 return;
-        print_why_line("libdw", json_member_flag(s, "agrees")     ? "agrees"
-                                : json_array_item(s, "frames", 0) ? "differs"
-                                                                  : "has no frames");
+        print_why_line("libdw", json_node_flag(s, "agrees")   ? "agrees"
+                                : get_first_item(s, "frames") ? "differs"
+                                                              : "has no frames");
         print_why_frames("", s);
 }
 
-static void print_why_result(struct json_object *r)
+static void print_why_result(const struct json_node *r)
 {
-        struct json_object *s, *range = json_member(r, "range");
-        bool resolved = strcmp(json_member_text(r, "state"), "resolved") == 0;
+        const struct json_node *s, *range = json_node_member(r, "range");
+        bool resolved = strcmp(json_node_text(r, "state"), "resolved") == 0;
 
         putchar('\n');
-        print_escaped(json_member_text(r, "address"));
-        if (resolved && *json_member_text(r, "source"))
-                printf(": resolved by "), print_escaped(json_member_text(r, "source"));
+        print_escaped(json_node_text(r, "address"));
+        if (resolved && *json_node_text(r, "source"))
+                printf(": resolved by "), print_escaped(json_node_text(r, "source"));
         else
-                printf(": "), print_escaped(json_member_text(r, "state"));
-        if (*json_member_text(r, "name_source"))
-                printf(", the function by "), print_escaped(json_member_text(r, "name_source"));
+                printf(": "), print_escaped(json_node_text(r, "state"));
+        if (*json_node_text(r, "name_source"))
+                printf(", the function by "), print_escaped(json_node_text(r, "name_source"));
         putchar('\n');
         if (!resolved) {
-                print_why_line("meaning", "%s", json_member_text(r, "meaning"));
-                print_why_line("next step", "%s", json_member_text(r, "next_step"));
+                print_why_line("meaning", "%s", json_node_text(r, "meaning"));
+                print_why_line("next step", "%s", json_node_text(r, "next_step"));
         }
         print_why_frames("frame", r);
         if (range)
-                print_why_line("range", "%s to %s", json_member_text(range, "start"), json_member_text(range, "end"));
+                print_why_line("range", "%s to %s", json_node_text(range, "start"), json_node_text(range, "end"));
         print_why_place(r);
         print_why_unit(r);
-        for (size_t i = 0; (s = json_array_item(r, "scopes", i)); i++)
+        for (struct json_node_list l = json_node_list(r, "scopes"); (s = json_node_next(&l));)
                 print_why_scope(s);
         print_why_row(r);
         print_why_symbol(r);
@@ -343,46 +307,44 @@ static void print_why_result(struct json_object *r)
         print_second_opinion(r);
 }
 
-static void print_why_report(struct json_object *report)
+static void print_why_report(const struct json_node *report)
 {
-        struct json_object *index = json_member(report, "index"), *r;
+        const struct json_node *index = json_node_member(report, "index"), *r;
 
-        print_why_line("build-id", "%s", text_or_unknown(json_member_text(report, "build_id")));
-        if (*json_member_text(report, "quality"))
-                print_why_line("quality", "%s%s%s", json_member_text(report, "quality"),
-                               *json_member_text(report, "partial") ? ", partial: " : "",
-                               json_member_text(report, "partial"));
+        print_why_line("build-id", "%s", text_or_unknown(json_node_text(report, "build_id")));
+        if (*json_node_text(report, "quality"))
+                print_why_line("quality", "%s%s%s", json_node_text(report, "quality"),
+                               *json_node_text(report, "partial") ? ", partial: " : "",
+                               json_node_text(report, "partial"));
         print_why_files(report);
         if (index)
-                print_why_line("index", "%s, %s, generation %d, %d ranges%s%s", json_member_text(index, "state"),
-                               json_member_text(index, "quality"), json_member_number(index, "generation"),
-                               json_member_number(index, "ranges"), *json_member_text(index, "error") ? ": " : "",
-                               json_member_text(index, "error"));
-        if (*json_member_text(report, "error"))
-                print_why_line("files", "cannot be explained: %s", json_member_text(report, "error"));
-        if (*json_member_text(report, "second_opinion_error"))
-                print_why_line("libdw", "failed: %s", json_member_text(report, "second_opinion_error"));
-        for (size_t i = 0; (r = json_array_item(report, "results", i)); i++)
+                print_why_line("index", "%s, %s, generation %d, %d ranges%s%s", json_node_text(index, "state"),
+                               json_node_text(index, "quality"), json_node_int(index, "generation"),
+                               json_node_int(index, "ranges"), *json_node_text(index, "error") ? ": " : "",
+                               json_node_text(index, "error"));
+        if (*json_node_text(report, "error"))
+                print_why_line("files", "cannot be explained: %s", json_node_text(report, "error"));
+        if (*json_node_text(report, "second_opinion_error"))
+                print_why_line("libdw", "failed: %s", json_node_text(report, "second_opinion_error"));
+        for (struct json_node_list l = json_node_list(report, "results"); (r = json_node_next(&l));)
                 print_why_result(r);
 }
 
 static enum status why_print(struct buf *report, bool json, size_t *unresolved_ret, struct error *err)
 {
-        struct json_object *root = buf_cstr(report) ? json_tokener_parse(buf_cstr(report)) : NULL, *r;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *root, *r;
 
-        if (!json_array_item(root, "results", 0)) {
-                json_object_put(root);
+        root = json_node_parse(report->data, report->size, &memory);
+        if (!get_first_item(root, "results"))
                 return error_set(err, ST_BAD_DATA, "the response is not a report");
-        }
         *unresolved_ret = 0;
-        for (size_t i = 0; (r = json_array_item(root, "results", i)); i++)
-                *unresolved_ret += strcmp(json_member_text(r, "state"), "resolved") != 0;
+        for (struct json_node_list l = json_node_list(root, "results"); (r = json_node_next(&l));)
+                *unresolved_ret += strcmp(json_node_text(r, "state"), "resolved") != 0;
         if (json)
-                print_json_value(
-                        json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+                print_report_json((const char *)report->data, report->size);
         else
                 print_why_report(root);
-        json_object_put(root);
         return ST_OK;
 }
 

@@ -16,7 +16,9 @@ static enum finding_state judge_agent_item(const char *state, bool can_profile)
 {
         if (strcmp(state, finding_state_name(FINDING_OK)) == 0)
                 return FINDING_OK;
-        return strcmp(state, finding_state_name(FINDING_ERROR)) == 0 && !can_profile && geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING;
+        return strcmp(state, finding_state_name(FINDING_ERROR)) == 0 && !can_profile && geteuid() == 0
+                       ? FINDING_ERROR
+                       : FINDING_WARNING;
 }
 
 static void report_agent_items(const struct json_value *root, bool can_profile, struct findings *f)

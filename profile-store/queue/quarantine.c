@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "common/clock.h"
 #include "common/files/file.h"
 #include "common/json/json_out.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/text.h"
@@ -111,21 +111,14 @@ bool quarantine_contains(const char *dir, uint64_t position, const struct hash12
         return path && access(path, F_OK) == 0;
 }
 
-static void put_json_object(struct json_object **o)
-{
-        json_object_put(*o);
-}
-
 static void read_reason(const char *text, size_t n, struct quarantine_item *item)
 {
-        _cleanup_free_ char *line = strndup(text, n < KiB(4) ? n : KiB(4));
-        _cleanup_(put_json_object) struct json_object *o = line ? json_tokener_parse(line) : NULL;
-        struct json_object *value;
+        struct json_value o;
 
-        if (json_object_object_get_ex(o, "quarantined_unix_ns", &value))
-                item->quarantined_unix_ns = json_object_get_int64(value);
-        if (json_object_object_get_ex(o, "reason", &value) && json_object_get_string(value))
-                snprintf(item->reason, sizeof item->reason, "%s", json_object_get_string(value));
+        if (json_value_parse(text, n < KiB(4) ? n : KiB(4), &o, NULL))
+                return;
+        item->quarantined_unix_ns = (int64_t)json_value_uint(&o, "quarantined_unix_ns", 0);
+        (void)json_value_text(&o, "reason", item->reason, sizeof item->reason);
 }
 
 /* Parse a file: the record and the line after it; ST_BAD_DATA when the record is damaged. */

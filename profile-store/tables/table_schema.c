@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/tables/table_schema.h"
 
-#include <json-c/json.h>
 #include <string.h>
 
+#include "common/json/json_node.h"
 #include "common/memory/array.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -52,41 +52,30 @@ char *label_column(const char *name)
         return asprintf(&ret, LABEL_COLUMN_PREFIX "%s", name) < 0 ? NULL : ret;
 }
 
-static void put_schema_json(struct json_object **o)
-{
-        json_object_put(*o);
-}
-
 bool schema_has_column(const char *schema_json, const char *name)
 {
-        _cleanup_(put_schema_json) struct json_object *schema = json_tokener_parse(schema_json);
-        struct json_object *fields, *field;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *schema = json_node_parse(schema_json, strlen(schema_json), &memory), *field;
 
-        if (!json_object_object_get_ex(schema, "fields", &fields) || !json_object_is_type(fields, json_type_array))
-                return false;
-        for (size_t i = 0; i < json_object_array_length(fields); i++)
-                if (json_object_object_get_ex(json_object_array_get_idx(fields, i), "name", &field) &&
-                    strcmp(json_object_get_string(field), name) == 0)
+        for (struct json_node_list l = json_node_list(schema, "fields"); (field = json_node_next(&l));)
+                if (strcmp(json_node_text(field, "name"), name) == 0)
                         return true;
         return false;
 }
 
 enum status label_columns_parse(const char *schema_json, struct label_columns *ret, struct error *err)
 {
-        _cleanup_(put_schema_json) struct json_object *schema = json_tokener_parse(schema_json);
-        struct json_object *fields, *name;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *schema = json_node_parse(schema_json, strlen(schema_json), &memory), *field;
         struct label_columns columns = { 0 };
         enum status st = ST_OK;
 
-        if (!json_object_object_get_ex(schema, "fields", &fields) || !json_object_is_type(fields, json_type_array))
+        if (!json_node_is_array(json_node_member(schema, "fields")))
                 return error_set(err, ST_BAD_DATA, "the samples table's schema has no fields");
-        for (size_t i = 0; !st && i < json_object_array_length(fields); i++) {
-                const char *text;
+        for (struct json_node_list l = json_node_list(schema, "fields"); !st && (field = json_node_next(&l));) {
+                const char *text = json_node_text(field, "name");
 
-                if (!json_object_object_get_ex(json_object_array_get_idx(fields, i), "name", &name))
-                        continue;
-                text = json_object_get_string(name);
-                if (text && strncmp(text, LABEL_COLUMN_PREFIX, strlen(LABEL_COLUMN_PREFIX)) == 0) {
+                if (strncmp(text, LABEL_COLUMN_PREFIX, strlen(LABEL_COLUMN_PREFIX)) == 0) {
                         text += strlen(LABEL_COLUMN_PREFIX);
                         st = label_columns_add(&columns, text, strlen(text), err);
                 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn store compact: merge small files of the tables, at a service or in a data directory. */
 #include <inttypes.h>
-#include <json-c/json.h>
 
 #include "cli/commands/store/store_command.h"
 #include "common/files/file.h"
+#include "common/json/json_value.h"
 #include "profile-store/profile_store.h"
 
 static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)
@@ -50,24 +50,16 @@ static enum status parse_compaction_answer(const struct buf *body, struct compac
                 { "bytes_written", &ret->bytes_written },
                 { "skipped_files", &ret->skipped_files },
         };
-        struct json_tokener *tokener = json_tokener_new();
-        struct json_object *answer = NULL, *value;
-        enum status st = ST_OK;
+        struct json_value answer;
+        enum status st = json_value_parse(body->data, body->size, &answer, NULL);
 
-        if (!tokener)
-                return error_no_memory(err);
-        if (body->size <= INT32_MAX)
-                answer = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
         for (size_t i = 0; !st && i < sizeof members / sizeof *members; i++) {
-                if (json_object_object_get_ex(answer, members[i].name, &value))
-                        *members[i].to = json_object_get_uint64(value);
-                else
-                        st = error_set(err, ST_BAD_DATA,
-                                       "unexpected response of /api/v1/store/compact; is the server a Cairn service?");
+                *members[i].to = json_value_uint(&answer, members[i].name, UINT64_MAX);
+                st = *members[i].to == UINT64_MAX ? ST_BAD_DATA : ST_OK;
         }
-        json_object_put(answer);
-        json_tokener_free(tokener);
-        return st;
+        return st ? error_set(err, ST_BAD_DATA,
+                              "unexpected response of /api/v1/store/compact; is the server a Cairn service?")
+                  : ST_OK;
 }
 
 static enum status compact_at_service(const struct service_options *service, struct compaction_result *ret,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn store expire: remove samples past their retention, at a service or in a directory. */
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <string.h>
 
 #include "cli/commands/store/store_command.h"
 #include "common/cleanup.h"
+#include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
@@ -90,22 +90,10 @@ static enum status expire_at_server(const struct store_command *c, struct buf *r
         return st;
 }
 
-static int64_t get_report_number(struct json_object *o, const char *key)
-{
-        return json_object_get_int64(json_object_object_get(o, key));
-}
-
-static const char *get_report_text(struct json_object *o, const char *key)
-{
-        const char *s = json_object_get_string(json_object_object_get(o, key));
-
-        return s ? s : "";
-}
-
 /* Ends a line of the report. */
-static void print_rewritten_files(struct json_object *o, bool dry_run)
+static void print_rewritten_files(const struct json_node *o, bool dry_run)
 {
-        int64_t files = get_report_number(o, "rewritten");
+        int64_t files = json_node_int(o, "rewritten");
 
         if (files)
                 printf(", %s %" PRId64 " files", dry_run ? "would rewrite" : "rewrote", files);
@@ -114,30 +102,25 @@ static void print_rewritten_files(struct json_object *o, bool dry_run)
 
 static enum status print_expire_report(struct buf *body, struct error *err)
 {
-        struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL;
-        struct json_object *removed =
-                json_object_is_type(root, json_type_object) ? json_object_object_get(root, "removed") : NULL;
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *root, *r;
         bool dry_run;
 
-        if (!json_object_is_type(removed, json_type_array)) {
-                json_object_put(root);
+        root = json_node_parse(body->data, body->size, &memory);
+        if (!json_node_is_array(json_node_member(root, "removed")))
                 return error_set(err, ST_BAD_DATA, "the service's response does not match the request");
-        }
-        dry_run = json_object_get_boolean(json_object_object_get(root, "dry_run"));
-        for (size_t i = 0; i < json_object_array_length(removed); i++) {
-                struct json_object *r = json_object_array_get_idx(removed, i);
-
+        dry_run = json_node_flag(root, "dry_run");
+        for (struct json_node_list l = json_node_list(root, "removed"); (r = json_node_next(&l));) {
                 printf("%-10.20s %-10.20s %-6.20s %8" PRId64 " files %12" PRId64 " rows %14" PRId64 " bytes",
-                       get_report_text(r, "date"), get_report_text(r, "table"), get_report_text(r, "reason"),
-                       get_report_number(r, "files"), get_report_number(r, "rows"), get_report_number(r, "bytes"));
+                       json_node_text(r, "date"), json_node_text(r, "table"), json_node_text(r, "reason"),
+                       json_node_int(r, "files"), json_node_int(r, "rows"), json_node_int(r, "bytes"));
                 print_rewritten_files(r, dry_run);
         }
         printf("%s %" PRId64 " files, %" PRId64 " rows, %" PRId64 " bytes", dry_run ? "would remove" : "removed",
-               get_report_number(root, "files"), get_report_number(root, "rows"), get_report_number(root, "bytes"));
+               json_node_int(root, "files"), json_node_int(root, "rows"), json_node_int(root, "bytes"));
         print_rewritten_files(root, dry_run);
-        if (get_report_number(root, "skipped_files"))
-                printf("%" PRId64 " unreadable files were left unchanged\n", get_report_number(root, "skipped_files"));
-        json_object_put(root);
+        if (json_node_int(root, "skipped_files"))
+                printf("%" PRId64 " unreadable files were left unchanged\n", json_node_int(root, "skipped_files"));
         return ST_OK;
 }
 

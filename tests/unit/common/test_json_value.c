@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "common/json/json_node.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
@@ -144,5 +145,52 @@ START_TEST(eight_megabytes_of_brackets_need_no_memory)
 }
 END_TEST
 
-TEST_SUITE("JSON values", only_one_well_formed_object_is_accepted, nesting_is_bounded, members_are_read_by_type,
+START_TEST(nodes_of_another_type_count_as_absent)
+{
+        static const char text[] = " {\"s\":\"a\\u0062\",\"i\":-3,\"u\":7,\"t\":true,\"n\":null,\"l\":[{\"s\":\"x\"},2]"
+                                   ",\"o\":{\"i\":1}}\n";
+        _cleanup_arena_ struct arena memory;
+        const struct json_node *root = json_node_parse(text, strlen(text), &memory), *item;
+        struct json_node_list list;
+
+        ck_assert_ptr_nonnull(root);
+        ck_assert_str_eq(json_node_text(root, "s"), "ab");
+        ck_assert_str_eq(json_node_text(root, "i"), "");
+        ck_assert_int_eq(json_node_int(root, "i"), -3);
+        ck_assert_uint_eq(json_node_uint(root, "i"), 0);
+        ck_assert_uint_eq(json_node_uint(root, "u"), 7);
+        ck_assert_int_eq(json_node_int(root, "s"), 0);
+        ck_assert(json_node_flag(root, "t"));
+        ck_assert(!json_node_flag(root, "u"));
+        ck_assert_ptr_null(json_node_member(root, "n"));
+        ck_assert_ptr_null(json_node_member(root, "absent"));
+        ck_assert_int_eq(json_node_int(json_node_member(root, "o"), "i"), 1);
+        ck_assert(json_node_is_array(json_node_member(root, "l")));
+        list = json_node_list(root, "l");
+        item = json_node_next(&list);
+        ck_assert_str_eq(json_node_text(item, "s"), "x");
+        item = json_node_next(&list);
+        ck_assert_ptr_nonnull(item);
+        ck_assert_str_eq(json_node_text(item, "s"), "");
+        ck_assert_ptr_null(json_node_next(&list));
+        list = json_node_list(root, "o");
+        ck_assert_ptr_null(json_node_next(&list));
+        ck_assert_str_eq(json_node_text(NULL, "s"), "");
+}
+END_TEST
+
+START_TEST(nodes_of_malformed_text_are_null)
+{
+        static const char *const bad[] = { "", "[1]", "{\"a\":", "{} {}", "null" };
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                _cleanup_arena_ struct arena memory;
+
+                ck_assert_ptr_null(json_node_parse(bad[i], strlen(bad[i]), &memory));
+        }
+}
+END_TEST
+
+TEST_SUITE("JSON values", nodes_of_another_type_count_as_absent, nodes_of_malformed_text_are_null,
+           only_one_well_formed_object_is_accepted, nesting_is_bounded, members_are_read_by_type,
            unknown_members_are_found, array_is_iterated_and_counted, eight_megabytes_of_brackets_need_no_memory)
