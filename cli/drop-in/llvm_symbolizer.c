@@ -38,8 +38,8 @@ struct llvm_symbolizer {
         const char *object, *build_id;
         bool is_addr2line; /* addresses are hexadecimal without 0x, too */
         struct tool_output output;
-        const char *module; /* of the batch; borrowed from the object */
-        bool is_list;       /* JSON answers to arguments are one array */
+        char unreadable[4096]; /* the object of the last message */
+        bool is_list;          /* JSON answers to arguments are one array */
         size_t answered;
 };
 
@@ -213,6 +213,15 @@ static enum status get_request_object(struct llvm_symbolizer *t, const struct ll
         return named_objects_get(&t->output.objects, path, ret, err);
 }
 
+/* Once for requests of one object that follow each other; JSON has the message in the answer. */
+static void report_unreadable_object(struct llvm_symbolizer *t, const char *object, const char *message)
+{
+        if (t->options.style == LLVM_STYLE_JSON || strcmp(t->unreadable, object) == 0)
+                return;
+        fprintf(stderr, "LLVMSymbolizer: error reading file: %s\n", message);
+        snprintf(t->unreadable, sizeof t->unreadable, "%s", object);
+}
+
 static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
 {
         struct named_object *object;
@@ -232,8 +241,7 @@ static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
                 const char *message = describe_open_failure(st, &err);
 
                 tool_output_answer(&t->output);
-                if (t->options.style != LLVM_STYLE_JSON)
-                        fprintf(stderr, "LLVMSymbolizer: error reading file: %s\n", message);
+                report_unreadable_object(t, r.object, message);
                 answer_llvm_failure(t, r.object, r.address, message);
         } else if (!r.is_code) {
                 answer_llvm_failure(t, r.object, r.address, "only code is supported");
@@ -469,14 +477,21 @@ static void report_unknown_llvm_option(struct llvm_symbolizer *t, const char *ar
                 report_tool_error(&t->output, "error: unknown argument '%s'", PRINTABLE(argument));
 }
 
+/* getopt_long() accepts them, LLVM does not. */
+static bool is_abbreviated_option(const char *argument, const char *name)
+{
+        return starts_with(argument, "--") && strcspn(argument + 2, "=") < strlen(name);
+}
+
 /* @return the exit code; -1: go on. The arguments are argv + optind. */
 static int parse_llvm_options(struct llvm_symbolizer *t, int argc, char **argv)
 {
+        const char *argument;
         int c, index = -1;
 
         rewrite_llvm_arguments(argc, argv);
         opterr = 0;
-        while ((c = getopt_long(argc, argv, "aCe:fhipsv", llvm_long_options, &index)) != -1) {
+        for (; (c = getopt_long(argc, argv, "aCe:fhipsv", llvm_long_options, &index)) != -1; index = -1) {
                 const char *value = optarg && *optarg == '=' ? optarg + 1 : optarg;
 
                 if (c == 'h') {
@@ -487,8 +502,12 @@ static int parse_llvm_options(struct llvm_symbolizer *t, int argc, char **argv)
                         printf("%s\nCairn %s, compatible with LLVM version 14\n", path_base(argv[0]), CAIRN_VERSION);
                         return EXIT_DONE;
                 }
+                argument = optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
                 if (c == '?')
-                        report_unknown_llvm_option(t, argv[optind - 1]);
+                        report_unknown_llvm_option(t, argument);
+                else if (index >= 0 && is_abbreviated_option(argument, llvm_long_options[index].name))
+                        report_tool_error(&t->output, "error: unknown argument '%s', did you mean '--%s'?",
+                                          PRINTABLE(argument), llvm_long_options[index].name);
                 else if (c == OPTION_UNSUPPORTED)
                         report_tool_error(&t->output, "error: '--%s' is not supported by Cairn",
                                           llvm_long_options[index].name);

@@ -107,6 +107,13 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
         replacement=
 fi
 
+is "$("$tmp/bin/llvm-symbolizer" -e "$tmp/nope" 1 2 2>&1)" \
+        "$(printf 'LLVMSymbolizer: error reading file: No such file or directory\n??\n??:0:0\n\n??\n??:0:0')" \
+        "llvm-symbolizer: a missing file is reported once, and each address is unknown"
+is "$("$tmp/bin/llvm-symbolizer" --inline -x 2>&1 | sed 's/.*error/error/')" \
+        "$(printf "error: unknown argument '--inline', did you mean '--inlines'?\nerror: unknown argument '-x'")" \
+        "llvm-symbolizer: each unknown option is reported"
+
 # ---- lines without functions, and lines that are not DWARF's ----
 
 cat >"$tmp/lines.s" <<'EOS'
