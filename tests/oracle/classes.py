@@ -10,7 +10,7 @@ import collections
 import re
 
 from elf_facts import no_suffix
-from judge import same_path, same_place, same_resolved
+from judge import is_own_name, is_unreadable, same_path, same_place, same_resolved
 
 Class = collections.namedtuple("Class", "key who text")
 CLASSES = {}
@@ -34,6 +34,20 @@ def plain(name):
 
 
 # ---- names: case, index of our frame, our name and linkage name, theirs and their linkage name ----
+
+@add(NAME_TESTS, "unreadable linkage name", "ours",
+     "the linkage name as it is, because no demangler knows it. Holds when it is that of the DIE, and ours the DIE's name "
+     "with its namespaces and classes")
+def unreadable_linkage(c, i, ours, mangled, theirs, their_mangled):
+    return any(len(chain) > i and chain[i].linkage == theirs and is_own_name(chain[i], ours) and is_unreadable(theirs)
+               for chain in c.chains)
+
+
+@add(NAME_TESTS, "demangler", "both",
+     "the same mangled name, spelled by another demangler. Holds when the mangled names are equal")
+def demangler(c, i, ours, mangled, theirs, their_mangled):
+    return bool(mangled) and mangled == their_mangled
+
 
 @add(NAME_TESTS, "clone suffix", "both",
      "the symbol's name with the suffix that the compiler adds for clones (`.isra.0`, `.constprop.0`, `.part.0`, "
@@ -84,12 +98,6 @@ def label(c, i, ours, mangled, theirs, their_mangled):
         return c.facts.symbols.nameless <= c.address
     named = [s for s in c.covering + c.before if s.name == (their_mangled or theirs) or s.name == theirs]
     return any(s.kind == "NOTYPE" or not s.size or c.in_section(".plt") for s in named)
-
-
-@add(NAME_TESTS, "demangler", "both",
-     "the same mangled name, spelled by another demangler. Holds when the mangled names are equal")
-def demangler(c, i, ours, mangled, theirs, their_mangled):
-    return bool(mangled) and mangled == their_mangled
 
 
 @add(NAME_TESTS, "plain name", "ours",
@@ -164,6 +172,14 @@ def directory_twice(c, i, ours, theirs):
     units = [c.unit(chain) for chain in c.scopes] or [u for u in c.dies.units.values() if u.lines in tables]
     return ours[1] == theirs[1] and any(
         ours[0].startswith(u.directory + "/") and same_path(theirs[0], u.directory + "/" + ours[0]) for u in units)
+
+
+@add(PLACE_TESTS, "file of a call without one", "ours",
+     "the first file of the table, for a call whose DIE has a line and no file (Zig's own code generator). Holds when ours "
+     "is that line without a file")
+def call_without_file(c, i, ours, theirs):
+    return i > 0 and not ours[0] and ours[1] == theirs[1] != 0 and any(
+        len(chain) > i and (chain[i].path, chain[i].line) == ours for chain in c.chains)
 
 
 @add(PLACE_TESTS, "file symbol", "both",

@@ -62,6 +62,34 @@ sample c++-gcc-lto g++ -flto
 sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
 sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all
 
+# names NAME COMMAND...: functions whose linkage names only some demanglers read, or none
+names() {
+        wanted "$1" || return 0
+        name=$1
+        shift
+        if build "$name" "$@" -O1 -g tests/oracle/names.cc -o "$work/$name"; then
+                input "$name" "names.cc, $* -O1 -g" "$work/$name" "$work/$name"
+        fi
+}
+names c++-names-gcc g++ -std=c++20
+names c++-names-clang clang++ -std=c++17
+
+# PyPI's ziglang, which has a newer clang than Debian: ZIG="python3 -m ziglang".
+: "${ZIG:=zig}"
+zig_program() {
+        wanted "$1" || return 0
+        name=$1
+        shift
+        # shellcheck disable=SC2086  # it may be several words
+        if build "$name" $ZIG build-exe "$@" -fno-strip tests/oracle/sample.zig "-femit-bin=$work/$name"; then
+                input "$name" "sample.zig, $* -fno-strip, zig $($ZIG version)" "$work/$name" "$work/$name" --peers $llvm
+        fi
+}
+# shellcheck disable=SC2086
+names c++-names-zig $ZIG c++ -std=c++23 -fno-sanitize=undefined
+zig_program zig -O Debug -fno-llvm
+zig_program zig-llvm -O ReleaseFast
+
 # Two objects with functions of the same name and size but different code: the linker keeps the first.
 copies() {
         wanted "$1" || return 0

@@ -6,13 +6,17 @@ The rules: of the rows of a sequence that share the greatest address not above t
 frames are the innermost DIE whose ranges cover the address and the enclosing ones; the location of each frame but the
 innermost is the call_file and call_line of the frame inlined into it. Addresses without a covering DIE have one frame,
 named after the symbol. Of several units with a function at an address the first counts: linkers keep the first copy of
-a function, and some give the dropped copies its address. A function without a linkage name may have that of a symbol.
+a function, and some give the dropped copies its address. A function without a linkage name may have that of a symbol, and
+one whose linkage name no demangler reads has its plain name.
 
 For a Go program Cairn gets only the pclntab. Then the expected result is that of the program's own runtime, and DWARF
 is used only for addresses that the runtime cannot resolve.
 """
 import collections
+import functools
 import re
+import shutil
+import subprocess
 
 from elf_facts import no_suffix
 from line_facts import collapse, resolve
@@ -131,10 +135,24 @@ class Case:
         if frame.name is None:
             return self.names_uncovered(name, mangled)
         if frame.linkage:
-            return frame.linkage in (mangled, name)
+            return frame.linkage in (mangled, name) or (is_own_name(frame, name) and is_unreadable(frame.linkage))
         if not frame.name:
             return self.names_uncovered(name, mangled)
-        return name == frame.name or name.endswith("::" + frame.name)
+        return is_own_name(frame, name)
+
+
+def is_own_name(frame, name):
+    return bool(frame.name) and (name == frame.name or name.endswith("::" + frame.name))
+
+
+@functools.lru_cache(maxsize=None)
+def is_unreadable(linkage):
+    """Does no demangler know this mangled name?"""
+    if not re.match(r"_Z|_R|_D\d", linkage):
+        return False
+    outputs = [subprocess.run([tool], input=linkage, capture_output=True, text=True, check=True).stdout.strip()
+               for tool in ("c++filt", "llvm-cxxfilt-19", "llvm-cxxfilt") if shutil.which(tool)]
+    return all(out == linkage for out in outputs)
 
 
 def brief(name):
