@@ -258,6 +258,12 @@ enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, s
 /** Whether the symbol is a function or indirect function (IFUNC) defined in this file. */
 bool elf_symbol_is_function(const struct elf_symbol *sym);
 
+/**
+ * Bytes of a symbol's name without its version: 14 of "pthread_create@@GLIBC_2.34". Names of Zig contain '@' too, as in
+ * "f(@TypeOf(x))" and "lazy@typeInfo(T)": there is no version with brackets, quotes, commas or spaces.
+ */
+size_t elf_symbol_name_size(const char *name);
+
 /* ---- links to other files ---- */
 
 /** .gnu_debuglink: the debug file's name and its CRC-32. ST_NOT_FOUND without one. */

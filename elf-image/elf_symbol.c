@@ -262,3 +262,11 @@ bool elf_symbol_is_function(const struct elf_symbol *sym)
 {
         return (sym->type == STT_FUNC || sym->type == STT_GNU_IFUNC) && sym->section != SHN_UNDEF;
 }
+
+size_t elf_symbol_name_size(const char *name)
+{
+        size_t n = strcspn(name, "@");
+        const char *version = name + n + strspn(name + n, "@");
+
+        return !version[0] || version[strcspn(version, "()[]{}\", ")] ? n + strlen(name + n) : n;
+}

@@ -227,7 +227,7 @@ static void put_enum(struct json_out *j, const char *key, uint64_t number, const
 /* "pthread_create@@GLIBC_2.34" is pthread_create. */
 static bool symbol_has_name(const struct elf_symbol *s, const char *name)
 {
-        size_t n = strcspn(s->name, "@");
+        size_t n = elf_symbol_name_size(s->name);
 
         return strcmp(s->name, name) == 0 || (n && strncmp(s->name, name, n) == 0 && name[n] == 0);
 }

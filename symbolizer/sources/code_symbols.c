@@ -240,7 +240,7 @@ enum status code_symbols_filter(struct code_symbols *s, const struct address_fil
 /* "pthread_create@@GLIBC_2.34" is pthread_create. */
 static uint32_t add_symbol_function(struct symbol_table_builder *b, const struct code_symbol *c)
 {
-        size_t n = c->is_stub ? (size_t)(strrchr(c->name, '$') - c->name) : strcspn(c->name, "@");
+        size_t n = c->is_stub ? (size_t)(strrchr(c->name, '$') - c->name) : elf_symbol_name_size(c->name);
         _cleanup_buf_ struct buf name = { 0 };
 
         if (n == 0 || c->name[n] == 0)

@@ -80,7 +80,7 @@ static enum status load_function_symbols(struct function_symbols *s)
 static struct function_symbol_name cut_clone_suffix(const char *name)
 {
         const char *last = strrchr(name, 'E'), *cut;
-        size_t size = strcspn(name, "@");
+        size_t size = elf_symbol_name_size(name);
 
         /* The suffix follows the mangled name; those of Rust contain ".." before their final E. */
         cut = strchr(last && last < name + size ? last : name, '.');

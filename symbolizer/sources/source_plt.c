@@ -30,7 +30,7 @@ static bool add_stub(struct plt_source *s, uint64_t start, uint64_t end, const s
 {
         char name[LIMIT_NAME_BYTES];
         struct symbol_table_frame frame = { 0 };
-        size_t n = strcspn(r->symbol, "@");
+        size_t n = elf_symbol_name_size(r->symbol);
 
         if (r->kind == DYNAMIC_IRELATIVE)
                 snprintf(name, sizeof name, "*ABS*+0x%" PRIx64 "@plt", (uint64_t)r->addend);

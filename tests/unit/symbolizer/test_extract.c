@@ -317,7 +317,8 @@ static const char *name_at(const struct symbol_table *t, uint64_t address)
 
 START_TEST(best_name_of_several_symbols_wins)
 {
-        static const char names[] = "\0__libc_f\0f\0weak\0local\0label\0vers@@V_1";
+        static const char names[] =
+                "\0__libc_f\0f\0weak\0local\0label\0vers@@V_1\0f(@TypeOf(x))\0lazy@typeInfo(T).?\0at@";
         const Elf64_Sym symbols[] = {
                 { 0 },
                 SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1010, 0x10),
@@ -327,13 +328,19 @@ START_TEST(best_name_of_several_symbols_wins)
                 SYMBOL(17, STB_LOCAL, STT_FUNC, 0x1030, 0x10),
                 SYMBOL(12, STB_WEAK, STT_FUNC, 0x1030, 0x10),
                 SYMBOL(29, STB_GLOBAL, STT_FUNC, 0x1050, 0x10),
+                SYMBOL(39, STB_GLOBAL, STT_FUNC, 0x1060, 0x10), /* of Zig */
+                SYMBOL(53, STB_GLOBAL, STT_FUNC, 0x1070, 0x10),
+                SYMBOL(72, STB_GLOBAL, STT_FUNC, 0x1080, 0x10),
         };
-        struct symbol_table t = extract_symbols(symbols, 8, names, sizeof names);
+        struct symbol_table t = extract_symbols(symbols, 11, names, sizeof names);
 
         ck_assert_str_eq(name_at(&t, 0x101f), "f");
         ck_assert_str_eq(name_at(&t, 0x1020), "");
         ck_assert_str_eq(name_at(&t, 0x1030), "weak");
         ck_assert_str_eq(name_at(&t, 0x1050), "vers");
+        ck_assert_str_eq(name_at(&t, 0x1060), "f(@TypeOf(x))");
+        ck_assert_str_eq(name_at(&t, 0x1070), "lazy@typeInfo(T).?");
+        ck_assert_str_eq(name_at(&t, 0x1080), "at@");
         ck_assert_int_eq(t.quality, QUALITY_SYMTAB);
         symbol_table_deinit(&t);
 }
