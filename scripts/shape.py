@@ -11,7 +11,7 @@ hash-tables, single-user-files, long-lines, folder-includes (not allowed by
 docs/architecture.md), folder-cycles (folders, at any depth, that include one
 another), file-names (of two files), enum-only-includes (a header of another
 folder of which only an enum is used), headless-files (.c files above 350
-lines that do not open with a comment).
+lines that do not open with a comment), long-test-lines (of shell tests).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
@@ -38,14 +38,26 @@ INCLUDE = re.compile(r'^#include "([\w-]+)/([\w./-]+)"', re.M)
 PROBE = re.compile(r"\b(\w+) = \(\1 \+ 1\) & ")  # the step of linear probing
 ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 LINE_LIMIT = 130
+TEST_LINE_LIMIT = 120  # of shell tests
 LONG_FILE = 350  # lines from which on a .c file opens with a comment: its model, the order of its functions, its locks
 CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "folder-cycles": 0,
-           "file-names": 0, "enum-only-includes": 13, "headless-files": 0}
+           "file-names": 0, "enum-only-includes": 13, "headless-files": 0, "long-test-lines": 463}
 
 
 def strip_comments_and_strings(text):
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
     return pattern.sub(lambda m: "\n" * m.group().count("\n") or " ", text)
+
+
+def find_long_test_lines():
+    """Returns the lines of shell tests above their limit."""
+    paths = subprocess.run(["git", "ls-files", "tests/*.t", "tests/*.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    found = []
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            widths = [len(line.rstrip("\n").expandtabs(8)) for line in f]
+        found += [f"{path}:{number}: {width}" for number, width in enumerate(widths, 1) if width > TEST_LINE_LIMIT]
+    return found
 
 
 def count_code_lines(text):
@@ -231,6 +243,7 @@ def measure(folders):
         "folder-cycles": sorted(find_folder_cycles(raw)),
         "file-names": sorted(find_repeated_file_names(paths)),
         "enum-only-includes": sorted(find_enum_only_includes(raw, code)),
+        "long-test-lines": find_long_test_lines(),
         "headless-files": sorted(p for p in sources if lines[p] > LONG_FILE and not opens_with_comment(raw[p])),
     }
     total = sum(lines.values())
@@ -263,6 +276,7 @@ def measure(folders):
         "folder_cycles": len(findings["folder-cycles"]),
         "repeated_file_names": len(findings["file-names"]),
         "headless_files": len(findings["headless-files"]),
+        "long_test_lines": len(findings["long-test-lines"]),
         "fan_in": {f: len(fan_in[f]) for f in folders_seen},
         "fan_out": {f: len(fan_out[f]) for f in folders_seen},
     }

@@ -9,7 +9,8 @@ load_recorded() {
         load_at=$(($(date +%s) - 840))
         for load_round in 1 2 3 4 5 6; do
                 "$cairn" import --server "$url" --time "$load_at" --label version=$((1 + load_round / 4)) \
-                        --label "zone=$(echo ab | cut -c $((1 + load_round % 2)))" tests/browser/data/build.pb.gz >>"$tmp/load.log" 2>&1 ||
+                        --label "zone=$(echo ab | cut -c $((1 + load_round % 2)))" tests/browser/data/build.pb.gz \
+                        >>"$tmp/load.log" 2>&1 ||
                         bail_out "the recorded profile cannot be imported: $(cat "$tmp/load.log")"
                 load_at=$((load_at + 140))
         done
@@ -20,7 +21,8 @@ load_types() {
         for load_type in process_cpu:cpu:nanoseconds:cpu:nanoseconds memory:inuse_space:bytes:space:bytes; do
                 printf 'main;grow 4096\n' >"$tmp/types.folded"
                 "$cairn" import --server "$url" --time $(($(date +%s) - 43200)) --type "$load_type" --label service.name=types "$tmp/types.folded" \
-                        >>"$tmp/load.log" 2>&1 || bail_out "a profile of $load_type cannot be imported: $(cat "$tmp/load.log")"
+                        >>"$tmp/load.log" 2>&1 ||
+                        bail_out "a profile of $load_type cannot be imported: $(cat "$tmp/load.log")"
         done
 }
 

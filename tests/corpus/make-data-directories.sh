@@ -69,16 +69,19 @@ end() {
 otlp() {
         python3 tests/e2e/profiles.py otlp "$tmp/one" build_id=$build_id mapping_file=/opt/program "service=$2" "values=$3" \
                 "addresses=$(address "$4"),$(address main)" "at_ns=$((t0 + $1))000000000"
-        curl -sSf -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one" "$url/v1development/profiles" >"$tmp/answer"
+        curl -sSf -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one" "$url/v1development/profiles" \
+                >"$tmp/answer"
 }
 fold() { printf '%b' "$3" | curl -sSf --data-binary @- "$url/ingest?name=$2&format=folded&from=$((t0 + $1))"; }
 put_program() {
         curl -sSf -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
-                -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$build_id/debuginfo"
+                -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$build_id/debuginfo"
 }
 pack() {
         rm -f "$data/lock" "$data/index/lock.mdb" "$data/debuginfo/meta/lock.mdb" "$data/profiles/queue/lock"
-        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data | xz -9e >"$out/$commit-$1.tar.xz"
+        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data |
+                xz -9e >"$out/$commit-$1.tar.xz"
         rm -rf "$data"
 }
 

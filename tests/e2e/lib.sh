@@ -193,7 +193,8 @@ kill_server() {
 
 # metric NAME: its value (0 before its first event); NAME may carry labels.
 metric() {
-        curl -sS --max-time 60 "$url/metrics" | awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
+        curl -sS --max-time 60 "$url/metrics" |
+                awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
 }
 
 metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }

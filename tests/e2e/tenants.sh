@@ -6,4 +6,5 @@
 # as TOKEN [CURL-ARGUMENT]...
 as() { as_token=$1; shift; request -H "Authorization: Bearer $as_token" "$@"; }
 # folded TOKEN [CURL-ARGUMENT]...: the tenant's stacks.
-folded() { folded_token=$1; shift; curl -sS -H "Authorization: Bearer $folded_token" "$@" "$url/api/v1/query/folded?from=0&to=now"; }
+folded() { folded_token=$1; shift; \
+        curl -sS -H "Authorization: Bearer $folded_token" "$@" "$url/api/v1/query/folded?from=0&to=now"; }

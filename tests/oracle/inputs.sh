@@ -113,7 +113,8 @@ if wanted c++-clang-lines && build c++-clang-lines clang++ -O2 -gline-tables-onl
         input c++-clang-lines "sample.cc, clang++ -O2 -gline-tables-only, $(compiler_version clang++ --version)" \
                 "$work/c++-clang-lines" "$work/c++-clang-lines" --peers $llvm
 fi
-if wanted rust-lines && build rust-lines rustc -O -C debuginfo=line-tables-only tests/oracle/sample.rs -o "$work/rust-lines"; then
+if wanted rust-lines &&
+        build rust-lines rustc -O -C debuginfo=line-tables-only tests/oracle/sample.rs -o "$work/rust-lines"; then
         input rust-lines "sample.rs, rustc -O -C debuginfo=line-tables-only, $(rustc --version)" "$work/rust-lines" \
                 "$work/rust-lines" --peers $llvm
 fi
@@ -124,12 +125,14 @@ go_build() {
                 tests/oracle/sample.go
 }
 if wanted go && go_build -o "$work/go-full" && go_build "-ldflags=-s -w" -o "$work/go"; then
-        input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full" --go
+        input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full" \
+                --go
 fi
 
 # Split DWARF: Cairn gets a program beside its .dwp, the others the same code linked with its DWARF.
 same_code() {
-        objcopy -O binary -j .text "$1" "$1.text" && objcopy -O binary -j .text "$2" "$2.text" && cmp "$1.text" "$2.text"
+        objcopy -O binary -j .text "$1" "$1.text" && objcopy -O binary -j .text "$2" "$2.text" &&
+                cmp "$1.text" "$2.text"
 }
 split_dwarf() {
         wanted "$1" || return 0
@@ -211,12 +214,15 @@ fi
 # The kernel: specified, installed, or downloaded.
 if wanted kernel; then
         kernel=
-        [ -n "$FAST" ] || kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)
+        [ -n "$FAST" ] ||
+                kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)
         for file; do
                 case ${file##*/} in vmlinux*) kernel=$file ;; esac
         done
-        [ -n "$kernel$FAST" ] || kernel=$(tests/oracle/fetch-kernel "$work/kernel") || echo "# kernel: cannot be fetched"
-        [ -z "$kernel" ] || input kernel "linux-image-cloud-amd64-dbg's ${kernel##*/}" "$kernel" "$kernel" --eu-addr2line 500
+        [ -n "$kernel$FAST" ] || kernel=$(tests/oracle/fetch-kernel "$work/kernel") ||
+                echo "# kernel: cannot be fetched"
+        [ -z "$kernel" ] ||
+                input kernel "linux-image-cloud-amd64-dbg's ${kernel##*/}" "$kernel" "$kernel" --eu-addr2line 500
 fi
 
 for file; do

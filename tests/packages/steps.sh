@@ -50,7 +50,8 @@ ok 'the agent runs' within $patience is_active cairn-agent
 ok 'the service is ready' within $patience curl -sf "$server/readyz"
 ok 'the configuration is valid' cairn config check
 ok 'kernel and privileges are sufficient for the agent' cairn-agent --doctor --sampler perf
-for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload cairn-addr2line cairn-symbolizer; do
+for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload cairn-addr2line \
+        cairn-symbolizer; do
         ok "man $page" shows cairn man -w "$page"
 done
 ok 'bash completes options' shows retain-samples bash -c '. /usr/share/bash-completion/completions/cairn
@@ -81,7 +82,8 @@ give_credential() {
         printf '%s\n' "$2" >"/root/$1-token"
         chmod 0600 "/root/$1-token"
         mkdir -p "/etc/systemd/system/$1.service.d"
-        printf '[Service]\nLoadCredential=cairn.token-file:/root/%s-token\n' "$1" >"/etc/systemd/system/$1.service.d/credential.conf"
+        printf '[Service]\nLoadCredential=cairn.token-file:/root/%s-token\n' "$1" \
+                >"/etc/systemd/system/$1.service.d/credential.conf"
 }
 take_credentials() {
         rm /etc/systemd/system/cairn.service.d/credential.conf /etc/systemd/system/cairn-agent.service.d/credential.conf
@@ -111,11 +113,13 @@ ok 'the next version installs' install_packages /packages/next/*.deb
 ok 'it is the next version' shows '\+next' dpkg-query -W -f '${Version}' cairn
 ok 'the service was restarted and is ready' within $patience curl -sf "$server/readyz"
 ok 'the agent runs again' within $patience is_active cairn-agent
-ok 'earlier samples are still stored' within $patience shows spin_in_c cairn top --from now-30m '{process_executable_name="spin"}'
+ok 'earlier samples are still stored' within $patience shows spin_in_c cairn top --from now-30m \
+        '{process_executable_name="spin"}'
 mv /var/lib/private/copy /root/copy
 cairn serve --data /root/copy --listen 127.0.0.1:7799 --config= 2>/tmp/copy.log &
 copy=$!
-ok 'a service on the snapshot returns the samples' within $patience shows spin_in_c cairn top --server http://127.0.0.1:7799 --from now-30m '{process_executable_name="spin"}'
+ok 'a service on the snapshot returns the samples' within $patience shows spin_in_c cairn top \
+        --server http://127.0.0.1:7799 --from now-30m '{process_executable_name="spin"}'
 kill $copy
 wait $copy
 rm -rf /root/copy

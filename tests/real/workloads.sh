@@ -32,7 +32,8 @@ work_postgres() {
         # shellcheck disable=SC2086  # word splitting is intended
         {
                 $as "$bin/initdb" -D "$PWD/db" -A trust > log 2>&1
-                $as "$bin/pg_ctl" -D "$PWD/db" -w -l "$PWD/server.log" -o "-k $PWD -c listen_addresses= -c fsync=off" start >> log 2>&1
+                $as "$bin/pg_ctl" -D "$PWD/db" -w -l "$PWD/server.log" -o "-k $PWD -c listen_addresses= -c fsync=off" \
+                        start >> log 2>&1
                 $as "$bin/pgbench" -h "$PWD" -i -s 5 postgres >> log 2>&1
                 while :; do $as "$bin/pgbench" -h "$PWD" -c 4 -T 60 postgres >> log 2>&1 || sleep 1; done
         }
@@ -42,7 +43,8 @@ names_redis=redis-server tools_redis=redis-benchmark:redis-tools
 work_redis() {
         redis-server --port 0 --unixsocket "$PWD/socket" --save '' --daemonize no > log 2>&1 &
         until [ -S socket ]; do sleep 0.1; done
-        while :; do redis-benchmark -s "$PWD/socket" -n 200000 -P 16 -q -t set,get,lpush,lrange_100,sadd,hset,zadd >> log 2>&1; done
+        while :; do redis-benchmark -s "$PWD/socket" -n 200000 -P 16 -q -t set,get,lpush,lrange_100,sadd,hset,zadd \
+                >> log 2>&1; done
 }
 
 names_openssl=openssl tools_openssl=openssl:openssl
@@ -59,7 +61,8 @@ names_gcc="cc1 as collect2 ld" tools_gcc=gcc:gcc
 work_gcc() {
         while :; do
                 for c in "$tests"/../*/*.c; do
-                        gcc -D_GNU_SOURCE -DCAIRN_VERSION='""' -I"$tests/.." -I"$build/gen" -O2 -g -c "$c" -o out.o 2>> log || true
+                        gcc -D_GNU_SOURCE -DCAIRN_VERSION='""' -I"$tests/.." -I"$build/gen" -O2 -g -c "$c" -o out.o \
+                                2>> log || true
                 done
         done
 }
@@ -108,7 +111,8 @@ http {
 END
         nginx -p "$PWD" -c "$PWD/nginx.conf" -e "$PWD/log" &
         sleep 1
-        while :; do wrk -t 1 -c 16 -d 60 -H 'Accept-Encoding: gzip' "http://127.0.0.1:$port/page.html" > /dev/null 2>&1; done
+        while :; do wrk -t 1 -c 16 -d 60 -H 'Accept-Encoding: gzip' "http://127.0.0.1:$port/page.html" > /dev/null \
+                2>&1; done
 }
 
 WORKLOADS="python perl postgres redis openssl gcc git node nginx"

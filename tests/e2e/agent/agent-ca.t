@@ -6,11 +6,13 @@
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc openssl setpriv; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(id -u)" -eq 0 ] || skip_all "not root"
-"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ours -keyout "$tmp/ours.key" \
         -out "$tmp/ours.pem" 2>/dev/null
-openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=server -keyout "$tmp/key.pem" -out "$tmp/csr" 2>/dev/null
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=server -keyout "$tmp/key.pem" \
+        -out "$tmp/csr" 2>/dev/null
 echo subjectAltName=IP:127.0.0.1 >"$tmp/ext"
 openssl x509 -req -in "$tmp/csr" -CA "$tmp/ours.pem" -CAkey "$tmp/ours.key" -CAcreateserial -days 2 -extfile "$tmp/ext" \
         -out "$tmp/cert.pem" 2>/dev/null
@@ -39,7 +41,8 @@ chown root "$tmp/ca.pem"
 sends "a file of root's, to a user with the right to read all files" setpriv --reuid nobody --clear-groups \
         --inh-caps=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog \
         --ambient-caps=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog
-setpriv --reuid nobody --clear-groups "$agent" --server "$url" --ca "$tmp/ca.pem" --no-upload --duration 2 --interval 1 >"$tmp/log" 2>&1
+setpriv --reuid nobody --clear-groups "$agent" --server "$url" --ca "$tmp/ca.pem" --no-upload --duration 2 \
+        --interval 1 >"$tmp/log" 2>&1
 like "$? $(cat "$tmp/log")" "^1 .*cannot read the certificates in '$tmp/ca.pem'" "and to one without it, it is named"
 kill $burn_pid
 done_testing

@@ -9,7 +9,8 @@ for tool in python3 cc readelf; do command -v $tool >/dev/null || skip_all "$too
 [ "$(id -u)" = 0 ] || skip_all "needs root"
 here=$PWD
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
-"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 cc -O2 -o "$tmp/faults" tests/e2e/agent/agent-faults.c || bail_out "cannot build"
 cd "$tmp" || exit 1
 chmod 755 .
@@ -85,9 +86,11 @@ stop_agent
 is $? 0 "the agent ends well"
 python3 "$here/tests/support/otlp_dump.py" out.otlp >dump
 if [ $reused = 1 ]; then
-        unlike "$(objects_of one)" "^$(build_id two):|;$(build_id two):" "of two programs with one number the first has no frame of the second"
+        unlike "$(objects_of one)" "^$(build_id two):|;$(build_id two):" \
+                "of two programs with one number the first has no frame of the second"
         unlike "$(objects_of two)" "^$(build_id one):|;$(build_id one):" "nor the second of the first"
-        ok "and their stacks are complete ($(whole one)%, $(whole two)%)" test "$(whole one)" -ge 80 -a "$(whole two)" -ge 80
+        ok "and their stacks are complete ($(whole one)%, $(whole two)%)" \
+                test "$(whole one)" -ge 80 -a "$(whole two)" -ge 80
 else
         for name in first second whole; do pass "$name # SKIP $(cat reuse.err)"; done
 fi
@@ -140,7 +143,8 @@ passed_ms=$(($(uptime_ms) - start_ms))
 used_ms=$((($(awk '{ print $14 + $15 }' /proc/$agent_pid/stat) - before) * 1000 / $(getconf CLK_TCK)))
 rss=$(awk '/^VmRSS/ { print int($2 / 1024) }' /proc/$agent_pid/status)
 diag "50000 mappings that change 20 times a second: $used_ms ms of CPU time in $passed_ms ms, $rss MiB"
-ok "50000 mappings cost no more than a fifth of a CPU ($used_ms ms of $passed_ms)" test $((5 * used_ms)) -le "$passed_ms"
+ok "50000 mappings cost no more than a fifth of a CPU ($used_ms ms of $passed_ms)" \
+        test $((5 * used_ms)) -le "$passed_ms"
 ok "and memory is bounded ($rss MiB)" test "$rss" -le 400
 ok "the process keeps running" kill -0 "$many"
 stop_agent

@@ -7,7 +7,8 @@ cairn=$CAIRN_BUILD/cairn
 cpu=/sys/devices/system/cpu/cpu1/online
 [ -n "${CAIRN_TEST_HOTPLUG:-}" ] || skip_all "takes a CPU away; CAIRN_TEST_HOTPLUG=1 asks for it"
 for tool in cc jq taskset; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 { [ -w $cpu ] && echo 0 >$cpu 2>/dev/null; } || skip_all "CPU 1 cannot be taken away here"
 restore() { echo 1 >$cpu; cleanup; }
 trap restore EXIT
@@ -32,7 +33,8 @@ for sampler in bpf perf; do
         "$agent" --sampler $sampler --server "$url" --frequency 99 --interval 1 2>"$tmp/log" & agent_pid=$!
         background_pids="$background_pids $agent_pid"
         wait_for "the agent" grep -q 'sampling' "$tmp/log"
-        is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" "$sampler: at the start one CPU is offline"
+        is "$(sed -n 's/.*sampling \([0-9]*\) CPUs.*/\1/p' "$tmp/log")" "$(($(nproc --all) - 1))" \
+                "$sampler: at the start one CPU is offline"
 
         echo 1 >$cpu
         taskset -c 1 "$tmp/new-$sampler" & pid=$!

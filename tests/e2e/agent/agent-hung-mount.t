@@ -3,7 +3,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 [ "$(id -u)" -eq 0 ] || skip_all "not root"
 [ -w /dev/fuse ] || skip_all "no /dev/fuse"
 
@@ -18,7 +19,8 @@ mkdir "$tmp/mnt"
 # mount_files [PROGRAM [DEBUG-FILE]]: starts the server of the file system at $tmp/mnt.
 mount_files() {
         rm -f "$tmp/fuse.log" # of the server before
-        python3 tests/e2e/agent/hung-fuse.py "$tmp/${1:-burn}" "$tmp/mnt" ${2:+"$tmp/$2"} >"$tmp/fuse.log" 2>&1 & server=$!
+        python3 tests/e2e/agent/hung-fuse.py "$tmp/${1:-burn}" "$tmp/mnt" ${2:+"$tmp/$2"} >"$tmp/fuse.log" \
+                2>&1 & server=$!
         background_pids="${background_pids:-} $server"
         wait_for "the mount" grep -qs . "$tmp/fuse.log"
         grep -q mounted "$tmp/fuse.log" || skip_all "$(head -1 "$tmp/fuse.log")"
@@ -86,7 +88,8 @@ pass "sampling goes on"
 is "$(value cairn_agent_mount_probes_stuck)" 1 "one hanging process remains"
 kill -TERM $pid
 # A process with a thread that cannot exit stays a zombie that cannot be reaped.
-ends() { ! [ -e /proc/$pid/status ] || { grep -q "^State:.*Z" /proc/$pid/status && grep -q "^Threads:.*1$" /proc/$pid/status; }; }
+ends() { ! [ -e /proc/$pid/status ] || { grep -q "^State:.*Z" /proc/$pid/status &&
+        grep -q "^Threads:.*1$" /proc/$pid/status; }; }
 wait_for "the agent to end" ends
 wait $pid 2>/dev/null
 pass "the agent ends while the mount does not answer"

@@ -5,7 +5,8 @@
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(uname -m)" = x86_64 ] || skip_all "the machine code is of x86-64"
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # Two functions generated at run time, each in a page of its own; the second calls the first. Their names are written to
 # a perf map or a jitdump, and then a file NAME.ready is created.
@@ -82,7 +83,8 @@ run() {
         pid=$!
         background_pids="${background_pids:-} $pid"
         wait_for "$name" test -e "$tmp/$name.ready"
-        "$agent" --sampler bpf --server "$url" --frequency 499 --duration 2 --interval 1 --only-process "$name" --log-level error ||
+        "$agent" --sampler bpf --server "$url" --frequency 499 --duration 2 --interval 1 --only-process "$name" \
+                --log-level error ||
                 fail "$name: the agent ends well"
         kill -9 $pid
         wait $pid 2>/dev/null
@@ -102,7 +104,8 @@ like "$("$cairn" top --server "$url" --json '{process.executable.name="jit-dump"
 if unshare --pid --fork --kill-child --mount true 2>/dev/null; then
         mkdir "$tmp/private"
         # shellcheck disable=SC2016
-        run jit-inside unshare --pid --fork --kill-child --mount sh -c 'mount --bind private /tmp && exec ./jit-inside map'
+        run jit-inside unshare --pid --fork --kill-child --mount sh \
+                -c 'mount --bind private /tmp && exec ./jit-inside map'
         like "$(functions jit-inside)" '^jit_inner$' "the perf map of a process in namespaces of its own is found"
         is "$(ls "$tmp/private")" "perf-1.map" "by its pid in the namespace, in its own /tmp"
 else

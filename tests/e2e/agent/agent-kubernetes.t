@@ -5,7 +5,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc openssl curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # ---- usage ----
 env -u KUBERNETES_SERVICE_HOST "$agent" --kubernetes api --duration 1 --no-upload 2>"$tmp/err"
@@ -32,12 +33,14 @@ done
 # remove_cgroups: also those of a failed attempt.
 remove_cgroups() {
         for id in $first $second; do
-                [ ! -d "$root/$slice/cri-containerd-$id.scope" ] || wait_for "the end of a container" rmdir "$root/$slice/cri-containerd-$id.scope"
+                [ ! -d "$root/$slice/cri-containerd-$id.scope" ] || wait_for "the end of a container" rmdir \
+                        "$root/$slice/cri-containerd-$id.scope"
         done
         rmdir "$root/$slice"
 }
 if [ -z "$root" ] || ! mkdir "$root/$slice/cri-containerd-$first.scope" "$root/$slice/cri-containerd-$second.scope" ||
-        ! sh -c 'echo $$ >"$1/cgroup.procs" && exec sleep 0' sh "$root/$slice/cri-containerd-$first.scope" 2>/dev/null; then
+        ! sh -c 'echo $$ >"$1/cgroup.procs" && exec sleep 0' sh "$root/$slice/cri-containerd-$first.scope" \
+        2>/dev/null; then
         [ -z "$root" ] || remove_cgroups
         pass "cgroups # SKIP none can be made here"
         done_testing
@@ -103,14 +106,16 @@ labels_of() {
         # shellcheck disable=SC2012  # names created here
         ls -t "$tmp/service"/body.* 2>/dev/null >"$tmp/bodies"
         while read -r body; do
-                python3 tests/support/otlp_dump.py "$body" | grep "process.executable.path=$tmp/$1" >"$tmp/dump" && break
+                python3 tests/support/otlp_dump.py "$body" | grep "process.executable.path=$tmp/$1" >"$tmp/dump" &&
+                        break
         done <"$tmp/bodies"
         cut -f2 "$tmp/dump" | tr ';' '\n' | sort -u
 }
 has_label() { labels_of "$1" | grep -qx "$2"; }
 counter_reached() { [ "$(awk -v m="$1" '$1 == m { print $2 }' "$tmp/metrics")" -ge "$2" ]; }
 
-run_agent log --kubernetes api --kubernetes-node node-7 --kubernetes-token-file "$tmp/api/token" --kubernetes-ca "$tmp/ca.pem"
+run_agent log --kubernetes api --kubernetes-node node-7 --kubernetes-token-file "$tmp/api/token" \
+        --kubernetes-ca "$tmp/ca.pem"
 wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{result="failed"}' 1
 wait_for "samples before the first list" has_label shopd "k8s.pod.uid=$pod"
 unlike "$(labels_of shopd)" k8s.pod.name "they have no labels of the pod"
@@ -169,12 +174,14 @@ end_agent
 
 # ---- the kubelet, and an untrusted one ----
 cp "$tmp/api/pods.json" "$tmp/kubelet/"
-run_agent log3 --kubernetes kubelet --kubernetes-node node-7 --kubernetes-url "http://127.0.0.1:$(cat "$tmp/kubelet/port")"
+run_agent log3 --kubernetes kubelet --kubernetes-node node-7 \
+        --kubernetes-url "http://127.0.0.1:$(cat "$tmp/kubelet/port")"
 wait_for "the labels of the pod from the kubelet" has_label shopd k8s.container.name=web
 is "$(sort -u "$tmp/kubelet/requests")" "200 /pods" "the kubelet's path"
 end_agent
 requests=$(wc -l <"$tmp/api/requests")
-run_agent log4 --kubernetes api --kubernetes-ca /etc/ssl/certs/ca-certificates.crt --kubernetes-token-file "$tmp/api/token"
+run_agent log4 --kubernetes api --kubernetes-ca /etc/ssl/certs/ca-certificates.crt \
+        --kubernetes-token-file "$tmp/api/token"
 wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{result="failed"}' 1
 like "$(cat "$tmp/log4")" 'cannot list pods: .*certificate' "an API server with an untrusted certificate is rejected"
 is "$(wc -l <"$tmp/api/requests")" "$requests" "and receives no token"

@@ -3,7 +3,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 cat >"$tmp/burn.c" <<'EOC'
 #include <unistd.h>
@@ -23,7 +24,8 @@ profile() {
         python3 tests/support/otlp_dump.py "$tmp/$name.otlp" >"$tmp/$name.dump"
 }
 # label NAME PROGRAM KEY: the values of that label of the program's samples.
-label() { grep "process.executable.path=$tmp/$2" "$tmp/$1.dump" | cut -f2 | tr ';' '\n' | sed -n "s/^$3=//p" | sort -u; }
+label() { grep "process.executable.path=$tmp/$2" "$tmp/$1.dump" | cut -f2 | tr ';' '\n' | sed -n "s/^$3=//p" |
+        sort -u; }
 counter() { awk -v m="$2" '$1 == m { print $2 }' "$tmp/$1.metrics"; }
 programs() { cut -f2 "$tmp/$1.dump" | tr ';' '\n' | sed -n 's/^process.executable.name=//p' | sort -u; }
 
@@ -48,7 +50,8 @@ is "$(label both wanted process.executable.name)" wanted "process.executable.nam
 is "$(label both wanted process.pid)" "" "no pid by default"
 profile pid 1 --pid "$wanted" --keep-label process.pid --keep-label 'process.executable.*' --label env=test
 is "$(cut -f2 "$tmp/pid.dump" | sort -u)" \
-        "env=test;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" "labels that were chosen"
+        "env=test;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" \
+        "labels that were chosen"
 is "$(cut -f2,3 "$tmp/pid.dump" | sort | uniq -d)" "" "samples with equal stacks and labels are merged"
 kill "$wanted" "$unwanted"
 
@@ -61,9 +64,11 @@ for root in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
         root=
 done
 if [ -n "$root" ] && mkdir "$root/$slice/cri-containerd-$container.scope" &&
-        sh -c 'echo $$ >"$1/cgroup.procs" && exec sleep 0' sh "$root/$slice/cri-containerd-$container.scope" 2>/dev/null; then
+        sh -c 'echo $$ >"$1/cgroup.procs" && exec sleep 0' sh "$root/$slice/cri-containerd-$container.scope" \
+        2>/dev/null; then
         # shellcheck disable=SC2016
-        sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2"' sh "$root/$slice/cri-containerd-$container.scope" "$tmp/wanted" &
+        sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2"' sh "$root/$slice/cri-containerd-$container.scope" \
+                "$tmp/wanted" &
         pid=$!
         background_pids="$background_pids $pid"
         wait_for "the program" grep -q wanted "/proc/$pid/comm"

@@ -6,7 +6,8 @@
 for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ "$(uname -m)" = x86_64 ] || skip_all "the machine code is of x86-64"
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
-"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # Its CFA is below the stack pointer, as in parts of OpenSSL.
 cat >"$tmp/below.c" <<'C'
@@ -52,7 +53,8 @@ python3 tests/support/otlp_dump.py "$tmp/late.otlp" | grep 'process.executable.n
 ok "it was sampled" test -s "$tmp/below.dump"
 late=$(awk '$1 == "cairn_agent_samples_late_total" { print $2 }' "$tmp/metrics")
 ok "and samples were deferred ($late)" test "${late:-0}" -ge 20
-unlike "$(cat "$tmp/below.dump")" 'cairn.stack.end=not_copied' "copies hold all that rules read, below the stack pointer too"
+unlike "$(cat "$tmp/below.dump")" 'cairn.stack.end=not_copied' \
+        "copies hold all that rules read, below the stack pointer too"
 ok "deep stacks are complete" awk -F '\t' '
         $2 ~ /stack.end=complete/ && split($3, frame, ";") >= 100 { deep++ }
         END { exit !deep }' "$tmp/below.dump"
@@ -147,7 +149,8 @@ agent_pid=$!
 background_pids=$agent_pid
 wait_for "the agent" grep -q sampling "$tmp/other.log"
 for round in 1 2 3 4 5 6; do
-        cc -O2 -DROUND=$round "-Wl,--build-id=0x$(printf %040d "$round$$")" -o "$tmp/other$round" "$tmp/other.c" && "$tmp/other$round"
+        cc -O2 -DROUND=$round "-Wl,--build-id=0x$(printf %040d "$round$$")" -o "$tmp/other$round" "$tmp/other.c" &&
+                "$tmp/other$round"
 done
 kill -TERM "$agent_pid"
 wait "$agent_pid"

@@ -4,7 +4,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in python3 cc readelf nm strip; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # The frames of the malicious program have other sizes than the honest program's at the same addresses.
 cat >"$tmp/calls.c" <<'EOC'
@@ -26,7 +27,8 @@ flags="-O2 -fomit-frame-pointer -Wl,--build-id=0x00112233445566778899aabbccddeef
 cc $flags -DROOM=64 -o "$tmp/honest" "$tmp/calls.c" && cc $flags -DROOM=40 -o "$tmp/liar" "$tmp/calls.c"
 cp "$tmp/honest" "$tmp/copy"
 is "$(build_id_of "$tmp/liar")" "$(build_id_of "$tmp/honest")" "both claim one build-id"
-is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" "and have their functions at the same addresses"
+is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" \
+        "and have their functions at the same addresses"
 
 start() { "$tmp/$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 ticks() { awk '{ print $14 }' "/proc/$pid/stat"; } # of CPU time
@@ -46,7 +48,8 @@ agent_stop() {
         python3 tests/support/otlp_dump.py "$tmp/otlp" >"$tmp/dump"
 }
 # With a spoiled table no stack is complete; the dynamic linker's part of a short run is not in the pattern.
-whole() { python3 tests/known/judge.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null | cut -d. -f1; }
+whole() { python3 tests/known/judge.py "$tmp/dump" "$1" '(burn;)?(down;){1,21}main;~;~;_start;' "$tmp/$1" 2>/dev/null |
+        cut -d. -f1; }
 tables() { awk '$1 == "cairn_agent_unwind_tables" { print $2 }' "$tmp/metrics"; }
 
 start liar

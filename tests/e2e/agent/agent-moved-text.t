@@ -5,7 +5,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 cat >"$tmp/move.c" <<'EOC'
 #define _GNU_SOURCE

@@ -4,7 +4,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_SAN/cairn-agent
 for tool in curl cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 export CAIRN_CONFIG="$tmp/cairn.yaml"
 
 logged() { grep -Eq -e "$1" "$tmp/agent.log"; }
@@ -50,7 +51,8 @@ pass "  and sends with it, also what waited"
 
 # ---- options ----
 
-printf 'agent:\n  token-file: %s\n  log-level: debug\n  frequency: 20\n  label: [env=dev]\n' "$tmp/token" >"$CAIRN_CONFIG"
+printf 'agent:\n  token-file: %s\n  log-level: debug\n  frequency: 20\n  label: [env=dev]\n' "$tmp/token" \
+        >"$CAIRN_CONFIG"
 reload
 like "$log" 'reload: --log-level was changed and is applied' "another log level is applied"
 like "$log" 'reload: --label was changed and takes effect at the next start' "labels need a restart"
@@ -59,7 +61,8 @@ wait_for "a debug message" logged ' debug '
 pass "the new log level is in use"
 printf 'agent:\n  token-file: %s\n  frequence: 20\n' "$tmp/token" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the previous settings stay in use" "an error is reported with its line"
+like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the previous settings stay in use" \
+        "an error is reported with its line"
 wait_for "the metric" failures_are 1
 pass "  and counted"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"

@@ -3,7 +3,8 @@
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc jq; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 [ "$(id -u)" -eq 0 ] || skip_all "not root"
 
 cat >"$tmp/burn.c" <<'EOC'
@@ -61,11 +62,13 @@ if command -v setpriv >/dev/null; then
         granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
         doctor setpriv --no-new-privs "--bounding-set=-all,$granted" "--inh-caps=-all,$granted"
         is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "with the rights of the systemd unit BPF samples"
-        for item in "rights to sample" "rights to read processes" "BPF program" "unwind tables" "mapped files" "kernel symbols"; do
+        for item in "rights to sample" "rights to read processes" "BPF program" "unwind tables" "mapped files" \
+                "kernel symbols"; do
                 is "$(state "$item")" ok "with the rights of the systemd unit: $item"
         done
         doctor setpriv --bounding-set=-checkpoint_restore,-sys_admin --inh-caps=-checkpoint_restore,-sys_admin
         is "$(state "mapped files")" warning "without CAP_CHECKPOINT_RESTORE mapped files are not opened"
-        like "$(jq -r '.items[] | select(.state != "ok").fix' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' "and the fix names it"
+        like "$(jq -r '.items[] | select(.state != "ok").fix' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' \
+                "and the fix names it"
 fi
 done_testing

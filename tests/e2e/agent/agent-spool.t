@@ -82,7 +82,8 @@ metrics_url=$(sed -n 's|.*metrics at \(.*\)/metrics$|\1|p' back.log)
 served() { curl -sS --max-time 20 "$metrics_url/metrics" | grep -q '^cairn_agent_batches_sent_total [1-9]'; }
 wait_for "the metrics to say that batches were sent" served
 is "$(curl -sS --max-time 20 "$metrics_url/healthz")" ok "the agent reports that it is healthy"
-is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 "and accepts no data"
+is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 \
+        "and accepts no data"
 wait_for "the spool to be empty" spool_is_empty
 kill -TERM $agent_pid
 wait $agent_pid

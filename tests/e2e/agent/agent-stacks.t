@@ -7,7 +7,8 @@ agent=$CAIRN_BUILD/cairn-agent
 tests=$PWD/tests
 
 for tool in python3 readelf nm cc c++; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$agent" --doctor --sampler bpf >"$tmp/doctor" || skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --doctor --sampler bpf >"$tmp/doctor" ||
+        skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 cd "$tmp" || exit 1
 "$tests/known/build" "$tmp" >build.log 2>&1 || bail_out "the programs do not build: $(tail -3 build.log)"
 

@@ -39,7 +39,8 @@ profile() {
         wait $agent_pid
 }
 count() { awk -v name="cairn_agent_$1" '$1 == name { print $2 }' metrics; }
-settled() { [ "$(count samples_total)" -gt 0 ] && grep -q 'uploads_total.* [1-9]' metrics && [ "$(count uploads_waiting)" -eq 0 ]; }
+settled() { [ "$(count samples_total)" -gt 0 ] && grep -q 'uploads_total.* [1-9]' metrics &&
+        [ "$(count uploads_waiting)" -eq 0 ]; }
 stored() { curl -sS -o fetched -w '%{http_code}' "$url/buildid/$1/debuginfo"; }
 
 start_server
@@ -100,7 +101,8 @@ program quiet
 run ./quiet
 quiet=$pid
 id=$(build_id_of quiet)
-"$agent" --server "$url" --interval 1 --frequency 99 --no-upload --pid "$quiet" --duration 2 --metrics-file metrics 2>log
+"$agent" --server "$url" --interval 1 --frequency 99 --no-upload --pid "$quiet" --duration 2 --metrics-file metrics \
+        2>log
 is "$(stored "$id") $(count upload_questions_total)" "404 0" "--no-upload sends no queries"
 profile --pid "$quiet" --upload-max-size 10000
 is "$(stored "$id") $(count 'uploads_total{result="too_big"}')" "404 1" "--upload-max-size skips larger files"
@@ -124,8 +126,10 @@ kill "$pid"
 # In a root of its own, as in a container: neither path exists on the host.
 program inside
 id=$(build_id_of inside)
-if mkdir -p root/usr/lib/debug/.build-id/"$(echo "$id" | cut -c1-2)" && chroot root /nothing 2>/dev/null; [ $? -eq 127 ]; then
-        objcopy --only-keep-debug inside "root/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
+if mkdir -p root/usr/lib/debug/.build-id/"$(echo "$id" | cut -c1-2)" && chroot root /nothing 2>/dev/null; \
+        [ $? -eq 127 ]; then
+        objcopy --only-keep-debug inside \
+                "root/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
         strip --strip-all inside
         mv inside root/inside-the-root
         run chroot root /inside-the-root
@@ -142,7 +146,8 @@ strip --strip-all bare
 run ./bare
 profile --pid "$pid"
 # The kernel and its modules are included if they were sampled.
-like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' "a program without symbols causes no query"
+like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' \
+        "a program without symbols causes no query"
 kill "$pid"
 
 # ---- stripped libraries ----
@@ -159,7 +164,8 @@ END
         echo "void exported_$1(void); int main(void) { for (;;) exported_$1(); }" >"main_$1.c"
         cc -O1 -Wl,--build-id,-rpath,"$tmp" -s -o "main_$1" "main_$1.c" "./lib$1.so"
 }
-quality() { curl -sS "$url/api/v1/debuginfo" | jq -r --arg id "$1" '.objects[] | select(.build_id == $id) | "\(.kind) \(.quality)"'; }
+quality() { curl -sS "$url/api/v1/debuginfo" |
+        jq -r --arg id "$1" '.objects[] | select(.build_id == $id) | "\(.kind) \(.quality)"'; }
 
 exporting dynamic
 run ./main_dynamic
@@ -168,7 +174,8 @@ profile --pid "$pid"
 is "$(quality "$id")" "symbols dynsym" "the exported names of a stripped library are uploaded as a symbol file"
 is "$(stored "$id")" 404 "which is not served as debuginfo"
 like "$(sed -n "s/.*libdynamic.so' ($id): \([0-9]*\) bytes.*/\1/p" log)" '^[1-9][0-9]?[0-9]?$' "of less than a kilobyte"
-named() { curl -sS -G "$url/api/v1/query/folded" --data-urlencode from=now-1h --data-urlencode to=now --data-urlencode 'selector={}' | grep -q "$1"; }
+named() { curl -sS -G "$url/api/v1/query/folded" --data-urlencode from=now-1h --data-urlencode to=now \
+        --data-urlencode 'selector={}' | grep -q "$1"; }
 wait_for "samples to get the library's names" named exported_dynamic
 pass "samples stored before the upload get the names"
 "$CAIRN_BUILD/cairn-upload" --server "$url" libdynamic.full >/dev/null
@@ -204,7 +211,8 @@ unidentified() { [ "$(count 'frames_unidentified_total{reason="no_build_id"}')" 
 wait_for "their frames" unidentified
 kill -TERM $agent_pid "$nameless" "$pid"
 wait $agent_pid
-like "$(cat log)" "'.*/nameless' gets no names: it has no build-id; link it with --build-id" "a file without a build-id is named once"
+like "$(cat log)" "'.*/nameless' gets no names: it has no build-id; link it with --build-id" \
+        "a file without a build-id is named once"
 like "$(cat log)" "'.*/zeros' gets no names: the build-id of the file is a placeholder.*link it with --build-id" \
         "and one with a placeholder for it"
 is "$(grep -c 'gets no names' log)" 2 "no other file is"
@@ -228,11 +236,14 @@ is $? 0 "samples arrive without the right to upload"
 like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
 
 # ---- findings of the doctor ----
-doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.fix)"' doctor.json; }
-like "$(doctor --server "$url" --token-file token)" '^warning give a token with the scope upload' "the doctor checks the token, and reports the missing scope"
+doctor() { "$agent" --doctor --json "$@" >doctor.json; \
+        jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.fix)"' doctor.json; }
+like "$(doctor --server "$url" --token-file token)" '^warning give a token with the scope upload' \
+        "the doctor checks the token, and reports the missing scope"
 is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
 stop_server
-like "$(doctor --server "$url" --token-file token)" '^warning start the service' "an unreachable service is distinguished"
+like "$(doctor --server "$url" --token-file token)" '^warning start the service' \
+        "an unreachable service is distinguished"
 echo 'secret-of-agents ingest,upload' >tokens
 start_server --token-file tokens
 like "$(doctor --server "$url" --token-file token)" '^ok ' "with the scope there is no problem"

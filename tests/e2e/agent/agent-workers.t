@@ -28,7 +28,8 @@ background_pids=$burn
 metric_of() { awk -v name="cairn_agent_$1" '$1 == name { print $2 }' "$tmp/metrics"; }
 settled() { [ "$(metric_of 'uploads_total{result="no_worker"}')" -ge 1 ]; }
 item() {
-        jq -r --arg name "$1" '.items[] | select(.name == $name) | .state + " " + .found + " " + .fix' "$tmp/doctor.json"
+        jq -r --arg name "$1" '.items[] | select(.name == $name) | .state + " " + .found + " " + .fix' \
+                "$tmp/doctor.json"
 }
 
 # ---- the doctor ----

@@ -42,7 +42,8 @@ is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "the service
 $python tests/tools/busy.py 300 &
 busy=$!
 background_pids=$busy
-"$agent" --server "$url" --no-upload --pid $busy --frequency 199 --interval 1 --duration 120 --label workload=busy 2>"$tmp/agent.log" &
+"$agent" --server "$url" --no-upload --pid $busy --frequency 199 --interval 1 --duration 120 --label workload=busy \
+        2>"$tmp/agent.log" &
 agent_pid=$!
 background_pids="$busy $agent_pid"
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
@@ -87,23 +88,28 @@ share=$(python_share after)
 ok "the interpreter's time is in functions with file and line ($share%)" test "$share" -ge 98
 # function NAME FILE: it is in the top functions, with file and line.
 function_is_there() {
-        jq -e --arg f "$1" --arg s "$2" 'any(.[]; .function == $f and (.file // "" | endswith($s)) and .line > 0 and .flat > 0)' "$tmp/top.after"
+        jq -e --arg f "$1" \
+                --arg s "$2" 'any(.[]; .function == $f and (.file // "" | endswith($s)) and .line > 0 and .flat > 0)' \
+                "$tmp/top.after"
 }
 ok "its loop is found" function_is_there _PyEval_EvalFrameDefault Python/ceval.c
 ok "the regular expressions too" jq -e 'any(.[]; (.file // "" | test("Modules/_sre")) and .line > 0)' "$tmp/top.after"
 ok "and the JSON module" jq -e 'any(.[]; (.file // "" | endswith("Modules/_json.c")) and .line > 0)' "$tmp/top.after"
-ok "and functions of libc" jq -e 'any(.[]; (.object // "" | endswith("libc.so.6")) and (.file // "") != "" and .line > 0)' "$tmp/top.after"
+ok "and functions of libc" jq \
+        -e 'any(.[]; (.object // "" | endswith("libc.so.6")) and (.file // "") != "" and .line > 0)' "$tmp/top.after"
 diag "$(jq -r '.[:12][] | "\(.flat / 1e9) s  \(.function)  \(.file):\(.line)"' "$tmp/top.after")"
 ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/agent/real-python.py same "$data" "$tmp/top.after"
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/agent/real-python.py delta "$data"
 is "$ok_out" "$delta_before" "with as many samples and locations as before, and the same sum"
-ok "the table agrees with eu-addr2line on python3.11" "$PYTHON" tests/e2e/agent/real-python.py places "$data" "$python_id" "$python_debug"
+ok "the table agrees with eu-addr2line on python3.11" "$PYTHON" tests/e2e/agent/real-python.py places "$data" \
+        "$python_id" "$python_debug"
 diag "$ok_out"
 ok "and on libc" "$PYTHON" tests/e2e/agent/real-python.py places "$data" "$libc_id" "$libc_debug"
 diag "$ok_out"
 is "$("$cairn" top --data "$data" --json "$selector" | jq -c '[.[] | {function, file, line, flat, cumulative}]' | sha256sum)" \
-        "$(jq -c '[.[] | {function, file, line, flat, cumulative}]' "$tmp/top.after" | sha256sum)" "the directory says what the service says"
+        "$(jq -c '[.[] | {function, file, line, flat, cumulative}]' "$tmp/top.after" | sha256sum)" \
+        "the directory says what the service says"
 ok "flame graphs have the loop" sh -c "'$cairn' flame --server '$url' '$selector' --output '$tmp/flame.html' && grep -q _PyEval_EvalFrameDefault '$tmp/flame.html'"
 ok "the service is healthy" healthy
 done_testing

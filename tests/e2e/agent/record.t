@@ -6,7 +6,8 @@
 for tool in gcc python3 jq nm objcopy; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
-"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
+"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" ||
+        skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
 upload=$CAIRN_BUILD/cairn-upload
 export CAIRN_CACHE_DIR="$tmp/cache"
 mkdir "$CAIRN_CACHE_DIR"
@@ -45,7 +46,8 @@ record -F 999 -- "$tmp/work" $rounds # one in a few hundred may be truncated
 like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "the share of complete stacks"
 
 record --json -n 1 "$tmp/work" $rounds
-is "$(jq -r '.[0] | "\(.function) \(.line) \(.flat > 0)"' "$tmp/out")" "spin 4 true" "the table as JSON; -- can be left out"
+is "$(jq -r '.[0] | "\(.function) \(.line) \(.flat > 0)"' "$tmp/out")" "spin 4 true" \
+        "the table as JSON; -- can be left out"
 record --format folded -- sh -c "'$tmp/work' $rounds & wait"
 folded='^work;_start;.*main;down;down;down;down;down;down;burn;spin [1-9]'
 like "$(cat "$tmp/out")" "$folded" "a child of the command is recorded, under its name"
@@ -59,7 +61,8 @@ for name in main down burn spin work.c; do
         like "$(cat "$tmp/a.html")" "[\"/]$name\"" "the page has $name"
 done
 python3 tests/e2e/pprof.py frames "$tmp/a.pb.gz" >"$tmp/frames"
-like "$(grep -A1 '^spin ' "$tmp/frames")" "^burn burn .*/work\.c:5$" "pprof has the inlined function in its caller, with lines"
+like "$(grep -A1 '^spin ' "$tmp/frames")" "^burn burn .*/work\.c:5$" \
+        "pprof has the inlined function in its caller, with lines"
 python3 tests/e2e/pprof.py rest "$tmp/a.pb.gz" >"$tmp/rest"
 like "$(cat "$tmp/rest")" "$(build_id_of "$tmp/work")" "and the mapping with its build-id"
 like "$(cat "$tmp/rest")" "process.executable.name" "and labels"
@@ -70,13 +73,15 @@ fi
 
 # ---- a recording is opened again, and compared ----
 
-like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$" "raw samples are symbolized when they are shown"
+like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$" \
+        "raw samples are symbolized when they are shown"
 like "$("$cairn" flame --profile "$tmp/a.pb.gz" 2>/dev/null)" "burn;spin [1-9]" "pprof has its names"
 sed 's/FUNCTION void burn(int n) {/& for (int i = 0; i < 3 * n; i++) sink ^= i;/' "$tmp/work.c" >"$tmp/slower.c"
 gcc -O2 -g -fomit-frame-pointer -o "$tmp/slower" "$tmp/slower.c"
 record -o "$tmp/b.otlp" -- "$tmp/slower" $rounds
 "$cairn" diff --json "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>"$tmp/err"
-is "$(jq 'any(.[]; .function == "burn" and .flat == 0 and .flat_after > 0)' "$tmp/out")" true "two recordings are compared"
+is "$(jq 'any(.[]; .function == "burn" and .flat == 0 and .flat_after > 0)' "$tmp/out")" true \
+        "two recordings are compared"
 "$cairn" diff --base '{a="b"}' "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>&1
 is $? 64 "whole, without selectors"
 
@@ -118,7 +123,8 @@ is_sampling() {
 
 start_record -o "$tmp/c.folded" -- sh -c "echo >'$tmp/began'; exec '$tmp/work'"
 wait_for "the command to begin" test -s "$tmp/began"
-wait_for "the command to do its work" grep -q '(work)' "/proc/$(cat "/proc/$record_pid/task/$record_pid/children" | awk '{ print $1 }')/stat"
+wait_for "the command to do its work" grep -q '(work)' \
+        "/proc/$(cat "/proc/$record_pid/task/$record_pid/children" | awk '{ print $1 }')/stat"
 kill -TERM "$record_pid"
 wait "$record_pid"
 is $? 143 "a signal reaches the command too"
@@ -183,12 +189,16 @@ like "$(cat "$tmp/err")" "^recorded .* by perf: " "as requested"
 like "$(cat "$tmp/out")" "$folded" "stacks without frame pointers are complete"
 like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "all of them"
 if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && chmod 755 "$tmp" &&
-        setpriv --reuid=65534 --clear-groups test -x "$cairn" && setpriv --reuid=65534 --clear-groups test -x "$tmp/work"; then
-        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
+        setpriv --reuid=65534 --clear-groups test -x "$cairn" &&
+        setpriv --reuid=65534 --clear-groups test -x "$tmp/work"; then
+        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds \
+                >"$tmp/out" 2>"$tmp/err"
         is $? 7 "a user records an own program"
         like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "with its names"
-        like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" "and missing privileges are reported"
-        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" 2>"$tmp/err"
+        like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" \
+                "and missing privileges are reported"
+        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" \
+                2>"$tmp/err"
         is $? 1 "but not another user's"
         like "$(cat "$tmp/err")" "run it as root" "with a remedy"
 fi
@@ -201,7 +211,8 @@ cat >"$tmp/terminal.py" <<'END'
 import pty, sys
 sys.exit(pty.spawn(sys.argv[1:]) >> 8)
 END
-on_terminal() { python3 "$tmp/terminal.py" "$cairn" record --no-debuginfod -o "$tmp/terminal.folded" "$@" >"$tmp/tty" </dev/null; }
+on_terminal() { python3 "$tmp/terminal.py" "$cairn" record --no-debuginfod -o "$tmp/terminal.folded" "$@" >"$tmp/tty" \
+        </dev/null; }
 on_terminal -p $busy -d 2
 is $? 0 "record on a terminal"
 for line in 'preparing: building the unwind tables' 'recording: [01] of 2 s; Ctrl-C stops it' 'resolving symbols'; do
@@ -235,7 +246,8 @@ objcopy --only-keep-debug "$CAIRN_BUILD/cairn" "$tmp/work.debug"
 record --no-debuginfod -- "$tmp/work" $rounds
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "unless it is of another build"
 rm "$tmp/work.debug"
-"$upload" --server "$url" "$tmp/elsewhere/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
+"$upload" --server "$url" "$tmp/elsewhere/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" ||
+        diag "$(cat "$tmp/upload.err")"
 
 cat >"$tmp/silent.py" <<'END'
 import signal, socket
@@ -266,7 +278,8 @@ like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server prov
 like "$(cat "$tmp/err")" "^downloading debuginfo of work" "and DEBUGINFOD_PROGRESS shows the download"
 
 record -- dd if=/dev/zero of=/dev/null bs=1 count=600000
-if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" || ! [ -s /sys/kernel/notes ]; then
+if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" ||
+        ! [ -s /sys/kernel/notes ]; then
         pass "the kernel's debuginfo # SKIP $(grep -E 'kernel' "$tmp/err" | head -1)"
 else
         # libdebuginfod caches the miss in a directory named by the build-id.

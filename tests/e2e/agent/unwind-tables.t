@@ -41,7 +41,8 @@ fi
 if command -v go > /dev/null; then
         printf 'package main\n\nfunc main() { println("here") }\n' > "$dir/here.go"
         for arch in amd64 arm64; do
-                if (cd "$dir" && HOME=$dir GO111MODULE=off GOARCH=$arch go build -o "go-$arch" here.go) > /dev/null 2>&1; then
+                if (cd "$dir" && HOME=$dir GO111MODULE=off GOARCH=$arch go build -o "go-$arch" here.go) > /dev/null \
+                        2>&1; then
                         echo "$dir/go-$arch" >> "$dir/list"
                 fi
         done

@@ -25,10 +25,12 @@ is "$("$cairn" help top)" "$("$cairn" top --help)" "cairn help COMMAND is its --
 for typed in tpo help\ tpo; do
         # shellcheck disable=SC2086  # two words
         run $typed
-        is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'tpo'; did you mean 'top'? (try 'cairn --help')" "$typed: a slip of the keyboard is recognized"
+        is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'tpo'; did you mean 'top'? (try 'cairn --help')" \
+                "$typed: a slip of the keyboard is recognized"
 done
 run elephant
-is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'elephant' (try 'cairn --help')" "a name that is like none has no suggestion"
+is "$? $(cat "$tmp/err")" "64 cairn: unknown command 'elephant' (try 'cairn --help')" \
+        "a name that is like none has no suggestion"
 run why abcd 1
 is "$? $(cat "$tmp/err")" "1 cairn why: there is no file 'abcd' here; a build-id requires --data DIR or --server URL" \
         "a build-id without a place to search is explained"
@@ -41,7 +43,8 @@ for verb in list "show $id" "get $id" "rm $id" "pin $id" "unpin $id" gc; do
         # shellcheck disable=SC2086
         refused from "cairn debuginfo ${verb%% *}" debuginfo $verb --from now-1h
         # shellcheck disable=SC2086
-        wrong '--server and --data exclude each other' "${verb%% *} is of one place" debuginfo $verb --server http://127.0.0.1:1 --data "$data"
+        wrong '--server and --data exclude each other' "${verb%% *} is of one place" debuginfo $verb \
+                --server http://127.0.0.1:1 --data "$data"
 done
 refused server 'cairn debuginfo verify' debuginfo verify --server http://127.0.0.1:1
 refused data 'cairn debuginfo upstreams' debuginfo upstreams --data "$data"
@@ -85,7 +88,8 @@ for command in query top flame 'diff --base x'; do
         # shellcheck disable=SC2086  # a command and an option
         wrong '--groups needs --by$' "${command%% *} has no groups without labels" $command --groups 3
 done
-for format in pprof autofdo; do refused callees-of "cairn flame --format $format" flame --format $format --callees-of x; done
+for format in pprof autofdo; do refused callees-of "cairn flame --format $format" flame --format $format \
+        --callees-of x; done
 refused by 'cairn flame --format autofdo' flame --format autofdo --by host
 refused max-nodes 'cairn flame --format folded' flame --max-nodes 3
 refused names 'cairn flame --format firefox' flame --format firefox --names short
@@ -101,7 +105,8 @@ refused server 'cairn diff BEFORE AFTER' diff a b --server http://127.0.0.1:1
 wrong '--json, --csv and --format exclude each other$' "a difference has one format" diff --base x --json --csv
 
 # ---- others ----
-wrong '--server and --data exclude each other$' "resymbolize is of one place" resymbolize --server http://127.0.0.1:1 --data "$data"
+wrong '--server and --data exclude each other$' "resymbolize is of one place" resymbolize --server http://127.0.0.1:1 \
+        --data "$data"
 refused output 'cairn symbolize --exe' symbolize -e "$cairn" --output "$tmp/x" 1000
 refused force 'cairn symbolize --exe' symbolize -e "$cairn" --force 1000
 refused debug-dir 'cairn symbolize --server' symbolize --server http://127.0.0.1:1 --build-id $id --debug-dir / 1000

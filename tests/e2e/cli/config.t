@@ -25,7 +25,8 @@ export CAIRN_CONFIG="$tmp/cairn.yaml"
 out=$("$cairn" config show serve)
 like "$out" "data: \"$data\"  # $tmp/cairn.yaml:2" "show names the line of the file"
 like "$out" 'query-timeout: 60  # default' "  and what is the default"
-like "$(CAIRN_QUERY_TIMEOUT=5 "$cairn" config show serve)" 'query-timeout: 5  # CAIRN_QUERY_TIMEOUT' "  and the variable"
+like "$(CAIRN_QUERY_TIMEOUT=5 "$cairn" config show serve)" 'query-timeout: 5  # CAIRN_QUERY_TIMEOUT' \
+        "  and the variable"
 like "$("$cairn" serve --query-timeout 6 --print-config)" 'query-timeout: 6  # command line' "  and the command line"
 out=$(CAIRN_UPSTREAM='https://x:s3cret@host.example:1/a@b' "$cairn" config show serve)
 like "$out" 'upstream: \["https://HIDDEN@host.example:1/a@b"\]' "  a secret in a URL is not shown"
@@ -39,7 +40,8 @@ like "$out" "section 'agent'" "  that all programs read"
 
 out=$("$cairn" config check --config deploy/cairn.yaml 2>&1)
 is $? 0 "the file to start from is valid"
-sed 's/^  # \( *[a-z-]*:\)/  \1/; s/^  #   - /    - /; /^  [A-Z]/d; s|/etc/cairn/relabel.yaml|'"$tmp"'/relabel.yaml|' deploy/cairn.yaml |
+sed 's/^  # \( *[a-z-]*:\)/  \1/; s/^  #   - /    - /; /^  [A-Z]/d; s|/etc/cairn/relabel.yaml|'"$tmp"'/relabel.yaml|' \
+        deploy/cairn.yaml |
         awk '!($1 == "listen:" && seen++)' >"$tmp/all.yaml"
 printf 'relabel_configs:\n- {action: drop, source_labels: [env], regex: dev}\n' >"$tmp/relabel.yaml"
 out=$("$cairn" config check --config "$tmp/all.yaml" 2>&1)
@@ -73,14 +75,18 @@ refused() {
         out=$("$cairn" serve --config "$tmp/unfit.yaml" --data "$tmp/none" 2>&1)
         like "$? $out" "^64 .*$refused_pattern" "  and by the service"
         out=$("$cairn" doctor --config "$tmp/unfit.yaml" configuration)
-        like "$? $(printf '%s\n' "$out" | grep '^error')" "^2 error +configuration: serve .*$refused_pattern" "  and by doctor"
+        like "$? $(printf '%s\n' "$out" | grep '^error')" "^2 error +configuration: serve .*$refused_pattern" \
+                "  and by doctor"
 }
 printf 'secret-of-all admin\n' >"$tmp/tokens"
-refused 'refusing to listen on 0.0.0.0 without tokens' "an address beyond loopback without tokens is an error" 'listen: 0.0.0.0:0'
-refused 'refusing to listen on :: without tokens' "  as is one for gRPC" 'listen: 127.0.0.1:0' 'listen-otlp-grpc: "[::]:0"'
+refused 'refusing to listen on 0.0.0.0 without tokens' "an address beyond loopback without tokens is an error" \
+        'listen: 0.0.0.0:0'
+refused 'refusing to listen on :: without tokens' "  as is one for gRPC" 'listen: 127.0.0.1:0' \
+        'listen-otlp-grpc: "[::]:0"'
 refused 'go together' "  and a certificate without its key" "tls-cert: $tmp/cert.pem"
 refused 'go together' "  and a key without its certificate" "tls-key: $tmp/key.pem"
-refused 'needs --trusted-proxy' "  and users of a proxy that is not named" 'proxy-auth: X-User' "token-file: $tmp/tokens"
+refused 'needs --trusted-proxy' "  and users of a proxy that is not named" 'proxy-auth: X-User' \
+        "token-file: $tmp/tokens"
 refused 'and --token-file' "  and such without tokens" 'proxy-auth: X-User' 'trusted-proxy: 127.0.0.1'
 refused 'cannot name a user|is not a header' "  and a header that is none" 'proxy-auth: X User' 'trusted-proxy: 127.0.0.1' \
         "token-file: $tmp/tokens"
@@ -149,24 +155,31 @@ is $? 1 "a file that is named is not left out"
 like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" "  and reports the reason"
 out=$(as_another "$cairn" doctor configuration certificates)
 is $? 0 "doctor finds nothing to fix"
-like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' "  and reports what it could not check"
+like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' \
+        "  and reports what it could not check"
 unlike "$out" 'speaks http' "    of the certificate neither"
 out=$(as_another "$cairn" doctor certificates)
-like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" "    also if only that is checked"
+like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" \
+        "    also if only that is checked"
 
 rm -f "$tmp/port"
-env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &
+env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 \
+        --port-file "$tmp/port" 2>"$server_log" &
 server_pid=$!
 wait_for "the service to start" test -s "$tmp/port"
-like "$(cat "$server_log")" 'warn serve: /etc/cairn/cairn.yaml: this user may not read it, ignoring' "the service warns and continues"
+like "$(cat "$server_log")" 'warn serve: /etc/cairn/cairn.yaml: this user may not read it, ignoring' \
+        "the service warns and continues"
 stop_server
 rm -f "$tmp/port" "$tmp/forbidden"
-env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &
+env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 \
+        --port-file "$tmp/port" 2>"$server_log" &
 server_pid=$!
 wait_for "the service to start" test -s "$tmp/port"
 : >"$tmp/forbidden"
 kill -HUP "$server_pid"
-is_refused() { grep -q "reload: cannot open '/etc/cairn/cairn.yaml': Permission denied; the previous settings stay in use" "$server_log"; }
+is_refused() { grep \
+        -q "reload: cannot open '/etc/cairn/cairn.yaml': Permission denied; the previous settings stay in use" \
+        "$server_log"; }
 wait_for "the reload to fail" is_refused
 pass "a reload that may not read it any more changes nothing"
 stop_server

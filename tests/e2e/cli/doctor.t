@@ -28,7 +28,8 @@ doctor --data "$data" --server "$url" data service
 finds 'disk space' '^(ok|warning): [0-9]+ of [0-9]+ MiB are free in ' "disk space is looked at"
 finds 'sync latency' '^(ok|warning): fdatasync\(\) takes [0-9]+\.[0-9]{3} ms, the slowest of 16 ' "syncs are timed"
 is "$(find "$data" -name '.tmp-doctor*')" '' "  and leave no file"
-finds 'map of index' '^ok: 0 of [0-9]+ MiB were used at most \(0 percent\); null' "the map of the index is measured, beside the service"
+finds 'map of index' '^ok: 0 of [0-9]+ MiB were used at most \(0 percent\); null' \
+        "the map of the index is measured, beside the service"
 finds 'map of debuginfo/meta' '^ok: 0 of ' "  and that of debuginfo"
 finds reachable "^ok: $url answers within [0-9]+ ms; null" "the service is reached"
 finds readiness '^ok: ready' "  and is ready"
@@ -55,7 +56,8 @@ is $? 64 "so is no time at all"
 printf 'serve:\n  max-aeg: 30d\n' >"$tmp/wrong.yaml"
 doctor --config "$tmp/wrong.yaml" configuration
 is "$code" 2 "2: an invalid configuration is an error"
-finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct it" "  that names the line, and how to go on"
+finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct it" \
+        "  that names the line, and how to go on"
 finds agent '^(ok|skipped): ' "  while the agent's section is valid"
 doctor --config "$tmp/wrong.yaml" --data "$data" --server "$url" certificates data service
 is "$code" 2 "  also when other areas are named"
@@ -119,7 +121,8 @@ stop_server
 start_server
 doctor --server "$url" service
 is "$code" 1 "a warning of the service is also a warning of doctor"
-finds quarantine "^warning: 1 batches of 8 bytes are set aside; see 'cairn store quarantine list'" "  with its next step"
+finds quarantine "^warning: 1 batches of 8 bytes are set aside; see 'cairn store quarantine list'" \
+        "  with its next step"
 stop_server
 doctor --server "$url" service
 is "$code" 2 "an unreachable service is an error"
@@ -134,7 +137,8 @@ for n in range(20000):
     name = "f%d_%x" % (n, random.getrandbits(512))
     print(f".globl {name}\n.type {name}, @function\n{name}: nop\nret\n.size {name}, 2")
 PYTHON
-as -o "$tmp/many.o" "$tmp/many.s" && ld -shared --build-id=0x00000000000000000000000000000000000000a1 -o "$tmp/large.so" "$tmp/many.o"
+as -o "$tmp/many.o" "$tmp/many.s" &&
+        ld -shared --build-id=0x00000000000000000000000000000000000000a1 -o "$tmp/large.so" "$tmp/many.o"
 ok "symbols are indexed" "$cairn" index --no-debuginfod --data "$data" "$tmp/large.so"
 doctor --data "$data" data
 used=$(finding 'map of index' | sed -n 's/^ok: \([0-9]*\) of .*/\1/p')
@@ -167,7 +171,8 @@ with_fault() {
 
 export LD_PRELOAD="$tmp/slow.so" SYNC_MS=60
 doctor --data "$data" data
-finds 'sync latency' '^warning: fdatasync\(\) takes [6-9][0-9]\..*; each batch waits for a sync' "slow syncs are a warning"
+finds 'sync latency' '^warning: fdatasync\(\) takes [6-9][0-9]\..*; each batch waits for a sync' \
+        "slow syncs are a warning"
 SYNC_MS=60000
 doctor --timeout 5 --data "$data" data # other checks do not need the raised limit even on a busy machine
 is "$code" 2 "a sync that hangs is an error"
@@ -191,17 +196,21 @@ CODE
 gcc -shared -fPIC -o "$tmp/forbid.so" "$tmp/forbid.c" || bail_out "the library that forbids does not build"
 configure good good
 printf '  upstream-ca: %s\n' "$tmp/ca.pem" >>"$tmp/cairn.yaml"
-FORBIDDEN=$tmp/ca.pem LD_PRELOAD=$tmp/forbid.so "$cairn" doctor --json --config "$tmp/cairn.yaml" certificates >"$tmp/found"
+FORBIDDEN=$tmp/ca.pem LD_PRELOAD=$tmp/forbid.so "$cairn" doctor --json --config "$tmp/cairn.yaml" certificates \
+        >"$tmp/found"
 is $? 0 "an authority for upstreams that only the service may read is no error"
-finds 'upstream CA' "^skipped: '.*ca.pem' is not readable as this user: run this as root; null" "  and is said not to be checked"
+finds 'upstream CA' "^skipped: '.*ca.pem' is not readable as this user: run this as root; null" \
+        "  and is said not to be checked"
 with_fault FULL --data "$data" data
 finds 'disk space' '^error: 0 of .*; make room' "a full disk is an error"
 with_fault BAD_SYNC --data "$data" data
-finds 'sync latency' "^error: '.*': cannot sync: Input/output error; check the disk" "a disk that does not sync is an error"
+finds 'sync latency' "^error: '.*': cannot sync: Input/output error; check the disk" \
+        "a disk that does not sync is an error"
 with_fault HANG --timeout 1 --data "$data" data
 finds 'disk space' '^error: no result within 1 s; the disk hangs' "a disk that hangs is given up in time"
 doctor --data "$tmp/absent" data
-finds 'disk space' "^error: '.*absent': No such file or directory; name the service's data directory" "a directory that is not there is an error"
+finds 'disk space' "^error: '.*absent': No such file or directory; name the service's data directory" \
+        "a directory that is not there is an error"
 
 mkdir -p "$tmp/up/files"
 python3 tests/e2e/upstream.py "$tmp/up" &
@@ -269,7 +278,8 @@ finds 'confined worker' '^ok: a process can confine itself' "  and a process is 
 python3 -c 'import os, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))
 os.execv(sys.argv[1], sys.argv[1:])' "$cairn" doctor --json host >"$tmp/found"
-finds 'file descriptors' '^warning: the hard limit is 1000; .*; set LimitNOFILE=65536' "too few descriptors are a warning"
+finds 'file descriptors' '^warning: the hard limit is 1000; .*; set LimitNOFILE=65536' \
+        "too few descriptors are a warning"
 doctor --timeout 20 agent
 finds btf '^(ok|warning|error): /sys/kernel/btf/vmlinux: ' "the agent says what it finds"
 finds 'perf events' 'kernel.perf_event_paranoid is ' "  of perf_event_paranoid too"

@@ -6,7 +6,8 @@ for tool in gcc curl python3; do command -v $tool >/dev/null || skip_all "$tool 
 
 printf 'int main(void) { return 0; }\n' >"$tmp/main.c"
 # compile NAME: a program with a build-id of its own.
-compile() { gcc -g -Wl,--build-id=0x"$(printf %s "$1" | sha1sum | cut -c1-40)" -o "$tmp/$1" "$tmp/main.c" || bail_out "gcc fails"; }
+compile() { gcc -g -Wl,--build-id=0x"$(printf %s "$1" | sha1sum | cut -c1-40)" -o "$tmp/$1" "$tmp/main.c" ||
+        bail_out "gcc fails"; }
 for name in a c; do compile $name; done
 size=$(stat -c %s "$tmp/a")
 # put NAME [CURL-ARGUMENT...]: uploads it unchanged.
@@ -58,7 +59,8 @@ wait_for "the service to count it" sh -c "curl -sS $url/metrics | grep -qx 'cair
 settings 1M 4 77
 kill -HUP "$server_pid"
 wait_for "the reload" grep -q 'reload: done' "$server_log"
-like "$(grep -o 'reload: --.*' "$server_log")" 'reload: --max-upload was changed and is applied' "it is applied by a reload"
+like "$(grep -o 'reload: --.*' "$server_log")" 'reload: --max-upload was changed and is applied' \
+        "it is applied by a reload"
 put a
 is "$code" 429 "--max-uploads: a quarter of four is in progress"
 like "$body" '1 uploads of this token and address are in progress' "  which the answer says"
@@ -91,7 +93,8 @@ mkdir -p "$tmp/far/files/$id"
 cp "$tmp/c" "$tmp/far/files/$id/debuginfo"
 echo hold >"$tmp/far/mode"
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo" 2>/dev/null
-wait_for "--upstream-timeout to end a transfer" grep -Eq "$id.* timed out after [2-9][0-9]{3} milliseconds" "$server_log"
+wait_for "--upstream-timeout to end a transfer" grep -Eq "$id.* timed out after [2-9][0-9]{3} milliseconds" \
+        "$server_log"
 touch "$tmp/far/go"
 
 # ---- out of range ----

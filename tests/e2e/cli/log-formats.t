@@ -22,7 +22,8 @@ attack
 wait_for "the last refusal" refusals_are 6
 ok "JSON: each line is an object" lines_are json
 is "$(jq -r 'select(.subsystem == "audit") | .method' "$server_log" | sort -u)" GET "  with fields"
-is "$(jq -r 'select(.subsystem == "audit") | .code | type' "$server_log" | sort -u)" number "  that are numbers where they count"
+is "$(jq -r 'select(.subsystem == "audit") | .code | type' "$server_log" | sort -u)" number \
+        "  that are numbers where they count"
 
 printf 'serve:\n  log-format: logfmt\n' >"$tmp/cairn.yaml"
 kill -HUP "$server_pid"

@@ -20,7 +20,8 @@ full() {
         full_code=$?
         full_name="${1##*/} $2 ${3:-}"
         is "$full_code" 1 "$full_name: fails"
-        like "$(cat "$tmp/err")" "^${1##*/}.*(cannot write '?standard output|cannot write to standard output)" "  and says why"
+        like "$(cat "$tmp/err")" "^${1##*/}.*(cannot write '?standard output|cannot write to standard output)" \
+                "  and says why"
         "$@" >"$tmp/out" 2>&1
         unlike "$(cat "$tmp/out")" 'cannot write' "  only then"
 }

@@ -43,7 +43,8 @@ is "$(figure '.upstreams[0].url')" "$up" "upstreams are listed"
 is "$(figure '.upstreams[0].breaker')" closed "  with their state"
 wait_for "the upstream's answer" sh -c "curl -sS '$url/api/v1/debuginfo/upstreams' | jq -e '.upstreams[0].missing >= 1'"
 status
-is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" "  and their responses"
+is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" \
+        "  and their responses"
 is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests] | map(type) | unique | join(" ")')" object \
         "each section is there"
 
@@ -57,16 +58,19 @@ ok "  over at least that time" test "$(figure '.interval_s >= 2')" = true
 
 # Without an interval it is that of the last minutes, also while nothing arrives.
 status
-ok "without an interval, rates are of the last minutes" test "$(figure '.ingest.batches_per_s > 0 and .ingest.samples_per_s > 0')" = true
+ok "without an interval, rates are of the last minutes" \
+        test "$(figure '.ingest.batches_per_s > 0 and .ingest.samples_per_s > 0')" = true
 
 # Rejected requests, from /api/v1/status.
 is "$(figure '.refused | length')" 0 "nothing was refused"
 unlike "$("$cairn" status --server "$url")" '^refused' "  which is not shown"
-answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
+answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' \
+        --data-binary 'not protobuf' "$url/v1development/profiles"
 status
 is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
         "is listed with its reason and sender"
-is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and a remedy"
+is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' \
+        "  with the text and a remedy"
 out=$("$cairn" status --server "$url")
 like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "  on the screen too"
 like "$out" '^ +the data violates its format' "  with a remedy"
@@ -101,7 +105,8 @@ is "$(figure '[.refused, .ingest.failed_batches] | tojson')" '[[],1]' "  without
 out=$("$cairn" status --server "$url")
 is $? 0 "on a screen it is 0 too"
 like "$out" "^$url is ready\$" "  it begins with the state"
-like "$out" '^ingest +[0-9.]+ samples/s, [0-9.]+ batches/s, [0-9,]+ samples since the start' "  has a line for each section"
+like "$out" '^ingest +[0-9.]+ samples/s, [0-9.]+ batches/s, [0-9,]+ samples since the start' \
+        "  has a line for each section"
 like "$out" "^upstreams +$up answers, 0 found, [1-9][0-9]* missing, 0 failed, mean [0-9]+ ms" "  and for each upstream"
 unlike "$out" ' 0 merges failed| 0 requests refused' "  and no failures where there are none"
 ok "  on one screen" test "$(printf '%s\n' "$out" | wc -l)" -le 24
@@ -137,7 +142,8 @@ def watch(want, *options):
     return text.count(b"\033")
 print("text:", watch(b" is ready"), "json:", watch(b'"ready":true', "--json"))
 PYTHON
-like "$(cat "$tmp/terminal")" '^text: [4-9] json: 0$' "a terminal is cleared for text, and gets no escape sequences with JSON"
+like "$(cat "$tmp/terminal")" '^text: [4-9] json: 0$' \
+        "a terminal is cleared for text, and gets no escape sequences with JSON"
 
 # ---- conditions, tokens, no service ----
 
@@ -152,7 +158,8 @@ start_server --token-file "$tmp/tokens"
 status --token-file "$tmp/token"
 is "$code" 0 "a warning still gives 0"
 is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "  and is listed"
-like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' "  with a remedy"
+like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' \
+        "  with a remedy"
 like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' "  on the screen too"
 status --token-file "$tmp/upload-token"
 is "$code" 64 "a token without the scope read is refused"

@@ -45,11 +45,13 @@ is "$code" 0 "debuginfo is split off a program and sent"
 wait_for "names" named split
 pass "  and samples that know the whole by its hash get names"
 is "$(shown "$whole" '[.build_id, .aliases]')" "[\"$id\",[\"$whole\"]]" "cairn debuginfo show finds it by that hash"
-is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf "so does cairn symbolize"
+is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf \
+        "so does cairn symbolize"
 answers 404 not_found "debuginfod does not: its ids are build-ids" "$url/buildid/$whole/debuginfo"
 request -H 'Content-Type: application/json' -d "{\"files\":[{\"build_id\":\"$whole\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\"}]}" \
         "$url/api/v1/debuginfo/want"
-is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' "and a query by it reports the object as stored"
+is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' \
+        "and a query by it reports the object as stored"
 like "$("$cairn" why "$whole" "$(address "$tmp/program" leaf)" --server "$url" 2>&1)" 'leaf' "cairn why takes it"
 
 other=$(htlhash "$tmp/stripped")
@@ -70,20 +72,23 @@ request -T "$tmp/later.debug" -H "X-Cairn-Size: $(stat -c %s "$tmp/later.debug")
 is "$code" 201 "a later object that claims the same hash is stored"
 is "$(shown "$other" .build_id)" "\"$id\"" "  and the first keeps the alias"
 is "$(shown "$(build_id_of "$tmp/later")" .aliases)" '[]' "  and the later one does not have it"
-request -T "$tmp/later.debug" -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf '%064d' 0)" "$url/api/v1/debuginfo/$id/debuginfo?htlhash=xyz"
+request -T "$tmp/later.debug" -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf '%064d' 0)" \
+        "$url/api/v1/debuginfo/$id/debuginfo?htlhash=xyz"
 is "$code $(printf '%s' "$body" | jq -r .reason)" "400 usage" "a malformed hash is refused"
 
 # ---- a file without any build-id ----
 
 up "$tmp/nameless"
-is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" "a file without a build-id is not split"
+is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" \
+        "a file without a build-id is not split"
 nameless=$(htlhash "$tmp/nameless")
 ingest nameless htlhash "$nameless" "$tmp/nameless"
 up --executables "$tmp/nameless"
 is "$code" 0 "with --executables the whole file is sent"
 wait_for "names" named nameless
 pass "  and samples that know it by its hash get names"
-is "$(shown "$nameless" '[.build_id, .aliases, .objects[0].kind]')" "[\"$nameless\",[],\"debuginfo\"]" "  its hash is its identity"
+is "$(shown "$nameless" '[.build_id, .aliases, .objects[0].kind]')" "[\"$nameless\",[],\"debuginfo\"]" \
+        "  its hash is its identity"
 up --executables "$tmp/nameless"
 like "$out" '^nothing to send' "  a second run sends nothing"
 cp "$tmp/nameless" "$tmp/changed"
@@ -94,7 +99,8 @@ request -T "$tmp/changed" -H "X-Cairn-Size: $(stat -c %s "$tmp/changed")" \
 is "$code $(printf '%s' "$body" | jq -r .reason)" "409 not_better" "  and does not replace the first"
 request -T "$tmp/stripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/stripped")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/stripped" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$nameless/executable"
-is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" "a file is not stored under another file's hash"
+is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" \
+        "a file is not stored under another file's hash"
 
 # A stripped program without a build-id is identified by its own hash, and the unstripped program by another one.
 gcc -g -O0 -Wl,--build-id=none -o "$tmp/unstripped" "$tmp/program.c"
@@ -105,7 +111,8 @@ request -T "$tmp/unstripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/unstripped")" 
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/unstripped" | cut -d' ' -f1)" \
         "$url/api/v1/debuginfo/$(htlhash "$tmp/unstripped")/debuginfo?htlhash=$running"
 is "$code" 201 "a program is sent with the hash of its stripped version"
-is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" "  which becomes its alias"
+is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" \
+        "  which becomes its alias"
 wait_for "names" named running
 pass "  and samples of the stripped program get names"
 
@@ -132,7 +139,9 @@ fi
 
 stop_server
 start_server
-is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf "aliases persist across a restart"
+is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf \
+        "aliases persist across a restart"
 ok "cairn debuginfo rm" "$cairn" debuginfo rm "$id" --server "$url"
-is "$(shown "$other" '[.build_id, .objects[].kind]')" "[\"$id\",\"executable\"]" "the executable keeps the alias found in it"
+is "$(shown "$other" '[.build_id, .objects[].kind]')" "[\"$id\",\"executable\"]" \
+        "the executable keeps the alias found in it"
 done_testing

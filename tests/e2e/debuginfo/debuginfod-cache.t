@@ -186,7 +186,8 @@ for retries in 0 3; do
         DEBUGINFOD_RETRY_LIMIT=$retries
         export DEBUGINFOD_RETRY_LIMIT
         symbolize "retry-$retries"
-        is "$(grep -c . "$tmp/flaky/requests")" $((1 + retries)) "DEBUGINFOD_RETRY_LIMIT=$retries: broken connections are retried that often"
+        is "$(grep -c . "$tmp/flaky/requests")" $((1 + retries)) \
+                "DEBUGINFOD_RETRY_LIMIT=$retries: broken connections are retried that often"
 done
 unset DEBUGINFOD_RETRY_LIMIT
 

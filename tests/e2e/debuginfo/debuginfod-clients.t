@@ -11,7 +11,8 @@ done
 # CAIRN_NEED_ORACLES is set.
 has() {
         command -v "$2" >/dev/null && return 0
-        if [ -n "${CAIRN_NEED_ORACLES:-}" ]; then fail "$1" "$2 is not installed"; else pass "$1 # SKIP $2 is not installed"; fi
+        if [ -n "${CAIRN_NEED_ORACLES:-}" ]; then fail "$1" "$2 is not installed"; \
+                else pass "$1 # SKIP $2 is not installed"; fi
         return 1
 }
 upload() { "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >"$tmp/upload.log" 2>&1; }
@@ -74,7 +75,8 @@ is "$(with_service debuginfod-find source "$id" "$tmp/src/work.c" | xargs sha256
         "$(sha256sum <"$tmp/src.c" | cut -d' ' -f1)" "debuginfod-find source is the file that was compiled"
 is "$(with_service debuginfod-find source "$tmp/bin/work" "$tmp/src/work.c" | xargs sha256sum | cut -d' ' -f1)" \
         "$(sha256sum <"$tmp/src.c" | cut -d' ' -f1)" "  also when a stripped program names the build-id"
-like "$(with_service debuginfod-find debuginfo "$tmp/bin/work" | xargs readelf -SW)" ' \.debug_info ' "its debuginfo has DWARF"
+like "$(with_service debuginfod-find debuginfo "$tmp/bin/work" | xargs readelf -SW)" ' \.debug_info ' \
+        "its debuginfo has DWARF"
 ok "its executable is a program" cmp -n 4 "$(with_service debuginfod-find executable "$tmp/bin/work")" "$tmp/bin/work"
 with_service debuginfod-find section "$tmp/bin/work" .debug_line >/dev/null 2>&1
 is $? 0 "its section .debug_line is found"
@@ -91,14 +93,16 @@ request -H 'If-Range: "other"' -r 0-99 "$url/buildid/$id/debuginfo"
 is "$code" 200 "and the whole of a changed one"
 headers=$(curl -sS -D - -o /dev/null "$url/buildid/$id/section/.debug_line" | tr -d '\r')
 like "$headers" '^X-DEBUGINFOD-SIZE: [1-9]' "a section has a size header"
-is "$(printf '%s\n' "$headers" | sed -n 's/^X-DEBUGINFOD-SIZE: //p')" "$(printf '%s\n' "$headers" | sed -n 's/^Content-Length: //p')" "  which is that of the body"
+is "$(printf '%s\n' "$headers" | sed -n 's/^X-DEBUGINFOD-SIZE: //p')" \
+        "$(printf '%s\n' "$headers" | sed -n 's/^Content-Length: //p')" "  which is that of the body"
 
 # ---- eu-addr2line, eu-stack ----
 
 if has "eu-addr2line names file and line of a stripped program" eu-addr2line; then
         like "$(with_service eu-addr2line -f -e "$tmp/bin/work" "$(address careless_part)" 2>&1 | tr '\n' ' ')" \
                 "careless_part .*work\.c:1[0-9]:" "eu-addr2line names file and line of a stripped program"
-        unlike "$(HOME=$tmp eu-addr2line -f -e "$tmp/bin/work" "$(address careless_part)" 2>&1)" 'work\.c' "  and nothing without the service"
+        unlike "$(HOME=$tmp eu-addr2line -f -e "$tmp/bin/work" "$(address careless_part)" 2>&1)" 'work\.c' \
+                "  and nothing without the service"
 fi
 if has "eu-stack names the lines of a stripped program that runs" eu-stack; then
         "$tmp/bin/work" patient >"$tmp/patient.out" &
@@ -118,7 +122,8 @@ if has "valgrind's errors have file and line of a stripped program" valgrind; th
         shown=$(with_service valgrind --error-exitcode=9 "$tmp/bin/work" careless 2>&1)
         is $? 9 "valgrind finds the error"
         like "$shown" 'Invalid read of size 4' "  which is a read past the end"
-        like "$shown" "at 0x[0-9A-F]+: careless_part \(work\.c:$(line_of 'return numbers\[4\]')\)" "  at file and line of a stripped program"
+        like "$shown" "at 0x[0-9A-F]+: careless_part \(work\.c:$(line_of 'return numbers\[4\]')\)" \
+                "  at file and line of a stripped program"
         like "$shown" "by 0x[0-9A-F]+: main \(work\.c:$(line_of 'calloc(4')\)" "  and of the allocation"
         unlike "$(HOME=$tmp valgrind "$tmp/bin/work" careless 2>&1)" 'work\.c' "without the service it has none"
 fi
@@ -128,8 +133,10 @@ fi
 # If perf was built without debuginfod, like Debian's, debuginfod-find fills its build-id cache.
 if has "perf report names functions of a stripped program" perf; then
         cp "$tmp/bin/work" "$tmp/bin/busy"
-        if HOME=$tmp perf record -q -e cpu-clock:u --buildid-all -o "$tmp/perf.data" "$tmp/bin/busy" busy >"$tmp/perf.log" 2>&1; then
-                report() { with_service perf --buildid-dir "$tmp/perf-cache" report -i "$tmp/perf.data" --stdio --sort sym 2>/dev/null; }
+        if HOME=$tmp perf record -q -e cpu-clock:u --buildid-all -o "$tmp/perf.data" "$tmp/bin/busy" busy \
+                >"$tmp/perf.log" 2>&1; then
+                report() { with_service perf --buildid-dir "$tmp/perf-cache" report -i "$tmp/perf.data" --stdio \
+                        --sort sym 2>/dev/null; }
                 if perf version --build-options 2>/dev/null | grep -q 'debuginfod: .*on'; then
                         diag "perf asks for debuginfo itself"
                 else
@@ -162,7 +169,8 @@ if has "elfutils' debuginfod hands on what ours has" debuginfod; then
                 is "$(cat "$tmp/theirs.code") $code" "200 200" "elfutils' debuginfod has from us: ${part%%/*}"
                 ok "  the same bytes" cmp "$tmp/theirs" "$tmp/body"
         done
-        is "$(curl -sS -o /dev/null -w '%{http_code}' "$down/buildid/00112233/debuginfo")" 404 "and unknown parts are not found on either"
+        is "$(curl -sS -o /dev/null -w '%{http_code}' "$down/buildid/00112233/debuginfo")" 404 \
+                "and unknown parts are not found on either"
 fi
 
 ok "the service is healthy" healthy

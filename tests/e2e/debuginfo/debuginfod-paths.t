@@ -44,7 +44,8 @@ try_all() {
                 count=$((count + 1))
                 shown=$(printf '%.110s' "$path" | sed "s|$tmp||g; s|$id|ID|g")
                 is "$code" "$want" "$2: $shown"
-                if [ -f "$tmp/got" ] && grep -Eq 'THE-SECRET|root:' "$tmp/got"; then fail "  gives nothing away" "$shown"; fi
+                if [ -f "$tmp/got" ] &&
+                        grep -Eq 'THE-SECRET|root:' "$tmp/got"; then fail "  gives nothing away" "$shown"; fi
                 case $want$path in 200*/source*) ok "  is the source" cmp "$tmp/got" "$tmp/src/w.c" ;; esac
         done <tests/corpus/debuginfod_paths/paths
         ok "all of $count attempts were made" test "$count" -gt 80

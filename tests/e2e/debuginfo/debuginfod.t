@@ -28,7 +28,8 @@ id=$(build_id_of "$tmp/whole")
 
 start_server
 ok "cairn-upload sends debuginfo and executable" upload --executables "$tmp/build"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].kind] | sort')" '["debuginfo","executable"]' "both are stored"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].kind] | sort')" '["debuginfo","executable"]' \
+        "both are stored"
 
 # ---- debuginfod-find ----
 
@@ -41,7 +42,8 @@ ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program"
 find_it debuginfo "$tmp/build/program"
 ok "a file as argument determines the build-id" cmp "$found" "$tmp/build/program.debug"
 
-objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/build/program.debug" "$tmp/debug_info"
+objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/build/program.debug" \
+        "$tmp/debug_info"
 objcopy -O binary --only-section=.text "$tmp/build/program" "$tmp/text"
 find_it section "$id" .debug_info
 ok "debuginfod-find section of the debuginfo" cmp "$found" "$tmp/debug_info"

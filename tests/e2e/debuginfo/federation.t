@@ -7,7 +7,8 @@ for tool in debuginfod debuginfod-find gcc python3 jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-metric_at() { curl -sS --max-time 20 "$1/metrics" | awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
+metric_at() { curl -sS --max-time 20 "$1/metrics" |
+        awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 metric_at_reached() { [ "$(metric_at "$1" "$2")" -ge "$3" ]; }
 
 # start_upstream DIR [VARIABLE=VALUE]...: elfutils' debuginfod over DIR; sets $upstream, $upstream_pid.
@@ -20,7 +21,8 @@ start_upstream() {
         background_pids="${background_pids:-} $upstream_pid"
         upstream=http://127.0.0.1:$upstream_port
         wait_for "debuginfod to have scanned its files" \
-                metric_at_reached "$upstream" scanned_files_total\{source=\"file\"\} "$(find "$upstream_dir" -type f | wc -l)"
+                metric_at_reached "$upstream" scanned_files_total\{source=\"file\"\} \
+                "$(find "$upstream_dir" -type f | wc -l)"
         wait_for "debuginfod to be ready" metric_at_reached "$upstream" ready 1
 }
 asked() { metric_at "$upstream" "http_requests_total{type=\"$1\"}"; }
@@ -34,7 +36,8 @@ int main(int argc, char **argv) { (void)argv; outer_part(argc); return 0; }
 END
 mkdir "$tmp/files"
 for n in 1 2 3; do
-        gcc -g -O1 -DPROGRAM=$n -Wl,--build-id="0xcafe00000000000000000000000000000000000$n" -o "$tmp/files/program$n" "$tmp/program.c"
+        gcc -g -O1 -DPROGRAM=$n -Wl,--build-id="0xcafe00000000000000000000000000000000000$n" -o "$tmp/files/program$n" \
+                "$tmp/program.c"
 done
 id=$(build_id_of "$tmp/files/program1")
 address() { nm "$tmp/files/program1" | awk -v name="$1" '$3 == name { print $1 }'; }
@@ -58,10 +61,13 @@ wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
 pass "its debuginfo is fetched without being asked for"
 wait_metric cairn_resymbolize_locations_total 2
 pass "and the past is healed"
-is "$(stored "$id" '[.kind, .source, .quality, .index.state]')" '[["debuginfo","upstream","dwarf","indexed"]]' "it is stored and indexed"
+is "$(stored "$id" '[.kind, .source, .quality, .index.state]')" '[["debuginfo","upstream","dwarf","indexed"]]' \
+        "it is stored and indexed"
 is "$(store_value .unresolved_locations)" 0 "no location is without symbols"
-is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(address outer_part)" | head -1)" inlined_part "its addresses have names"
-like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" '"function": *"inlined_part"' "and its past samples too"
+is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(address outer_part)" | head -1)" inlined_part \
+        "its addresses have names"
+like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" '"function": *"inlined_part"' \
+        "and its past samples too"
 like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" 'program\.c' "  with their file"
 is "$(asked debuginfo)" 1 "the upstream got one request"
 sample "$id"
@@ -192,7 +198,8 @@ unlike $? '^0$' "who waited is told nothing"
 # service NAME PORT UPSTREAM: starts another service.
 service() {
         rm -f "$tmp/$1.port"
-        "$cairn" serve --data "$tmp/$1" --listen "127.0.0.1:$2" --port-file "$tmp/$1.port" --upstream "$3" 2>>"$server_log" &
+        "$cairn" serve --data "$tmp/$1" --listen "127.0.0.1:$2" --port-file "$tmp/$1.port" --upstream "$3" \
+                2>>"$server_log" &
         eval "$1_pid=\$!"
         background_pids="$background_pids $!"
         wait_for "service $1" test -s "$tmp/$1.port"
@@ -206,13 +213,15 @@ answers 404 not_found "two services that ask each other say 404" "$url/buildid/$
 # More of them than a service handles concurrently.
 for n in $(seq 10 49); do
         for port in "$one" "$two"; do
-                curl -sS -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/buildid/bbbb$n/debuginfo" >"$tmp/ring.$port.$n" &
+                curl -sS -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/buildid/bbbb$n/debuginfo" \
+                        >"$tmp/ring.$port.$n" &
                 ring_pids="${ring_pids:-} $!"
         done
 done
 # shellcheck disable=SC2086
 wait $ring_pids
-is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" "also if both get concurrent requests for the same object"
+is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" \
+        "also if both get concurrent requests for the same object"
 is "$(curl -sS "$url/metrics" | awk '/^cairn_upstream_requests_total.*outcome="(failed|unsure)"/ { n += $2 } END { print n + 0 }')" 0 \
         "  and no request to an upstream timed out"
 # shellcheck disable=SC2154

@@ -52,7 +52,8 @@ unlike "$shown" 'warning: .*[Ss]ection' "gdb has no complaint of any section of 
 like "$shown" 'Line [89] of ".*tree\.c" starts at address' "info line names file and line"
 like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*tree\.c, line 9\.' "a breakpoint by name is at file and line"
 like "$shown" 'int weight;' "types are known"
-like "$shown" '#0 +heavier_side \(n=.*0x[0-9a-f]+\) at .*tree\.c:9' "the stack of the running program has lines and arguments"
+like "$shown" '#0 +heavier_side \(n=.*0x[0-9a-f]+\) at .*tree\.c:9' \
+        "the stack of the running program has lines and arguments"
 like "$shown" '#1 +0x[0-9a-f]+ in main \(.*\) at .*tree\.c:16' "  down to main"
 like "$shown" 'Value returned is \$1 = -1' "  and the value is right"
 
@@ -68,7 +69,8 @@ is "$(sections "$tmp/tree.joined")" "$(sections "$tmp/tree.whole")" "  with each
 
 mkdir "$tmp/secret"
 ok "sources below a folder are uploaded" upload --sources "$tmp" "$tmp/tree.whole"
-like "$(cat "$tmp/upload.log")" '^sent tree.whole \(source, [0-9.]+ [a-zA-Z]+ as' "  and reported, without a quality of symbols"
+like "$(cat "$tmp/upload.log")" '^sent tree.whole \(source, [0-9.]+ [a-zA-Z]+ as' \
+        "  and reported, without a quality of symbols"
 mv "$tmp/tree.c" "$tmp/secret/"
 rm -rf "$tmp/cache"
 debug "$tmp/tree" 'list heavier_side'
@@ -81,8 +83,10 @@ if command -v debuginfod-find >/dev/null; then
         is "$(DEBUGINFOD_CACHE_PATH=$tmp/cache2 DEBUGINFOD_URLS=$url debuginfod-find source "$tmp/tree.whole" "$tmp/tree.c" | xargs sha256sum | cut -d' ' -f1)" \
                 "$(sha256sum <"$tmp/secret/tree.c" | cut -d' ' -f1)" "debuginfod-find finds it"
 fi
-for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%2e%2e/etc/passwd" /%00 "$(printf '/%05000d' 0)"; do
-        is "$(curl -sS -o /dev/null -w '%{http_code}' --path-as-is "$url/buildid/$id/source$path" | tr 4 X | cut -c1)" X "nothing else is served: $(printf %.40s "$path")"
+for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%2e%2e/etc/passwd" /%00 \
+        "$(printf '/%05000d' 0)"; do
+        is "$(curl -sS -o /dev/null -w '%{http_code}' --path-as-is "$url/buildid/$id/source$path" | tr 4 X | cut -c1)" \
+                X "nothing else is served: $(printf %.40s "$path")"
 done
 
 # Debuginfo that refers to a file outside of the given folders does not get that file.
@@ -94,7 +98,8 @@ printf '# 1 "%s"\nint other(void) { return 0; }\n' "$tmp/project/link.h" >>"$tmp
 gcc -g -Wl,--build-id -o "$tmp/spy" "$tmp/project/spy.c"
 ok "a program that refers to other files" upload --sources "$tmp/project" "$tmp/spy"
 id=$(build_id_of "$tmp/spy")
-unlike "$(source_of "$tmp/secret/key")$(source_of "$tmp/project/link.h")" 'top secret' "sends none of them, by a link neither"
+unlike "$(source_of "$tmp/secret/key")$(source_of "$tmp/project/link.h")" 'top secret' \
+        "sends none of them, by a link neither"
 upload --sources /nonexistent "$tmp/spy"
 like "$(cat "$tmp/upload.log")" "source folder '/nonexistent'" "a missing folder is reported"
 
@@ -102,7 +107,8 @@ like "$(cat "$tmp/upload.log")" "source folder '/nonexistent'" "a missing folder
 mkdir "$tmp/mapped"
 printf 'int main(void) { return 0; }\n' >"$tmp/mapped/m.c"
 gcc -g -fdebug-prefix-map="$tmp/mapped=/usr/src/thing" -Wl,--build-id -o "$tmp/m" "$tmp/mapped/m.c"
-ok "sources of a build that maps paths" upload --sources "$tmp/mapped" --source-map "/usr/src/thing=$tmp/mapped" "$tmp/m"
+ok "sources of a build that maps paths" upload --sources "$tmp/mapped" --source-map "/usr/src/thing=$tmp/mapped" \
+        "$tmp/m"
 id=$(build_id_of "$tmp/m")
 is "$(source_of /usr/src/thing/m.c)" "$(cat "$tmp/mapped/m.c")" "are found by the paths of the debuginfo"
 mkdir -p "$tmp/root/usr/src"
@@ -141,7 +147,8 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         where=$(realpath -sm "$where")
         mkdir -p "$tmp/python$build" "$tmp/python$(dirname "$where")"
         seq -f 'numbered line %.0f' 2000 >"$tmp/python$where"
-        ok "a source of Debian's Python is uploaded" upload --sources "$tmp/python" --source-map "${build%/*}=$tmp/python${build%/*}" "$python_debug"
+        ok "a source of Debian's Python is uploaded" upload --sources "$tmp/python" \
+                --source-map "${build%/*}=$tmp/python${build%/*}" "$python_debug"
         rm -rf "$tmp/cache"
         debug $python 'break Py_RunMain' 'run -c pass' 'list' 'kill'
         like "$shown" 'Breakpoint 1, Py_RunMain \(\) at .*main\.c:[0-9]+' "gdb stops Debian's Python at a source line"

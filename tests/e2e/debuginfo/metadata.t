@@ -11,7 +11,8 @@ build() { gcc -g -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o 
 id() { printf '%038d%s' 0 "$1"; }
 build 11 "$tmp/whole"
 objcopy --strip-all "$tmp/whole" "$tmp/deb/usr/bin/thing"
-printf 'Package: thing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' >"$tmp/deb/DEBIAN/control"
+printf 'Package: thing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' \
+        >"$tmp/deb/DEBIAN/control"
 dpkg-deb --root-owner-group -b "$tmp/deb" "$tree/thing.deb" >/dev/null 2>&1
 build 12 "$tree/plain"
 build 13 "$tmp/stored.debug"
@@ -34,7 +35,8 @@ is "$(ask file /usr/bin/thing)" \
         "a member of a package by its path"
 is "$(ask glob '/usr/*/thi*' '[.results[].buildid]')" "[\"$(id 11)\"]" "and by a pattern"
 is "$(ask glob '/usr/*' .results)" '[]' "whose star does not match a slash"
-is "$(ask file "$tree/plain" '[.results[] | [.type, .archive]]')" '[["executable",null],["debuginfo",null]]' "a plain file has both kinds"
+is "$(ask file "$tree/plain" '[.results[] | [.type, .archive]]')" '[["executable",null],["debuginfo",null]]' \
+        "a plain file has both kinds"
 is "$(ask buildid "$(id 12)" '[.results[].file]')" "[\"$tree/plain\",\"$tree/plain\"]" "a build-id"
 is "$(ask buildid "$(id 99)")" '{"complete":true,"results":[]}' "an unknown one"
 answers 400 'file, glob or buildid' "another key is refused" "$url/metadata?key=size&value=1"
@@ -68,16 +70,19 @@ wait_for "the made-up upstream" test -s "$tmp/made.port"
 start_server --upstream "$upstream" --upstream "http://127.0.0.1:$(cat "$tmp/made.port")"
 put_object debuginfo "$tmp/stored.debug"
 is "$code" 201 "an object is stored"
-is "$(ask file stored.debug '[.results[] | select(.file == "stored.debug") | [.type, .buildid]]')" "[[\"debuginfo\",\"$(id 13)\"]]" "it is found by its name"
+is "$(ask file stored.debug '[.results[] | select(.file == "stored.debug") | [.type, .buildid]]')" \
+        "[[\"debuginfo\",\"$(id 13)\"]]" "it is found by its name"
 is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[true,[\"$(id 11)\",\"aabb\"]]" \
         "what upstreams know comes too, without what is malformed"
-like "$(tail -1 "$tmp/asked")" "^/metadata\?key=buildid&value=$(id 11) .*_cairn-[0-9a-f]{16}" "they receive the forwarding path of the request"
+like "$(tail -1 "$tmp/asked")" "^/metadata\?key=buildid&value=$(id 11) .*_cairn-[0-9a-f]{16}" \
+        "they receive the forwarding path of the request"
 is "$(curl -sS -H 'X-Forwarded-For: a, b, c, d, e, f, g, h' "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.complete, .results]')" '[true,[]]' \
         "a question that has come far enough is not asked any further"
 printf '{"results":[],"complete":false}' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "an upstream that is not complete makes the answer incomplete"
 printf 'status 404' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' "as does one that does not respond, and other results are returned"
+is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' \
+        "as does one that does not respond, and other results are returned"
 printf '{"results":[' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "and one that sends a truncated response"
 python3 -c 'print("{\"results\":[],\"complete\":true}" + " " * (16 << 20))' >"$tmp/answer"
@@ -102,6 +107,7 @@ kill "$made_pid"
 for i in 1 2 3 4 5; do request "$url/metadata?key=file&value=/$i"; done
 is "$(breaker)" open "an unreachable one is"
 asked=$(outcome skipped)
-is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"$(id 11)\"]]" "while its breaker is open the answer is incomplete"
+is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[false,[\"$(id 11)\"]]" \
+        "while its breaker is open the answer is incomplete"
 is "$(outcome skipped) $(outcome failed)" "$((asked + 1)) 5" "  without a request to it"
 done_testing

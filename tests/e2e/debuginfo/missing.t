@@ -8,7 +8,8 @@ volatile int sink;
 __attribute__((noinline)) void shown(int n) { sink += n; }
 int main(int argc, char **argv) { (void)argv; shown(argc); return 0; }
 EOC
-build() { gcc -g -O1 -rdynamic -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
+build() { gcc -g -O1 -rdynamic -DBUILD="$1" \
+        -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
 for b in 01 02 03; do build $b; done
 id() { printf '%038d%s' 0 "$1"; }
 address=$(nm "$tmp/program-01" | awk '$3 == "shown" { print $1 }')
@@ -38,17 +39,20 @@ ingest 02 '/opt/often; rm' 1,1
 ingest 02 '/opt/often; rm' 1 at_ns=1000000000000000000
 
 for where in head parts; do
-        is "$(rows missing)" '[["02","no_debuginfo",3,60,3],["01","no_debuginfo",1,20,100]]' "$where: most samples come first, whatever their values"
+        is "$(rows missing)" '[["02","no_debuginfo",3,60,3],["01","no_debuginfo",1,20,100]]' \
+                "$where: most samples come first, whatever their values"
         is "$(rows poor)" '[["03","resolved",1,20,5]]' "$where: objects with only dynamic symbols are listed separately"
         out=$(missing)
         like "$out" '^ +3 +60\.0% +no_debuginfo +0+02 +/opt/often; rm$' "$where: a row of the table"
         like "$out" "^ +cairn-upload --server $url /opt/seldom\$" "$where: and the command"
         like "$out" "^ +cairn-upload --server $url FILE\$" "$where: in which names are quoted for the shell"
         like "$out" '^ +1 +20\.0% +dynsym +0+03 +/opt/dynamic$' "$where: the other table"
-        like "$out" "^ +cairn-upload --server $url dynamic\.debug\$" "$where: and the command that uploads its debug file"
+        like "$out" "^ +cairn-upload --server $url dynamic\.debug\$" \
+                "$where: and the command that uploads its debug file"
         [ $where = parts ] && break
         "$cairn" debuginfo missing --data "$data" --json >"$tmp/data.json"
-        is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' "$where: the data directory gives the same while the service runs"
+        is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' \
+                "$where: the data directory gives the same while the service runs"
         stop_server
         start_server --flush-interval 3600
         becomes 0 "a clean stop has flushed" metric cairn_queue_batches
@@ -62,11 +66,14 @@ is "$(curl -sS "$url/api/v1/query/uploads?from=0&format=csv" | tr -d '\r' | sed 
 missing,02,/opt/often; rm,no_debuginfo,none,1,3,60.00,3
 missing,01,/opt/seldom,no_debuginfo,none,1,1,20.00,100
 poor,03,/opt/dynamic,resolved,dynsym,1,1,20.00,5' "so has the list of uploads"
-is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' "a time range"
+is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' \
+        "a time range"
 is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit"
 like "$(missing --limit 1)" '^\.\.\. 1 more$' "which says that there is more"
-is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' "the unit of values, and descriptions"
-is "$(curl -sS "$url/api/v1/debuginfo/missing" | jq -c .missing[].samples | tr '\n' ' ')" '3 1 ' "the route beside the list of objects"
+is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' \
+        "the unit of values, and descriptions"
+is "$(curl -sS "$url/api/v1/debuginfo/missing" | jq -c .missing[].samples | tr '\n' ' ')" '3 1 ' \
+        "the route beside the list of objects"
 missing --from never >/dev/null 2>&1
 is $? 64 "a time that is none is wrong usage"
 "$cairn" debuginfo list --server "$url" --from now-1h >/dev/null 2>&1
@@ -93,20 +100,25 @@ ingest 05 /usr/local/lib/libown.so.1 1
 advice() { missing --json | jq -r ".missing[] | select(.mapping == \"$1\") | .next_step, .command"; }
 like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" '^add the debuginfod server of .*: cairn serve --upstream https://' \
         "for a file of a distribution its server is proposed"
-like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" "  or to fetch it from there"
-like "$(advice /usr/local/lib/libown.so.1)" "^cairn-upload --server $url /usr/local/lib/libown.so.1\$" "but a file of one's own is uploaded"
-like "$(advice /usr/local/lib/libown.so.1)" 'if it is stripped, upload its debug file or build it with -g$' "  if it has symbols"
+like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
+        "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" "  or to fetch it from there"
+like "$(advice /usr/local/lib/libown.so.1)" "^cairn-upload --server $url /usr/local/lib/libown.so.1\$" \
+        "but a file of one's own is uploaded"
+like "$(advice /usr/local/lib/libown.so.1)" 'if it is stripped, upload its debug file or build it with -g$' \
+        "  if it has symbols"
 
 # cairn status and cairn doctor give the same advice, each step once.
 ingest 06 /usr/local/lib/libother.so.1 1
 wanted=$(missing --json --from now-1h | jq -c '[.missing[].next_step] | unique')
 is "$(printf '%s\n' "$wanted" | jq length)" 2 "three objects are missing for two reasons"
-is "$("$cairn" status --server "$url" --json | jq -c '[.missing.next_steps[].next_step] | unique')" "$wanted" "cairn status has the advice of the list"
+is "$("$cairn" status --server "$url" --json | jq -c '[.missing.next_steps[].next_step] | unique')" "$wanted" \
+        "cairn status has the advice of the list"
 is "$("$cairn" status --server "$url" --json | jq -c '[.missing.objects, (.missing.next_steps | map(.more_objects) | add)]')" '[3,1]' "  each step once"
 out=$("$cairn" status --server "$url")
 like "$out" '^missing +3 objects in samples of the last hour lack debuginfo$' "  on the screen"
 like "$out" '^ +/usr/lib/x86_64-linux-gnu/libof.so.1 \(.*% of samples\): add the debuginfod server of .*: cairn serve --upstream https://' "  with the distribution's server"
-like "$out" '^ +/usr/local/lib/lib(own|other).so.1 \(.*% of samples\) and 1 more object: upload the object ' "  and an upload"
+like "$out" '^ +/usr/local/lib/lib(own|other).so.1 \(.*% of samples\) and 1 more object: upload the object ' \
+        "  and an upload"
 is "$("$cairn" doctor --json --server "$url" service | jq -c '[.checks[] | select(.name == "debuginfo" and .state == "warning") | .fix] | unique')" "$wanted" \
         "cairn doctor has the same"
 
@@ -118,21 +130,25 @@ htlhash=$(python3 -c 'import hashlib, sys; b = open(sys.argv[1], "rb").read()
 print(hashlib.sha256(b[:4096] + b[-4096:] + len(b).to_bytes(8, "big")).hexdigest()[:32])' "$tmp/nameless")
 ingest 01 program-01 1
 ingest 02 vmlinux 1
-python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" id_kind=htlhash "build_id=$htlhash" values=1 "addresses=$address" mapping_file=nameless
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" id_kind=htlhash "build_id=$htlhash" values=1 "addresses=$address" \
+        mapping_file=nameless
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "samples of a file without a build-id are taken"
 commands() { missing --json | jq -r ".missing[] | select(.mapping == \"$1\") | .command"; }
-is "$(commands program-01)" "find / -xdev -type f -name program-01 -exec cairn-upload --server $url {} +" "for a file without a path the command searches"
+is "$(commands program-01)" "find / -xdev -type f -name program-01 -exec cairn-upload --server $url {} +" \
+        "for a file without a path the command searches"
 is "$(commands nameless)" "find / -xdev -type f -name nameless -exec cairn-upload --server $url --executables {} +" \
         "one without a build-id is sent whole"
 is "$(commands vmlinux | sed 's|_URLS=https://[^ ]*|_URLS=URL|')" \
-        "cairn-upload --server $url \"\$(DEBUGINFOD_URLS=URL debuginfod-find debuginfo $(id 02))\"" "a kernel is fetched"
+        "cairn-upload --server $url \"\$(DEBUGINFOD_URLS=URL debuginfod-find debuginfo $(id 02))\"" \
+        "a kernel is fetched"
 for name in program-01 nameless; do
         # Here the test's folder replaces the host's root.
         command=$(commands $name | sed "s|find /|find $tmp|")
         PATH=$CAIRN_BUILD:$PATH sh -c "$command" >"$tmp/upload.log" 2>&1
         is $? 0 "the command for $name runs"
-        wait_for "$name not to be missing" sh -c "! '$cairn' debuginfo missing --server '$url' --json | grep -q '\"$name\"'"
+        wait_for "$name not to be missing" sh \
+                -c "! '$cairn' debuginfo missing --server '$url' --json | grep -q '\"$name\"'"
 done
 pass "and nothing of these two is missing then"
 done_testing

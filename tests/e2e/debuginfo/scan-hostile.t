@@ -4,7 +4,8 @@
 # bombs, invalid names, a tree that changes during the walk, a file system that hangs. The walk ends, good files are found,
 # nothing outside the tree is served, and the service stops when requested.
 . tests/e2e/lib.sh
-for tool in gcc bsdtar zstd python3 curl jq mkfifo; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+for tool in gcc bsdtar zstd python3 curl jq mkfifo; do command -v $tool >/dev/null ||
+        skip_all "$tool is not installed"; done
 
 tree=$tmp/tree
 mkdir -p "$tree" "$tmp/outside" "$tmp/in"
@@ -180,7 +181,8 @@ if [ -w /dev/fuse ]; then
                 wait_for "the walk to hang" metric_equals cairn_scan_stalled 1
                 ok "while the walk hangs in a file system, the service is healthy" healthy
                 is_served 01 "  and serves"
-                wait_for "the log, which is written after the metric" grep -q "'$tree': a file system there has not responded.*umount" "$server_log"
+                wait_for "the log, which is written after the metric" grep \
+                        -q "'$tree': a file system there has not responded.*umount" "$server_log"
                 pass "the log says where and what to do"
                 stop_server
         fi

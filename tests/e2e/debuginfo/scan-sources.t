@@ -18,7 +18,8 @@ id() { printf '%038d%s' 0 "$1"; }
 # package FILE FOLDER: a .deb of the folder.
 package() {
         mkdir -p "$2/DEBIAN"
-        printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' >"$2/DEBIAN/control"
+        printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' \
+                >"$2/DEBIAN/control"
         dpkg-deb --root-owner-group -b "$2" "$tree/$1" >/dev/null 2>&1
 }
 
@@ -57,17 +58,22 @@ wait_metric cairn_scan_rounds_total 1
 answers 404 . "a source of a build-id that nobody knows" "$url/buildid/$(id 11)/source$tree/src/plain.c"
 for n in plain pack.so twice; do ok "debuginfo of $n is uploaded" upload "$url" "$tmp/$n"; done
 
-answers 200 'plain.*return 1' "a source in the tree that uploaded debuginfo names" "$url/buildid/$(id 11)/source$tree/src/plain.c"
+answers 200 'plain.*return 1' "a source in the tree that uploaded debuginfo names" \
+        "$url/buildid/$(id 11)/source$tree/src/plain.c"
 answers 404 . "and none that it does not name" "$url/buildid/$(id 11)/source$tree/src/unnamed.c"
 answers 200 'pack.*return 3' "a source out of a package" "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c"
-answers 200 'pack.*return 3' "  under the name that the debuginfo has" --path-as-is "$url/buildid/$(id 12)/source/usr/src/pack-1/sub/../pack.c"
-like "$(curl -sSI "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c" | tr -d '\r')" "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  and the response says which"
-answers 200 'twice.*return 1' "of two packages with the path the one beside the scanned executable's" "$url/buildid/$(id 13)/source/usr/src/twice/twice.c"
+answers 200 'pack.*return 3' "  under the name that the debuginfo has" \
+        --path-as-is "$url/buildid/$(id 12)/source/usr/src/pack-1/sub/../pack.c"
+like "$(curl -sSI "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c" | tr -d '\r')" \
+        "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  and the response says which"
+answers 200 'twice.*return 1' "of two packages with the path the one beside the scanned executable's" \
+        "$url/buildid/$(id 13)/source/usr/src/twice/twice.c"
 
 source_file "$tree/src/bundled.c" bundled 5
 ok "debuginfo with sources is uploaded" upload "$url" --sources "$tree/src" "$tmp/bundled"
 source_file "$tree/src/bundled.c" bundled 7
-answers 200 'bundled.*return 5' "an uploaded source comes before the tree's" "$url/buildid/$(id 14)/source$tree/src/bundled.c"
+answers 200 'bundled.*return 5' "an uploaded source comes before the tree's" \
+        "$url/buildid/$(id 14)/source$tree/src/bundled.c"
 
 answers 200 . "debuginfo comes from an upstream" "$url/buildid/$(id 15)/debuginfo"
 answers 200 'far.*return 6' "a source that only an upstream has" "$url/buildid/$(id 15)/source$tmp/elsewhere/far.c"
@@ -82,9 +88,11 @@ at_most 3 406 "a source of a tree" 11 "$tree/src/plain.c"
 at_most 3 406 "an uploaded source" 14 "$tree/src/bundled.c"
 at_most 3 406 "an upstream's source" 15 "$tmp/elsewhere/far.c"
 headers=$(curl -sSI "$url/buildid/$(id 14)/source$tree/src/bundled.c" | tr -d '\r')
-like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tree/src/bundled.c")\$" "X-DEBUGINFOD-SIZE says how large a source is"
+like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tree/src/bundled.c")\$" \
+        "X-DEBUGINFOD-SIZE says how large a source is"
 section=$(readelf -SW "$tmp/plain" | awk '/ \.debug_str / { sub(/.*\.debug_str */, ""); print $4 }')
 section=$(printf '%d' "0x$section")
-answers 200 . "at most as many bytes as a section has" -H "X-DEBUGINFOD-MAXSIZE: $section" "$url/buildid/$(id 11)/section/.debug_str"
+answers 200 . "at most as many bytes as a section has" -H "X-DEBUGINFOD-MAXSIZE: $section" \
+        "$url/buildid/$(id 11)/section/.debug_str"
 answers 406 . "one byte less" -H "X-DEBUGINFOD-MAXSIZE: $((section - 1))" "$url/buildid/$(id 11)/section/.debug_str"
 done_testing

@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 }
 END
 # build N FILE [CC-OPTION]...: build-id 0...N
-build() { build_n=$1; build_to=$2; shift 2; gcc -g -O1 -Wl,--build-id="0x00000000000000000000000000000000000000$build_n" "$@" -o "$build_to" "$tmp/src/program.c"; }
+build() { build_n=$1; build_to=$2; shift 2; gcc -g -O1 \
+        -Wl,--build-id="0x00000000000000000000000000000000000000$build_n" "$@" -o "$build_to" "$tmp/src/program.c"; }
 id() { printf '%038d%s' 0 "$1"; }
 
 find_id=0
@@ -30,7 +31,8 @@ find_it() {
 # package NAME FOLDER: a .deb of the folder.
 package() {
         mkdir -p "$2/DEBIAN"
-        printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' "$1" >"$2/DEBIAN/control"
+        printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' "$1" \
+                >"$2/DEBIAN/control"
         dpkg-deb --root-owner-group -b "$2" "$tree/$1.deb" >/dev/null 2>&1
 }
 walk_again() {
@@ -67,7 +69,8 @@ bsdtar -c --format zip -f "$tree/archive-25.zip" -C "$tmp/in.25" program
 if command -v rpmbuild >/dev/null; then
         build 26 "$tmp/in.rpm"
         printf 'Name: t\nVersion: 1\nRelease: 1\nSummary: x\nLicense: x\n%%define __strip /bin/true\n%%define debug_package %%{nil}\n%%description\nx\n%%install\nmkdir -p %%{buildroot}/opt\ncp %s %%{buildroot}/opt/program\n%%files\n/opt/program\n' "$tmp/in.rpm" >"$tmp/t.spec"
-        rpmbuild -bb --nodeps --define "_topdir $tmp/rpm" --define "_build_id_links none" "$tmp/t.spec" >"$tmp/rpm.log" 2>&1
+        rpmbuild -bb --nodeps --define "_topdir $tmp/rpm" --define "_build_id_links none" "$tmp/t.spec" \
+                >"$tmp/rpm.log" 2>&1
         cp "$tmp"/rpm/RPMS/*/*.rpm "$tree/t.rpm"
 fi
 
@@ -145,7 +148,8 @@ find_it source "$(id 11)" /usr/src/thing-1/sub/../program.c
 is $find_status 0 "a source out of an archive, under the name that the debuginfo has"
 ok "  is it" cmp "$found" "$tmp/src/program.c"
 answers 200 outer_part "and under its plain name" "$url/buildid/$(id 11)/source/usr/src/thing-1/program.c"
-answers 404 . "what the debuginfo does not name is nobody's source" "$url/buildid/$(id 11)/source/usr/src/thing-1/unnamed.c"
+answers 404 . "what the debuginfo does not name is nobody's source" \
+        "$url/buildid/$(id 11)/source/usr/src/thing-1/unnamed.c"
 answers 404 . "nor is a file of the tree" "$url/buildid/$(id 12)/source$tree/readme"
 find_it source "$(id 12)" "$tree/src/program.c"
 ok "a source in the tree itself" cmp "$found" "$tmp/src/program.c"
@@ -156,7 +160,8 @@ ok "  and executable" cmp "$found" "$tree/plain/program"
 headers=$(curl -sS --head "$url/buildid/$(id 11)/debuginfo" | tr -d '\r')
 like "$headers" '^X-DEBUGINFOD-FILE: /usr/lib/debug/thing.debug$' "X-DEBUGINFOD-FILE names the member"
 like "$headers" "^X-DEBUGINFOD-ARCHIVE: $tree/thing-dbgsym.deb\$" "X-DEBUGINFOD-ARCHIVE names the package"
-like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tmp/dbg/usr/lib/debug/thing.debug")\$" "X-DEBUGINFOD-SIZE is that of the member"
+like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tmp/dbg/usr/lib/debug/thing.debug")\$" \
+        "X-DEBUGINFOD-SIZE is that of the member"
 for n in 20 21 22 23 24 25; do
         find_it debuginfo "$(id $n)"
         ok "out of $(cd "$tree" && echo archive-$n.*)" cmp "$found" "$tmp/in.$n/program"
@@ -188,7 +193,8 @@ is "$(metric 'cairn_scan_errors_total{reason="too_big"}')" 1 "a bomb is counted"
 is "$(metric 'cairn_scan_errors_total{reason="damaged"}')" 3 "as are a truncated file and two damaged packages"
 like "$(cat "$server_log")" "bomb.tar.zst': .*more than 256 times its size" "the log reports the bomb"
 like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "and the truncated package"
-like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" "and the one with paths outside of it"
+like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" \
+        "and the one with paths outside of it"
 
 # ---- changes ----
 
@@ -214,7 +220,8 @@ answers 404 . "a file that is not what it was when it was scanned is not served"
 answers 404 . "nor is a section of it" "$url/buildid/$(id 14)/section/.debug_info"
 answers 200 . "a section" "$url/buildid/$(id 17)/section/.debug_info"
 cp -p "$tree/plain/replaced" "$tmp/replaced" && mv "$tmp/replaced" "$tree/plain/replaced"
-answers 404 . "is not served of another file in its place, of the same size and time" "$url/buildid/$(id 17)/section/.debug_info"
+answers 404 . "is not served of another file in its place, of the same size and time" \
+        "$url/buildid/$(id 17)/section/.debug_info"
 
 # ---- symbols of stored stacks ----
 
@@ -263,7 +270,8 @@ symbolicated() { # DEBUG-ID FILE
 }
 has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }
 stop_unpacking
-unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tmp/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
+unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tmp/short")" outer_part \
+        "who asks for an address as the Firefox Profiler does gets none at first"
 kill -CONT "$fork_server"
 wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tmp/short"
 pass "  and then its name, of a short build-id"

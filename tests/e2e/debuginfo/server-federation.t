@@ -4,7 +4,8 @@
 . tests/e2e/lib.sh
 command -v debuginfod >/dev/null || skip_all "elfutils' debuginfod is not installed"
 
-printf 'int work(int n) { return n * 3; }\nint main(int argc, char **argv) { (void)argv; return work(argc); }\n' >"$tmp/a.c"
+printf 'int work(int n) { return n * 3; }\nint main(int argc, char **argv) { (void)argv; return work(argc); }\n' \
+        >"$tmp/a.c"
 mkdir "$tmp/files"
 for b in 0a 0b 0c; do
         gcc -g -O0 -Wl,--build-id="0x00000000000000000000000000000000000000$b" -o "$tmp/program-$b" "$tmp/a.c"
@@ -14,10 +15,12 @@ cp "$tmp/program-0a.debug" "$tmp/program-0b.debug" "$tmp/files"
 
 # A free port, for an upstream that cannot select one itself.
 upstream_port=$(free_port)
-env -u DEBUGINFOD_URLS debuginfod -p "$upstream_port" -d "$tmp/upstream.sqlite" -F "$tmp/files" >"$tmp/upstream.log" 2>&1 &
+env -u DEBUGINFOD_URLS debuginfod -p "$upstream_port" -d "$tmp/upstream.sqlite" -F "$tmp/files" >"$tmp/upstream.log" \
+        2>&1 &
 background_pids=$!
 upstream=http://127.0.0.1:$upstream_port
-scanned() { curl -sS "$upstream/metrics" | grep -q '^thread_work_total{role="traverse"} [1-9]' && curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"; }
+scanned() { curl -sS "$upstream/metrics" | grep -q '^thread_work_total{role="traverse"} [1-9]' &&
+        curl -sSf -o /dev/null "$upstream/buildid/$(build_id_of "$tmp/program-0b")/debuginfo"; }
 wait_for "the upstream to know its files" scanned
 
 start_server --flush-interval 1 --upstream "$upstream"
@@ -38,7 +41,8 @@ ingest 0a upstream-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
 wait_metric cairn_resymbolize_locations_total 2
 is "$(folded upstream-has-it)" 'main;work 7' "the object is fetched and the past has names"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' "it is stored with the upstream as source"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.source, .index.state]]')" '[["upstream","indexed"]]' \
+        "it is stored with the upstream as source"
 
 ingest 0c nobody-has-it
 wait_metric 'cairn_federation_fetches_total{outcome="missing"}' 1
@@ -80,10 +84,12 @@ is "$code" 404 "an unavailable object is 404"
 asked=$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')
 request "$url/buildid/00112233/debuginfo"
 is "$code" 404 "and again"
-is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "without another request to the upstream"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" \
+        "without another request to the upstream"
 request -H 'X-Forwarded-For: 1, 2, 3, 4, 5, 6, 7, 8' "$url/buildid/0011223344/debuginfo"
 is "$code" 404 "a request forwarded too often is not forwarded again"
-is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" "and the upstream gets no request"
+is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" \
+        "and the upstream gets no request"
 
 # ---- an upstream that is down ----
 
@@ -92,7 +98,8 @@ background_pids=
 curl -sS --max-time 60 -o "$tmp/body" "$url/buildid/aabbccdd/debuginfo" 2>"$tmp/curl.err"
 is $? 56 "an upstream that is down resets the client, which then does not remember 'not found'"
 if command -v debuginfod-find >/dev/null; then
-        DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo aabbccddee >/dev/null 2>"$tmp/err"
+        DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo aabbccddee >/dev/null \
+                2>"$tmp/err"
         ok "and the upstream gets no request" test ! -e "$tmp/cache/aabbccddee/debuginfo"
 fi
 ok "the service is healthy" healthy

@@ -16,12 +16,14 @@ id=$(build_id_of "$tmp/program")
 send() {
         send_file=$1; send_id=$2; send_kind=$3; shift 3
         request -T "$send_file" -H "X-Cairn-Size: $(stat -c %s "$send_file")" \
-                -H "X-Cairn-SHA256: $(sha256sum "$send_file" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$send_id/$send_kind" "$@"
+                -H "X-Cairn-SHA256: $(sha256sum "$send_file" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$send_id/$send_kind" "$@"
 }
 
 # refused CODE REASON NAME: checks the last response, and that the object is not stored.
 refused() {
-        if [ "$code" = "$1" ] && printf '%s' "$body" | jq -e --arg r "$2" '.reason == $r and (.error | length > 10)' >/dev/null; then
+        if [ "$code" = "$1" ] && printf '%s' "$body" | jq -e --arg r "$2" '.reason == $r and (.error | length > 10)' \
+                >/dev/null; then
                 pass "$3"
         else
                 fail "$3" "got $code '$body', want $1 '$2'"
@@ -113,7 +115,8 @@ ok "the service is healthy" healthy
 want() { request -H 'Content-Type: application/json' -d "$1" "$url/api/v1/debuginfo/want"; }
 want "{\"files\":[{\"build_id\":\"$id\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":0,\"name\":\"x\"},
        {\"build_id\":\"$id\",\"kind\":\"sources\",\"quality\":\"none\"}]}"
-is "$(printf '%s' "$body" | jq -c '[.files[] | [.want, .reason]]')" '[[true,"unknown"],[false,"unsupported_kind"]]' "an unknown object is wanted"
+is "$(printf '%s' "$body" | jq -c '[.files[] | [.want, .reason]]')" '[[true,"unknown"],[false,"unsupported_kind"]]' \
+        "an unknown object is wanted"
 want '{"files":[{"build_id":"zz","kind":"debuginfo","quality":"dwarf"}]}'
 is "$code" 400 "a malformed build-id is refused"
 want '{"files":[{"kind":"debuginfo"}]}'
@@ -128,7 +131,8 @@ want "@$tmp/many.json"
 is "$code" 413 "more files than the limit are refused"
 jq -c '.files |= .[:10000]' "$tmp/many.json" >"$tmp/most.json"
 want "@$tmp/most.json"
-is "$code $(printf '%s' "$body" | jq -c '[(.files | length), all(.files[]; .want)]')" '200 [10000,true]' "as many as the limit are answered in one batch"
+is "$code $(printf '%s' "$body" | jq -c '[(.files | length), all(.files[]; .want)]')" '200 [10000,true]' \
+        "as many as the limit are answered in one batch"
 
 # ---- accepted uploads ----
 
@@ -161,7 +165,8 @@ ok "  has the right bytes" sh -c "tail -c +101 '$tmp/program.debug' | head -c 20
 etag=$(printf '%s' "$headers" | sed -n 's/^ETag: \(.*\)\r*$/\1/p' | tr -d '\r')
 request -H "If-None-Match: $etag" "$url/buildid/$id/debuginfo"
 is "$code" 304 "a known object is 304"
-answers 406 'allows 100' "an object larger than the client wants is 406" -H 'X-DEBUGINFOD-MAXSIZE: 100' "$url/buildid/$id/debuginfo"
+answers 406 'allows 100' "an object larger than the client wants is 406" -H 'X-DEBUGINFOD-MAXSIZE: 100' \
+        "$url/buildid/$id/debuginfo"
 answers 200 '' "a section" "$url/buildid/$id/section/.debug_info"
 objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/program.debug" "$tmp/section"
 ok "  is its bytes" cmp "$tmp/body" "$tmp/section"
@@ -198,5 +203,6 @@ is "$code" 400 "an object without addresses is refused"
 stop_server
 start_server
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .quality, .index.state]]')" \
-        '[["debuginfo","dwarf","indexed"],["executable","none","indexed"]]' "objects and index are there after a restart"
+        '[["debuginfo","dwarf","indexed"],["executable","none","indexed"]]' \
+        "objects and index are there after a restart"
 done_testing

@@ -13,7 +13,8 @@ gcc -g -Wl,--build-id="0x$(id 11)" -o "$tmp/program" "$tmp/a.c"
 
 echo "$secret read,upload" >"$tmp/far.tokens"
 mkdir "$tmp/far"
-"$cairn" serve --data "$tmp/far/data" --listen 127.0.0.1:0 --port-file "$tmp/far/port" --token-file "$tmp/far.tokens" 2>"$tmp/far/log" &
+"$cairn" serve --data "$tmp/far/data" --listen 127.0.0.1:0 --port-file "$tmp/far/port" --token-file "$tmp/far.tokens" \
+        2>"$tmp/far/log" &
 background_pids=$!
 wait_for "the upstream" test -s "$tmp/far/port"
 far=http://127.0.0.1:$(cat "$tmp/far/port")
@@ -52,17 +53,20 @@ noting=http://127.0.0.1:$(cat "$tmp/noting/port")
 
 printf '# upstreams\n%s token=%s\n%s header=X-Key: %s two\n' "$far" "$secret" "$noting" "$secret" >"$tmp/upstreams"
 start_server --upstreams "$tmp/upstreams"
-is "$(curl -sS "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.results[].buildid]')" "[\"$(id 11)\"]" "metadata is requested with it, too"
+is "$(curl -sS "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.results[].buildid]')" "[\"$(id 11)\"]" \
+        "metadata is requested with it, too"
 rm "$tmp/noting/asked"
 answers 200 . "what it has comes by its token" "$url/buildid/$(id 11)/debuginfo"
 answers 404 . "what nobody has" "$url/buildid/$(id 12)/debuginfo"
-is "$(cat "$tmp/noting/asked")" "/buildid/$(id 12)/debuginfo $secret two None" "a header goes to the upstream whose line has it, and no other secret does"
+is "$(cat "$tmp/noting/asked")" "/buildid/$(id 12)/debuginfo $secret two None" \
+        "a header goes to the upstream whose line has it, and no other secret does"
 printf 'http://127.0.0.1:%s' "$(cat "$tmp/other/port")" >"$tmp/noting/to"
 request "$url/buildid/$(id 13)/debuginfo"
 ok "a redirect to another port is not followed" test ! -e "$tmp/other/asked"
 printf '%s/moved' "$noting" >"$tmp/noting/to"
 request "$url/buildid/$(id 14)/debuginfo"
-is "$(grep -m 1 "^/moved/buildid" "$tmp/noting/asked")" "/moved/buildid/$(id 14)/debuginfo $secret two None" "one to the same port has the header"
+is "$(grep -m 1 "^/moved/buildid" "$tmp/noting/asked")" "/moved/buildid/$(id 14)/debuginfo $secret two None" \
+        "one to the same port has the header"
 unlike "$(cat "$server_log"; curl -sS "$url/api/v1/debuginfo/upstreams"; curl -sS "$url/metrics"; tr '\0' ' ' <"/proc/$server_pid/cmdline")" \
         "$secret" "no log, no status, no metric and no argument shows it"
 like "$(cat "$server_log")" "secret header for upstream $noting is sent unencrypted" "sending it over http is reported"
@@ -71,7 +75,8 @@ stop_server
 printf '%s token=%s-not\n' "$far" "$secret" >"$tmp/upstreams"
 start_server --upstreams "$tmp/upstreams"
 request "$url/buildid/$(id 15)/debuginfo"
-like "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r '.upstreams[0].last_error')" 'status 401' "a wrong token is a failure of the upstream, not a miss"
+like "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r '.upstreams[0].last_error')" 'status 401' \
+        "a wrong token is a failure of the upstream, not a miss"
 stop_server
 
 printf '%s %s\n' "$far" "$secret" >"$tmp/upstreams"

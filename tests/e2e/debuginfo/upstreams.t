@@ -19,7 +19,8 @@ make_upstream() {
 mode() { printf '%s\n' "$2" >"$tmp/$1/mode"; }
 asked() { wc -l <"$tmp/$1/asked"; }
 # upstream NAME JQ: of the status of that upstream.
-upstream() { curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r ".upstreams[] | select(.url == \"$(eval "echo \$$1")\") | $2"; }
+upstream() { curl -sS "$url/api/v1/debuginfo/upstreams" |
+        jq -r ".upstreams[] | select(.url == \"$(eval "echo \$$1")\") | $2"; }
 stored() { curl -sS "$url/api/v1/debuginfo" | jq "[.objects[] | select(.build_id == \"$1\")] | length"; }
 
 printf 'int main(void) { return 0; }\n' >"$tmp/a.c"
@@ -47,9 +48,11 @@ request "$url/buildid/$(id_of 1)/debuginfo"
 is "$code" 200 "an object of the first"
 is "$(asked first) $(asked second)" "2 1" "  is not requested from the second"
 ok "  and is the right file" cmp "$tmp/body" "$(file_of 1)"
-like "$(curl -sS --head "$url/buildid/$(id_of 1)/debuginfo")" '^Content-Length' "it is stored now, and its size is known"
+like "$(curl -sS --head "$url/buildid/$(id_of 1)/debuginfo")" '^Content-Length' \
+        "it is stored now, and its size is known"
 wait_metric "cairn_upstream_requests_total{upstream=\"$first\",outcome=\"found\"}" 1 # may be counted after it is stored
-is "$(upstream first .breaker) $(upstream first .found) $(upstream first .missing)" "closed 1 1" "the status tells of the first"
+is "$(upstream first .breaker) $(upstream first .found) $(upstream first .missing)" "closed 1 1" \
+        "the status tells of the first"
 like "$(metric "cairn_upstream_requests_total{upstream=\"$first\",outcome=\"found\"}")" '^1$' "the metrics too"
 ok "  with its bytes" test "$(metric "cairn_upstream_bytes_total{upstream=\"$first\"}")" -gt 1000000
 
@@ -64,7 +67,8 @@ pass "a client has the first half before the upstream has sent the second"
 like "$(tr -d '\r' <"$tmp/early.headers")" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$(file_of 2)")\$" "  and knows its size"
 like "$(tr -d '\r' <"$tmp/early.headers")" '^X-DEBUGINFOD-FILE: /usr/lib/from upstream.debug$' "  and its name"
 is "$(stored "$(id_of 2)")" 0 "it is not stored yet"
-fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done | grep "worker fetch buildid/$(id_of 2)/"; }
+fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done |
+        grep "worker fetch buildid/$(id_of 2)/"; }
 like "$(fetchers)" 'debuginfo' "a process fetches it"
 unlike "$(fetchers)" "$first" "  which does not show the upstream's URL, that may have a password, to the whole host"
 curl -sS -N -o "$tmp/early.other" "$url/buildid/$(id_of 2)/debuginfo" &
@@ -110,7 +114,8 @@ request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp"
 is "$code" 200 "samples are accepted"
 was_asked() { grep -q "$(id_of 70)" "$tmp/first/asked"; }
 wait_for "the upstream to be asked for their object" was_asked
-folded() { curl -sS --max-time 20 -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="sampled"}' --data-urlencode from=now-1h --data-urlencode to=now; }
+folded() { curl -sS --max-time 20 -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="sampled"}' \
+        --data-urlencode from=now-1h --data-urlencode to=now; }
 like "$(folded)" '^0x[0-9a-f]+.* 7$' "while the upstream sends their debuginfo, they are answered with an address"
 : >"$tmp/first/go"
 wait_metric cairn_resymbolize_locations_total 1
@@ -183,7 +188,9 @@ is "$code" 000 "a request that it might have answered is reset, not 404"
 ok "  long before a time limit" test $(($(date +%s) - begin)) -lt 60
 like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
 is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
-like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is skipped for [0-9]+ s; last error: .*status 500.*curl -I" "the log reports it, with a remedy"
+like "$(cat "$server_log")" \
+        "upstream $first failed [0-9]+ times in a row and is skipped for [0-9]+ s; last error: .*status 500.*curl -I" \
+        "the log reports it, with a remedy"
 shown=$("$cairn" debuginfo upstreams --server "$url")
 like "$shown" "^$first +open " "cairn debuginfo upstreams shows it"
 like "$shown" 'failed [0-9]+ times in a row, next request in [0-9]+ s' "  with the time of the next probe"

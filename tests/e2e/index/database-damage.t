@@ -33,7 +33,8 @@ PY
 verify() { "$cairn" store verify --data "$data" >"$tmp/out" 2>"$tmp/err"; }
 quiet() { metric_equals cairn_index_queue 0; }
 function_of_main() {
-        "$cairn" symbolize --server "$url" --build-id "$id" --format=llvm "$(nm "$tmp/main" | awk '$3 == "main" { print $1 }')" 2>/dev/null
+        "$cairn" symbolize --server "$url" --build-id "$id" --format=llvm \
+                "$(nm "$tmp/main" | awk '$3 == "main" { print $1 }')" 2>/dev/null
 }
 
 start_server
@@ -57,7 +58,8 @@ for kind in loop zero cut; do
         "$cairn" doctor --data "$data" data >"$tmp/out" 2>&1
         like "$(cat "$tmp/out")" "index.*is damaged" "  as does 'cairn doctor'"
         start_server
-        like "$(cat "$server_log")" "index/data.mdb' is damaged: .*rebuilt from the stored objects" "  the service starts and says so"
+        like "$(cat "$server_log")" "index/data.mdb' is damaged: .*rebuilt from the stored objects" \
+                "  the service starts and says so"
         wait_metric cairn_objects_indexed_total 1
         wait_for "an empty index queue" quiet
         like "$(function_of_main)" "main" "  and rebuilds the index"
@@ -79,7 +81,8 @@ for kind in loop zero cut; do
         like "$(cat "$tmp/out")" "^debuginfo/meta/data.mdb: .*is damaged" "  and names them"
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 >"$tmp/out" 2>"$tmp/err"
         is $? 2 "  the service does not start"
-        like "$(cat "$tmp/err")" "debuginfo/meta/data.mdb' is damaged: .*Restore '.*/debuginfo' from a backup" "  and says what to do"
+        like "$(cat "$tmp/err")" "debuginfo/meta/data.mdb' is damaged: .*Restore '.*/debuginfo' from a backup" \
+                "  and says what to do"
         like "$(cat "$tmp/err")" "mv '$data/debuginfo' '$data/debuginfo.damaged'" "  with the command"
         mv "$data/debuginfo" "$data/debuginfo.damaged"
         start_server

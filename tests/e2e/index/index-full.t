@@ -18,14 +18,16 @@ for n in range(int(sys.argv[1])):
     name = "f%d_%x" % (n, random.getrandbits(512))
     print(f".globl {name}\n.type {name}, @function\n{name}: nop\nret\n.size {name}, 2")
 END
-        as -o "$tmp/many.o" "$tmp/many.s" && ld -shared --build-id="0x00000000000000000000000000000000000000$1" -o "$3" "$tmp/many.o"
+        as -o "$tmp/many.o" "$tmp/many.s" &&
+                ld -shared --build-id="0x00000000000000000000000000000000000000$1" -o "$3" "$tmp/many.o"
 }
 symbols a1 20000 "$tmp/large.so"
 symbols a2 10 "$tmp/small.so"
 symbols a3 12 "$tmp/late.so"
 id() { printf '%038d%s' 0 "$1"; }
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id="$(id a1)" service=full values=7 mapping_file=large.so addresses=1000
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id="$(id a1)" service=full values=7 \
+                mapping_file=large.so addresses=1000
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
@@ -113,7 +115,8 @@ is "$code" 201 "an upload is accepted while there is no space for the index"
 put_object executable "$tmp/late.so"
 wait_metric cairn_index_postponed 2
 is "$(metric cairn_objects_failed_total)" 0 "its symbols are pending"
-wait_for "the log" grep -q 'index.*the disk is full, make room.*retrying in\|index.*No space left.*retrying in' "$server_log"
+wait_for "the log" grep -q 'index.*the disk is full, make room.*retrying in\|index.*No space left.*retrying in' \
+        "$server_log"
 pass "the log says what to do"
 sample 3
 is "$code" 200 "a batch is accepted"

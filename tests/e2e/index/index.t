@@ -117,7 +117,8 @@ python3 dumped.py "$cairn" prog-cc > sums
 check "also for C++, in several chunks" [ -s sums ]
 check "with inlined calls and linkage names" awk '{ exit !($1 > 500 && $2 > 500 && $3 > 500) }' sums
 "$cairn" index dump --json prog-cc > lines
-check "and where functions are declared" grep -q '"function":"main","linkage_name":"","file":"[^"]*/prog.cc","line":[0-9]*,"start_line":7,' lines
+check "and where functions are declared" grep \
+        -q '"function":"main","linkage_name":"","file":"[^"]*/prog.cc","line":[0-9]*,"start_line":7,' lines
 "$cairn" index dump prog-cc > first
 "$cairn" index dump "$("$cairn" index stat --json prog-cc | sed 's/.*"build_id":"\([0-9a-f]*\)".*/\1/')" > by-id
 check "a build-id selects the dumped object" cmp -s first by-id
@@ -128,7 +129,8 @@ check "the same file in another index gives the same dump" cmp -s first second
 "$cairn" index dump prog-cc > second
 check "also after it was indexed again" cmp -s first second
 check "a dump that cannot be written is a failure" [ "$(exit_of sh -c "$cairn index dump prog-cc > /dev/full")" -eq 1 ]
-check "an object that is not in the index cannot be dumped" [ "$(exit_of "$cairn" index dump --data again stripped-other)" -eq 64 ]
+check "an object that is not in the index cannot be dumped" \
+        [ "$(exit_of "$cairn" index dump --data again stripped-other)" -eq 64 ]
 check "not an unknown build-id either" [ "$(exit_of "$cairn" index dump 00112233)" -eq 1 ]
 
 check "a file that is not ELF is bad data" [ "$(exit_of "$cairn" index prog.c)" -eq 2 ]
@@ -152,7 +154,8 @@ assert [line["file"] for line in lines] == ["way/sub/.build-id/a b.debug", "way/
 assert lines[0]["quality"] != "dwarf" and lines[1]["quality"] == "dwarf", lines
 assert all(line["replaced"] and line["file_bytes"] > 1000 for line in lines), lines
 END
-check "symbolic links out of it are not followed" [ "$(exit_of "$cairn" index stat --data trees elsewhere/other)" -eq 1 ]
+check "symbolic links out of it are not followed" \
+        [ "$(exit_of "$cairn" index stat --data trees elsewhere/other)" -eq 1 ]
 check "files and directories mix" quietly "$cairn" index --data trees elsewhere/other tree
 check "and are summed up" grep -qx "3 files: 2 indexed, 1 kept as they were, 0 failed; .* MB/s" out
 check "a directory without ELF files is a failure" [ "$(exit_of "$cairn" index --data trees empty)" -eq 1 ]

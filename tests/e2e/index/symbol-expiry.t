@@ -23,7 +23,8 @@ python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=shop values=7 mapping
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "object 01 is sampled"
 wait_metric 'cairn_table_rows{table="samples"}' 1
-for b in 01 02; do "$cairn" debuginfo rm "$(id $b)" --server "$url" >"$tmp/out" 2>&1 || fail "rm" "$(cat "$tmp/out")"; done
+for b in 01 02; do "$cairn" debuginfo rm "$(id $b)" --server "$url" >"$tmp/out" 2>&1 || fail "rm" "$(cat "$tmp/out")"; \
+        done
 for b in 01 02 03; do ok "the index has symbols of $b" has_symbols $b; done
 stop_server
 
@@ -44,8 +45,10 @@ start_server --flush-interval 1 --max-age any --keep-symbols 1s
 wait_metric cairn_index_expired_objects_total 1
 ok "symbols of the sampled object stay" has_symbols 01
 ok "symbols of the stored object stay" has_symbols 03
-if has_symbols 02; then fail "symbols of the other one are removed"; else pass "symbols of the other one are removed"; fi
-like "$(cat "$server_log")" 'info index: removed the symbols of 1 objects without a stored file and without samples' "which is logged"
+if has_symbols 02; then fail "symbols of the other one are removed"; else pass "symbols of the other one are removed"; \
+        fi
+like "$(cat "$server_log")" 'info index: removed the symbols of 1 objects without a stored file and without samples' \
+        "which is logged"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_objects_indexed_total 1
 ok "they return when it is uploaded again" has_symbols 02

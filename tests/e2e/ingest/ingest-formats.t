@@ -22,9 +22,11 @@ make_contentions() { python3 "$tmp/contentions.py" "$@"; }
 ingest() { ingest_query=$1; shift; request "$@" "$url/ingest?from=$(date +%s)&$ingest_query"; }
 # total SERVICE TYPE: the sum of its values.
 total() {
-        "$cairn" query --server "$url" --from now-1h --json --type "$2" "{service_name=\"$1\"}" 2>/dev/null | jq '[.sides[].total] | add'
+        "$cairn" query --server "$url" --from now-1h --json --type "$2" "{service_name=\"$1\"}" 2>/dev/null |
+                jq '[.sides[].total] | add'
 }
-types_of() { curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h --data-urlencode "selector={service_name=\"$1\"}" | jq -c .; }
+types_of() { curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h \
+        --data-urlencode "selector={service_name=\"$1\"}" | jq -c .; }
 
 start_server
 
@@ -51,8 +53,10 @@ like "$body" 'sample_type_config is larger than 65536 bytes' "  by its name, too
 
 make_contentions "$tmp/before" 1 10
 printf '{"contentions":{"cumulative":true},"delay":{"cumulative":true}}' >"$tmp/cumulative.json"
-ingest "name=cumulative&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F "sample_type_config=@$tmp/cumulative.json"
-is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" "the previous profile is subtracted from a cumulative one"
+ingest "name=cumulative&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" \
+        -F "sample_type_config=@$tmp/cumulative.json"
+is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" \
+        "the previous profile is subtracted from a cumulative one"
 ingest "name=gauge&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F 'sample_type_config={}'
 is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "  but not from another one"
 ingest "name=cumulative" -F "profile=@$tmp/locks" -F 'prev_profile=x'
@@ -66,14 +70,16 @@ is "$code $(total old mutex:delay:nanoseconds)" "200 7" "a time in microseconds 
 
 ingest 'name=process%7Bservice_name%3Dshop%2Cregion%3Deu%7D&format=folded' -d 'a;b 5'
 is "$(total shop samples)" 5 "a service_name label is used"
-is "$("$cairn" query --server "$url" --from now-1h --json '{app_name="process",region="eu"}' | jq '.sides[0].total')" 5 "  and the name is app_name"
+is "$("$cairn" query --server "$url" --from now-1h --json '{app_name="process",region="eu"}' | jq '.sides[0].total')" \
+        5 "  and the name is app_name"
 
 # ---- stacks and their types ----
 
 ingest 'name=hand&format=folded' -d 'a;b 5'
 is "$(types_of hand)" '["samples:samples:count::"]' "folded stacks are counts by default"
 ingest 'name=ruby.cpu&format=groups&units=samples&sampleRate=50&spyName=rbspy&aggregationType=sum' -d 'a;b 5'
-is "$(types_of ruby) $(total ruby cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 100000000' "a suffix gives the type, a rate the time"
+is "$(types_of ruby) $(total ruby cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 100000000' \
+        "a suffix gives the type, a rate the time"
 ingest 'name=plain&units=samples&sampleRate=100' -d 'a;b 5'
 is "$(types_of plain) $(total plain cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 50000000' "as units do"
 ingest 'name=none&units=samples&sampleRate=0' -d 'a;b 5'
@@ -88,48 +94,60 @@ is "$code $(total lines samples)" "200 3" "lines count one each"
 for kind in trie tree; do
         ingest "name=$kind.cpu&format=$kind&sampleRate=1000" --data-binary "@tests/corpus/stack_trie/good/$kind"
         is "$code $(total $kind cpu)" "200 315000000" "a $kind is taken"
-        ingest "name=by-type-$kind" -H "Content-Type: binary/octet-stream+$kind" --data-binary "@tests/corpus/stack_trie/good/$kind"
+        ingest "name=by-type-$kind" -H "Content-Type: binary/octet-stream+$kind" \
+                --data-binary "@tests/corpus/stack_trie/good/$kind"
         is "$code $(total by-type-$kind samples)" "200 315" "  also by its content type"
 done
 ingest 'name=cut&format=trie' --data-binary "@tests/corpus/stack_trie/bad/cut"
 is "$code" 400 "a truncated one is not"
 ingest 'name=scope&format=speedscope' --data-binary @tests/corpus/speedscope/good/sampled.json
-is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 1750000000' "speedscope is taken"
+is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 1750000000' \
+        "speedscope is taken"
 
 # ---- requests that add no samples ----
 
 # remark CURL-ARGUMENT...: the response's status and X-Cairn-Message.
-remark() { curl -sS -o "$tmp/body" -D "$tmp/head" "$@"; tr -d '\r' <"$tmp/head" | sed -n 's/^HTTP[^ ]* //p; s/^[Xx]-[Cc]airn-[Mm]essage: //p' | tr '\n' ' '; }
-is "$(remark -d '# no stack' "$url/ingest?name=x")" "200 OK the profile has no samples " "folded stacks without a stack are taken, and the answer says so"
+remark() { curl -sS -o "$tmp/body" -D "$tmp/head" "$@"; tr -d '\r' <"$tmp/head" |
+        sed -n 's/^HTTP[^ ]* //p; s/^[Xx]-[Cc]airn-[Mm]essage: //p' | tr '\n' ' '; }
+is "$(remark -d '# no stack' "$url/ingest?name=x")" "200 OK the profile has no samples " \
+        "folded stacks without a stack are taken, and the answer says so"
 is "$(cat "$tmp/body")" "the profile has no samples" "  also in its body"
 is "$(remark -d 'a;b 5' "$url/ingest?name=x&from=$(date +%s)")" "200 OK " "a profile with samples has no remark"
 is "$(remark -H 'Content-Type: application/json' -d '{"resourceSpans":[]}' "$url/v1development/profiles") $(jq -r .partialSuccess.errorMessage "$tmp/body")" \
-        "200 OK  the profile has no samples: this is OTLP traces; profiles have the member resourceProfiles" "OTLP of another signal, too"
-is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/profiles") $(cat "$tmp/body")" "200 OK  {}" "an empty request is a success"
+        "200 OK  the profile has no samples: this is OTLP traces; profiles have the member resourceProfiles" \
+        "OTLP of another signal, too"
+is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/profiles") $(cat "$tmp/body")" \
+        "200 OK  {}" "an empty request is a success"
 ingest 'name=x&format=folded' -d '{"traceEvents":[]}'
 is "$code" 400 "a Chrome trace is not folded stacks"
 like "$body" 'this is a Chrome trace; open it in speedscope' "  and the answer names it"
 
 # ---- equal requests ----
 
-for i in 1 2 3; do answers 200 '' "equal stacks without a time, $i" -d 'main;a 5' "$url/ingest?name=equal&format=folded"; done
+for i in 1 2 3; do answers 200 '' "equal stacks without a time, $i" -d 'main;a 5' \
+        "$url/ingest?name=equal&format=folded"; done
 is "$(total equal samples)" 15 "  are different samples, since their time is that of the arrival"
-for i in 1 2; do answers 200 '' "  of one batch, $i" -H 'X-Cairn-Batch: 0123456789abcdef0123456789abcdef' -d 'main;a 5' "$url/ingest?name=batch&format=folded"; done
+for i in 1 2; do answers 200 '' "  of one batch, $i" -H 'X-Cairn-Batch: 0123456789abcdef0123456789abcdef' \
+        -d 'main;a 5' "$url/ingest?name=batch&format=folded"; done
 is "$(total batch samples)" 5 "    count once"
 now=$(date +%s)
 for i in 1 2; do answers 200 '' "  of one time, $i" -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now"; done
 is "$(total timed samples)" 5 "    count once"
-like "$(remark -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now")" '200 OK this batch was received before' "    and the answer says so"
-for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$url/ingest?name=pprof&format=pprof"; done
+like "$(remark -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now")" \
+        '200 OK this batch was received before' "    and the answer says so"
+for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$url/ingest?name=pprof&format=pprof"; \
+        done
 is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and counts once"
 
 # ---- rejected requests ----
 
 for range in from=yesterday "until=yesterday" "from=$now&until=$((now - 1))"; do
-        answers 400 'time|until is before from' "an unreadable range is refused: $range" -d 'main;a 5' "$url/ingest?name=range&$range"
+        answers 400 'time|until is before from' "an unreadable range is refused: $range" -d 'main;a 5' \
+                "$url/ingest?name=range&$range"
 done
 ingest 'name=twice%7Ba%3D1%2Ca%3D2%7D&format=folded' -d 'a;b 5'
-is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="twice",a="2"}' | jq '.sides[0].total')" 5 "of a key twice the last value counts"
+is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="twice",a="2"}' | jq '.sides[0].total')" 5 \
+        "of a key twice the last value counts"
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
 is "$code" 400 "a form without a valid recording is refused"

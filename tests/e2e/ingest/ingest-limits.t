@@ -89,7 +89,8 @@ ok "an empty quarantine can be listed" "$cairn" store quarantine --data "$data"
 is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  as JSON too"
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
-like "$("$cairn" store quarantine --data "$data")" '^00112233445566778899aabbccddeeff' "a damaged one is listed by its id"
+like "$("$cairn" store quarantine --data "$data")" '^00112233445566778899aabbccddeeff' \
+        "a damaged one is listed by its id"
 like "$("$cairn" store status --json --data "$data")" '"quarantined_batches": ?1' "store status counts it"
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 2 "a damaged one cannot be retried"
@@ -105,7 +106,8 @@ for n in 1 2; do
         data=$tmp/one-$n
         start_server --flush-interval 3600
         printf 'main;work%d %d\n' $n $n >"$tmp/folded"
-        request -H "X-Cairn-Batch: $(printf '%032d' $n)" --data-binary "@$tmp/folded" "$url/ingest?name=aside$n&format=folded"
+        request -H "X-Cairn-Batch: $(printf '%032d' $n)" --data-binary "@$tmp/folded" \
+                "$url/ingest?name=aside$n&format=folded"
         kill_server
         segment=$(echo "$data"/profiles/queue/*.queue)
         position=$(od -A n -t u8 -j 16 -N 8 "$segment" | tr -d ' ')
@@ -113,7 +115,8 @@ for n in 1 2; do
 done
 data=$tmp/data
 is "$("$cairn" store quarantine list --json --data "$data" | jq -c 'map([.batch_id, .samples, .damaged]) | sort')" \
-        '[["00000000000000000000000000000001",1,false],["00000000000000000000000000000002",1,false]]' "two batches are in the quarantine"
+        '[["00000000000000000000000000000001",1,false],["00000000000000000000000000000002",1,false]]' \
+        "two batches are in the quarantine"
 quarantine_export() { "$cairn" store quarantine export "$1" --output "$2" --data "$data" >"$tmp/out" 2>&1; }
 quarantine_export all "$tmp/exported"
 is $? 64 "a file does not take both"
@@ -139,14 +142,16 @@ python3 tests/e2e/profiles.py otlp "$tmp/old.otlp" service=old values=7 addresse
 send_old() { "$cairn" import --server "$url" --token-file "$tmp/$1" "$tmp/old.otlp" ${2:+"$2"} >"$tmp/out" 2>&1; }
 send_old import
 is $? 2 "cairn import fails when all samples are too old"
-like "$(cat "$tmp/out")" 'time 2017-07-14T02:40:00Z is too long ago .*cairn import --history' "  and says how to send them"
+like "$(cat "$tmp/out")" 'time 2017-07-14T02:40:00Z is too long ago .*cairn import --history' \
+        "  and says how to send them"
 send_old agent --history
 is $? 64 "a token without the scope history may not send them"
 like "$(cat "$tmp/out")" "a token with the scopes ingest and history" "  which the message says"
 ok "with the scope they are accepted" send_old import --history
 like "$(cat "$tmp/out")" '; sent$' "  and sent"
 ok "sent once more they are accepted" send_old import --history
-like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' "  but not added, which is reported"
+like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' \
+        "  but not added, which is reported"
 like "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' -H 'Content-Type: application/json' \
         -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '"rejectedProfiles":"0".*has no samples' "an empty batch is accepted, with a remark"
 request -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-History: yes' -d 'main 1' "$url/ingest?name=x"

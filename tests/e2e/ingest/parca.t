@@ -34,7 +34,8 @@ is "$(parca should "$id")" 'yes nothing is stored under this build-id' 'an unkno
 like "$(parca finished "$id")" '^NOT_FOUND no file is stored under build-id' 'nothing was uploaded yet'
 like "$(parca initiate "$id" 1000)" '^cairn1-1000-0-0- strategy 1$' 'the upload strategy is gRPC'
 is "$(parca upload "$id" "$tmp/stripped")" "OK $(wc -c <"$tmp/stripped")" 'a file with a symbol table is accepted'
-is "$(parca should "$id")" 'yes the file stored under this build-id may be worse' '  and one with debug information is still wanted'
+is "$(parca should "$id")" 'yes the file stored under this build-id may be worse' \
+        '  and one with debug information is still wanted'
 like "$(parca should "$id" id_type=1)" '^no ' '  but not from an agent, which offers it at each start'
 is "$(parca upload "$id" "$tmp/program" chunk=4096)" "OK $(wc -c <"$tmp/program")" 'it is accepted, in chunks of 4 KiB'
 is "$(parca finished "$id")" 'OK -' '  and finished'
@@ -46,22 +47,27 @@ like "$(parca initiate "$id" 1000)" '^FAILED_PRECONDITION the file stored' '  no
 is "$(parca upload "$id" "$tmp/stripped" upload_id=cairn1-"$(wc -c <"$tmp/stripped")"-0-0-)" "OK $(wc -c <"$tmp/stripped")" \
         'a worse file that comes nevertheless is answered as taken'
 is "$(listed)" '[["debuginfo","dwarf"]]' '  and replaces nothing'
-is "$(parca should "$id" force=1)" 'yes the file stored under this build-id is as good or better; force replaces it' 'with force it is wanted'
+is "$(parca should "$id" force=1)" 'yes the file stored under this build-id is as good or better; force replaces it' \
+        'with force it is wanted'
 is "$(parca upload "$id" "$tmp/stripped" force=1)" "OK $(wc -c <"$tmp/stripped")" '  and taken'
 is "$(listed)" '[["debuginfo","symtab"]]' '  and replaces the stored object'
 is "$(parca upload "$id" "$tmp/program" type=1)" "OK $(wc -c <"$tmp/program")" 'an executable is taken as such'
 is "$(listed)" '[["debuginfo","symtab"],["executable","dwarf"]]' '  beside it'
-like "$(cat "$server_log")" 'audit: 200 gRPC /parca.debuginfo.v1alpha1.DebuginfoService/Upload by - from 127.0.0.1' 'uploads are in the audit log'
+like "$(cat "$server_log")" 'audit: 200 gRPC /parca.debuginfo.v1alpha1.DebuginfoService/Upload by - from 127.0.0.1' \
+        'uploads are in the audit log'
 
 # ---- parca-agent ----
 
 htlhash=00112233445566778899aabbccddee01
-is "$(parca upload "$second" "$tmp/second.debug" id_type=1 hash=$htlhash)" "OK $(wc -c <"$tmp/second.debug")" 'a file without text is taken'
+is "$(parca upload "$second" "$tmp/second.debug" id_type=1 hash=$htlhash)" "OK $(wc -c <"$tmp/second.debug")" \
+        'a file without text is taken'
 is "$("$cairn" debuginfo show $htlhash --server "$url" --json | jq -r '.objects[0].build_id')" $second \
         "  and the hash that the agent has of the program leads to it"
 hash=00112233445566778899aabbccddee02
-is "$(parca upload $hash "$tmp/nameless.debug" id_type=2 hash=$hash)" "OK $(wc -c <"$tmp/nameless.debug")" 'a file without a build-id is taken'
-is "$("$cairn" debuginfo show $hash --server "$url" --json | jq -r '.objects[0].build_id')" $hash '  under the hash of the program'
+is "$(parca upload $hash "$tmp/nameless.debug" id_type=2 hash=$hash)" "OK $(wc -c <"$tmp/nameless.debug")" \
+        'a file without a build-id is taken'
+is "$("$cairn" debuginfo show $hash --server "$url" --json | jq -r '.objects[0].build_id')" $hash \
+        '  under the hash of the program'
 like "$(parca should $hash id_type=2)" '^no ' '  and is not wanted again'
 like "$(parca should short id_type=2)" "^INVALID_ARGUMENT build_id 'short' is not a build-id" 'a hash has 32 digits'
 like "$(parca should abc/def-GHI id_type=3)" '^yes ' 'the id of a Go program is text'
@@ -69,19 +75,29 @@ like "$(parca should abc/def-GHI id_type=3)" '^yes ' 'the id of a Go program is 
 # ---- rejected uploads ----
 
 before=$(listed)
-like "$(parca upload "$id" "$tmp/second" force=1)" "^FAILED_PRECONDITION the file's build-id is $second, not the claimed" 'a file with another build-id'
+like "$(parca upload "$id" "$tmp/second" force=1)" \
+        "^FAILED_PRECONDITION the file's build-id is $second, not the claimed" 'a file with another build-id'
 like "$(parca upload "$id" "$tmp/program.c" force=1)" '^INVALID_ARGUMENT .*not an ELF' 'one that is not an ELF file'
-like "$(parca upload "$id" "$tmp/program" force=1 size=9000)" '^INVALID_ARGUMENT the object is larger than its announced 9000 bytes' 'one of another size'
-like "$(parca upload "$id" "$tmp/program" first_chunk=1 force=1)" '^INVALID_ARGUMENT the first message of an upload must have info' 'a chunk without preceding information'
-like "$(parca upload "$id" "$tmp/program" upload_id=other)" "^FAILED_PRECONDITION upload_id 'other' was not issued" 'an upload that was not initiated'
-like "$(parca upload "$id" "$tmp/program" upload_id=cairn1-1-0-0-zz)" '^FAILED_PRECONDITION upload_id' '  nor one with trailing data'
+like "$(parca upload "$id" "$tmp/program" force=1 size=9000)" \
+        '^INVALID_ARGUMENT the object is larger than its announced 9000 bytes' 'one of another size'
+like "$(parca upload "$id" "$tmp/program" first_chunk=1 force=1)" \
+        '^INVALID_ARGUMENT the first message of an upload must have info' 'a chunk without preceding information'
+like "$(parca upload "$id" "$tmp/program" upload_id=other)" "^FAILED_PRECONDITION upload_id 'other' was not issued" \
+        'an upload that was not initiated'
+like "$(parca upload "$id" "$tmp/program" upload_id=cairn1-1-0-0-zz)" '^FAILED_PRECONDITION upload_id' \
+        '  nor one with trailing data'
 like "$(parca should xyz)" "^INVALID_ARGUMENT build_id 'xyz' is not a build-id" 'a malformed id'
-like "$(parca initiate "$id" 5000000000 force=1)" '^INVALID_ARGUMENT size is 5000000000; files have 1 to 4294967296 bytes' 'a file that is too large'
-like "$(parca should "$id" type=2)" '^UNIMPLEMENTED source archives of Parca are unsupported; send sources with cairn-upload' 'an archive of sources'
+like "$(parca initiate "$id" 5000000000 force=1)" \
+        '^INVALID_ARGUMENT size is 5000000000; files have 1 to 4294967296 bytes' 'a file that is too large'
+like "$(parca should "$id" type=2)" \
+        '^UNIMPLEMENTED source archives of Parca are unsupported; send sources with cairn-upload' \
+        'an archive of sources'
 like "$(parca should "$id" type=3)" '^UNIMPLEMENTED files of Parca.s type 3' 'a source map'
-like "$(parca small "$second" 5000 force=1)" '^RESOURCE_EXHAUSTED more than 1000 messages of less than 1024 bytes' 'many empty messages'
+like "$(parca small "$second" 5000 force=1)" '^RESOURCE_EXHAUSTED more than 1000 messages of less than 1024 bytes' \
+        'many empty messages'
 head -c 18874368 /dev/zero >"$tmp/large"
-like "$(parca upload "$id" "$tmp/large" force=1 chunk=17825792)" '^RESOURCE_EXHAUSTED a message of 178257[0-9]+ bytes is larger than 16777216' 'a message of 17 MiB'
+like "$(parca upload "$id" "$tmp/large" force=1 chunk=17825792)" \
+        '^RESOURCE_EXHAUSTED a message of 178257[0-9]+ bytes is larger than 16777216' 'a message of 17 MiB'
 is "$(listed)" "$before" 'nothing of that was stored'
 
 mkfifo "$tmp/go"
@@ -107,7 +123,8 @@ pass '  and no memory'
 python3 tests/e2e/profiles.py "$tmp/p" || bail_out 'profiles.py failed'
 top() { "$cairn" top --server "$url" --json "$1" | jq -c 'map([.function, .flat])'; }
 is "$(parca write "$tmp/p/good.pprof" label=job=batch)" 'OK -' 'a pprof file is taken'
-ok '  and is stored, with its label' test "$("$cairn" query --server "$url" --json --from now-1h '{job="batch"}' | jq '.sides[0].total')" -gt 0
+ok '  and is stored, with its label' \
+        test "$("$cairn" query --server "$url" --json --from now-1h '{job="batch"}' | jq '.sides[0].total')" -gt 0
 is "$(parca write "$tmp/p/good.pprof" label=job=batch)" 'OK -' 'sent again it is answered as before'
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 '  and counts once'
 is "$(parca write "$tmp/native.pprof" normalized=1)" 'OK -' 'addresses of the object'
@@ -131,7 +148,8 @@ head -c 125829120 /dev/urandom >"$tmp/random"
 objcopy --add-section .debug_more="$tmp/random" "$tmp/second" "$tmp/huge"
 rm "$tmp/random"
 start_grpc --memory 256M
-is "$(parca upload $second "$tmp/huge" force=1)" "OK $(wc -c <"$tmp/huge")" 'a file of 120 MiB is accepted with a smaller memory limit for uploads'
+is "$(parca upload $second "$tmp/huge" force=1)" "OK $(wc -c <"$tmp/huge")" \
+        'a file of 120 MiB is accepted with a smaller memory limit for uploads'
 is "$(metric 'cairn_memory_refused_total{use="uploads"}')" 0 '  and nothing of it was refused'
 rm "$tmp/huge"
 stop_server
@@ -141,13 +159,16 @@ stop_server
 printf '%s\n' 'the-uploader upload name=ci' 'the-sender ingest' 'the-reader read' >"$tmp/tokens"
 start_grpc --token-file "$tmp/tokens"
 like "$(parca should "$id")" "^UNAUTHENTICATED a token with the scope 'upload' is needed" 'without a token'
-like "$(parca should "$id" token=the-reader)" "^PERMISSION_DENIED the token does not carry the scope 'upload'" 'with one that may only read'
-like "$(parca upload "$id" "$tmp/program" token=the-sender upload_id=cairn1-1-0-0-)" "^PERMISSION_DENIED the token does not carry the scope 'upload'" '  or send profiles'
+like "$(parca should "$id" token=the-reader)" "^PERMISSION_DENIED the token does not carry the scope 'upload'" \
+        'with one that may only read'
+like "$(parca upload "$id" "$tmp/program" token=the-sender upload_id=cairn1-1-0-0-)" \
+        "^PERMISSION_DENIED the token does not carry the scope 'upload'" '  or send profiles'
 is "$(parca upload "$id" "$tmp/program" token=the-uploader force=1)" "OK $(wc -c <"$tmp/program")" 'with the right one'
 is "$(curl -sS -H 'Authorization: Bearer the-reader' "$url/api/v1/debuginfo" |
         jq -r --arg id "$id" '.objects[] | select(.build_id == $id and .kind == "debuginfo").token')" ci \
         '  whose name is kept'
-like "$(parca write "$tmp/p/good.pprof" token=the-uploader)" "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'profiles need another scope'
+like "$(parca write "$tmp/p/good.pprof" token=the-uploader)" \
+        "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'profiles need another scope'
 is "$(parca write "$tmp/p/good.pprof" token=the-sender)" 'OK -' '  which this one has'
 stop_server
 
@@ -160,7 +181,8 @@ python3 tests/e2e/emptied-elf.py "$tmp/whole" "$tmp/extracted"
 leaf=$(nm "$tmp/whole" | awk '$3 == "leaf" { print $1 }')
 is "$(parca upload 4444444444444444 "$tmp/extracted")" "OK $(wc -c <"$tmp/extracted")" 'extracted debuginfo is accepted'
 indexed
-is "$(ask 4444444444444444 "$leaf")" "$("$cairn" symbolize -e "$tmp/whole" "$leaf")" '  and names what the whole program names'
+is "$(ask 4444444444444444 "$leaf")" "$("$cairn" symbolize -e "$tmp/whole" "$leaf")" \
+        '  and names what the whole program names'
 like "$(ask 4444444444444444 "$leaf")" '^leaf$' '  which are functions'
 like "$(ask 4444444444444444 "$leaf")" '/program.c:1$' '  with lines'
 
@@ -169,11 +191,13 @@ useless=5555555555555555
 echo 'struct type { int a; } variable;' >"$tmp/types.c"
 gcc -g -c -o "$tmp/types.o" "$tmp/types.c"
 gcc -O1 -c -o "$tmp/program.o" "$tmp/program.c"
-gcc -no-pie -Wl,--build-id=0x$useless -Wl,--retain-symbols-file=/dev/null -o "$tmp/useless" "$tmp/program.o" "$tmp/types.o"
+gcc -no-pie -Wl,--build-id=0x$useless -Wl,--retain-symbols-file=/dev/null -o "$tmp/useless" "$tmp/program.o" \
+        "$tmp/types.o"
 objcopy --only-keep-debug "$tmp/useless" "$tmp/useless.debug"
 gcc -g -O1 -no-pie -Wl,--build-id=0x$useless -o "$tmp/useful" "$tmp/program.c"
 leaf=$(nm "$tmp/useful" | awk '$3 == "leaf" { print $1 }')
-is "$(parca upload $useless "$tmp/useless.debug")" "OK $(wc -c <"$tmp/useless.debug")" 'debuginfo without any symbol is accepted'
+is "$(parca upload $useless "$tmp/useless.debug")" "OK $(wc -c <"$tmp/useless.debug")" \
+        'debuginfo without any symbol is accepted'
 indexed
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -r '.objects[] | select(.build_id == "'$useless'") | .quality + " " + .index.state')" \
         'none indexed' '  but has quality none when it is indexed'

@@ -6,7 +6,8 @@
 
 # frames SERVICE: one folded stack, with file names and lines from the locations table.
 frames() {
-        curl -sS -G "$url/api/v1/query/pprof" --data-urlencode from=now-1h --data-urlencode "selector={service_name=\"$1\"}" >"$tmp/pprof"
+        curl -sS -G "$url/api/v1/query/pprof" --data-urlencode from=now-1h \
+                --data-urlencode "selector={service_name=\"$1\"}" >"$tmp/pprof"
         python3 - "$tmp/pprof" <<'END'
 import gzip, sys
 sys.path.insert(0, "tests/e2e")
@@ -64,7 +65,8 @@ __attribute__((noinline)) int do_work(int n) {
 int _start(int n) { return do_work(n) + 1; }
 END
 gcc -g -O1 -nostdlib -static -fno-pie -no-pie -mcmodel=kernel -fcf-protection=none -Wl,--build-id=sha1 \
-        -Wl,--section-start=.head.text=0xffffffff81000000 -Wl,-Ttext=0xffffffff81200000 -o "$tmp/vmlinux" "$tmp/kernel.c" ||
+        -Wl,--section-start=.head.text=0xffffffff81000000 -Wl,-Ttext=0xffffffff81200000 -o "$tmp/vmlinux" \
+        "$tmp/kernel.c" ||
         bail_out "no kernel could be made"
 kernel=$(build_id_of "$tmp/vmlinux")
 cat >"$tmp/module.c" <<'END'
@@ -97,19 +99,24 @@ start_server --flush-interval 1
 # ---- kernel addresses relative to _text ----
 
 text_offset=$(python3 -c "print('%x' % (0x$(address "$tmp/vmlinux" do_work) - 0xffffffff81000000))")
-send_frame service=kernel build_id="$kernel" mapping_file=vmlinux addresses="$text_offset" sent=do_work::0:0 frame_type=kernel
+send_frame service=kernel build_id="$kernel" mapping_file=vmlinux addresses="$text_offset" sent=do_work::0:0 \
+        frame_type=kernel
 wait_metric cairn_flushes_total 1
 is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name from kallsyms"
 upload "$tmp/vmlinux"
 wait_for "lines of the kernel" has_lines kernel kernel.c
-is "$(frames kernel)" "do_work:kernel.c:3:2" "and gets its line and start line, although its address is relative to _text"
-is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" do_work "a link-time address is looked up unchanged"
+is "$(frames kernel)" "do_work:kernel.c:3:2" \
+        "and gets its line and start line, although its address is relative to _text"
+is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" \
+        do_work "a link-time address is looked up unchanged"
 
 # ---- modules ----
 
 work=$(address "$tmp/module.ko" module_work)
-send_frame service=module build_id="$module" mapping_file=module addresses="$work" sent=module_work.isra.0::0:0 frame_type=kernel
-send_frame service=other build_id="$module" mapping_file=module addresses="$work" sent=cold_elsewhere::0:0 frame_type=kernel
+send_frame service=module build_id="$module" mapping_file=module addresses="$work" sent=module_work.isra.0::0:0 \
+        frame_type=kernel
+send_frame service=other build_id="$module" mapping_file=module addresses="$work" sent=cold_elsewhere::0:0 \
+        frame_type=kernel
 wait_metric cairn_flushes_total 2
 upload "$tmp/module.ko"
 wait_for "lines of the module" has_lines module module.c
@@ -141,7 +148,8 @@ curl -sS -f -o "$tmp/body" -H 'Content-Type: application/json' --data-binary @- 
  "dictionary": {"stringTable": ["", "samples", "count", "cpu", "nanoseconds", "leaf"], "functionTable": [{}, {"nameStrindex": 5}],
   "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
 END
-like "$("$cairn" query --server "$url" --from now-1h --values service_name)" '(^|\n)unknown_service:shopd(\n|$)' "a process without a service has its own"
+like "$("$cairn" query --server "$url" --from now-1h --values service_name)" '(^|\n)unknown_service:shopd(\n|$)' \
+        "a process without a service has its own"
 is "$(curl -sS -H 'Content-Type: application/json' -d '{"name":"service_name"}' "$url/querier.v1.QuerierService/LabelValues" |
         jq -c '.names | index("unknown_service:shopd") != null, index("unknown_service") != null')" "true
 false" "  in querier.v1, too"

@@ -31,12 +31,15 @@ END
 mangled=_ZN3foo3barIiEEvT_
 readable='void foo::bar<int>(int)'
 # send SERVICE FILE [FORMAT]
-send() { "$cairn" import --server "$url" ${3:+--format "$3"} --label "service.name=$1" "$2" >"$tmp/sent" 2>&1; is $? 0 "$1 is sent"; }
+send() { "$cairn" import --server "$url" ${3:+--format "$3"} --label "service.name=$1" "$2" >"$tmp/sent" 2>&1; \
+        is $? 0 "$1 is sent"; }
 # check_names SERVICE WHAT: its function, and the linkage name that an export has.
 check_names() {
-        is "$("$cairn" top --server "$url" --from now-1h --json "{service_name=\"$1\"}" | jq -r '.[0].function')" "$readable" "$2: the name is demangled"
+        is "$("$cairn" top --server "$url" --from now-1h --json "{service_name=\"$1\"}" | jq -r '.[0].function')" \
+                "$readable" "$2: the name is demangled"
         "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out.pb.gz" "{service_name=\"$1\"}"
-        is "$(python3 tests/e2e/pprof.py frames "$tmp/out.pb.gz" | grep -om1 "$mangled")" "$mangled" "  and the linkage name is kept"
+        is "$(python3 tests/e2e/pprof.py frames "$tmp/out.pb.gz" | grep -om1 "$mangled")" "$mangled" \
+                "  and the linkage name is kept"
 }
 
 start_server
@@ -59,7 +62,8 @@ printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared"
         "$mangled" >"$tmp/f"
 send speedscope "$tmp/f"
 check_names speedscope "speedscope"
-printf 'app  1234 [001]   100.100000:   10101010 cpu-clock:pppH: \n\t    7f0000002000 %s+0x10 (/opt/app)\n\n' "$mangled" >"$tmp/f"
+printf 'app  1234 [001]   100.100000:   10101010 cpu-clock:pppH: \n\t    7f0000002000 %s+0x10 (/opt/app)\n\n' \
+        "$mangled" >"$tmp/f"
 send perf "$tmp/f"
 check_names perf "perf script --no-demangle"
 
@@ -71,7 +75,8 @@ is "$("$cairn" top --server "$url" --from now-1h --json --type cpu '{service_nam
         "[[\"$readable\",35]]" "all of them are one function"
 python3 "$tmp/names.py" "$tmp/f" - pprof "bar" "$mangled"
 send own "$tmp/f"
-is "$("$cairn" top --server "$url" --from now-1h --json '{service_name="own"}' | jq -r '.[0].function')" bar "a readable name of the sender stays"
+is "$("$cairn" top --server "$url" --from now-1h --json '{service_name="own"}' | jq -r '.[0].function')" bar \
+        "a readable name of the sender stays"
 for name in _ _start _Zzz _Rust _DYNAMIC __init__ _GLOBAL_; do
         printf 'main;%s 7\n' "$name" >"$tmp/f"
         send "plain$name" "$tmp/f" folded

@@ -64,7 +64,8 @@ send /v1development/profiles good.json -H 'Content-Type: application/json'
 is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is accepted"
 is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 samples rejected: a sample has neither values nor timestamps"}}' \
         "  and answered in JSON"
-answers 200 '"function": ?"leafA"' "  a query sees it at once" "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"
+answers 200 '"function": ?"leafA"' "  a query sees it at once" \
+        "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"
 printf '{}' >"$tmp/p/empty.json"
 send /v1/profiles empty.json -H 'Content-Type: application/json'
 is "$code $body" "200 {}" "an empty request in JSON is a success"
@@ -84,7 +85,8 @@ send_otlp good.otlp -H 'Content-Encoding: br'
 refused 415 'Content-Encoding' "an unknown encoding"
 ok "  in protobuf, for a protobuf client" sh -c 'printf %s "$1" | od -An -tx1 | grep -q "^ 08 03 12"' - "$body"
 send /v1development/profiles good.otlp -H 'Content-Type: application/json; charset=utf-8'
-refused 400 '^{"code":3,"message":"the JSON is malformed at byte [01]: ' "protobuf that is said to be JSON, said as JSON"
+refused 400 '^{"code":3,"message":"the JSON is malformed at byte [01]: ' \
+        "protobuf that is said to be JSON, said as JSON"
 cp tests/corpus/otlp_json/bad/string-index-past-table.json "$tmp/p"
 send /v1development/profiles string-index-past-table.json -H 'Content-Type: application/json'
 refused 400 'string index 2000 is outside the table' "OTLP in JSON with an index out of range"
@@ -140,11 +142,14 @@ answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
 # type_of PATH FILE CONTENT-TYPE: the Content-Type of the response, which generated clients check.
 type_of() {
-        curl -sS -o "$tmp/body" -w '%{http_code} %{content_type} %{size_download}' -H "Content-Type: $3" --data-binary "@$tmp/p/$2" "$url$1"
+        curl -sS -o "$tmp/body" -w '%{http_code} %{content_type} %{size_download}' -H "Content-Type: $3" \
+                --data-binary "@$tmp/p/$2" "$url$1"
 }
-is "$(type_of /push.v1.PusherService/Push push.proto application/proto)" '200 application/proto 0' "an empty answer has the type of the call"
+is "$(type_of /push.v1.PusherService/Push push.proto application/proto)" '200 application/proto 0' \
+        "an empty answer has the type of the call"
 is "$(type_of /push.v1.PusherService/Push push.json application/json)" '200 application/json 2' "  also in JSON"
-is "$(type_of /push.v1.PusherService/Push bad-text.otlp application/proto | cut -d ' ' -f 1,2)" '400 application/json' "  and an error is JSON"
+is "$(type_of /push.v1.PusherService/Push bad-text.otlp application/proto | cut -d ' ' -f 1,2)" '400 application/json' \
+        "  and an error is JSON"
 is "$(type_of /v1development/profiles empty.otlp "$otlp")" "200 $otlp 0" "  as an empty answer to OTLP has its type"
 send "$ingest&format=folded" good.folded
 is "$code" 200 "folded stacks are accepted"
@@ -174,7 +179,8 @@ refused 400 'not a JFR file' "what is no recording, as JFR"
 request -F "other=@$tmp/p/good.pprof" "$url$ingest"
 refused 400 "no part 'profile'" "a form without a profile"
 send /push.v1.PusherService/Push good.pprof -H 'Content-Type: text/plain'
-refused 415 '^{"code":"unimplemented","message":".*send application/proto or application/json"}$' "a push in another content type"
+refused 415 '^{"code":"unimplemented","message":".*send application/proto or application/json"}$' \
+        "a push in another content type"
 send /push.v1.PusherService/Push good.pprof -H 'Content-Type: application/json'
 refused 400 '^{"code":"invalid_argument","message":"the JSON is malformed' "pushed JSON that is none"
 send /push.v1.PusherService/Push bad-text.otlp -H 'Content-Type: application/proto'
@@ -188,7 +194,8 @@ refused 400 'line 1' "folded stacks without a count"
 
 sum() {
         curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="test"}' --data-urlencode from=now-1h \
-                --data-urlencode to=now --data-urlencode type=process_cpu:cpu:nanoseconds:cpu:nanoseconds | awk '{ n += $NF } END { print n + 0 }'
+                --data-urlencode to=now --data-urlencode type=process_cpu:cpu:nanoseconds:cpu:nanoseconds |
+                awk '{ n += $NF } END { print n + 0 }'
 }
 is "$(sum)" 33 "three batches of 11"
 stop_server

@@ -50,23 +50,29 @@ query lines hash >"$tmp/lines.json"
 is "$(jq -c '[.flat, .cumulative]' "$tmp/lines.json")" '[0,9]' "inlined code is not part of the function's self cost"
 is "$(jq -c '.rows[] | select(.line == 10) | [.flat, .cumulative, .inlined[0].function, .inlined[0].flat, .inlined[0].cumulative]' "$tmp/lines.json")" \
         '[0,9,"mix",9,9]' "  but of the call that was inlined at its line"
-like "$(jq -r '.rows[] | select(.line == 10) | .source' "$tmp/lines.json")" 'mix\(h \+ \*s\+\+\); /\* the call site' "  which comes with its text"
-curl -sS -G "$url/api/v1/query/lines" --data-urlencode "file_name=$(jq -r '.rows[0].file' "$tmp/lines.json")" -d source=file |
+like "$(jq -r '.rows[] | select(.line == 10) | .source' "$tmp/lines.json")" 'mix\(h \+ \*s\+\+\); /\* the call site' \
+        "  which comes with its text"
+curl -sS -G "$url/api/v1/query/lines" --data-urlencode "file_name=$(jq -r '.rows[0].file' "$tmp/lines.json")" \
+        -d source=file |
         jq -j '.files[0].text' >"$tmp/text"
 ok "a whole file has the bytes that were uploaded" cmp "$tmp/text" "$tmp/src/app.c"
-like "$("$cairn" query --server "$url" --lines --function hash)" ' inlined mix$' "text output shows inlined functions, too"
+like "$("$cairn" query --server "$url" --lines --function hash)" ' inlined mix$' \
+        "text output shows inlined functions, too"
 "$cairn" query --server "$url" --lines --function main >/dev/null 2>"$tmp/err"
 is "$(cat "$tmp/err")" "" "  and has nothing to note while there is text"
 
 # ---- no executable yet ----
 
 query disassembly hash >"$tmp/none.json"
-like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id is stored" "without the executable the reason is reported"
+like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id is stored" \
+        "without the executable the reason is reported"
 is "$(curl -sS -G "$url/api/v1/query/disassembly" -d function_name=hash --data-urlencode "server=$url" | jq -r .missing.command)" \
         "cairn-upload --server $url --executables /opt/app/bin/app" "  and the command that uploads it"
 "$cairn" query --server "$url" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 is $? 1 "  which is an error of the command"
-like "$(cat "$tmp/err")" "build-id $id is stored; upload it: cairn-upload --server $url --executables /opt/app/bin/app" "  with all of these"
+like "$(cat "$tmp/err")" \
+        "build-id $id is stored; upload it: cairn-upload --server $url --executables /opt/app/bin/app" \
+        "  with all of these"
 "$cairn" query --data "$data" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "only a service has executables" "a data directory alone cannot disassemble"
 
@@ -80,7 +86,8 @@ listed() { # JSON: "ADDRESS BYTES MNEMONIC" of each instruction
 # objdump -M intel prints prefixes and padding differently from capstone: data16 and cs before nopw; only their bytes
 # are compared.
 judged() { # FILE START END
-        objdump -d -M intel --insn-width=16 --no-show-raw-insn --start-address="0x$2" --stop-address="0x$3" "$1" >"$tmp/names"
+        objdump -d -M intel --insn-width=16 --no-show-raw-insn --start-address="0x$2" --stop-address="0x$3" "$1" \
+                >"$tmp/names"
         objdump -d -M intel --insn-width=16 --start-address="0x$2" --stop-address="0x$3" "$1" |
                 awk -F'\t' '/^ +[0-9a-f]+:\t/ { gsub(/[ :]/, "", $1); gsub(/ /, "", $2); sub(/^((data16|cs|ds) )+/, "", $3)
                         sub(/ +(#.*)?$/, "", $3); split($3, word, " ")
@@ -106,13 +113,16 @@ is "$(jq -r --arg a "0x$leaf" '[.ranges[].instructions[] | {address, place}] | [
         "mix:4         return x * 2654435761u ^ x >> 13; /* inlined */" "  and the line, of what was inlined"
 query disassembly main >"$tmp/main.json"
 is "$(jq -c '.ranges[].instructions[] | select(.cumulative) | [.address, .mnemonic, .flow, .target_name, .flat, .cumulative]' "$tmp/main.json")" \
-        "[\"0x$call\",\"call\",\"call\",\"hash\",0,9]" "an address inside of a call is its cost, and the callee is named"
+        "[\"0x$call\",\"call\",\"call\",\"hash\",0,9]" \
+        "an address inside of a call is its cost, and the callee is named"
 compare "$tmp/code/app" main "$tmp/main.json" "main too is as objdump has it"
 text=$("$cairn" query --server "$url" --disassembly --function hash)
 like "$text" "^ +9.00 ns +9.00 ns +$leaf:  " "text has the cost before the instruction"
 like "$text" '^ +[^ ]*app\.c:10  ' "  and lines between them"
-like "$("$cairn" query --server "$url" --disassembly --function hash --csv)" "^$id,0x$leaf,[0-9a-f]+,[a-z]+,[^,]*.*,9,9,mix," "CSV has a row each"
-like "$("$cairn" query --server "$url" --disassembly --function hash --syntax att)" '%e[a-z]{2}' "AT&T's syntax is written when asked for"
+like "$("$cairn" query --server "$url" --disassembly --function hash --csv)" \
+        "^$id,0x$leaf,[0-9a-f]+,[a-z]+,[^,]*.*,9,9,mix," "CSV has a row each"
+like "$("$cairn" query --server "$url" --disassembly --function hash --syntax att)" '%e[a-z]{2}' \
+        "AT&T's syntax is written when asked for"
 
 # ---- a range, an object without symbols, and hostile ones ----
 
@@ -120,9 +130,11 @@ range() { curl -sS -G "$url/api/v1/query/disassembly" -d "build_id=$1" -d "start
 set -- $(symbol "$tmp/code/app" hash)
 range "$id" "0x$1" "0x$(printf %x $((0x$1 + 0x$2)))" >"$tmp/range.json"
 ok "a range of addresses gives the same" sh -c "[ \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/range.json')\" = \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/code.json')\" ]"
-answers 400 'hexadecimal' "a range that ends before it begins is refused" "$url/api/v1/query/disassembly?build_id=$id&start=20&end=10"
+answers 400 'hexadecimal' "a range that ends before it begins is refused" \
+        "$url/api/v1/query/disassembly?build_id=$id&start=20&end=10"
 answers 400 'disassembly needs function' "no function and no range is refused" "$url/api/v1/query/disassembly"
-answers 200 'no code at these addresses' "a range outside of the code says so" "$url/api/v1/query/disassembly?build_id=$id&start=fffffff0&end=ffffffff"
+answers 200 'no code at these addresses' "a range outside of the code says so" \
+        "$url/api/v1/query/disassembly?build_id=$id&start=fffffff0&end=ffffffff"
 
 gcc -O1 -Wl,--build-id=sha1 -DOTHER -o "$tmp/code/bare" "$tmp/src/app.c"
 bare_id=$(build_id_of "$tmp/code/bare")
@@ -152,7 +164,8 @@ gcc -nostdlib -static -Wl,--build-id -o "$tmp/code/random" "$tmp/src/random.s" |
 "$CAIRN_BUILD/cairn-upload" --server "$url" --executables "$tmp/code/random" >"$tmp/out" 2>&1
 set -- $(symbol "$tmp/code/random" _start)
 range "$(build_id_of "$tmp/code/random")" "$1" "$(printf %x $((0x$1 + 0x$2)))" >"$tmp/random.json"
-is "$(jq -r '[.ranges[].instructions[].bytes] | add | length / 2' "$tmp/random.json")" 200000 "random bytes are decoded to their end"
+is "$(jq -r '[.ranges[].instructions[].bytes] | add | length / 2' "$tmp/random.json")" 200000 \
+        "random bytes are decoded to their end"
 jq -r '[.ranges[].instructions[].bytes] | add' "$tmp/random.json" |
         python3 -c 'import sys; sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))' >"$tmp/again"
 ok "  and are the bytes of the file" cmp "$tmp/again" "$tmp/random"
@@ -171,7 +184,8 @@ __attribute__((noinline)) int sum(int *p, int n)
 }
 void _start(void) { table[0] = sum(table, 8); for (;;); }
 END
-        clang -target aarch64-linux-gnu -ffreestanding -nostdlib -fuse-ld=lld -g -O1 -Wl,--build-id=sha1 -o "$tmp/code/arm" "$tmp/src/arm.c" ||
+        clang -target aarch64-linux-gnu -ffreestanding -nostdlib -fuse-ld=lld -g -O1 \
+                -Wl,--build-id=sha1 -o "$tmp/code/arm" "$tmp/src/arm.c" ||
                 bail_out "clang cannot build for AArch64"
         arm_id=$(build_id_of "$tmp/code/arm")
         "$CAIRN_BUILD/cairn-upload" --server "$url" --executables "$tmp/code/arm" >"$tmp/out" 2>&1
@@ -185,7 +199,8 @@ END
         if [ -s "$tmp/judged" ] && diff "$tmp/judged" "$tmp/listed" >"$tmp/diff"; then
                 pass "AArch64: addresses, bytes and mnemonics are those of llvm-objdump ($(wc -l <"$tmp/judged") instructions)"
         else
-                fail "AArch64: addresses, bytes and mnemonics are those of llvm-objdump" "$(cat "$tmp/diff"; head -3 "$tmp/judged")"
+                fail "AArch64: addresses, bytes and mnemonics are those of llvm-objdump" \
+                        "$(cat "$tmp/diff"; head -3 "$tmp/judged")"
         fi
         is "$(jq -r '[.ranges[].instructions[] | select(.flow == "jump") | .target] | unique | all(. >= "0x" and . != null)' "$tmp/arm.json")" true "  and jumps have targets"
 else
@@ -203,12 +218,14 @@ data=$tmp/near start_server --upstream "$far"
 wait_metric cairn_objects_indexed_total 1
 "$cairn" import --server "$url" --time now "$tmp/one.otlp" 2>"$tmp/err"
 query lines hash >"$tmp/near.json"
-like "$(jq -r '.files[0].missing.reason' "$tmp/near.json")" "no sources of build-id $id are stored, and no upstream sent it yet" "lines alone do not wait for upstreams"
+like "$(jq -r '.files[0].missing.reason' "$tmp/near.json")" \
+        "no sources of build-id $id are stored, and no upstream sent it yet" "lines alone do not wait for upstreams"
 is "$(jq -c '[.rows[] | select(.source)] | length' "$tmp/near.json")" 0 "  so they have no source text"
 curl -sS -G "$url/api/v1/query/lines" -d function_name=hash -d source=file >"$tmp/whole.json"
 jq -j '.files[0].text' "$tmp/whole.json" >"$tmp/text"
 ok "a whole file is fetched from the upstream" cmp "$tmp/text" "$tmp/src/app.c"
-like "$(query lines hash | jq -r '.rows[] | select(.line == 10) | .source')" 'the call site' "  and kept for the lines of later queries"
+like "$(query lines hash | jq -r '.rows[] | select(.line == 10) | .source')" 'the call site' \
+        "  and kept for the lines of later queries"
 query disassembly hash >"$tmp/fetched.json"
 is "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/fetched.json")" "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/code.json")" \
         "the executable is fetched from there too"
@@ -224,9 +241,12 @@ set -- $(symbol "$tmp/code/other" main)
 python3 tests/e2e/profiles.py otlp "$tmp/three.otlp" "build_id=$(build_id_of "$tmp/code/other")" "addresses=$(printf %x $((0x$1 + 1)))" \
         values=5 service=other mapping_file=other
 "$cairn" import --server "$url" --time now "$tmp/three.otlp" 2>"$tmp/err"
-curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id=$(build_id_of "$tmp/code/other")" -d "server=$url" >"$tmp/gone.json"
-like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" "an unreachable upstream is distinguished from a miss"
-like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " "  with the command, as it may stay so"
+curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id=$(build_id_of "$tmp/code/other")" \
+        -d "server=$url" >"$tmp/gone.json"
+like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" \
+        "an unreachable upstream is distinguished from a miss"
+like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " \
+        "  with the command, as it may stay so"
 is "$(curl -sS -G "$url/api/v1/query/lines" -d function_name=main -d source=file -d "server=$url" |
         jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
         'true,"cairn-upload -' "  of sources as well"

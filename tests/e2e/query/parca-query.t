@@ -20,20 +20,27 @@ for way in web grpc; do
         like "$(over ProfileTypes)" "$(printf '%s' process_cpu | od -An -tx1 | tr -d ' \n')" "$way: the types"
         is "$(over Labels)" 0a036a6f620a0c736572766963655f6e616d65 '  labels'
         is "$(over Values label=job)" 0a056261746368 '  values of one'
-        like "$(over QueryRange query="$type{job=\"batch\"}" sum_by=job)" '^0a[0-9a-f]{2}0a0e0a0c0a036a6f6212056261746368.*1007' '  a series with its label and value'
-        is "$(over Query query="$type{job=\"batch\"}")" 'total 7 nanoseconds 7 diff 0  main=7' "  Grafana's flame graph, which may also be a table"
+        like "$(over QueryRange query="$type{job=\"batch\"}" sum_by=job)" \
+                '^0a[0-9a-f]{2}0a0e0a0c0a036a6f6212056261746368.*1007' '  a series with its label and value'
+        is "$(over Query query="$type{job=\"batch\"}")" 'total 7 nanoseconds 7 diff 0  main=7' \
+                "  Grafana's flame graph, which may also be a table"
         is "$(over Query query="$type{job=\"none\"}")" 'total 0 nanoseconds 0 diff 0 ' '  without samples it has a root'
-        is "$(over Query query="${type}:delta{}" report=4)" 'total 7 nanoseconds 7 diff 0  main=7' '  a type with :delta is equivalent'
+        is "$(over Query query="${type}:delta{}" report=4)" 'total 7 nanoseconds 7 diff 0  main=7' \
+                '  a type with :delta is equivalent'
         is "$(over Query query="$type" report=2)" 'top main 7 7' '  the top table'
         is "$(over Query query="$type" report=1)" 'pprof 1f8b' '  a pprof file'
-        is "$(over Query mode=1 base="$type{job=\"none\"}" query="$type{job=\"batch\"}")" 'total 7 nanoseconds 7 diff 7  main=7' '  a diff'
+        is "$(over Query mode=1 base="$type{job=\"none\"}" query="$type{job=\"batch\"}")" \
+                'total 7 nanoseconds 7 diff 7  main=7' '  a diff'
 done
-like "$(parca query Query query="$type" report=3 web="$url")" '^12 report type 3 is not supported: flame graph table, pprof and top are' 'another report is unimplemented'
+like "$(parca query Query query="$type" report=3 web="$url")" \
+        '^12 report type 3 is not supported: flame graph table, pprof and top are' 'another report is unimplemented'
 like "$(parca query Query query="$type" inverted=1 web="$url")" '^12 inverted call stacks' 'and so are inverted stacks'
-like "$(parca query Query query='{job="batch"}' web="$url")" '^3 the query .* does not begin with a profile type' 'a query needs a type'
+like "$(parca query Query query='{job="batch"}' web="$url")" '^3 the query .* does not begin with a profile type' \
+        'a query needs a type'
 like "$(parca query Query query="$type{job=" web="$url")" '^3 ' 'a malformed selector is refused'
 like "$(parca query Query bytes=abc web="$url")" '^3 the body is not one message' 'and a malformed message'
-like "$(parca query Nothing web="$url")" "^12 method 'Nothing' of parca.query.v1alpha1.QueryService is not implemented" 'another method'
+like "$(parca query Nothing web="$url")" \
+        "^12 method 'Nothing' of parca.query.v1alpha1.QueryService is not implemented" 'another method'
 is "$(parca query ProfileTypes kind=application/json web="$url")" 'HTTP 415' 'another content type'
 like "$(parca query Series)" '^UNIMPLEMENTED Series is not implemented' 'Series is, as in Parca, not implemented'
 like "$(parca query Query query="$type" report=3)" '^UNIMPLEMENTED report type 3' 'gRPC has the code of an error'
@@ -46,6 +53,7 @@ start_grpc --token-file "$tmp/tokens"
 is "$(parca query ProfileTypes web="$url")" 'HTTP 401' 'without a token'
 is "$(parca query ProfileTypes web="$url" token=the-sender)" 'HTTP 403' 'with one of another scope'
 like "$(parca query ProfileTypes web="$url" token=the-reader)" '^0a' 'with the right one'
-like "$(parca query ProfileTypes token=the-sender)" "^PERMISSION_DENIED the token does not carry the scope 'read'" 'and over gRPC'
+like "$(parca query ProfileTypes token=the-sender)" "^PERMISSION_DENIED the token does not carry the scope 'read'" \
+        'and over gRPC'
 stop_server
 done_testing

@@ -44,7 +44,8 @@ now=$(date +%s)
 # Samples of a kernel, of libc and of two programs; the shop's samples start 100 s ago and last a second each.
 for at in 100 50; do
         python3 tests/e2e/profiles.py otlp "$tmp/a" service=shop build_id=11112233445566778899aabbccddeeff00112233 mapping_file=/usr/bin/shop \
-                addresses=1000,2000 sent=leaf:a.c:1:1,main:a.c:2:2 frame_type=native values=3,4 at_ns=$((now - at))000000000
+                addresses=1000,2000 sent=leaf:a.c:1:1,main:a.c:2:2 frame_type=native values=3,4 \
+                at_ns=$((now - at))000000000
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/a" "$url/v1development/profiles"
 done
 python3 - "$tmp" "$now" <<'END'
@@ -85,17 +86,21 @@ END
 request --data-binary "@$tmp/heap" "$url/ingest?name=heap&format=pprof"
 is "$code" 200 "a profile with numeric labels is accepted"
 
-export_of() { "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out" "{service_name=\"$1\"}" && python3 "$tmp/fields.py" "$tmp/out" >"$tmp/fields"; }
+export_of() { "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out" "{service_name=\"$1\"}" &&
+        python3 "$tmp/fields.py" "$tmp/out" >"$tmp/fields"; }
 check_exports() {
         export_of go-shop
-        is "$(grep -m1 ^mapping "$tmp/fields")" "mapping /usr/bin/shop 1 1" "$1: the first mapping is the program, with symbols"
+        is "$(grep -m1 ^mapping "$tmp/fields")" "mapping /usr/bin/shop 1 1" \
+                "$1: the first mapping is the program, with symbols"
         is "$(grep ^mapping "$tmp/fields" | sed 1d | sort | tr '\n' ' ')" "mapping /lib/x86_64-linux-gnu/libc.so.6 0 0 mapping vmlinux 0 0 " \
                 "$1: those without symbols do not say that they have some"
         is "$(grep -E '^(duration|period|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
-                "duration 5000000000 period 10000000 time $((now - 40))000000000 " "$1: time, duration and period are the samples'"
+                "duration 5000000000 period 10000000 time $((now - 40))000000000 " \
+                "$1: time, duration and period are the samples'"
         export_of shop
         is "$(grep -E '^(duration|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
-                "duration 51000000000 time $((now - 100))000000000 " "$1: of several, from the start of the first to the end of the last"
+                "duration 51000000000 time $((now - 100))000000000 " \
+                "$1: of several, from the start of the first to the end of the last"
 }
 # Numbers come back as numbers; they are neither listed nor part of a series, but can be selected by name.
 check_numbers() {
@@ -105,7 +110,8 @@ check_numbers() {
                 "$1: numbers have their unit, texts are texts"
         is "$(grep ^default "$tmp/fields")" "default alloc_space" "$1: the sender's default sample type is kept"
         is "$("$cairn" query --server "$url" --labels | grep -c pprof)" 0 "$1: numbers are not listed as labels"
-        is "$("$cairn" query --server "$url" --values __pprof_num_request | grep -c kilobytes)" 20 "$1: a named number has its values"
+        is "$("$cairn" query --server "$url" --values __pprof_num_request | grep -c kilobytes)" 20 \
+                "$1: a named number has its values"
         body='{"start": 0, "end": '$((now + 60))'000, "matchers": ["{service_name=\"heap\"}"]}'
         request -H 'Content-Type: application/json' --data-binary "$body" "$url/querier.v1.QuerierService/Series"
         is "$(grep -o '"labels":' "$tmp/body" | wc -l)" 2 "$1: and make no series: there is one of each type"

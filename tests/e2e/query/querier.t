@@ -8,7 +8,8 @@ heap=memory:inuse_space:bytes:space:bytes
 now=$(($(date +%s) / 3600 * 3600 - 1800))
 import() { "$cairn" import --server "$url" "$@" >>"$tmp/import.log" 2>&1; }
 hold() {
-        python3 tests/e2e/query/querier.py "$url" $(((now - 900) * 1000)) $(((now + 900) * 1000)) "$1" >"$tmp/report" 2>"$tmp/report.err"
+        python3 tests/e2e/query/querier.py "$url" $(((now - 900) * 1000)) $(((now + 900) * 1000)) "$1" >"$tmp/report" \
+                2>"$tmp/report.err"
         is $? 0 "all answers are right, $1"
         while read -r line; do
                 case $line in
@@ -93,7 +94,8 @@ is "$(metric cairn_querier_calls_total)" $((calls + 12)) "each is counted"
 printf '\012\001x\032\000' >"$tmp/message"
 frame "$tmp/message" >"$tmp/framed"
 querier LabelValues -H 'Content-Type: application/grpc-web' --data-binary "@$tmp/framed"
-like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" '^200 .*grpc-status: 3' "a field of another type is refused in a trailer"
+like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" '^200 .*grpc-status: 3' \
+        "a field of another type is refused in a trailer"
 querier Anything -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
 like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" "^200 .*grpc-status: 12.*method 'Anything' of querier.v1.QuerierService is not implemented" \
         "and so is an unknown method"
@@ -112,7 +114,8 @@ answers 400 "'label' is missing" "values need a label" "$url/pyroscope/label-val
 printf 'main 9223372036854775807\n' >"$tmp/most.folded"
 import --time $now --type $heap --label service.name=most "$tmp/most.folded"
 answers 200 '"timeline":[{][^}]*9223372036854775807,' "the largest value remains one in a timeline" -G "$url/pyroscope/render" \
-        --data-urlencode "query=$heap{service_name=\"most\"}" --data-urlencode from=$((now - 60)) --data-urlencode until=$((now + 60))
+        --data-urlencode "query=$heap{service_name=\"most\"}" --data-urlencode from=$((now - 60)) \
+        --data-urlencode until=$((now + 60))
 answers 200 '^ready$' "/ready is Pyroscope's name of /readyz" "$url/ready"
 stop_server
 
@@ -120,7 +123,8 @@ stop_server
 
 printf 'reader-secret read\nsender-secret ingest\n' >"$tmp/tokens"
 start_server --token-file "$tmp/tokens"
-as() { who=$1; shift; querier "$@" -H 'Content-Type: application/json' ${who:+-H "Authorization: Bearer $who"} -d '{}'; }
+as() { who=$1; shift; \
+        querier "$@" -H 'Content-Type: application/json' ${who:+-H "Authorization: Bearer $who"} -d '{}'; }
 as '' ProfileTypes
 is "$code $(printf '%s' "$body" | jq -r .code)" '401 unauthenticated' "a token is needed"
 as sender-secret ProfileTypes
@@ -150,5 +154,6 @@ is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  and is co
 err=$("$cairn" query --server "$url" --from 0 2>&1)
 is $? 1 "the command fails too"
 is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 2 "  after one attempt"
-like "$err" "^cairn query: .*choose fewer samples by their labels [(]HTTP 504, GET $url/api/v1/query/flame[)]$" "  with the whole message"
+like "$err" "^cairn query: .*choose fewer samples by their labels [(]HTTP 504, GET $url/api/v1/query/flame[)]$" \
+        "  with the whole message"
 done_testing

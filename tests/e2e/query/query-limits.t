@@ -25,9 +25,11 @@ ok "ingest continues" import --type $cpu "$tmp/honest.folded"
 for i in 1 2 3 4; do
         wait "$(cat "$tmp/pid$i")"
         like "$(cat "$tmp/code$i")" '^(413|504)$' "hostile query $i ends with a limit"
-        like "$(cat "$tmp/hostile$i")" 'take more than 1000000000 steps; use|took longer than 60 s; take a shorter' "  and says which"
+        like "$(cat "$tmp/hostile$i")" 'take more than 1000000000 steps; use|took longer than 60 s; take a shorter' \
+                "  and says which"
 done
-cancelled() { curl -sS --max-time 60 "$url/metrics" | awk '/^cairn_queries_cancelled_total/ { n += $2 } END { print n + 0 }'; }
+cancelled() { curl -sS --max-time 60 "$url/metrics" |
+        awk '/^cairn_queries_cancelled_total/ { n += $2 } END { print n + 0 }'; }
 is "$(cancelled)" 4 "each is counted"
 answers 400 'repeats too much: counted out it has more than 2000 parts' "a repetition of repetitions is refused" \
         "$url/api/v1/query/top?function=(a%7B1000%7D)%7B1000%7D"
@@ -51,7 +53,8 @@ for command in top flame 'debuginfo list'; do
         top | flame) "$cairn" "$command" --server "$url" >"$tmp/out" 2>&1 ;;
         *) "$cairn" debuginfo list --server "$url" >"$tmp/out" 2>&1 ;;
         esac
-        if controls "$tmp/out"; then fail "no control character in the output of $command"; else pass "no control character in the output of $command"; fi
+        if controls "$tmp/out"; then fail "no control character in the output of $command"; \
+                else pass "no control character in the output of $command"; fi
 done
 like "$("$cairn" top --server "$url")" 'evil\\x1b\[2J_\\xc2\\x9b' "they are shown escaped"
 "$cairn" top --server "$url" --json >"$tmp/out"

@@ -14,12 +14,14 @@ int main(void) { return square(3); }
 END
 gcc -g -O0 -Wl,--build-id -o "$tmp/app" "$tmp/src/app.c" || bail_out "cannot build a program"
 address_of() { # PROGRAM LINE
-        objdump --dwarf=decodedline "$1" | awk -v line="$2" '$1 == "app.c" && $2 == line { sub("0x", "", $3); print $3; exit }'
+        objdump --dwarf=decodedline "$1" |
+                awk -v line="$2" '$1 == "app.c" && $2 == line { sub("0x", "", $3); print $3; exit }'
 }
 address=$(address_of "$tmp/app" 3)
 
 start_server
-ok "debuginfo is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" 2>"$tmp/err"
+ok "debuginfo is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" \
+        "$tmp/app" 2>"$tmp/err"
 wait_metric cairn_objects_indexed_total 1
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/app")" "addresses=$address" \
         values=9 service=lines mapping_file=app
@@ -33,7 +35,8 @@ lines --function square >"$tmp/served"
 is "$? $(cat "$tmp/local" "$tmp/err")" "0 $(cat "$tmp/served")" "a data directory alone shows the same text"
 for options in '--function square --csv' '--function main --csv' '--file app --limit 1'; do
         # shellcheck disable=SC2086  # word splitting is intended
-        is "$("$cairn" query --data "$data" --lines $options 2>&1)" "$(lines $options 2>&1)" "  and the same lines with $options"
+        is "$("$cairn" query --data "$data" --lines $options 2>&1)" "$(lines $options 2>&1)" \
+                "  and the same lines with $options"
 done
 is "$("$cairn" query --data "$data" --lines --function square --json 2>&1 | jq -r '.rows[0].source')" \
         '        return x * x; /* the line that costs */' "  as JSON"
@@ -45,14 +48,17 @@ id=$(build_id_of "$tmp/app")
 ok "the sources are removed" "$cairn" debuginfo rm --server "$url" --kind source "$id"
 lines --function square >"$tmp/served" 2>"$tmp/served-note"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
-is "$(cat "$tmp/local")" "$(cat "$tmp/served")" "without the sources a data directory shows the function in place of the text, as the service"
+is "$(cat "$tmp/local")" "$(cat "$tmp/served")" \
+        "without the sources a data directory shows the function in place of the text, as the service"
 like "$(cat "$tmp/local")" ' 3  square$' "  the function"
 is "$(cat "$tmp/err")" "cairn query: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
         "  and how to upload them"
 mv "$data/debuginfo" "$tmp/debuginfo"
-like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" "  also without any debuginfo"
+like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" \
+        "  also without any debuginfo"
 mv "$tmp/debuginfo" "$data/debuginfo"
-ok "the sources are uploaded again" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" 2>"$tmp/err"
+ok "the sources are uploaded again" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" \
+        2>"$tmp/err"
 
 # ---- two versions, compared ----
 
@@ -66,7 +72,8 @@ int main(void) { return square(3); }
 END
 mkdir "$tmp/2"
 gcc -g -O0 -Wl,--build-id -o "$tmp/2/app" "$tmp/src/app.c" || bail_out "cannot build a program"
-ok "a second version is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/2/app" 2>"$tmp/err"
+ok "a second version is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" \
+        "$tmp/2/app" 2>"$tmp/err"
 wait_metric cairn_objects_indexed_total 2
 take_version() { # VERSION PROGRAM LINE VALUE...
         version=$1 program=$2
@@ -105,7 +112,8 @@ is "$(sed 's/^square,[^,]*,//' "$tmp/both")" 'function,file,line,object,flat,cum
 4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
 is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' | tr -d '\r')" \
         "$(cat "$tmp/both")" "  the same in a data directory"
-is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" "  with the same values, whatever is compared"
+is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" \
+        "  with the same values, whatever is compared"
 is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
 compare >"$tmp/both"
 like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "  as text, with the totals of both sides"
@@ -115,8 +123,10 @@ compare --format html >"$tmp/both" 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' "  not as a page"
 "$cairn" diff --server "$url" --lines --base '{version="1"}' '{version="2"}' >"$tmp/both" 2>"$tmp/err"
 is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' "  not without a function or a file"
-answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
-answers 400 'base_from is a parameter of diff, sandwich and lines, not of top' "  and a base of a table of one side" "$url/api/v1/query/top?base_from=now-1h"
+answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" \
+        "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
+answers 400 'base_from is a parameter of diff, sandwich and lines, not of top' "  and a base of a table of one side" \
+        "$url/api/v1/query/top?base_from=now-1h"
 for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE
         # shellcheck disable=SC2086  # word splitting is intended
         set -- $side
@@ -129,12 +139,14 @@ work,/src/job.c,4,0,0,8,8' "two files are compared without a service"
 
 # ---- HTML characters in a name ----
 
-answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" "$url/api/v1/query/label/service_name/values?format=html"
+answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" \
+        "$url/api/v1/query/label/service_name/values?format=html"
 like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  in every format"
 stop_server
 
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/before"
-like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' "the text is shown after the service has stopped"
+like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' \
+        "the text is shown after the service has stopped"
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"
 is "$(diff "$tmp/before" "$tmp/after")" "" "  and every byte of the directory is unchanged"
 

@@ -8,8 +8,10 @@ corpus=tests/corpus
 
 ok "a dry run reads every format" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
         $corpus/otlp/good/official-message $corpus/perf_script/good/busy $corpus/folded/good/two-stacks
-like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 10 samples, 2 stacks' "and standard input"
-like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 9 samples, 3 stacks' "and OTLP in JSON"
+like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 10 samples, 2 stacks' \
+        "and standard input"
+like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 9 samples, 3 stacks' \
+        "and OTLP in JSON"
 err=$("$cairn" import --dry-run $corpus/otlp/bad/stack-index-past-table 2>&1)
 is $? 2 "a damaged file ends in 2"
 like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says what is wrong with it"
@@ -43,7 +45,9 @@ for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from yesterdayish 2>"$tmp/err"
         is $? 64 "a wrong time ends in 64 with ${where%% *}"
-        is "$(cat "$tmp/err")" "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" "  and says why"
+        is "$(cat "$tmp/err")" \
+                "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
+                "  and says why"
 done
 
 # The range is fixed, so that both queries have the same result.
@@ -68,10 +72,12 @@ like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "  is a page"
 unlike "$(cat "$tmp/by-data")" 'https?://' "  that fetches nothing"
 ok "flame, for the Firefox Profiler" both flame --format firefox "$api"
 is "$(python3 tests/e2e/query/firefox-folded.py "$tmp/by-data" 2>&1)" \
-        "$("$cairn" flame --data "$data" --from $from --to $to "$api" | LC_ALL=C sort)" "  has the same stacks and values"
+        "$("$cairn" flame --data "$data" --from $from --to $to "$api" | LC_ALL=C sort)" \
+        "  has the same stacks and values"
 is "$(json "$tmp/by-data" 'd["threads"][0]["samples"]["weightType"]')" tracing-ms "  in milliseconds"
 ok "  by label, and few nodes" both flame --format firefox --by version --max-nodes 4 "$api"
-like "$(python3 tests/e2e/query/firefox-folded.py "$tmp/by-data" 2>&1)" 'version.*\(other\) [0-9]+$' "  has the rest as one frame"
+like "$(python3 tests/e2e/query/firefox-folded.py "$tmp/by-data" 2>&1)" 'version.*\(other\) [0-9]+$' \
+        "  has the rest as one frame"
 ok "flame, pprof" both flame --format pprof --output - "$api"
 ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
 # Names: the full form is stored, the short one is used for labels, and both and the linkage name find a function.
@@ -98,7 +104,9 @@ is $? 64 "an unknown form of names ends in 64"
 ok "flame, a page of them" both flame --format html "$named"
 ok "flame, JSON of them" both flame --format json "$named"
 if command -v node >/dev/null; then
-        timeout 300 node tests/e2e/query/flame-names.js web/script/units.js,web/script/names.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" >"$tmp/names"
+        timeout 300 node tests/e2e/query/flame-names.js \
+                web/script/units.js,web/script/names.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" \
+                >"$tmp/names"
         is "$(sed -n 1p "$tmp/names")" "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
                 "the page's labels are short, and its search knows both forms"
         is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" "  no pattern backtracks, and all agree with RegExp"
@@ -113,8 +121,10 @@ is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in
 ok "values of a label" both query --values version "$api"
 is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "  lists them"
 is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode "selector=$api" | jq -c '[.[] | select(.name == "version" or .name == "service_name")]')" \
-        '[{"name":"service_name","values":1},{"name":"version","values":2}]' "names of labels, with how many values the selection has of each"
-is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode 'selector={service_name="none"}')" '[]' "  those without any are left out"
+        '[{"name":"service_name","values":1},{"name":"version","values":2}]' \
+        "names of labels, with how many values the selection has of each"
+is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode 'selector={service_name="none"}')" \
+        '[]' "  those without any are left out"
 ok "types" both query --types
 like "$(cat "$tmp/by-data")" "^$cpu\$" "  lists them"
 ok "series" both query --series --step 1h --json "$api"
@@ -140,16 +150,19 @@ is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0]
 is "$("$cairn" top --data "$data" --from $from --to $to --csv 'service.name=api' 2>&1)" "$("$cairn" top --data "$data" --from $from --to $to --csv '{service.name="api"}' 2>&1)" \
         "values need no quotes"
 ok "a diff as CSV" both diff --base '{version="1"}' --format csv '{version="2"}'
-like "$(cat "$tmp/by-data")" '^leaf,,0,,native,5000000000,5000000000,9000000000,9000000000' "  has the values as they are"
+like "$(cat "$tmp/by-data")" '^leaf,,0,,native,5000000000,5000000000,9000000000,9000000000' \
+        "  has the values as they are"
 ok "a diff as text" both diff --base '{version="1"}' --sort cumulative '{version="2"}'
 like "$(cat "$tmp/by-data")" '^  76.92%  100.00%  \+23.08 pp   76.92%  100.00%  \+23.08 pp  leaf$' "  compares shares"
 ok "a diff of values" both diff --base '{version="1"}' --compare values '{version="2"}'
 like "$(cat "$tmp/by-data")" '^ +5.00 s +9.00 s +\+4.00 s +5.00 s +9.00 s +\+4.00 s  leaf$' "  compares these"
 ok "a diff of callees" both diff --base '{version="1"}' --callees-of work --format json '{version="2"}'
-is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frames"]][0])')" "('work', 2, 'work')" "  begins at the function"
+is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frames"]][0])')" "('work', 2, 'work')" \
+        "  begins at the function"
 "$cairn" diff --data "$data" --base '{version="1"}' --callees-of work '{version="2"}' >"$tmp/out" 2>&1
 is $? 64 "a table has no callees"
-ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nanoseconds --label service.name=counted "$tmp/b.folded"
+ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nanoseconds --label service.name=counted \
+        "$tmp/b.folded"
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from $from --to $to '{service.name=~"api|counted"}' >/dev/null 2>"$tmp/err"
@@ -158,9 +171,11 @@ for where in "--server $url" "--data $data"; do
 done
 
 answers 200 'doctype html' "the page is served" "$url/"
-answers 200 '^\["1","2"\]$' "label values have a path of their own" "$url/api/v1/query/label/version/values?from=$from&to=$to"
+answers 200 '^\["1","2"\]$' "label values have a path of their own" \
+        "$url/api/v1/query/label/version/values?from=$from&to=$to"
 answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"
-answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' "$url/api/v1/query/top"
+answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' \
+        "$url/api/v1/query/top"
 answers 404 'unknown query' "an unknown question is 404" "$url/api/v1/query/drop"
 answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
 

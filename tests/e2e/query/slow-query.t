@@ -16,7 +16,8 @@ is "$(metric cairn_slow_queries_total)" 0 "a batch is not a query"
 
 ask top-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name!="\"x\"\\ "}'
 is "$code" 200 "a query"
-is "$(line top-1 .kind) $(line top-1 .level) $(line top-1 .outcome)" "top warn answered" "  is logged if it takes longer"
+is "$(line top-1 .kind) $(line top-1 .level) $(line top-1 .outcome)" "top warn answered" \
+        "  is logged if it takes longer"
 is "$(line top-1 .selector)" '{service_name!="\"x\"\\ "}' "  with its selector"
 is "$(line top-1 '((.to | fromdate) - (.from | fromdate))')" 3600 "  its range"
 becomes 2 "  of two rows" metric 'cairn_table_rows{table="samples"}'
@@ -25,7 +26,8 @@ ok "  which are not zero" test "$(line top-1 .rows)" -ge 2
 ok "  their bytes" test "$(line top-1 .bytes)" -gt 0
 ok "  its memory" test "$(line top-1 .memory_bytes)" -gt 0
 is "$(line top-1 .tenant)" anonymous "  its tenant"
-like "$(line top-1 .msg)" '^top /api/v1/query/top took [0-9]+\.[0-9]{3} s, answered: .* rows, [0-9]+ bytes read' "  and all of these in the message"
+like "$(line top-1 .msg)" '^top /api/v1/query/top took [0-9]+\.[0-9]{3} s, answered: .* rows, [0-9]+ bytes read' \
+        "  and all of these in the message"
 is "$(metric cairn_slow_queries_total)" 1 "it is counted"
 
 ask none-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name="nothing"}'

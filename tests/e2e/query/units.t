@@ -8,7 +8,8 @@ command -v systemd-analyze >/dev/null || skip_all "systemd-analyze is not instal
 
 # check_unit NAME PROGRAM EXPOSURE: the maximum exposure.
 check_unit() {
-        sed "s|^ExecStart=/usr/bin/[a-z-]*|ExecStart=$2|; /^Documentation=/d" "deploy/systemd/$1.service" >"$tmp/$1.service"
+        sed "s|^ExecStart=/usr/bin/[a-z-]*|ExecStart=$2|; /^Documentation=/d" "deploy/systemd/$1.service" \
+                >"$tmp/$1.service"
         ok "$1 has a low exposure" systemd-analyze security --offline=true --threshold="$3" "$tmp/$1.service"
         is "$(systemd-analyze verify "$tmp/$1.service" 2>&1)" '' "  and systemd understands all of it"
         for setting in Type=notify WatchdogSec= ExecReload= TimeoutStartSec= NoNewPrivileges=yes SystemCallFilter= \
@@ -70,7 +71,9 @@ start_server
 answers 401 token "a credential is the token file of the service" "$url/metrics"
 answers 200 '' "  and its token is taken" -H 'Authorization: Bearer a-secret-of-all' "$url/metrics"
 stop_server
-like "$("$cairn" config show serve)" "token-file: \"$tmp/credentials/cairn.token-file\"  # credential cairn.token-file" "config show names it"
-like "$(CAIRN_TOKEN_FILE=$tmp/tokens "$cairn" config show serve)" "token-file: \"$tmp/tokens\"  # CAIRN_TOKEN_FILE" "  and what is set goes before it"
+like "$("$cairn" config show serve)" \
+        "token-file: \"$tmp/credentials/cairn.token-file\"  # credential cairn.token-file" "config show names it"
+like "$(CAIRN_TOKEN_FILE=$tmp/tokens "$cairn" config show serve)" "token-file: \"$tmp/tokens\"  # CAIRN_TOKEN_FILE" \
+        "  and what is set goes before it"
 like "$("$cairn" config show agent)" 'token-file: .*  # credential cairn.token-file' "the agent has credentials too"
 done_testing

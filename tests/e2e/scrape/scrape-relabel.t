@@ -4,7 +4,8 @@
 # 6" selects others.
 . tests/e2e/lib.sh
 
-command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; skip_all "go is not installed"; }
+command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; \
+        skip_all "go is not installed"; }
 cat >"$tmp/expand.go" <<'END'
 package main
 
@@ -34,7 +35,8 @@ func main() {
 }
 END
 mkdir -p "$CAIRN_BUILD/go-cache"
-HOME=$tmp GOCACHE=$CAIRN_BUILD/go-cache GO111MODULE=off go build -o "$tmp/expand" "$tmp/expand.go" || bail_out "the judge does not build"
+HOME=$tmp GOCACHE=$CAIRN_BUILD/go-cache GO111MODULE=off go build -o "$tmp/expand" "$tmp/expand.go" ||
+        bail_out "the judge does not build"
 cat >"$tmp/relabel.py" <<'END'
 import json, random, subprocess, sys
 

@@ -4,9 +4,11 @@
 # that are down or hostile. Time limit: 600 s.
 . tests/e2e/lib.sh
 
-command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; skip_all "go is not installed"; }
+command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; \
+        skip_all "go is not installed"; }
 mkdir -p "$CAIRN_BUILD/go-cache"
-HOME=$tmp GOCACHE=$CAIRN_BUILD/go-cache GO111MODULE=off go build -o "$tmp/target" tests/e2e/scrape/scrape-target.go || bail_out "the target does not build"
+HOME=$tmp GOCACHE=$CAIRN_BUILD/go-cache GO111MODULE=off go build -o "$tmp/target" tests/e2e/scrape/scrape-target.go ||
+        bail_out "the target does not build"
 export HOME="$tmp"
 cd "$tmp" || exit 1
 
@@ -46,13 +48,15 @@ sent_all() { [ "$(curl -sS "$scraper_url/metrics" | awk '$1 == "cairn_scrape_bat
 # cost TYPE FUNCTION [SELECTOR]: its self cost according to the service.
 cost() {
         wait_for "all batches to be sent" sent_all
-        "$cairn" top --server "$url" --json --type "$1" --function "$2" ${3:+"$3"} 2>/dev/null | jq -s '[.[][].flat] | add // 0'
+        "$cairn" top --server "$url" --json --type "$1" --function "$2" ${3:+"$3"} 2>/dev/null |
+                jq -s '[.[][].flat] | add // 0'
 }
 # go_cost TYPE UNIT FUNCTION FILE...: its cost in the files according to go tool pprof.
 go_cost() {
         go_type=$1 go_unit=$2 go_function=$3
         shift 3
-        go tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -sample_index="$go_type" -unit="$go_unit" "$@" 2>/dev/null |
+        go tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -sample_index="$go_type" -unit="$go_unit" \
+                "$@" 2>/dev/null |
                 awk -v f="$go_function" '$6 == f { v = $1; sub(/[A-Za-z]+$/, "", v); printf "%d\n", v }'
 }
 
@@ -79,11 +83,14 @@ END
 echo '[{"targets": ["c:3"], "labels": {"team": "x"}}]' >sd/one.json
 "$cairn" scrape --check check.yaml >out 2>err
 is $? 0 "--check of a good one"
-like "$(cat out)" '^  http://a:1 env=prod instance=a:1 job=shop service_name=shop zone=z$' "a target of the configuration with its labels"
-like "$(cat out)" '^  https://c:3/app instance=c:3 job=files service_name=files team=x zone=z$' "one of a file beside it"
+like "$(cat out)" '^  http://a:1 env=prod instance=a:1 job=shop service_name=shop zone=z$' \
+        "a target of the configuration with its labels"
+like "$(cat out)" '^  https://c:3/app instance=c:3 job=files service_name=files team=x zone=z$' \
+        "one of a file beside it"
 like "$(cat out)" '^2 targets, 1 dropped by relabelling$' "and one dropped by a rule"
 is "$("$cairn" scrape --check --json check.yaml | jq -r '.[1].urls | join(" ")')" \
-        "https://c:3/app/debug/pprof/profile?seconds=4 https://c:3/app/heap https://c:3/app/debug/pprof/goroutine" "--json has the URLs"
+        "https://c:3/app/debug/pprof/profile?seconds=4 https://c:3/app/heap https://c:3/app/debug/pprof/goroutine" \
+        "--json has the URLs"
 echo '[{"targets": ["c 3"]}]' >sd/two.json
 "$cairn" scrape --check check.yaml >out 2>err
 is $? 64 "an address that is none fails --check"
@@ -109,8 +116,10 @@ start_scraper real.yaml
 prlimit --pid $$ --nofile="$soft:"
 hard=$(prlimit --nofile --raw --noheadings --output HARD)
 [ "$hard" != unlimited ] && [ "$hard" -lt 2176 ] || hard=2176
-is "$(prlimit --pid "$scraper_pid" --nofile --raw --noheadings --output SOFT)" "$hard" "the limit of open files is raised for 256 requests at one time"
-for profile in process_cpu memory goroutine block mutex; do wait_for "the first scrape of $profile" has_scraped $profile 1; done
+is "$(prlimit --pid "$scraper_pid" --nofile --raw --noheadings --output SOFT)" "$hard" \
+        "the limit of open files is raised for 256 requests at one time"
+for profile in process_cpu memory goroutine block mutex; do wait_for "the first scrape of $profile" has_scraped \
+        $profile 1; done
 is "$(cost memory:alloc_objects main.allocateBlocks)" 0 "what was allocated before the first scrape does not count"
 curl -sS -o before.pb.gz "http://$real/debug/pprof/allocs"
 curl -sS -o mutex-before.pb.gz "http://$real/debug/pprof/mutex"
@@ -127,7 +136,8 @@ curl -sS -o mutex-after.pb.gz "http://$real/debug/pprof/mutex"
 curl -sS -o block-after.pb.gz "http://$real/debug/pprof/block"
 for type in alloc_objects:count alloc_space:B; do
         want=$(go_cost ${type%:*} ${type#*:} main.allocateBlocks -diff_base=before.pb.gz after.pb.gz)
-        is "$(cost "memory:${type%:*}" main.allocateBlocks)" "$want" "${type%:*} of three scrapes together: what go tool pprof says of the endpoint"
+        is "$(cost "memory:${type%:*}" main.allocateBlocks)" "$want" \
+                "${type%:*} of three scrapes together: what go tool pprof says of the endpoint"
         like "$want" '^[1-9]' "which is not empty"
 done
 for kind in mutex block; do
@@ -146,16 +156,20 @@ ok "CPU profiles have the busy function" [ "$(cost process_cpu:cpu main.burnProc
 ok "labels of samples are kept, in addition to those of the target" \
         [ "$(cost process_cpu:cpu main.burnProcessor '{endpoint="hot",job="go",service_name="shop",instance="'"$real"'"}')" -gt 100000000 ]
 is "$(cost process_cpu:cpu main.burnProcessor '{job!="go"}')" 0 "a program cannot claim to be another job"
-like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 1" "it is up"
+like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 1" \
+        "it is up"
 
 # ---- the program is restarted: a reset, and no negative values ----
 kill -9 "$target_pid"
 wait "$target_pid" 2>/dev/null
 is_down() { [ "$(scraped '[.profiles[] | select(.profile == "memory") | .health] | join(" ")')" = down ]; }
 wait_for "the target to be down" is_down
-like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 0" "it is down"
-like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" "the log has the target and the reason"
-like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' "and it is counted"
+like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 0" \
+        "it is down"
+like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" \
+        "the log has the target and the reason"
+like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' \
+        "and it is counted"
 before=$(cost memory:alloc_objects main.allocateBlocks)
 start_target go "${real#*:}"
 curl -sS "http://$real/load/allocate?n=3"
@@ -164,9 +178,11 @@ wait_for "the reset to be seen" is_reset
 wait_scrapes memory 1
 curl -sS -o new.pb.gz "http://$real/debug/pprof/allocs"
 is "$(cost memory:alloc_objects main.allocateBlocks)" \
-        $((before + $(go_cost alloc_objects count main.allocateBlocks new.pb.gz))) "after a restart all that the new process counted is new"
+        $((before + $(go_cost alloc_objects count main.allocateBlocks new.pb.gz))) \
+        "after a restart all that the new process counted is new"
 like "$(cat scrape.log)" "info scrape: job 'go', $real: memory was reset" "the log says so"
-is "$("$cairn" flame --server "$url" --format folded --type memory:alloc_objects | awk '$NF < 0' | wc -l)" 0 "nothing is negative"
+is "$("$cairn" flame --server "$url" --format folded --type memory:alloc_objects | awk '$NF < 0' | wc -l)" 0 \
+        "nothing is negative"
 stop_scraper "a real program"
 
 # ---- the same file: all values of go tool pprof ----
@@ -188,10 +204,13 @@ scrape_configs:
 END
 "$cairn" scrape --once --server "$url" fixed.yaml >out 2>err
 is "$?:$(cat err)" "0:" "--once of one profile"
-like "$(cat out)" "^fixed $real process_cpu up [1-9][0-9]* samples, $(stat -c %s port.go.fixed) bytes, [0-9]+ ms$" "it prints the result"
-go tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -sample_index=cpu -unit=ns port.go.fixed 2>/dev/null |
+like "$(cat out)" "^fixed $real process_cpu up [1-9][0-9]* samples, $(stat -c %s port.go.fixed) bytes, [0-9]+ ms$" \
+        "it prints the result"
+go tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -sample_index=cpu -unit=ns port.go.fixed \
+        2>/dev/null |
         awk '/flat%/ { on = 1; next } on { v = $1; c = $4; sub(/ns/, "", v); sub(/ns/, "", c); name = $6; for (i = 7; i <= NF; i++) if ($i != "(inline)") name = name " " $i; printf "%s %d %d\n", name, v, c }' | sort >want
-"$cairn" top --server "$url" --json --type process_cpu:cpu '{job="fixed"}' | jq -r '.[] | "\(.function) \(.flat) \(.cumulative)"' | sort >got
+"$cairn" top --server "$url" --json --type process_cpu:cpu '{job="fixed"}' |
+        jq -r '.[] | "\(.function) \(.flat) \(.cumulative)"' | sort >got
 ok "there is something to compare" grep -q burnProcessor want
 is "$(diff want got)" "" "flat and cumulative values of each function are those of go tool pprof"
 
@@ -243,10 +262,12 @@ for way in "basic Basic $(printf 'me:pass word' | base64)" "bearer Bearer T0KEN"
         start_target secret 0
         sed "s/SECRET/$at/" secret.yaml >secret-now.yaml
         "$cairn" scrape --once --json --server "$url" secret-now.yaml >out 2>err
-        is "$(jq -r '[.profiles[] | select(.health == "up") | .job] | join(" ")' out)" "${way%% *}" "credentials of the job ${way%% *} are sent"
+        is "$(jq -r '[.profiles[] | select(.health == "up") | .job] | join(" ")' out)" "${way%% *}" \
+                "credentials of the job ${way%% *} are sent"
         kill -9 "$target_pid"
 done
-is "$(jq -r '.profiles[] | select(.job == "none") | .error' out)" "HTTP 401: wrong credentials" "a target's refusal is quoted"
+is "$(jq -r '.profiles[] | select(.job == "none") | .error' out)" "HTTP 401: wrong credentials" \
+        "a target's refusal is quoted"
 unlike "$(cat out err)" 'pass word|T0KEN' "and no secret is printed"
 rm secret.pass
 "$cairn" scrape --once --json --server "$url" secret-now.yaml >out 2>err
@@ -264,10 +285,14 @@ scrape_configs:
   - {job_name: lost, scheme: https, static_configs: [{targets: ['SECRET']}], tls_config: {ca_file: absent.pem}, profiling_config: *only}
 END
 "$cairn" scrape --once --json --server "$url" tls.yaml >out 2>err
-is "$(jq -r '[.profiles[] | select(.health == "up") | .job] | join(" ")' out)" both "https with certificates of both sides"
-like "$(jq -r '.profiles[] | select(.job == "unknown") | .error' out)" 'self.signed certificate' "an untrusted certificate is refused"
-like "$(jq -r '.profiles[] | select(.job == "anonymous") | .error' out)" '.' "a target that requires a certificate fails without one"
-like "$(jq -r '.profiles[] | select(.job == "lost") | .error' out)" 'absent.pem' "a missing certificate file is reported"
+is "$(jq -r '[.profiles[] | select(.health == "up") | .job] | join(" ")' out)" both \
+        "https with certificates of both sides"
+like "$(jq -r '.profiles[] | select(.job == "unknown") | .error' out)" 'self.signed certificate' \
+        "an untrusted certificate is refused"
+like "$(jq -r '.profiles[] | select(.job == "anonymous") | .error' out)" '.' \
+        "a target that requires a certificate fails without one"
+like "$(jq -r '.profiles[] | select(.job == "lost") | .error' out)" 'absent.pem' \
+        "a missing certificate file is reported"
 kill -9 "$target_pid"
 
 # ---- target files change ----
@@ -355,7 +380,8 @@ refused html 'not a profile: content type text/html' "a page"
 refused redirect 'HTTP 302: redirected' "a redirection"
 refused file 'HTTP 302: redirected' "one to a file"
 refused encoded "not a profile: the target sends Content-Encoding 'br', which was not asked for; turn compression off for /encoded" "an encoding"
-refused twice "not a profile: the target sends Content-Encoding 'gzip', which was not asked for" "a profile compressed twice"
+refused twice "not a profile: the target sends Content-Encoding 'gzip', which was not asked for" \
+        "a profile compressed twice"
 refused empty 'the response is empty' "nothing"
 refused bomb '.*(too|more|large|big)' "a small body that unpacks to a large one"
 refused error 'HTTP 500: cpu profiling already in use' "an error"
@@ -363,7 +389,8 @@ refused longerror 'HTTP 502' "an error with a long body"
 refused cut '.*' "an answer that is cut off"
 refused missing 'HTTP 404: 404 page not found' "a path that is not there"
 is "$(jq -r '[.profiles[] | select(.health == "up") | .job + ":" + .profile] | sort | join(" ")' out)" \
-        "followed:good followed:redirect hostile:good" "what is good is scraped, and a redirection where that is allowed"
+        "followed:good followed:redirect hostile:good" \
+        "what is good is scraped, and a redirection where that is allowed"
 unlike "$(cat err)" "$(printf '\033')" "control characters of a target do not reach the terminal"
 unlike "$(cat err)" 'Sanitizer|runtime error' "no sanitizer says anything"
 ok "the service is healthy" healthy
@@ -398,7 +425,8 @@ like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "an
 like "$(cat out)" "^large $real large up 2 samples" "the result of the scrape is printed nevertheless"
 start_server
 "$cairn" scrape --server "$url" --spool large-spool --once once.yaml >/dev/null 2>&1
-is "$("$cairn" top --server "$url" --json --type large '{job="large"}' | jq -r '.[] | "\(.function) \(.flat)"')" "good 5" "the next run sends the rest"
+is "$("$cairn" top --server "$url" --json --type large '{job="large"}' | jq -r '.[] | "\(.function) \(.flat)"')" \
+        "good 5" "the next run sends the rest"
 
 # ---- an unavailable service: batches are kept in the spool ----
 stop_server
@@ -412,5 +440,6 @@ like "$(cat scrape.log)" 'batches stay in the spool' "batches stay in the spool"
 start_server
 "$cairn" scrape --server "$url" --spool spool --once once.yaml >/dev/null 2>&1
 is "$(find spool -name '*.batch' | wc -l)" 0 "the next run sends them"
-ok "and they are stored" [ "$("$cairn" top --server "$url" --json --type goroutine "{instance=\"$at\"}" | jq length)" -gt 0 ]
+ok "and they are stored" \
+        [ "$("$cairn" top --server "$url" --json --type goroutine "{instance=\"$at\"}" | jq length)" -gt 0 ]
 done_testing

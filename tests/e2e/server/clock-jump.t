@@ -25,7 +25,8 @@ step() {
 }
 # sample BATCH: seven samples, with the sender's correct time.
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=clock values=7 mapping_file=program addresses=401000
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=clock values=7 mapping_file=program \
+                addresses=401000
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
@@ -36,12 +37,14 @@ flushed() {
         wait_metric cairn_flushes_total $((flushes + 1))
         pass "  and flushed"
 }
-sum() { "$cairn" top --server "$url" --from "$1" --to "$2" --json '{service_name="clock"}' | jq 'map(.flat) | add // 0'; }
+sum() { "$cairn" top --server "$url" --from "$1" --to "$2" --json '{service_name="clock"}' |
+        jq 'map(.flat) | add // 0'; }
 # A host whose own clock is off by SECONDS.
 skewed() {
         python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" build_id=$id service=skewed values=7 mapping_file=program \
                 addresses=401000 at_ns=$(($(date +%s) + $1))000000000
-        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" "$url/v1development/profiles"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" \
+                "$url/v1development/profiles"
 }
 put() {
         request -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
@@ -73,14 +76,16 @@ for days in 1 3; do
         step $((days * day))
         flushed $((10 + days)) "with a clock $days days ahead"
         sample 1
-        is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 $((days / 2 + 1))" "  a batch from before still counts once"
+        is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 $((days / 2 + 1))" \
+                "  a batch from before still counts once"
         is "$(collect age=12h)" '[]' "  an object that is a minute old is not removed"
         is "$(expire)" 0 "  nor a sample"
         is "$(collect unused=12h)" '[]' "  nor for not being used"
         [ "$days" != 1 ] || like "$(metric cairn_clock_held_seconds)" '^86(399|400)$' "  a metric reports it"
         [ "$days" != 1 ] || {
                 wait_metric 'cairn_ready_condition{condition="clock_jump"}' 1
-                answers 200 '^warning clock_jump: the clock stepped forward by 86(399|400) s' "  and so does /readyz" "$url/readyz"
+                answers 200 '^warning clock_jump: the clock stepped forward by 86(399|400) s' "  and so does /readyz" \
+                        "$url/readyz"
         }
         step 0
         is "$(metric cairn_clock_held_seconds)" 0 "  the step back is detected"
@@ -88,11 +93,14 @@ done
 step $((3 * day))
 gcc -g -Wl,--build-id=0x00000000000000000000000000000000000000cc -o "$tmp/another" "$tmp/program.c"
 request -T "$tmp/another" -H "X-Cairn-Offset: 0" -H "X-Cairn-Size: $(stat -c %s "$tmp/another")" \
-        -H "X-Cairn-SHA256: $(sha256sum "$tmp/another" | cut -d' ' -f1)" "$url/api/v1/debuginfo/00000000000000000000000000000000000000cc/debuginfo"
+        -H "X-Cairn-SHA256: $(sha256sum "$tmp/another" | cut -d' ' -f1)" \
+        "$url/api/v1/debuginfo/00000000000000000000000000000000000000cc/debuginfo"
 is "$code" 201 "another upload, three days ahead, is accepted"
 is "$(find "$data/debuginfo/partial" -type f | wc -l)" 1 "  the half one still waits"
 wait_for "the log, which is written after the metric" \
-        grep -q 'clock: the wall clock stepped forward by 259[12].. s; deletion by age ignores the step.*check the time' "$server_log"
+        grep \
+        -q 'clock: the wall clock stepped forward by 259[12].. s; deletion by age ignores the step.*check the time' \
+        "$server_log"
 pass "the log says what happened and what to do"
 
 step $((-day))

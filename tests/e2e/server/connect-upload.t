@@ -2,8 +2,10 @@
 # Debuginfo uploads as Pyroscope's agents make them: ShouldInitiateUpload, Upload, UploadFinished, in JSON and protobuf.
 . tests/e2e/lib.sh
 service() { service_method=$1; shift; request "$@" "$url/debuginfo.v1alpha1.DebuginfoService/$service_method"; }
-json() { json_method=$1; json_body=$2; shift 2; service "$json_method" -H 'Content-Type: application/json' -d "$json_body" "$@"; }
-proto() { proto_method=$1; shift; service "$proto_method" -H 'Content-Type: application/proto' -H 'Connect-Protocol-Version: 1' --data-binary "@$tmp/message" "$@"; }
+json() { json_method=$1; json_body=$2; shift 2; \
+        service "$json_method" -H 'Content-Type: application/json' -d "$json_body" "$@"; }
+proto() { proto_method=$1; shift; service "$proto_method" -H 'Content-Type: application/proto' \
+        -H 'Connect-Protocol-Version: 1' --data-binary "@$tmp/message" "$@"; }
 send() { service "Upload/$2" -H 'Content-Type: application/octet-stream' --data-binary "@$1" -H 'Expect:'; }
 connect_code() { printf '%s' "$body" | jq -r .code; }
 
@@ -22,7 +24,8 @@ start_server
 # ---- JSON ----
 
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\",\"name\":\"program\",\"type\":\"TYPE_EXECUTABLE_FULL\"}}"
-is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [true,"unknown"]' "an unknown file is wanted"
+is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [true,"unknown"]' \
+        "an unknown file is wanted"
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $(connect_code)" "404 not_found" "nothing was uploaded yet"
 send "$tmp/program" "$id"
@@ -31,9 +34,11 @@ json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $body" '200 {}' "and finished"
 wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(nm "$tmp/program" | awk '$3 == "leaf" { print $1 }')" | head -1)" leaf "and symbolizes"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .quality]]')" '[["debuginfo","program","dwarf"]]' "it has its name"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .quality]]')" \
+        '[["debuginfo","program","dwarf"]]' "it has its name"
 json ShouldInitiateUpload "{\"file\":{\"gnu_build_id\":\"$id\"}}"
-is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [false,"same_or_better"]' "it is not wanted again"
+is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [false,"same_or_better"]' \
+        "it is not wanted again"
 send "$tmp/program" "$id"
 is "$code $body" '200 {}' "sent again it is already stored"
 strip -g -o "$tmp/worse" "$tmp/program"
@@ -79,7 +84,8 @@ printf '\012\177' >"$tmp/message"
 proto ShouldInitiateUpload
 is "$code $(connect_code)" "400 invalid_argument" "malformed protobuf"
 json ShouldInitiateUpload '{"file":{"goBuildId":"abc/def"}}'
-is "$code $(printf '%s' "$body" | jq -c '.shouldInitiateUpload == true')" '200 false' "a file without a GNU build-id is not wanted"
+is "$code $(printf '%s' "$body" | jq -c '.shouldInitiateUpload == true')" '200 false' \
+        "a file without a GNU build-id is not wanted"
 service ShouldInitiateUpload -H 'Content-Type: text/plain' -d x
 is "$code $(connect_code)" "415 unimplemented" "another content type"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "nothing of that was stored"

@@ -17,7 +17,8 @@ batch() { python3 tests/e2e/profiles.py otlp "$tmp/$1.otlp" "service=$1" names=l
 # ---- listen addresses ----
 
 refuses() {
-        like "$("$cairn" serve --data "$tmp/none" --listen 127.0.0.1:0 "$@" 2>&1; echo "code $?")" "$refuses" "$refuses_name"
+        like "$("$cairn" serve --data "$tmp/none" --listen 127.0.0.1:0 "$@" 2>&1; echo "code $?")" "$refuses" \
+                "$refuses_name"
 }
 refuses='refusing to listen on 0.0.0.0 without tokens' refuses_name='without tokens it listens on loopback only'
 refuses --listen-otlp-grpc 0.0.0.0:0
@@ -38,10 +39,12 @@ is "$(client send message="$tmp/gzip.otlp" gzip=1)" 'OK - ' 'gzip too'
 is "$(client send message="$tmp/deflate.otlp" deflate=1)" 'OK - ' 'and deflate'
 is "$(sum http)" 81 'the sum over HTTP'
 for way in plain gzip deflate; do is "$(sum $way)" 81 "  is that of gRPC, $way"; done
-like "$(client send message="$tmp/plain.otlp")" 'OK .*this batch was received before' 'a repeated batch gets the same response, with a warning'
+like "$(client send message="$tmp/plain.otlp")" 'OK .*this batch was received before' \
+        'a repeated batch gets the same response, with a warning'
 is "$(sum plain)" 81 '  and counts once'
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 '  and a metric counts it'
-is "$(metric 'cairn_ingest_duration_seconds_bucket{le="300"}')" "$(metric cairn_ingest_batches_total)" '  the time of each batch is observed'
+is "$(metric 'cairn_ingest_duration_seconds_bucket{le="300"}')" "$(metric cairn_ingest_batches_total)" \
+        '  the time of each batch is observed'
 is "$(client send)" 'OK - ' 'an empty request is a success'
 
 batch early values=1 at_ns=1500000000000000000
@@ -51,19 +54,23 @@ like "$(client send message="$tmp/early.otlp")" 'OK [0-9a-f]+ .*1 samples reject
 # ---- rejected requests ----
 
 printf 'this is no protobuf' >"$tmp/text"
-like "$(client send message="$tmp/text")" '^INVALID_ARGUMENT OTLP request is cut off or malformed.*retry: no$' 'malformed OTLP is INVALID_ARGUMENT'
+like "$(client send message="$tmp/text")" '^INVALID_ARGUMENT OTLP request is cut off or malformed.*retry: no$' \
+        'malformed OTLP is INVALID_ARGUMENT'
 head -c 68157440 /dev/zero >"$tmp/large"
 like "$(client send message="$tmp/large")" '^RESOURCE_EXHAUSTED a message of 68157440 bytes is larger than 67108864.*retry: no$' \
         'a message of 65 MiB is too large, and is not to be repeated'
 like "$(client send message="$tmp/large" gzip=1)" '^RESOURCE_EXHAUSTED .*larger than 67108864 bytes after unpacking.*retry: no$' \
         'compressed too'
 rm "$tmp/large"
-like "$(client send method=/no.Service/Method)" "^UNIMPLEMENTED the method '/no.Service/Method' does not exist" 'an unknown method is UNIMPLEMENTED'
+like "$(client send method=/no.Service/Method)" "^UNIMPLEMENTED the method '/no.Service/Method' does not exist" \
+        'an unknown method is UNIMPLEMENTED'
 is "$(client health)" "OK 0801 $(printf '\010\001')" 'the health service says that it is serving'
-is "$(client health opentelemetry.proto.collector.profiles.v1development.ProfilesService)" "OK 0801 $(printf '\010\001')" '  of profiles too'
+is "$(client health opentelemetry.proto.collector.profiles.v1development.ProfilesService)" \
+        "OK 0801 $(printf '\010\001')" '  of profiles too'
 like "$(client health other)" '^NOT_FOUND' '  and other services are unknown'
 like "$(client headers 100)" "^200 8 the headers are larger" 'headers of 13 KB are refused'
-like "$(client coding br)" "^200 12 the compression 'br' is not known; use gzip" 'an unknown compression is UNIMPLEMENTED'
+like "$(client coding br)" "^200 12 the compression 'br' is not known; use gzip" \
+        'an unknown compression is UNIMPLEMENTED'
 like "$(client timeout)" '^200 4 the message did not arrive in time' 'the timeout of the client ends its call'
 answers 000 '' 'HTTP/1.1 gets no answer' "http://127.0.0.1:$grpc_port/healthz"
 wait_metric 'cairn_grpc_connections_ended_total{reason="protocol"}' 1 # curl gives up at the first bytes, before it is read
@@ -82,7 +89,8 @@ for kind in pings settings resets empty; do
         wait_metric 'cairn_grpc_connections_ended_total{reason="flood"}' $((floods + 1))
 done
 ok 'calls reset by the client are counted, too' test "$(metric 'cairn_grpc_calls_total{code="cancelled"}')" -ge 50
-is "$(client many)" "$(printf '64 200 3 there is no message\ngoaway 1')" 'a connection may have 64 concurrent calls; with more it is closed'
+is "$(client many)" "$(printf '64 200 3 there is no message\ngoaway 1')" \
+        'a connection may have 64 concurrent calls; with more it is closed'
 like "$(client send message="$tmp/gzip.otlp")" '^OK' 'others are served'
 
 # ---- shutdown ----
@@ -94,18 +102,22 @@ wait_for 'half a message to be there' grep -q ready "$tmp/stop"
 stop_server
 wait $stopping
 is "$(sed 1d "$tmp/stop" | paste -sd ' ')" 'goaway 0 answered' 'a call that had started is answered after GOAWAY'
-is "$("$cairn" top --data "$data" --json '{service.name="last"}' | jq 'map(.flat) | add // 0')" 9 '  and its batch is stored'
+is "$("$cairn" top --data "$data" --json '{service.name="last"}' | jq 'map(.flat) | add // 0')" 9 \
+        '  and its batch is stored'
 
 # ---- tokens and rates ----
 
 printf '%s\n' 'the-sender ingest name=sender' 'the-reader read' 'the-slow ingest,read rate=1 name=slow' >"$tmp/tokens"
 start_grpc --token-file "$tmp/tokens"
 batch token values=3
-like "$(client send message="$tmp/token.otlp")" "^UNAUTHENTICATED a token with the scope 'ingest' is needed" 'without a token'
+like "$(client send message="$tmp/token.otlp")" "^UNAUTHENTICATED a token with the scope 'ingest' is needed" \
+        'without a token'
 like "$(client send message="$tmp/token.otlp" token=nobody)" '^UNAUTHENTICATED unknown token' 'with an unknown one'
-like "$(client send message="$tmp/token.otlp" token=the-reader)" "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'with one of another scope'
+like "$(client send message="$tmp/token.otlp" token=the-reader)" \
+        "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'with one of another scope'
 is "$(client send message="$tmp/token.otlp" token=the-sender)" 'OK - ' 'with the right one'
-like "$(cat "$server_log")" 'audit: 403 gRPC /opentelemetry.*ProfilesService/Export by - from 127.0.0.1' 'refusals are in the audit log'
+like "$(cat "$server_log")" 'audit: 403 gRPC /opentelemetry.*ProfilesService/Export by - from 127.0.0.1' \
+        'refusals are in the audit log'
 auth() { curl -sS -H 'Authorization: Bearer the-reader' "$url/metrics" | awk -v name="$1" '$1 == name { print $2 }'; }
 is "$(auth 'cairn_access_refused_total{code="401"}')" 2 '  and counted'
 is "$(client health)" "OK 0801 $(printf '\010\001')" 'health needs no token'
@@ -156,11 +168,14 @@ start_grpc --tls-cert "$tmp/cert.pem" --tls-key "$tmp/key.pem"
 export CURL_CA_BUNDLE="$tmp/cert.pem"
 url=https://localhost:$port
 batch tls values=8
-is "$(client send message="$tmp/tls.otlp" ca="$tmp/cert.pem" gzip=1)" 'OK - ' 'with TLS, the certificate is that of the HTTP listener'
-is "$("$cairn" top --server "$url" --ca "$tmp/cert.pem" --json '{service.name="tls"}' | jq 'map(.flat) | add // 0')" 8 '  and the batch is stored'
+is "$(client send message="$tmp/tls.otlp" ca="$tmp/cert.pem" gzip=1)" 'OK - ' \
+        'with TLS, the certificate is that of the HTTP listener'
+is "$("$cairn" top --server "$url" --ca "$tmp/cert.pem" --json '{service.name="tls"}' | jq 'map(.flat) | add // 0')" 8 \
+        '  and the batch is stored'
 like "$(client send message="$tmp/long" ca="$tmp/cert.pem")" '^OK .*the request of 62914560 bytes has no sample' \
         'a message of 60 MiB is accepted, which has no sample'
-like "$(client send message="$tmp/tls.otlp" timeout=3)" '^(UNAVAILABLE|DEADLINE_EXCEEDED) ' 'without TLS there is no response'
+like "$(client send message="$tmp/tls.otlp" timeout=3)" '^(UNAVAILABLE|DEADLINE_EXCEEDED) ' \
+        'without TLS there is no response'
 openssl s_client -connect "127.0.0.1:$grpc_port" -servername localhost -alpn http/1.1 </dev/null >"$tmp/alpn" 2>&1
 like "$(cat "$tmp/alpn")" 'no application protocol' 'a client of HTTP/1.1 is refused in the handshake'
 openssl s_client -connect "127.0.0.1:$grpc_port" -servername localhost -alpn h2 </dev/null >"$tmp/alpn" 2>&1

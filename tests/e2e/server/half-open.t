@@ -5,12 +5,15 @@
 #
 # Runs in a network namespace of its own, with another one behind a veth pair for the host that disappears: the link is taken
 # down.
-if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip link add s0 type veth peer name c0' 2>/dev/null; then
+if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip link add s0 type veth peer name c0' \
+        2>/dev/null; then
         CAIRN_OWN_NETWORK=1 exec unshare -rn sh "$0"
 fi
 . tests/e2e/lib.sh
-[ -n "${CAIRN_OWN_NETWORK:-}" ] || skip_all "no rights to make a network of one's own (unshare -rn, ip link add type veth)"
-for tool in python3 nsenter ss zstd objcopy gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+[ -n "${CAIRN_OWN_NETWORK:-}" ] ||
+        skip_all "no rights to make a network of one's own (unshare -rn, ip link add type veth)"
+for tool in python3 nsenter ss zstd objcopy gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; \
+        done
 
 count=20
 syns=3000
@@ -47,7 +50,8 @@ is "$code" 201 "a large object is stored"
 rm "$tmp/a" "$tmp/put.zst"
 before=$(descriptors)
 
-echo "python3 tests/e2e/server/half-open.py 10.77.0.1 $port /buildid/$(printf '%039da' 0)/debuginfo $count $syns" >"$tmp/command"
+echo "python3 tests/e2e/server/half-open.py 10.77.0.1 $port /buildid/$(printf '%039da' 0)/debuginfo $count $syns" \
+        >"$tmp/command"
 : >"$tmp/go"
 wait_for "the clients to be at it" grep -q ready "$tmp/clients"
 wait_for "them to be counted" metric_equals cairn_http_connections $((4 * count + 1))

@@ -10,7 +10,8 @@ token-of-grafana read   rate=1 name=grafana
 token-of-root    admin
 EOT
 as() { printf 'Authorization: Bearer token-of-%s' "$1"; }
-metric_as_root() { curl -sS -H "$(as root)" "$url/metrics" | awk -v name="$1" '$1 == name { print $2; f = 1 } END { if (!f) print 0 }'; }
+metric_as_root() { curl -sS -H "$(as root)" "$url/metrics" |
+        awk -v name="$1" '$1 == name { print $2; f = 1 } END { if (!f) print 0 }'; }
 
 # ask N PATH CURL-ARGUMENT...: N requests over one connection, so that they arrive faster than permitted. The responses
 # are in $tmp/answers, each followed by a line "STATUS RETRY-AFTER"; all took less than $seconds.
@@ -36,7 +37,8 @@ start_server --token-file "$tmp/tokens" --rate 2
 
 ask 40 /api/v1/debuginfo -H "$(as grafana)"
 has_rate 1 200 'a token has its rate and a burst'
-like "$(cat "$tmp/answers")" 'token grafana sends more than 1 requests a second; retry in 1 s.*"rate"' 'over it the response has token and wait time'
+like "$(cat "$tmp/answers")" 'token grafana sends more than 1 requests a second; retry in 1 s.*"rate"' \
+        'over it the response has token and wait time'
 like "$(cat "$tmp/answers")" '^429 1$' 'and so does its header'
 is "$(metric_as_root 'cairn_limited_total{limit="rate",token="grafana"}')" "$limited" 'refusals are counted by the name'
 ask 60 /api/v1/debuginfo -H "$(as root)"
@@ -62,7 +64,8 @@ gcc -g -Wl,--build-id -o "$tmp/main" "$tmp/main.c"
 printf 'token-of-ci\n' >"$tmp/token"
 ok 'an upload within the daily bytes' "$upload" --server "$url" --token-file "$tmp/token" "$tmp/main"
 head -c 300000 /dev/urandom >"$tmp/big"
-request -H "$(as ci)" -X PUT -H 'Expect:' -H 'Transfer-Encoding: chunked' -T "$tmp/big" "$url/api/v1/debuginfo/abcd/debuginfo"
+request -H "$(as ci)" -X PUT -H 'Expect:' -H 'Transfer-Encoding: chunked' -T "$tmp/big" \
+        "$url/api/v1/debuginfo/abcd/debuginfo"
 is "$code" 400 'bytes of a refused upload'
 ended() { [ "$(metric_as_root cairn_http_connections)" -eq 1 ]; }
 wait_for 'its end, when they are counted' ended

@@ -11,7 +11,8 @@ id=$(build_id_of "$tmp/program")
 start_server --flush-interval 3600
 put_object debuginfo "$tmp/program"
 wait_metric cairn_objects_indexed_total 1
-python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$id" service=api values=7 addresses=401000 mapping_file=program
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$id" service=api values=7 addresses=401000 \
+        mapping_file=program
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 stop_server
 

@@ -24,7 +24,8 @@ batch() {
         if [ $# -gt 1 ]; then
                 python3 -c 'import sys; print("\n".join("r;%06x%s %d" % (n, sys.argv[1], n + 1) for n in range(int(sys.argv[2]) * 4)))' \
                         "$(printf '%0240d' "$1")" "$2" >"$tmp/large.folded"
-                request --data-binary "@$tmp/large.folded" "$url/ingest?name=ready&format=folded&from=$(date +%s)&until=$(($(date +%s) + 1))"
+                request --data-binary "@$tmp/large.folded" \
+                        "$url/ingest?name=ready&format=folded&from=$(date +%s)&until=$(($(date +%s) + 1))"
                 return
         fi
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
@@ -82,7 +83,8 @@ stop_server
 start_faulty FAULT_FS_HANG --flush-interval 1
 place_fault ''
 wait_for "stalled" condition_is stalled 1
-answers 200 '^warning stalled: the store has not answered for [0-9]+ s; ' "a file system that hangs is reported" "$url/readyz"
+answers 200 '^warning stalled: the store has not answered for [0-9]+ s; ' "a file system that hangs is reported" \
+        "$url/readyz"
 ok "the service is healthy" healthy
 rm "$tmp/fault"
 wait_for "the file system" is_well

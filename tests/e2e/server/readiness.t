@@ -14,7 +14,8 @@ for n in range(20000):
     name = "f%d_%x" % (n, random.getrandbits(512))
     print(f".globl {name}\n.type {name}, @function\n{name}: nop\nret\n.size {name}, 2")
 END
-as -o "$tmp/many.o" "$tmp/many.s" && ld -shared --build-id=0x00000000000000000000000000000000000000a1 -o "$tmp/large.so" "$tmp/many.o"
+as -o "$tmp/many.o" "$tmp/many.s" &&
+        ld -shared --build-id=0x00000000000000000000000000000000000000a1 -o "$tmp/large.so" "$tmp/many.o"
 sample() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=ready \
                 values=7 mapping_file=large.so addresses=1000
@@ -26,7 +27,8 @@ condition_is() {
         [ "$(metric "cairn_ready_condition{condition=\"$1\"}")" = "$2" ] || return 1
         [ "$(curl -sS --max-time 20 "$url/readyz" | grep -Ec "^(error|warning) $1: ")" = "$2" ]
 }
-is_well() { [ "$(curl -sS --max-time 20 "$url/readyz")" = ready ] && ! curl -sS --max-time 20 "$url/metrics" | grep -q '^cairn_ready_condition.* 1$'; }
+is_well() { [ "$(curl -sS --max-time 20 "$url/readyz")" = ready ] && ! curl -sS --max-time 20 "$url/metrics" |
+        grep -q '^cairn_ready_condition.* 1$'; }
 
 # ---- warnings: batches in the quarantine, an index that is full ----
 
@@ -37,12 +39,14 @@ CAIRN_INDEX_MAP_MIB=1
 export CAIRN_INDEX_MAP_MIB
 start_server --flush-interval 1
 ok "a batch in the quarantine is a condition" condition_is quarantine 1
-answers 200 '^warning quarantine: 1 batches of 8 bytes .*cairn store quarantine' "  that leaves the service ready and says what to do" "$url/readyz"
+answers 200 '^warning quarantine: 1 batches of 8 bytes .*cairn store quarantine' \
+        "  that leaves the service ready and says what to do" "$url/readyz"
 is "$(metric 'cairn_ready_condition{condition="index_failing"}')" 0 "the index has room"
 put_object executable "$tmp/large.so"
 wait_for "the full index" condition_is index_failing 1
 pass "symbols that the index has no room for are a condition"
-answers 200 '^warning index_failing: .*is full; set CAIRN_INDEX_MAP_MIB to more' "  that leaves the service ready and says what to do" "$url/readyz"
+answers 200 '^warning index_failing: .*is full; set CAIRN_INDEX_MAP_MIB to more' \
+        "  that leaves the service ready and says what to do" "$url/readyz"
 like "$body" '^ready' "  in its first line"
 sample 1
 is "$code" 200 "  and batches are accepted"
@@ -70,13 +74,15 @@ mv "$tmp/full.new" "$tmp/full"
 sample 2
 is "$code" 200 "a batch is accepted"
 wait_for "the flush that fails" condition_is flush_failing 1
-answers 503 '^error flush_failing: cannot flush: .*No space left' "a failing flush makes the service not ready" "$url/readyz"
+answers 503 '^error flush_failing: cannot flush: .*No space left' "a failing flush makes the service not ready" \
+        "$url/readyz"
 like "$body" '^not ready' "  in its first line"
 is "$(metric 'cairn_ready_condition{condition="disk_full"}')" 0 "the disk has room elsewhere"
 ok "it is healthy" healthy
 : >"$tmp/full"
 wait_for "the full disk" condition_is disk_full 1
-answers 503 '^error disk_full: 0 MiB are free in .*; free disk space' "a full disk makes the service not ready" "$url/readyz"
+answers 503 '^error disk_full: 0 MiB are free in .*; free disk space' "a full disk makes the service not ready" \
+        "$url/readyz"
 sample 3
 is "$code" 503 "  and batches are refused"
 rm "$tmp/full"

@@ -66,7 +66,8 @@ unlike "$log" 'reload: --(listen|data|max-age|port-file)' "  and what the comman
 like "$log" 'reload: done, 1 options wait for a restart' "  which is counted"
 is "$(get_metric cairn_reload_restart_options)" 1 "  and a metric"
 get admin-of-all /api/v1/debuginfo/upstreams
-is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" "the new upstream is queried after the other"
+is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" \
+        "the new upstream is queried after the other"
 is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "  whose statistics are kept"
 get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
 is "$code" 404 "the file that was missing"
@@ -96,9 +97,11 @@ rm "$tmp/one/mode"
 get admin-of-all /buildid/00000000000000000000000000000000000000a2/debuginfo
 like "$(cat "$tmp/two/asked")" '00a2/debuginfo' "  and requested again, as the new one was not queried"
 reload
-like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "settings that need a restart are reported until then"
+like "$log" 'reload: --query-timeout was changed and takes effect at the next start' \
+        "settings that need a restart are reported until then"
 unlike "$log" 'reload: --(rate|retain) ' "  and what was applied is not"
-wait_for "an address to be limited" sh -c "for i in \$(seq 80); do curl -sS -o /dev/null -w '%{http_code}\n' '$url/metrics'; done | grep -q 429"
+wait_for "an address to be limited" sh \
+        -c "for i in \$(seq 80); do curl -sS -o /dev/null -w '%{http_code}\n' '$url/metrics'; done | grep -q 429"
 pass "the new rate is in use"
 
 printf '# none\n' >"$tmp/upstreams"
@@ -111,7 +114,8 @@ is "$(printf '%s' "$body" | jq '.upstreams | length')" 0 "upstreams can be remov
 
 # ---- new rules apply to debuginfo and samples ----
 
-printf 'int main(void) { return 0; }\n' | gcc -g -x c -o "$tmp/prog" - && objcopy --only-keep-debug "$tmp/prog" "$tmp/prog.debug"
+printf 'int main(void) { return 0; }\n' | gcc -g -x c -o "$tmp/prog" - && objcopy --only-keep-debug "$tmp/prog" \
+        "$tmp/prog.debug"
 put_object debuginfo "$tmp/prog.debug" -H 'Authorization: Bearer admin-of-all'
 is "$code" 201 "debuginfo is uploaded"
 indexed() { [ "$(get_metric cairn_objects_indexed_total)" -ge 1 ]; }
@@ -153,7 +157,8 @@ has_one_row() { [ "$(rows_of_a)" = 1 ]; }
 wait_for "the old row to go" has_one_row
 pass "a tenant's new rule removes its old samples"
 old_sample secret-of-a 3 40
-is "$(get_metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 "and samples that it would remove are rejected from then on"
+is "$(get_metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 \
+        "and samples that it would remove are rejected from then on"
 expired=$(get_metric cairn_store_expired_rows_total)
 printf 'team-a retain {service.name="old"},age=2d\nteam-b\n' >"$tmp/tenants"
 reload
@@ -166,7 +171,8 @@ pass "so does a new rule with labels"
 
 printf 'team-a bytes 1K\nteam-b\nteam-c\n' >"$tmp/tenants"
 reload
-like "$log" "reload: 1 tenants were added to '.*tenants' and 0 removed from it, which takes effect at the next start" "a new tenant needs a restart"
+like "$log" "reload: 1 tenants were added to '.*tenants' and 0 removed from it, which takes effect at the next start" \
+        "a new tenant needs a restart"
 head -c 4096 /dev/zero >"$tmp/zeros"
 is_limited() {
         get secret-of-a /v1development/profiles -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/zeros"
@@ -182,14 +188,16 @@ reload
 
 printf 'short\n' >"$tmp/tokens"
 reload
-like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" "an invalid token file is reported, with its line"
+like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" \
+        "an invalid token file is reported, with its line"
 like "$log" 'reload: 1 of the parts failed' "  and counted"
 is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, and the previous tokens stay in use"
 get admin-of-all /readyz
 like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; the previous settings stay in use; correct the file and send SIGHUP" "/readyz says so"
 unlike "$body" 'line 1' "  without what the file says, as it needs no token"
 is "$code" 200 "  and the service is ready"
-printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' >"$tmp/tokens"
+printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' \
+        >"$tmp/tokens"
 get secret-of-b /readyz
 printf 'serve:\n  retain: nonsense\n' >"$config"
 reload
@@ -204,7 +212,8 @@ printf 'team-a retain nonsense\n' >"$tmp/tenants"
 configure 'retain-samples: age=300d'
 reload
 like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "and an invalid tenants file"
-like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' "  with which the service's own rules of samples wait"
+like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' \
+        "  with which the service's own rules of samples wait"
 is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 configure
@@ -231,7 +240,8 @@ printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n  token-file: %s\n  upstream: %s\
 reload
 like "$log" 'reload: --tls-cert was changed and is applied' "another certificate is applied"
 like "$(shown_name)" 'CN ?= ?second' "  and shown"
-like "$log" 'reload: the new value of --token-file takes effect at the next start' "the first token file needs a restart"
+like "$log" 'reload: the new value of --token-file takes effect at the next start' \
+        "the first token file needs a restart"
 like "$log" 'reload: the new value of --upstream takes effect at the next start' "  as does the first upstream"
 printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/second.pem" "$tmp/first.key" >"$config"
 reload

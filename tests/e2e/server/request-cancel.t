@@ -26,7 +26,8 @@ metric() { curl -sS "$url/metrics" | sed -n "s/^$1 //p"; }
 # idle_within SECONDS POOL: no request of the pool runs or waits any more.
 idle_within() {
         for _ in $(seq $(($1 * 5))); do
-                [ "$(metric "cairn_http_pool_busy{pool=\"$2\"}")" = 0 ] && [ "$(metric cairn_http_waiting)" = 0 ] && return
+                [ "$(metric "cairn_http_pool_busy{pool=\"$2\"}")" = 0 ] && [ "$(metric cairn_http_waiting)" = 0 ] &&
+                        return
                 sleep 0.2
         done
         return 1
@@ -35,7 +36,8 @@ idle_within() {
 waits_for_one() { [ "$(metric cairn_http_waiting)" = 1 ]; } # the upstream may get its request slightly earlier
 
 id=0123456789abcdef0123456789abcdef01234567
-for path in "/buildid/$id/debuginfo" "/buildid/$id/section/.text" "/buildid/$id/source/a.c" "/metadata?key=file&value=/x"; do
+for path in "/buildid/$id/debuginfo" "/buildid/$id/section/.text" "/buildid/$id/source/a.c" \
+        "/metadata?key=file&value=/x"; do
         rm -f "$tmp/asked"
         curl -sS "$url$path" >/dev/null 2>&1 &
         curl_pid=$!

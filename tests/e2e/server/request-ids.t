@@ -37,7 +37,8 @@ pass "the log has it"
 id_of -X POST -H "$admin" -H 'X-Request-Id: a-change' "$url/api/v1/resymbolize" >"$tmp/made"
 wait_for "the change in the log" logged a-change
 pass "  of a request that a thread of a pool answers too"
-is "$(jq -r 'select(.msg | startswith("listening")) | has("request_id")' "$server_log")" false "a line without a request has none"
+is "$(jq -r 'select(.msg | startswith("listening")) | has("request_id")' "$server_log")" false \
+        "a line without a request has none"
 
 grpc_port=$(sed -n 's/.*over gRPC on 127.0.0.1:\([0-9]*\).*/\1/p' "$server_log")
 report_checks "$PYTHON" tests/e2e/server/request-ids.py "$grpc_port"

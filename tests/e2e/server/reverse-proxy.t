@@ -10,7 +10,8 @@ nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || {
 
 printf '%s\n' 'agent-token ingest name=host' 'reader-token read name=alice' >"$tmp/tokens"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cairn.example \
-        -addext subjectAltName=DNS:cairn.example,DNS:cairn-api.example -keyout "$tmp/key.pem" -out "$tmp/cert.pem" 2>/dev/null
+        -addext subjectAltName=DNS:cairn.example,DNS:cairn-api.example -keyout "$tmp/key.pem" -out "$tmp/cert.pem" \
+        2>/dev/null
 
 start_server --token-file "$tmp/tokens" --allow-host cairn.example --allow-host cairn-api.example \
         --trusted-proxy 127.0.0.1 --proxy-auth X-Forwarded-User
@@ -65,7 +66,8 @@ over() {
         answers "$over_code" "$over_pattern" "$over_name" --cacert "$tmp/cert.pem" \
                 --resolve "$over_host:$port:127.0.0.1" "$@" "https://$over_host:$port$over_path"
 }
-up() { [ -s "$tmp/nginx/pid" ] && curl -sS -o /dev/null --cacert "$tmp/cert.pem" --resolve "cairn-api.example:$port:127.0.0.1" "https://cairn-api.example:$port/healthz" 2>/dev/null; }
+up() { [ -s "$tmp/nginx/pid" ] && curl -sS -o /dev/null --cacert "$tmp/cert.pem" \
+        --resolve "cairn-api.example:$port:127.0.0.1" "https://cairn-api.example:$port/healthz" 2>/dev/null; }
 wait_for "nginx" up
 carol='Cookie: _oauth2_proxy=carol@example.org'
 forged='X-Forwarded-User: root'
@@ -77,10 +79,13 @@ like "$body" '^sign in' "  by oauth2-proxy"
 over cairn.example 401 '' "what the page asks is refused" /api/v1/session
 over cairn.example 401 '' "  also to whoever writes the header" /api/v1/session -H "$forged"
 over cairn.example 200 '<title>Cairn' "who is signed in gets the page" / -H "$carol"
-over cairn.example 200 '"signed_in_by":"proxy","name":"proxy:carol@example.org","scopes":\["read"\]' "  as oauth2-proxy knows her" /api/v1/session -H "$carol"
-over cairn.example 200 '"name":"proxy:carol@example.org"' "  whatever the request says" /api/v1/session -H "$carol" -H "$forged" -H 'Authorization: Bearer reader-token'
+over cairn.example 200 '"signed_in_by":"proxy","name":"proxy:carol@example.org","scopes":\["read"\]' \
+        "  as oauth2-proxy knows her" /api/v1/session -H "$carol"
+over cairn.example 200 '"name":"proxy:carol@example.org"' "  whatever the request says" /api/v1/session -H "$carol" \
+        -H "$forged" -H 'Authorization: Bearer reader-token'
 over cairn.example 200 '^\[' "  and what it asks" /api/v1/query/types -H "$carol"
-over cairn.example 401 '' "she cannot send profiles" /v1/profiles -H "$carol" -H 'Content-Type: application/x-protobuf' --data-binary ''
+over cairn.example 401 '' "she cannot send profiles" /v1/profiles -H "$carol" \
+        -H 'Content-Type: application/x-protobuf' --data-binary ''
 key=$(printf '%s\n' "$body" >/dev/null; curl -sS --cacert "$tmp/cert.pem" --resolve "cairn.example:$port:127.0.0.1" -H "$carol" "https://cairn.example:$port/api/v1/session" | jq -r .csrf)
 over cairn.example 400 '' "a POST of the page reaches its handler" /api/v1/symbolize -H "$carol" -H "Origin: https://cairn.example:$port" \
         -H "X-Cairn-CSRF: $key" -H 'Content-Type: application/json' -d '{"addresses":[]}'
@@ -89,14 +94,17 @@ over cairn.example 403 'csrf' "  one without the text does not" /api/v1/symboliz
 
 # ---- programs ----
 
-over cairn-api.example 200 '"signed_in_by":"token","name":"alice"' "a token passes" /api/v1/session -H 'Authorization: Bearer reader-token' -H "$forged"
+over cairn-api.example 200 '"signed_in_by":"token","name":"alice"' "a token passes" /api/v1/session \
+        -H 'Authorization: Bearer reader-token' -H "$forged"
 over cairn-api.example 200 '"sign_in_needed":true' "no client of it can name a user" /api/v1/session -H "$forged"
 over cairn-api.example 401 '' "  nor be signed in at the other" /api/v1/query/types -H "$carol" -H "$forged"
 over cairn-api.example 200 '"signed_in_by":"session"' "a browser may sign in with a token there" /login -c "$tmp/jar" \
-        -H 'Content-Type: application/json' -d '{"token":"reader-token"}' -H 'X-Forwarded-For: 192.0.2.66' --interface 127.0.0.9
+        -H 'Content-Type: application/json' -d '{"token":"reader-token"}' -H 'X-Forwarded-For: 192.0.2.66' \
+        --interface 127.0.0.9
 like "$(cat "$tmp/jar")" '	TRUE	[0-9]+	__Host-cairn	[0-9a-f]{64}' "  with the cookie for https"
 over cairn-api.example 200 '^\[' "  which works" /api/v1/query/types -b "$tmp/jar"
-like "$(grep 'POST /login' "$server_log")" ' 200 POST /login by alice from 127\.0\.0\.9$' "  the address is that of nginx's peer, not the one sent"
+like "$(grep 'POST /login' "$server_log")" ' 200 POST /login by alice from 127\.0\.0\.9$' \
+        "  the address is that of nginx's peer, not the one sent"
 
 kill "$nginx_pid" "$oauth2_pid"
 wait "$nginx_pid" "$oauth2_pid" 2>/dev/null

@@ -9,7 +9,8 @@ cpu_seconds() { awk -v t="$(($(cpu_ticks)))" -v hz="$(getconf CLK_TCK)" 'BEGIN {
 
 upload=$CAIRN_SAN/cairn-upload
 start_server --self-profile
-like "$(cat "$server_log")" "info self-profile: sampling this service into its tables, as service_name=\"cairn\"" "the log says so"
+like "$(cat "$server_log")" "info self-profile: sampling this service into its tables, as service_name=\"cairn\"" \
+        "the log says so"
 is "$(metric cairn_self_profile_lost_samples_total)" 0 "so do the metrics"
 objcopy --strip-debug "$cairn" "$tmp/cairn"
 "$upload" --server "$url" "$tmp/cairn" >/dev/null 2>"$tmp/err" || bail_out "$(cat "$tmp/err")"
@@ -28,8 +29,10 @@ sampled=$(jq '[.sides[].total] | add / 1e9' "$tmp/json")
 ok "the CPU time of the service is sampled: $sampled s of $spent s" \
         awk -v a="$sampled" -v b="$spent" 'BEGIN { exit !(a > 0.6 * b && a < 1.4 * b + 0.5) }'
 "$cairn" flame --data "$data" --from now-1h --format folded '{service_name="cairn"}' >"$tmp/folded" 2>"$tmp/err"
-like "$(cat "$tmp/folded")" ";run_pool_thread;run_request_handler;handle_metrics;metrics_write" "stacks lead from the thread's start to what it does"
-"$cairn" query --data "$data" --from now-1h --json '{service_name="cairn",thread_name=~"status.*"}' >"$tmp/json" 2>"$tmp/err"
+like "$(cat "$tmp/folded")" ";run_pool_thread;run_request_handler;handle_metrics;metrics_write" \
+        "stacks lead from the thread's start to what it does"
+"$cairn" query --data "$data" --from now-1h --json '{service_name="cairn",thread_name=~"status.*"}' >"$tmp/json" \
+        2>"$tmp/err"
 ok "threads have their names" test "$(jq '[.sides[].total] | add' "$tmp/json")" -gt 0
 
 "$cairn" serve --data "$data" --read-only --self-profile 2>"$tmp/err"

@@ -33,7 +33,8 @@ like "$(curl -sSI "$url/v1development/profiles")" "^Allow: POST" "with Allow"
 answers 405 'allowed: GET, HEAD' "a wrong method of a reading route too" -X DELETE "$url/store/"
 answers 200 '"tables":\[.*"samples".*"stacks".*"locations"' "the listing names the three tables" "$url/store/"
 answers 404 'not_found' "an unknown table is 404" "$url/store/secrets/"
-for path in ../../lock %2e%2e/%2e%2e/lock ..%2f..%2flock .tmp-x/a.parquet _delta_log/../../../../lock x/../../../lock; do
+for path in ../../lock %2e%2e/%2e%2e/lock ..%2f..%2flock .tmp-x/a.parquet _delta_log/../../../../lock \
+        x/../../../lock; do
         answers 404 'not_found' "a path cannot climb: $path" --path-as-is "$url/store/samples/$path"
 done
 answers 200 '"objects":\[\]' "nothing is stored" "$url/api/v1/debuginfo"
@@ -56,10 +57,12 @@ answers 403 "scope 'ingest'" "a reading token does not write" -H 'Authorization:
         -H 'Content-Type: application/x-protobuf' --data-binary '' "$url/v1development/profiles"
 answers 403 "scope 'read'" "a writing token does not read" -H 'Authorization: Bearer agent-token' "$url/metrics"
 answers 403 "scope 'admin'" "nor administer" -X POST -H 'Authorization: Bearer agent-token' "$url/api/v1/resymbolize"
-answers 200 'locations_seen' "an administrator does" -X POST -H 'Authorization: Bearer operator-token' "$url/api/v1/resymbolize"
+answers 200 'locations_seen' "an administrator does" -X POST -H 'Authorization: Bearer operator-token' \
+        "$url/api/v1/resymbolize"
 answers 200 'tables' "and reads" -H 'Authorization: Bearer operator-token' "$url/store/"
 answers 200 '^ok' "health needs no token" "$url/healthz"
-like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops from 127\.0\.0\.1$' "a change is in the log, with the name of the token"
+like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops from 127\.0\.0\.1$' \
+        "a change is in the log, with the name of the token"
 like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as are refused requests"
 unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "and no token"
 is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" | grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
@@ -70,7 +73,8 @@ wait_for "the tokens to be read again" reloaded
 answers 401 'bad_token' "a token that is no more in the file" -H 'Authorization: Bearer operator-token' "$url/store/"
 head -c 70000000 /dev/zero >"$tmp/large"
 answers 401 'no_token' "a large body without a token is 401" -T "$tmp/large" -X POST "$url/v1development/profiles"
-answers 401 'no_token' "also when the client does not wait" -H 'Expect:' -T "$tmp/large" -X POST "$url/v1development/profiles"
+answers 401 'no_token' "also when the client does not wait" -H 'Expect:' -T "$tmp/large" -X POST \
+        "$url/v1development/profiles"
 
 # ---- clients that disconnect in the middle ----
 
@@ -81,14 +85,16 @@ for i in range(600):
     c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
     c.close()
 EOF
-ok "more clients than connections, which all disconnected half-way, do not block the next one" curl -sS -f -o /dev/null -m 120 "$url/healthz"
+ok "more clients than connections, which all disconnected half-way, do not block the next one" curl -sS \
+        -f -o /dev/null -m 120 "$url/healthz"
 stop_server
 
 # ---- read-only ----
 
 start_server --read-only
 answers 200 'tables' "a read-only service reads" "$url/store/"
-answers 403 'read-only' "and takes no samples" -H 'Content-Type: application/x-protobuf' --data-binary x "$url/v1development/profiles"
+answers 403 'read-only' "and takes no samples" -H 'Content-Type: application/x-protobuf' --data-binary x \
+        "$url/v1development/profiles"
 answers 403 'read-only' "no objects" -X PUT --data-binary x "$url/api/v1/debuginfo/abcd/debuginfo"
 answers 403 'read-only' "and resymbolizes nothing" -X POST "$url/api/v1/resymbolize"
 stop_server

@@ -46,16 +46,20 @@ while at < len(data):
 late = b"\x48\xd8\xf9\xff\xff\xff\xff\xff\xff\x7f\x50\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 gzip.open(sys.argv[2], "wb").write(kept + late)
 END
-like "$("$cairn" top --profile "$tmp/late.pb.gz" 2>&1)" ' in 136 samples, 2262-04-11 ' "a profile with extreme times is read completely"
+like "$("$cairn" top --profile "$tmp/late.pb.gz" 2>&1)" ' in 136 samples, 2262-04-11 ' \
+        "a profile with extreme times is read completely"
 share "$tmp/a.folded"
 is "$code" 201 "folded stacks are shared"
-like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' "  the response has id, link and expiry"
+like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' \
+        "  the response has id, link and expiry"
 first=$link
 is "$(folded_of "$link")" "$(sort "$tmp/a.folded")" "  and has the same stacks as pprof"
 answers 200 '<!doctype html>' "  and a page" "$link"
 like "$body" '"leaf"' "    with the frames"
-like "$(curl -sS "$link?format=json" | jq -c '[.sides[0].total, .total] | map(select(. != null)) | .[0]')" '^42$' "  and the data of the page as JSON"
-like "$(curl -sS -D - -o /dev/null "$link" | grep -i '^content-security-policy')" "script-src 'sha256-" "  whose script may run"
+like "$(curl -sS "$link?format=json" | jq -c '[.sides[0].total, .total] | map(select(. != null)) | .[0]')" '^42$' \
+        "  and the data of the page as JSON"
+like "$(curl -sS -D - -o /dev/null "$link" | grep -i '^content-security-policy')" "script-src 'sha256-" \
+        "  whose script may run"
 answers 400 'maximum|max_nodes' "  whose parameters are checked" "$link?max_nodes=x"
 share "$tmp/a.json"
 is "$code $(folded_of "$link")" "201 $(sort "$tmp/a.folded")" "speedscope is detected"
@@ -97,7 +101,8 @@ many=$(basename "$link")
 answers 200 '"total"|\[|\{' "  is read" "$link?format=json&selector=%7Bcomm%3D%22none%22%7D"
 stop_server
 start_server --query-memory 4M
-answers 413 'query-memory' "  within the memory of a query" "$url/share/$many?format=json&selector=%7Bcomm%3D%22none%22%7D"
+answers 413 'query-memory' "  within the memory of a query" \
+        "$url/share/$many?format=json&selector=%7Bcomm%3D%22none%22%7D"
 first=$url/share/$(basename "$first")
 answers 200 '<!doctype html>' "  which smaller ones do not need" "$first"
 rm "$data/shares/$many.pb.gz"
@@ -124,7 +129,8 @@ size=$(stat -c %s "$data"/shares/*.pb.gz | sort -n | tail -1)
 start_server --share-size $((size + 100))
 share "$tmp/a.folded"
 is "$code" 201 "there is room for a new share when the oldest are removed"
-ok "  so that all fit" test "$(stat -c %s "$data"/shares/*.pb.gz | awk '{ n += $1 } END { print n }')" -le $((size + 100))
+ok "  so that all fit" \
+        test "$(stat -c %s "$data"/shares/*.pb.gz | awk '{ n += $1 } END { print n }')" -le $((size + 100))
 ok "  which is counted" test "$(metric 'cairn_shares_removed_total{reason="size"}')" -ge 1
 answers 200 '<!doctype html>' "  and the new one is there" "$link"
 stop_server
@@ -155,8 +161,10 @@ share "$tmp/a.folded" '' -H 'Authorization: Bearer writer-0123456789abcdef'
 is "$code" 201 "  but one with ingest"
 answers 403 '' "  which does not read it" -H 'Authorization: Bearer writer-0123456789abcdef' "$link"
 answers 200 '<!doctype html>' "  as one with read does" -u any:reader-0123456789abcdef "$link"
-like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html,*/*' "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Basic ' "a browser asks its user for the token"
-like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' "  other clients are asked for a bearer token"
+like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html,*/*' "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Basic ' \
+        "a browser asks its user for the token"
+like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
+        "  other clients are asked for a bearer token"
 like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html' -d x "$url/api/v1/share")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
         "  and so is who changes something"
 

@@ -7,21 +7,25 @@
 # signs_in JAR TOKEN [CURL-ARGUMENT]...: sets $code, $body, and the response's headers in $tmp/headers.
 signs_in() {
         jar=$1; token=$2; shift 2
-        request -D "$tmp/headers" -c "$jar" -H 'Content-Type: application/json' -d "{\"token\":\"$token\"}" "$@" "$url/login"
+        request -D "$tmp/headers" -c "$jar" -H 'Content-Type: application/json' -d "{\"token\":\"$token\"}" "$@" \
+                "$url/login"
 }
 csrf() { curl -sS -b "$1" "$url/api/v1/session" | jq -r .csrf; }
 cookie() { grep -i '^set-cookie:' "$tmp/headers" | tr -d '\r'; }
 status_of() { curl -sS -o /dev/null -w '%{http_code}' "$@"; }
-as_root() { curl -sS -H 'Authorization: Bearer root-token' "$url/metrics" | awk -v name="$1" '$1 == name { print $2 }'; }
+as_root() { curl -sS -H 'Authorization: Bearer root-token' "$url/metrics" |
+        awk -v name="$1" '$1 == name { print $2 }'; }
 
-write_tokens() { printf '%s\n' 'reader-token read name=alice' 'agent-token ingest,upload name=host' 'root-token admin name=ops' "$@" >"$tmp/tokens"; }
+write_tokens() { printf '%s\n' 'reader-token read name=alice' 'agent-token ingest,upload name=host' \
+        'root-token admin name=ops' "$@" >"$tmp/tokens"; }
 write_tokens 'other-token read'
 types=/api/v1/query/types
 
 # ---- without tokens ----
 
 start_server
-answers 200 '"sign_in_needed":false,"signed_in_by":"none".*"admin"' "a service without tokens needs no sign-in" "$url/api/v1/session"
+answers 200 '"sign_in_needed":false,"signed_in_by":"none".*"admin"' "a service without tokens needs no sign-in" \
+        "$url/api/v1/session"
 signs_in "$tmp/none" reader-token
 is "$code" 400 "  and has none"
 stop_server
@@ -30,13 +34,15 @@ stop_server
 
 start_server --token-file "$tmp/tokens"
 json='Content-Type: application/json'
-answers 200 '^\{"sign_in_needed":true,"signed_in_by":"none","name":"","scopes":\[\]\}$' "the page hears that a sign-in is needed, and no more" "$url/api/v1/session"
+answers 200 '^\{"sign_in_needed":true,"signed_in_by":"none","name":"","scopes":\[\]\}$' \
+        "the page hears that a sign-in is needed, and no more" "$url/api/v1/session"
 answers 200 '<title>Cairn' "the page itself needs none" "$url/"
 answers 401 'no_token' "what it asks does" "$url$types"
 signs_in "$tmp/jar" reader-token
 is "$code" 200 "a token signs in"
 like "$body" '"sign_in_needed":false,"signed_in_by":"session","name":"alice","scopes":\["read"\],"csrf":"[0-9a-f]{64}","expires_in_s":43[12][0-9]{2},"version":"[0-9]' "  the page gets the user's name"
-like "$(cookie)" '^Set-Cookie: cairn=[0-9a-f]{64}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200$' "  over http the cookie has no prefix"
+like "$(cookie)" '^Set-Cookie: cairn=[0-9a-f]{64}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200$' \
+        "  over http the cookie has no prefix"
 unlike "$(cat "$tmp/headers")" 'reader-token' "  and nothing has the token"
 first=$(cookie)
 signs_in "$tmp/jar2" reader-token
@@ -52,7 +58,8 @@ request -c "$tmp/form" -d 'a=b&token=reader%2Dtoken' "$url/login"
 is "$code" 200 "a form signs in too"
 answers 200 '^\[' "  with a cookie that works" -b "$tmp/form" "$url$types"
 request -b "$tmp/form" -c "$tmp/form2" -d 'token=reader-token' "$url/login"
-is "$(status_of -b "$tmp/form" "$url$types") $(status_of -b "$tmp/form2" "$url$types")" "401 200" "signing in again ends the previous session"
+is "$(status_of -b "$tmp/form" "$url$types") $(status_of -b "$tmp/form2" "$url$types")" "401 200" \
+        "signing in again ends the previous session"
 
 answers 404 '' "  and what is shared by a link" -b "$tmp/jar" "$url/share/00000000000000000000000000000000"
 
@@ -68,7 +75,8 @@ for path in /buildid/$id/debuginfo /buildid/$id/executable /buildid/$id/section/
 done
 key=$(csrf "$tmp/root")
 for path in /v1/profiles /v1development/profiles /ingest /push.v1.PusherService/Push /api/v1/debuginfo/want /api/v1/debuginfo/gc \
-        /api/v1/debuginfo/scan /api/v1/store/compact /api/v1/resymbolize /symbolicate/v5 /querier.v1.QuerierService/ProfileTypes; do
+        /api/v1/debuginfo/scan /api/v1/store/compact /api/v1/resymbolize /symbolicate/v5 \
+        /querier.v1.QuerierService/ProfileTypes; do
         is "$(status_of -b "$tmp/root" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{}' "$url$path")" 401 \
                 "  nor for POST $path"
 done
@@ -88,13 +96,18 @@ is "$(post -H "$json" -H 'Sec-Fetch-Site: same-origin' -H "X-Cairn-CSRF: $key")"
 is "$(post -H "$json" -H "X-Cairn-CSRF: $key")" 403 "without an origin it is refused"
 is "$(post -H "$json" -H 'Sec-Fetch-Site: none' -H "X-Cairn-CSRF: $key")" 403 "  without a page too"
 is "$(post -H "$json" -H 'Origin: http://evil.example' -H "X-Cairn-CSRF: $key")" 403 "  and of another origin"
-is "$(post -H "$json" -H 'Sec-Fetch-Site: same-site' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 "  and of a sibling domain"
+is "$(post -H "$json" -H 'Sec-Fetch-Site: same-site' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 \
+        "  and of a sibling domain"
 is "$(post -H "$json" -H "Origin: $url")" 403 "without the CSRF header it is refused"
 is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $(csrf "$tmp/root")")" 403 "  with that of another session"
-is "$(post -H 'Content-Type: text/plain' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 "with a form's Content-Type it is refused"
-is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 401 "a link of another origin is not signed in"
-is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: same-origin' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 200 "  one of the page is"
-is "$(status_of -H 'Sec-Fetch-Site: cross-site' -H "$json" -d '{"token":"reader-token"}' "$url/login")" 403 "another origin cannot sign a browser in"
+is "$(post -H 'Content-Type: text/plain' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 \
+        "with a form's Content-Type it is refused"
+is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 401 \
+        "a link of another origin is not signed in"
+is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: same-origin' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 200 \
+        "  one of the page is"
+is "$(status_of -H 'Sec-Fetch-Site: cross-site' -H "$json" -d '{"token":"reader-token"}' "$url/login")" 403 \
+        "another origin cannot sign a browser in"
 is "$(as_root cairn_csrf_refused_total)" 5 "forged requests are counted"
 
 # ---- sign-out ----
@@ -132,7 +145,8 @@ while [ $guesses -lt 30 ]; do
         signs_in "$tmp/none" "guess-$guesses-token"
         if [ "$code" = 401 ]; then
                 guesses=$((guesses + 1))
-                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"unknown token","reason":"bad_token",ID}' "a guessed token is 401"
+                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" \
+                        '{"error":"unknown token","reason":"bad_token",ID}' "a guessed token is 401"
                 continue
         fi
         signs_in "$tmp/none" reader-token
@@ -152,7 +166,8 @@ for bad in '{}' '{"token":1}' '{"token":""' 'token'; do
         request -H "$json" -d "$bad" "$url/login"
         case $code in 400 | 429) ;; *) fail "the body $bad is refused" "$code" ;; esac
 done
-like "$(as_root 'cairn_sign_ins_total{result="refused"}') $(as_root 'cairn_sign_ins_total{result="accepted"}')" "^$guesses [1-9]" "attempts are counted"
+like "$(as_root 'cairn_sign_ins_total{result="refused"}') $(as_root 'cairn_sign_ins_total{result="accepted"}')" \
+        "^$guesses [1-9]" "attempts are counted"
 like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 127\.0\.0\.1$' "the log has a sign-in"
 like "$(cat "$server_log")" 'audit: 204 POST /logout by alice from 127\.0\.0\.1$' "  a sign-out"
 unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" "  no token and no session id"
@@ -164,7 +179,8 @@ signs_in "$tmp/none" guess-0-token
 logs_guess() { grep -q 'audit: 401 POST /login by - from 127\.0\.0\.1$' "$server_log"; }
 wait_for "a failed sign-in in the log" logs_guess
 pass "the log has a failed sign-in"
-logs_limit() { signs_in "$tmp/none" guess-0-token; grep -q 'audit: 429 POST /login by - from 127\.0\.0\.1$' "$server_log"; }
+logs_limit() { signs_in "$tmp/none" guess-0-token; \
+        grep -q 'audit: 429 POST /login by - from 127\.0\.0\.1$' "$server_log"; }
 wait_for "one that came too soon in the log" logs_limit
 pass "  and one that came too soon"
 unlike "$(cat "$server_log")" 'guess-0-token' "  without its token"
@@ -188,10 +204,12 @@ done
 
 # ---- behind a proxy ----
 
-start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8 --proxy-auth X-Forwarded-User
+start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8 \
+        --proxy-auth X-Forwarded-User
 https='X-Forwarded-Proto: https'
 signs_in "$tmp/secure" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7, 10.1.2.3'
-like "$(cookie)" '^Set-Cookie: __Host-cairn=[0-9a-f]{64}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=43200$' "a proxy with https gets the cookie for https"
+like "$(cookie)" '^Set-Cookie: __Host-cairn=[0-9a-f]{64}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=43200$' \
+        "a proxy with https gets the cookie for https"
 like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 192\.0\.2\.7$' "  the log has the client's address"
 secure=$(cookie | sed 's/.*: //; s/;.*//')
 answers 200 '^\[' "  it is taken over https" -H "Cookie: $secure" -H "$https" "$url$types"
@@ -203,26 +221,32 @@ is "$code" 429 "guesses of one client behind the proxy are limited"
 signs_in "$tmp/none" reader-token -H 'X-Forwarded-For: 192.0.2.9'
 is "$code" 200 "  others are not"
 user='X-Forwarded-User: carol@example.org'
-answers 200 '"signed_in_by":"proxy","name":"proxy:carol@example.org","scopes":\["read"\],"csrf"' "the proxy names who it is" -H "$user" "$url/api/v1/session"
+answers 200 '"signed_in_by":"proxy","name":"proxy:carol@example.org","scopes":\["read"\],"csrf"' \
+        "the proxy names who it is" -H "$user" "$url/api/v1/session"
 answers 200 '^\[' "  who may read" -H "$user" "$url$types"
 answers 401 '' "  what the page asks only" -H "$user" "$url/store/"
-answers 401 '' "  and not write" -H "$user" -H 'Content-Type: application/x-protobuf' --data-binary '' "$url/v1/profiles"
+answers 401 '' "  and not write" -H "$user" -H 'Content-Type: application/x-protobuf' --data-binary '' \
+        "$url/v1/profiles"
 key=$(curl -sS -H "$user" "$url/api/v1/session" | jq -r .csrf)
 answers 403 'csrf' "a forged POST is refused" -H "$user" -H "$json" -d '{"addresses":[]}' "$url/api/v1/symbolize"
-answers 400 '' "  the page's is not" -H "$user" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{"addresses":[]}' "$url/api/v1/symbolize"
-answers 403 'csrf' "  nor is another user's text good" -H 'X-Forwarded-User: dave' -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{"addresses":[]}' "$url/api/v1/symbolize"
+answers 400 '' "  the page's is not" -H "$user" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" \
+        -d '{"addresses":[]}' "$url/api/v1/symbolize"
+answers 403 'csrf' "  nor is another user's text good" -H 'X-Forwarded-User: dave' -H "$json" -H "Origin: $url" \
+        -H "X-Cairn-CSRF: $key" -d '{"addresses":[]}' "$url/api/v1/symbolize"
 answers 403 'occurs more than once.*proxy_auth' "two names are none" -H "$user" -H 'X-Forwarded-User: root' "$url$types"
 answers 403 'printable.*proxy_auth' "nor is a name with spaces" -H 'X-Forwarded-User: a from 1.2.3.4' "$url$types"
 answers 403 'proxy_auth' "nor one without end" -H "X-Forwarded-User: $(printf %0200d 7)" "$url$types"
 answers 403 'proxy_auth' "nor none" -H 'X-Forwarded-User;' "$url$types"
-answers 200 '"signed_in_by":"token","name":"ops"' "a token goes before the proxy's word" -H "$user" -H 'Authorization: Bearer root-token' "$url/api/v1/session"
+answers 200 '"signed_in_by":"token","name":"ops"' "a token goes before the proxy's word" -H "$user" \
+        -H 'Authorization: Bearer root-token' "$url/api/v1/session"
 stop_server
 start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.2 --proxy-auth X-Forwarded-User
 answers 403 'not in --trusted-proxy.*proxy_auth' "whoever is no proxy cannot name a user" -H "$user" "$url$types"
 answers 403 'proxy_auth' "  X-Forwarded-For does not help" -H "$user" -H 'X-Forwarded-For: 127.0.0.2' "$url$types"
 answers 200 '^\[' "  the proxy can" --interface 127.0.0.2 -H "$user" "$url$types"
 signs_in "$tmp/none" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7'
-like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' "nor can it set its address or the scheme"
+like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' \
+        "nor can it set its address or the scheme"
 is "$(as_root cairn_proxy_auth_refused_total)" 2 "refusals are counted"
 stop_server
 
@@ -253,7 +277,8 @@ refuses() {
 refuses '^64 .*needs --trusted-proxy' "--proxy-auth alone is refused" --proxy-auth X-User --token-file "$tmp/tokens"
 refuses '^64 .*--token-file' "  and without tokens" --proxy-auth X-User --trusted-proxy ::1
 for header in Authorization cookie X-Forwarded-For 'X User' ''; do
-        refuses '^64 .*cannot name|^64 .*is not a header' "  and as '$header'" --proxy-auth "$header" --trusted-proxy ::1 --token-file "$tmp/tokens"
+        refuses '^64 .*cannot name|^64 .*is not a header' "  and as '$header'" --proxy-auth "$header" \
+                --trusted-proxy ::1 --token-file "$tmp/tokens"
 done
 for range in 10.0.0.1/8 10.0.0.0/33 fd00::/129 localhost 1.2.3 10.0.0.0/ ''; do
         refuses '^64 .*--trusted-proxy' "--trusted-proxy '$range' is refused" --trusted-proxy "$range"

@@ -41,7 +41,8 @@ ok 'others are answered meanwhile' twenty_are_answered
 ok 'descriptors are bounded' test "$(descriptors)" -le $((before + 400 + 120))
 wait_metric 'cairn_http_connections_ended_total{reason="room"}' 500
 pass 'idle connections are ended to make room'
-answers 200 '^ok$' 'a new client of their own address is served too' --interface 127.0.0.1 --retry 10 --retry-all-errors --retry-delay 1 "$url/healthz"
+answers 200 '^ok$' 'a new client of their own address is served too' --interface 127.0.0.1 --retry 10 \
+        --retry-all-errors --retry-delay 1 "$url/healthz"
 let_go
 wait_for 'all to be closed' metric_equals cairn_http_connections 1
 pass 'and when they leave nothing stays of them'

@@ -7,26 +7,31 @@ for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool i
 status() { curl -sS --max-time 20 "$url/api/v1/status$1" | jq -c "$2"; }
 # otlp FILE [KEY=VALUE]...: a request. send AGENT FILE [CURL-ARGUMENT]...
 otlp() { python3 tests/e2e/profiles.py otlp "$@"; }
-send() { send_agent=$1 send_file=$2; shift 2; request -A "$send_agent" -H 'Content-Type: application/x-protobuf' --data-binary "@$send_file" "$@" "$url/v1development/profiles"; }
+send() { send_agent=$1 send_file=$2; shift 2; request -A "$send_agent" -H 'Content-Type: application/x-protobuf' \
+        --data-binary "@$send_file" "$@" "$url/v1development/profiles"; }
 
 # A persistent condition: a batch in the quarantine.
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
 begun=$(date +%s)
-start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-samples '{env=~"dev|te\"st"},age=3d' --retain tag=ci,age=7d
+start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-samples '{env=~"dev|te\"st"},age=3d' \
+        --retain tag=ci,age=7d
 
 # ---- before any batch ----
 
 is "$(status '' '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders, .queue.batches, .storage.bytes]')" \
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
-is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' "the active condition is listed"
-like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' "  with its cause and a remedy"
+is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' \
+        "the active condition is listed"
+like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' \
+        "  with its cause and a remedy"
 becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
 is "$(status '' '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
         '[60,0,3540]' "an hour in minutes"
-is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' "and there are no senders"
+is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' \
+        "and there are no senders"
 
 # ---- batches ----
 
@@ -42,7 +47,8 @@ is "$(status '' '[.ingest | .batches, .duplicate_batches, .samples]') $(status /
         "a batch that is sent again counts as heard from, and adds no samples"
 otlp "$tmp/one.otlp" names=leaf host=web-1 values=1
 send 'cairn-agent/1.1.0 (x86_64)' "$tmp/one.otlp"
-is "$(status /senders '[.senders[] | [.host, .agent, .batches]]')" '[["web-1","cairn-agent/1.1.0 (x86_64)",3]]' "another version of its agent is the same sender"
+is "$(status /senders '[.senders[] | [.host, .agent, .batches]]')" '[["web-1","cairn-agent/1.1.0 (x86_64)",3]]' \
+        "another version of its agent is the same sender"
 send other-agent/1.0.0 "$tmp/one.otlp" -H "X-Cairn-Batch: $(printf '%032x' 7)"
 otlp "$tmp/one.otlp" names=leaf values=1
 send cairn-agent/1.1.0 "$tmp/one.otlp"
@@ -81,7 +87,8 @@ is "$(status '' '[.ingest.problems[] | [.reason, .of, .count, .agent, .address]]
         "what was refused is told by reason, and who sent it last"
 is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' "  with the text, time, and a remedy"
 is "$(status /senders '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
-        '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
+        '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' \
+        "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
 is "$(status '' '[([.ingest.minutes[].batches] | add), ([.ingest.minutes[].refused] | add)]')" \
         "[$(metric cairn_ingest_batches_total),2]" "the minutes have all of it"
 is "$(status '' .ingest.samples)" "$(metric cairn_ingest_samples_total)" "and the sum is that of the metric"
@@ -109,7 +116,8 @@ for n in range(300):
                    {"Content-Type": "application/x-protobuf", "User-Agent": f"fleet/{n}"})
     client.getresponse().read()
 END
-is "$(status /senders '[.senders[] | select(.host | startswith("fleet-"))] | [length, .[0].host, .[299].host]')" '[300,"fleet-299","fleet-0"]' "a fleet"
+is "$(status /senders '[.senders[] | select(.host | startswith("fleet-"))] | [length, .[0].host, .[299].host]')" \
+        '[300,"fleet-299","fleet-0"]' "a fleet"
 
 # ---- the stores ----
 
@@ -128,9 +136,12 @@ printf 'all-token read,ingest\nteam-token read,ingest tenant=team\n' >"$tmp/toke
 echo team >"$tmp/tenants"
 start_server --flush-interval 3600 --token-file "$tmp/tokens" --tenants "$tmp/tenants" --retain tag=ci,age=7d
 as() { as_token=$1; shift; curl -sS -H "Authorization: Bearer $as_token" "$url/api/v1/status$1" | jq -c "$2"; }
-is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' "a token without a tenant may see the whole service"
-is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' "a bound one may not, and sees no conditions of other tenants"
-is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' "conditions of the whole service have the tenant"
+is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' \
+        "a token without a tenant may see the whole service"
+is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' \
+        "a bound one may not, and sees no conditions of other tenants"
+is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' \
+        "conditions of the whole service have the tenant"
 becomes '[true,true,[{"tag":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
         as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]'
 becomes '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics" \

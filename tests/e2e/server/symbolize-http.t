@@ -23,16 +23,21 @@ id=$(build_id_of /usr/bin/python3.11)
 start_server --cors-origin https://profiler.example --cors-origin https://other.example
 ok "answers" $python tests/e2e/server/symbolize-http.py answers "$url" "$tmp" "$id" "$CAIRN_BUILD/cairn"
 diag "$ok_out"
-answers 400 'malformed at byte 12: expected an array' "JSON that breaks the format" -d '{"objects": 5}' "$url/api/v1/symbolize"
+answers 400 'malformed at byte 12: expected an array' "JSON that breaks the format" -d '{"objects": 5}' \
+        "$url/api/v1/symbolize"
 answers 400 'cut off' "protobuf that is cut off" -H 'Content-Type: application/x-protobuf' --data-binary "$(printf '\012\177x')" \
         "$url/api/v1/symbolize"
 answers 400 'module past the end' "a frame of no module" -d '{"memoryMap":[],"stacks":[[[0,1]]]}' "$url/symbolicate/v5"
-answers 400 'a pair of module index and offset' "a frame that is none" -d '{"memoryMap":[],"stacks":[[[-1]]]}' "$url/symbolicate/v5"
+answers 400 'a pair of module index and offset' "a frame that is none" -d '{"memoryMap":[],"stacks":[[[-1]]]}' \
+        "$url/symbolicate/v5"
 answers 400 "neither 'jobs'" "no job at all" -d '{}' "$url/symbolicate/v5"
 printf '{"objects":[]}' | zstd -q >"$tmp/small.zst"
-answers 200 '^{"objects":\[\]}$' "a packed body" -H 'Content-Encoding: zstd' --data-binary @"$tmp/small.zst" "$url/api/v1/symbolize"
-$python -c 'print("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[" + "\"0\"," * 4000000 + "\"0\"]}]}")' | zstd -q >"$tmp/many.zst"
-answers 413 'more than 4000000 addresses' "too many addresses" -H 'Content-Encoding: zstd' --data-binary @"$tmp/many.zst" "$url/api/v1/symbolize"
+answers 200 '^{"objects":\[\]}$' "a packed body" -H 'Content-Encoding: zstd' --data-binary @"$tmp/small.zst" \
+        "$url/api/v1/symbolize"
+$python -c 'print("{\"objects\":[{\"build_id\":\"ab\",\"addresses\":[" + "\"0\"," * 4000000 + "\"0\"]}]}")' |
+        zstd -q >"$tmp/many.zst"
+answers 413 'more than 4000000 addresses' "too many addresses" -H 'Content-Encoding: zstd' \
+        --data-binary @"$tmp/many.zst" "$url/api/v1/symbolize"
 request -i -X OPTIONS -H 'Origin: https://other.example' "$url/symbolicate/v5"
 like "$body" '^Access-Control-Allow-Origin: https://other.example' "a permitted origin may send requests"
 like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  with the Firefox Profiler's headers"

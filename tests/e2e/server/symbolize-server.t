@@ -8,7 +8,8 @@ cairn=${CAIRN_BUILD:-$PWD/build}/cairn
 python=/usr/bin/python3 # has Debian's python3-protobuf
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/cairn-e2e-XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
-protoc -I profile-formats/proto --python_out="$tmp" symbolize.proto || { echo "Bail out! protoc is missing: make deps"; exit 1; }
+protoc -I profile-formats/proto --python_out="$tmp" symbolize.proto ||
+        { echo "Bail out! protoc is missing: make deps"; exit 1; }
 PYTHONPATH=$tmp $python - "$cairn" <<'END'
 import http.server, json, subprocess, sys, tempfile, threading
 import symbolize_pb2 as pb

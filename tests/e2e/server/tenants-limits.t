@@ -34,7 +34,8 @@ main_at=$(nm "$tmp/program" | awk '$3 == "main" { print $1 }' | sed 's/^0*//')
 printf 'alpha\nbeta\n' >"$tmp/tenants"
 start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens"
 for tenant in alpha beta; do
-        otlp "$tmp/object.otlp" "addresses=$main_at" "build_id=$(build_id_of "$tmp/program")" mapping_file=program values=3
+        otlp "$tmp/object.otlp" "addresses=$main_at" "build_id=$(build_id_of "$tmp/program")" mapping_file=program \
+                values=3
         send $tenant "$tmp/object.otlp"
         wait_for "the flush of $tenant" tenant_metric_is $tenant sample_rows 1
 done
@@ -61,7 +62,8 @@ stop_server
 printf 'alpha\nalpha retain age=2d\nbeta\n' >"$tmp/tenants"
 start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens"
 expire() {
-        request -X POST -H "Authorization: Bearer $1-token" -H 'Content-Type: application/json' -d '{}' "$url/api/v1/store/expire"
+        request -X POST -H "Authorization: Bearer $1-token" -H 'Content-Type: application/json' -d '{}' \
+                "$url/api/v1/store/expire"
 }
 expire beta
 is "$code $(printf '%s' "$body" | grep -o '"rows":[0-9]*' | tail -1)" '200 "rows":0' "beta has no retention"
@@ -151,7 +153,8 @@ second.sendall(b"0\r\n\r\n")
 print(second.recv(100).split()[1].decode())
 END
 is "$(head -1 "$tmp/bodies")" 400 "a large body of beta is read while those of alpha arrive"
-is "$(sed -n 2p "$tmp/bodies") $(cat "$tmp/bodies.err")" '429 ' "  as alpha's have at most half of the memory, also without Content-Length"
+is "$(sed -n 2p "$tmp/bodies") $(cat "$tmp/bodies.err")" '429 ' \
+        "  as alpha's have at most half of the memory, also without Content-Length"
 stop_server
 
 # ---- commands ----
@@ -169,7 +172,8 @@ like "$(run flame --data "$tmp/copy" --tenant beta --from 0 --to now)" '^old 11$
 printf 'any-token\n' >"$tmp/token"
 printf 'alpha\nbeta\n' >"$tmp/tenants"
 start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens"
-like "$(run flame --server "$url" --token-file "$tmp/token" --tenant beta --from 0 --to now)" '^old 11$' "flame --server --tenant"
+like "$(run flame --server "$url" --token-file "$tmp/token" --tenant beta --from 0 --to now)" '^old 11$' \
+        "flame --server --tenant"
 otlp "$tmp/in.otlp" names=imported values=17
 ok "import --tenant" run import --server "$url" --token-file "$tmp/token" --tenant beta --format otlp "$tmp/in.otlp"
 like "$(folded beta)" '^imported 17$' "  arrives there"
@@ -192,8 +196,10 @@ mv "$tmp/full.new" "$tmp/full"
 n=0 code=200
 while [ "$code" = 200 ] && [ "$n" -lt 200 ]; do
         n=$((n + 1))
-        python3 -c 'import sys; print("\n".join("r;%06x%s %d" % (k, sys.argv[1], k + 1) for k in range(8000)))' "$n" >"$tmp/large.folded"
-        request -H 'Authorization: Bearer alpha-token' --data-binary "@$tmp/large.folded" "$url/ingest?name=flood&format=folded"
+        python3 -c 'import sys; print("\n".join("r;%06x%s %d" % (k, sys.argv[1], k + 1) for k in range(8000)))' "$n" \
+                >"$tmp/large.folded"
+        request -H 'Authorization: Bearer alpha-token' --data-binary "@$tmp/large.folded" \
+                "$url/ingest?name=flood&format=folded"
 done
 is "$code" 429 "alpha is refused once its queue is full"
 like "$body" 'queue is full' "  with the reason"

@@ -7,13 +7,15 @@
 . tests/e2e/tenants.sh
 for tool in gcc curl python3 zstd jq objcopy; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-token_metric() { curl -sS --max-time 20 -H 'Authorization: Bearer any-token' "$url/metrics" | awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
+token_metric() { curl -sS --max-time 20 -H 'Authorization: Bearer any-token' "$url/metrics" |
+        awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 token_metric_is() { [ "$(token_metric "$1")" = "$2" ]; }
 # named TOKEN PATTERN: the sum of the samples with such a name; each object has 7.
 named() { folded "$1" | awk -v pattern="$2" '$0 ~ pattern { n += $NF } END { print n + 0 }'; }
 has_named() { [ "$(named "$1" "$2")" = "$3" ]; }
 # upload TOKEN ARGUMENT...
-upload() { printf '%s\n' "$1" >"$tmp/token"; shift; "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/token" "$@"; }
+upload() { printf '%s\n' "$1" >"$tmp/token"; shift; \
+        "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/token" "$@"; }
 
 # ---- objects: one that only this side has, and one with the same build-id on both sides ----
 
@@ -38,9 +40,11 @@ for side in alpha shared; do
 done
 program alpha $parca_id "$tmp/parca_marker_of_alpha"
 address=$(nm "$tmp/alpha/only_marker_of_alpha" | awk '$3 == "marker_of_alpha" { print $1 }')
-is "$(nm "$tmp/shared/both_marker_of_shared" | awk '$3 == "marker_of_shared" { print $1 }')" "$address" "the functions of both sides have one address"
+is "$(nm "$tmp/shared/both_marker_of_shared" | awk '$3 == "marker_of_shared" { print $1 }')" "$address" \
+        "the functions of both sides have one address"
 for id in $only_alpha $only_shared $both; do
-        python3 tests/e2e/profiles.py otlp "$tmp/$id.otlp" "addresses=$address" "build_id=$id" "mapping_file=program" "service=service" values=7
+        python3 tests/e2e/profiles.py otlp "$tmp/$id.otlp" "addresses=$address" "build_id=$id" "mapping_file=program" \
+                "service=service" values=7
 done
 
 cat >"$tmp/tokens" <<'EOF'
@@ -58,16 +62,20 @@ like "$(cat "$tmp/err")" "line 2.*debuginfo 'mine' is neither own nor shared" " 
 # ---- late symbols ----
 
 grpc_port=$(free_port)
-start() { start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens" --listen-otlp-grpc "127.0.0.1:$grpc_port" "$@"; }
+start() { start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens" \
+        --listen-otlp-grpc "127.0.0.1:$grpc_port" "$@"; }
 start
-like "$(cd "$data" && find tenants -maxdepth 2 -mindepth 2 -name index | tr '\n' ' ')" '^tenants/alpha/index $' "only the tenant of that setting has an index of its own"
+like "$(cd "$data" && find tenants -maxdepth 2 -mindepth 2 -name index | tr '\n' ' ')" '^tenants/alpha/index $' \
+        "only the tenant of that setting has an index of its own"
 for token in alpha-token beta-token operator-token; do
         for id in $only_alpha $only_shared $both; do
-                as $token -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/$id.otlp" "$url/v1development/profiles"
+                as $token -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/$id.otlp" \
+                        "$url/v1development/profiles"
                 is "$code" 200 "$token sends samples"
         done
 done
-flushed() { for tenant in alpha beta anonymous; do token_metric_is "cairn_tenant_sample_rows{tenant=\"$tenant\"}" 3 || return 1; done; }
+flushed() { for tenant in alpha beta anonymous; do token_metric_is "cairn_tenant_sample_rows{tenant=\"$tenant\"}" 3 ||
+        return 1; done; }
 wait_for "the samples to be in the tables" flushed
 unnamed() { echo "$(named alpha-token marker) $(named beta-token marker) $(named operator-token marker)"; }
 is "$(unnamed)" "0 0 0" "no tenant has names yet"
@@ -79,8 +87,10 @@ for token in beta-token operator-token; do
         wait_for "shared names of $token" has_named $token marker_of_shared 14
         is "$(named $token marker_of_alpha)" 0 "$token has names of shared objects, and none of alpha's"
 done
-is "$(named alpha-token marker_of_shared) $(named alpha-token marker_of_alpha)" "0 14" "alpha's samples keep their names"
-is "$(folded any-token -H 'X-Scope-OrgID: alpha' | grep -c marker_of_alpha)" 1 "a token that chooses the tenant has its names"
+is "$(named alpha-token marker_of_shared) $(named alpha-token marker_of_alpha)" "0 14" \
+        "alpha's samples keep their names"
+is "$(folded any-token -H 'X-Scope-OrgID: alpha' | grep -c marker_of_alpha)" 1 \
+        "a token that chooses the tenant has its names"
 
 # ---- every route ----
 
@@ -101,16 +111,20 @@ place() { # place SIDE ONLY PARTIAL
                 '{marker: ("marker_of_" + $side), only: $only, both: $both, address: $address, source: $source, name: ("only_marker_of_" + $side), partial: $partial}'
 }
 jq -n --argjson alpha "$(place alpha $only_alpha "$part_alpha")" --argjson shared "$(place shared $only_shared "$part_shared")" \
-        --arg file "$tmp/parca_marker_of_alpha" --arg id $parca_id '{alpha: $alpha, shared: $shared, parca: {file: $file, only: $id}}' >"$tmp/places"
-"$PYTHON" tests/e2e/server/tenant-spaces.py "$url" "$grpc_port" "$tmp/places" >"$tmp/tap" || bail_out "the client failed"
+        --arg file "$tmp/parca_marker_of_alpha" --arg id $parca_id \
+        '{alpha: $alpha, shared: $shared, parca: {file: $file, only: $id}}' >"$tmp/places"
+"$PYTHON" tests/e2e/server/tenant-spaces.py "$url" "$grpc_port" "$tmp/places" >"$tmp/tap" ||
+        bail_out "the client failed"
 report_tap "$tmp/tap"
 
 # ---- restart ----
 
 kill_server
 start
-is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared) $(named alpha-token marker_of_shared)" "14 14 0" "after kill -9 each has its names"
-objects_of() { curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].build_id] | unique'; }
+is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared) $(named alpha-token marker_of_shared)" \
+        "14 14 0" "after kill -9 each has its names"
+objects_of() { curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" |
+        jq -c '[.objects[].build_id] | unique'; }
 is "$(objects_of alpha-token)" "[\"$only_alpha\",\"$both\",\"$parca_id\"]" "  and its objects"
 is "$(objects_of operator-token)" "[\"$only_shared\",\"$both\"]" "  as have those that share a space"
 
@@ -119,17 +133,20 @@ is "$(objects_of operator-token)" "[\"$only_shared\",\"$both\"]" "  as have thos
 printf 'any-token\n' >"$tmp/any"
 at() { at_command=$1; shift; "$cairn" "$at_command" --server "$url" --token-file "$tmp/any" "$@"; }
 function_of() { at symbolize "$@" --build-id $both "$address" | head -1; }
-is "$(function_of --tenant alpha) $(function_of) $(function_of --tenant beta)" "marker_of_alpha marker_of_shared marker_of_shared" "cairn symbolize --tenant"
+is "$(function_of --tenant alpha) $(function_of) $(function_of --tenant beta)" \
+        "marker_of_alpha marker_of_shared marker_of_shared" "cairn symbolize --tenant"
 like "$(at why --tenant alpha $only_alpha "$address")" marker_of_alpha "cairn why --tenant"
 unlike "$(at why $only_alpha "$address")" marker_of_alpha "  and without it"
 like "$(at debuginfo list --tenant alpha)" "$only_alpha" "cairn debuginfo list --tenant"
 like "$(at debuginfo pin --tenant alpha $only_alpha)" "$only_alpha .*pinned" "cairn debuginfo pin --tenant"
 like "$(at debuginfo rm $only_alpha 2>&1)" "$only_alpha" "cairn debuginfo rm without it finds nothing"
-as alpha-token -A marker-agent --data-binary "@$tmp/tokens" -H 'Content-Type: application/x-protobuf' "$url/v1development/profiles"
+as alpha-token -A marker-agent --data-binary "@$tmp/tokens" -H 'Content-Type: application/x-protobuf' \
+        "$url/v1development/profiles"
 is "$code" 400 "alpha sends a batch that is refused"
 like "$(at status --tenant alpha)" marker-agent "cairn status --tenant reports it"
 unlike "$(at status)" marker-agent "  and without it does not"
-ok "cairn-upload --tenant" "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/any" --tenant alpha --executables "$tmp/shared/only_marker_of_shared"
+ok "cairn-upload --tenant" "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/any" --tenant alpha \
+        --executables "$tmp/shared/only_marker_of_shared"
 wait_for "alpha's copy to give names" has_named alpha-token marker_of_shared 7
 as alpha-token -X DELETE "$url/api/v1/debuginfo/$only_alpha/source"
 is "$code" 200 "a tenant's token may remove what is its own"
@@ -141,7 +158,8 @@ is "$code" 403 "  and nothing that is shared"
 ok "a snapshot beside the service" "$cairn" store snapshot --data "$data" "$tmp/copy"
 stop_server
 for dir in "$data" "$tmp/copy"; do
-        like "$("$cairn" debuginfo verify --data "$dir" --tenant alpha)" "^[1-9][0-9]* objects are whole, 0 damaged" "alpha's objects are undamaged"
+        like "$("$cairn" debuginfo verify --data "$dir" --tenant alpha)" "^[1-9][0-9]* objects are whole, 0 damaged" \
+                "alpha's objects are undamaged"
         like "$("$cairn" index stat --data "$dir" --tenant alpha $only_alpha)" "indexed" "cairn index stat --tenant"
         is "$("$cairn" index stat --data "$dir" $only_alpha 2>/dev/null)" "" "  and without it"
         like "$("$cairn" why --data "$dir" --tenant alpha $both "$address")" marker_of_alpha "cairn why --data --tenant"
@@ -151,8 +169,10 @@ for dir in "$data" "$tmp/copy"; do
         is "$("$cairn" resymbolize --data "$dir" --tenant beta --json --dry-run | jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
                 "  as it does for a tenant that shares"
 done
-like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" "tenant 'beta' has no debuginfo of its own" "a tenant without it gets an error"
-like "$("$cairn" index --data "$data" --tenant beta "$tmp/program" 2>&1)" "tenant 'beta' has no debuginfo of its own" "  also when something is to be added"
+like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" \
+        "tenant 'beta' has no debuginfo of its own" "a tenant without it gets an error"
+like "$("$cairn" index --data "$data" --tenant beta "$tmp/program" 2>&1)" "tenant 'beta' has no debuginfo of its own" \
+        "  also when something is to be added"
 
 # ---- upstreams: objects fetched for a tenant belong to it ----
 
@@ -167,18 +187,23 @@ upstream=http://127.0.0.1:$(cat "$tmp/upstream-port")
 ok "the upstream has an object" "$CAIRN_SAN/cairn-upload" --server "$upstream" "$tmp/upstream-program"
 data=$tmp/copy
 start --upstream "$upstream"
-as alpha-token -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/upstream.otlp" "$url/v1development/profiles"
+as alpha-token -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/upstream.otlp" \
+        "$url/v1development/profiles"
 wait_for "the upstream's names" has_named alpha-token marker_of_upstream 7
 like "$(objects_of alpha-token)" $only_upstream "an object that alpha's samples mention comes from the upstream"
 unlike "$(objects_of operator-token)" $only_upstream "  to alpha alone"
 is "$(at debuginfo upstreams --tenant alpha --json | jq '[.upstreams[].found > 0]' -c) $(at debuginfo upstreams --json | jq -c '[.upstreams[].found > 0]')" \
         "[true] [false]" "  whose upstream it is counted for"
-like "$(token_metric "cairn_upstream_requests_total{upstream=\"$upstream\",tenant=\"alpha\",outcome=\"found\"}")" '^[1-9]' "  in the metrics too"
+like "$(token_metric "cairn_upstream_requests_total{upstream=\"$upstream\",tenant=\"alpha\",outcome=\"found\"}")" \
+        '^[1-9]' "  in the metrics too"
 is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" "the snapshot has all names"
 wait_for "its index to be complete" token_metric_is cairn_index_queue 0
-is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:alpha-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" 200 "debuginfod clients select the tenant by its token"
-is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:beta-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" 404 "  and others have nothing of it"
-like "$(curl -sSI "http://x:alpha-token@127.0.0.1:$port/buildid/$both/debuginfo")" "^Cache-Control: private" "shared caches may not store it"
+is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:alpha-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" \
+        200 "debuginfod clients select the tenant by its token"
+is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:beta-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" \
+        404 "  and others have nothing of it"
+like "$(curl -sSI "http://x:alpha-token@127.0.0.1:$port/buildid/$both/debuginfo")" "^Cache-Control: private" \
+        "shared caches may not store it"
 
 # ---- the setting changes only with a restart ----
 
@@ -190,9 +215,12 @@ is "$(named alpha-token marker_of_alpha)" 14 "a reload changes nothing of it"
 is "$(objects_of beta-token)" "[\"$only_shared\",\"$both\"]" "  for beta neither"
 stop_server
 start
-like "$(cat "$server_log")" "debuginfo of tenant alpha, whose setting is not 'debuginfo own': it is kept, not used" "an unused space is reported"
-is "$(objects_of alpha-token) $(objects_of beta-token)" "[\"$only_shared\",\"$both\"] []" "alpha shares now, and beta starts with an empty space"
-is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" "names of stored samples are kept"
+like "$(cat "$server_log")" "debuginfo of tenant alpha, whose setting is not 'debuginfo own': it is kept, not used" \
+        "an unused space is reported"
+is "$(objects_of alpha-token) $(objects_of beta-token)" "[\"$only_shared\",\"$both\"] []" \
+        "alpha shares now, and beta starts with an empty space"
+is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared)" "14 14" \
+        "names of stored samples are kept"
 stop_server
 
 # ---- retention, separately for each store ----
@@ -203,7 +231,8 @@ start --retain size=1
 only_pinned() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].pinned]')" = '[true,true]' ]; }
 wait_for "alpha's objects to go" only_pinned alpha-token
 wait_for "those that are shared to go" only_pinned operator-token
-like "$(cat "$server_log")" "info debuginfo: tenant alpha: removed [1-9]" "retention removes from each store, and says whose it is"
+like "$(cat "$server_log")" "info debuginfo: tenant alpha: removed [1-9]" \
+        "retention removes from each store, and says whose it is"
 like "$(cat "$server_log")" "info debuginfo: removed [1-9]" "  also from the shared one"
 stop_server
 done_testing

@@ -46,8 +46,10 @@ refuses() {
 }
 printf 'nothing\n' >"$tmp/text"
 refuses '^64 .*go together' 'a certificate without its key' --tls-cert "$tmp/cert.pem"
-refuses '^2 .*text. holds no certificate.*PEM' 'a file without a certificate is named' --tls-cert "$tmp/text" --tls-key "$tmp/key.pem"
-refuses '^2 .*text. holds no private key.*PEM' 'a file without a key is named' --tls-cert "$tmp/cert.pem" --tls-key "$tmp/text"
+refuses '^2 .*text. holds no certificate.*PEM' 'a file without a certificate is named' --tls-cert "$tmp/text" \
+        --tls-key "$tmp/key.pem"
+refuses '^2 .*text. holds no private key.*PEM' 'a file without a key is named' --tls-cert "$tmp/cert.pem" \
+        --tls-key "$tmp/text"
 refuses '^2 .*second.key. does not match the first certificate' 'the key of another certificate is named' \
         --tls-cert "$tmp/cert.pem" --tls-key "$tmp/second.key"
 refuses '^1 .*absent.pem' 'a file that is not there is named' --tls-cert "$tmp/absent.pem" --tls-key "$tmp/key.pem"
@@ -76,7 +78,8 @@ for suite in AES128-SHA AES256-GCM-SHA384 ECDHE-RSA-AES128-SHA ECDHE-RSA-AES256-
         openssl s_client -connect "127.0.0.1:$port" -tls1_2 -cipher "$suite:@SECLEVEL=0" </dev/null >"$tmp/old" 2>&1
         like "$(cat "$tmp/old")" 'Cipher is \(NONE\)' "TLS 1.2 with $suite is not: it lacks forward secrecy or AEAD"
 done
-ok 'TLS 1.2 with ECDHE and GCM is' curl -sS --tlsv1.2 --tls-max 1.2 --ciphers ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256 "$url/healthz"
+ok 'TLS 1.2 with ECDHE and GCM is' curl -sS --tlsv1.2 --tls-max 1.2 \
+        --ciphers ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256 "$url/healthz"
 request -H 'Authorization: Bearer some-token' -H 'Authorization: Bearer other-token' "$url/metrics"
 is "$code" 400 'two tokens are refused'
 head -c 3000000 /dev/urandom >"$tmp/big"
@@ -98,7 +101,8 @@ id=$(build_id_of "$tmp/prog")
         "$upload" --server "$url" $auth "$tmp/prog" >"$tmp/out" 2>&1
         like "$? $(cat "$tmp/out")" '^64 .*certificate.*--ca FILE' 'without the authority it fails, with a remedy'
         "$upload" --server "$url" --ca "$tmp/text" $auth "$tmp/prog" >"$tmp/out" 2>&1
-        like "$? $(cat "$tmp/out")" '^64 .*--ca takes certificates' 'a file without certificates is not accepted as authority'
+        like "$? $(cat "$tmp/out")" '^64 .*--ca takes certificates' \
+                'a file without certificates is not accepted as authority'
         "$upload" --server "$url" --ca "$tmp/absent" $auth "$tmp/prog" >"$tmp/out" 2>&1
         like "$? $(cat "$tmp/out")" "^1 .*cannot read the certificates in '$tmp/absent'" 'nor is a missing one'
         ok 'cairn debuginfo list' "$cairn" debuginfo list --server "$url" $ca $auth
@@ -122,7 +126,8 @@ id=$(build_id_of "$tmp/prog")
         else
                 diag "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1)"
         fi
-        ok 'cairn debuginfo get' "$cairn" debuginfo get --server "$url" $ca $auth --kind executable --output "$tmp/got" "$id"
+        ok 'cairn debuginfo get' "$cairn" debuginfo get --server "$url" $ca $auth --kind executable \
+                --output "$tmp/got" "$id"
         ok 'what it got is what was sent' cmp "$tmp/got" "$tmp/prog"
 }
 
@@ -131,7 +136,8 @@ id=$(build_id_of "$tmp/prog")
 trusting='mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && shift && exec "$@"'
 in_trusting_system() { unshare --user --map-root-user --mount sh -c "$trusting" sh "$tmp/ours.pem" "$@"; }
 printf 'Authorization: Bearer %s\n' "$token" >"$tmp/headers"
-export DEBUGINFOD_HEADERS_FILE="$tmp/headers" DEBUGINFOD_URLS="$url" DEBUGINFOD_CACHE_PATH="$tmp/cache" DEBUGINFOD_TIMEOUT=20
+export DEBUGINFOD_HEADERS_FILE="$tmp/headers" DEBUGINFOD_URLS="$url" DEBUGINFOD_CACHE_PATH="$tmp/cache" \
+        DEBUGINFOD_TIMEOUT=20
 ok 'debuginfod-find over https' in_trusting_system debuginfod-find executable "$id"
 ok 'and what it found is what was sent' cmp "$(find "$tmp/cache" -name executable)" "$tmp/prog"
 rm -rf "$tmp/cache"
@@ -166,7 +172,8 @@ unlike "$(cat "$tmp/trusting.log" "$tmp/doubting.log")" "$token" 'the token of t
 
 cp "$tmp/second.pem" "$tmp/cert.pem"
 kill -HUP "$server_pid"
-wait_for 'the log to tell of the wrong pair' grep -q 'does not match the first certificate.*the previous settings stay in use' "$server_log"
+wait_for 'the log to tell of the wrong pair' grep \
+        -q 'does not match the first certificate.*the previous settings stay in use' "$server_log"
 ok 'a wrong pair changes nothing' shows "$tmp/first.pem"
 cp "$tmp/second.key" "$tmp/key.pem"
 kill -HUP "$server_pid"
@@ -191,7 +198,8 @@ stop_server
 # ---- tokens in the clear ----
 
 start_server --listen 0.0.0.0:0 --token-file "$tmp/tokens"
-like "$(cat "$server_log")" 'warn serve: tokens and data cross the network unencrypted' 'the service warns of tokens without https'
+like "$(cat "$server_log")" 'warn serve: tokens and data cross the network unencrypted' \
+        'the service warns of tokens without https'
 "$cairn" debuginfo list --server "http://0.0.0.0:$port" --token-file "$tmp/token" >"$tmp/out" 2>&1
 like "$? $(cat "$tmp/out")" '^0 .*the token goes to http://0.0.0.0:[0-9]+ unencrypted' 'and so does a command'
 "$upload" --server "http://0.0.0.0:$port" --token-file "$tmp/token" --dry-run "$tmp/prog" >"$tmp/out" 2>&1

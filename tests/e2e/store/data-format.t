@@ -8,7 +8,8 @@ for tool in curl xz; do command -v $tool >/dev/null || skip_all "$tool is not in
 id=00000000000000000000000000000000000042ab
 version=$("$cairn" --version | awk '{ print $2 }')
 # Names, sizes, times and content of all files in the directory.
-picture() { (cd "$data" && find . -printf '%p %y %m %s %T@ %C@\n' | sort && find . -type f -exec sha256sum {} + | sort); }
+picture() \
+        { (cd "$data" && find . -printf '%p %y %m %s %T@ %C@\n' | sort && find . -type f -exec sha256sum {} + | sort); }
 unpack() {
         rm -rf "$data"
         tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-queue.tar.xz || bail_out "the directory does not unpack"
@@ -19,7 +20,8 @@ printf '%s\n' "store status" "store files" "store verify" "store snapshot $tmp/s
         "store compact" "store expire --retain-samples age=1d" "store quarantine" "store quarantine retry all" \
         "debuginfo list" "debuginfo missing" "debuginfo show $id" "debuginfo rm $id" "debuginfo pin $id" \
         "debuginfo gc --retain age=1d" "debuginfo verify" "index stat $id" "index verify" "index $cairn" "query --types" "top" \
-        "flame" "resymbolize" "why $id 0x10" "serve --read-only --listen 127.0.0.1:0" "serve --listen 127.0.0.1:0" >"$tmp/commands"
+        "flame" "resymbolize" "why $id 0x10" "serve --read-only --listen 127.0.0.1:0" "serve --listen 127.0.0.1:0" \
+        >"$tmp/commands"
 unpack
 # check_refused CONTENT PATTERN: by all commands, and nothing changes.
 check_refused() {
@@ -36,9 +38,11 @@ check_refused() {
         done <"$tmp/commands"
         ok "  no snapshot was started" test ! -e "$tmp/snapshot" -a ! -e "$tmp/snapshot.incomplete"
 }
-check_refused 'format 2 cairn 99.1.0' "'$data/format' has format 2, of cairn 99\.1\.0; cairn $version reads up to 1: run that version"
+check_refused 'format 2 cairn 99.1.0' \
+        "'$data/format' has format 2, of cairn 99\.1\.0; cairn $version reads up to 1: run that version"
 printf '%s\n' "serve --listen 127.0.0.1:0" "store status" >"$tmp/commands"
-for content in '' 'format' 'format 0 cairn 1' 'format 1' 'format 99999999999999999999999 cairn 1' 'format -1 cairn 1'; do
+for content in '' 'format' 'format 0 cairn 1' 'format 1' 'format 99999999999999999999999 cairn 1' \
+        'format -1 cairn 1'; do
         check_refused "$content" "'$data/format' is not the format of a data directory"
 done
 

@@ -17,7 +17,8 @@ export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
 start_server --flush-interval 1
 unset FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=full values=7 mapping_file=program addresses=401000
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=$id service=full values=7 mapping_file=program \
+                addresses=401000
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
@@ -38,11 +39,13 @@ put
 is "$code" 507 "an upload to a full disk is answered with 507"
 like "$body" "disk_full" "with the reason"
 like "$body" "$data/debuginfo.*No space left on device; make room there" "and a text with the path and a remedy"
-like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' "cairn-upload prints it"
+like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' \
+        "cairn-upload prints it"
 sample 2
 is "$code" 503 "a batch is answered with 503: its sender keeps it"
 like "$body" "make room there" "and says what to do"
-is "$(find "$data/debuginfo/objects" "$data/debuginfo/incoming" "$data/debuginfo/partial" -type f)" '' "no partial data remains"
+is "$(find "$data/debuginfo/objects" "$data/debuginfo/incoming" "$data/debuginfo/partial" -type f)" '' \
+        "no partial data remains"
 wait_metric cairn_flush_failures_total $((failures + 1))
 wait_for "the log" grep -q 'cannot flush: .*make room there' "$server_log"
 pass "the log says why the flush waits"

@@ -35,7 +35,8 @@ upload() { timeout 60 "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >>"$tmp/u
 # slow_upload FILE: so slow that it does not finish during the test.
 slow_upload() {
         curl -sS --limit-rate 50k -o /dev/null -T "$1" -H "X-Cairn-Size: $(stat -c %s "$1")" \
-                -H "X-Cairn-SHA256: $(sha256sum "$1" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$(id_of_round "$round")/debuginfo" 2>/dev/null
+                -H "X-Cairn-SHA256: $(sha256sum "$1" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$(id_of_round "$round")/debuginfo" 2>/dev/null
 }
 
 # Conditions to wait for before a kill. The work takes a fraction of a second, so a phase may already be over.

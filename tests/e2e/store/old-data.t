@@ -17,7 +17,8 @@ unpack() {
 top() {
         # The times consist of several words.
         # shellcheck disable=SC2086
-        "$cairn" top $range "$@" --json | jq -r '.[] | select(.flat > 0) | "\(.function) \(.file | sub(".*/"; "")) \(.flat)"' | sort | paste -sd ' '
+        "$cairn" top $range "$@" --json | jq \
+                -r '.[] | select(.flat > 0) | "\(.function) \(.file | sub(".*/"; "")) \(.flat)"' | sort | paste -sd ' '
 }
 status() { "$cairn" store status --data "$data" --json | jq -c "$1"; }
 # more VALUE: a sample at an address of the stored program, a second after the others.
@@ -40,19 +41,24 @@ check_queue() {
         cpu='inlined_part program.c 35 other_part program.c 5'
         is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" '[5,5,7,2,0]' \
                 "$1, queue: status before anything writes"
-        is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names, from tables and queue"
+        is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
+                "  sums and names, from tables and queue"
         is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
         is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
-        is "$("$cairn" debuginfo list --data "$data" --json 2>"$tmp/err" | jq -r '.objects[].build_id')" "$id" "  the list of objects"
+        is "$("$cairn" debuginfo list --data "$data" --json 2>"$tmp/err" | jq -r '.objects[].build_id')" "$id" \
+                "  the list of objects"
         start_server --flush-interval 3600
-        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  the same from the service"
+        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
+                "  the same from the service"
         find_address
         more 100
         stop_server
         cpu='inlined_part program.c 135 other_part program.c 5'
-        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[8,0,0]' "  everything is in the tables"
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[8,0,0]' \
+                "  everything is in the tables"
         start_server --flush-interval 3600
-        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names after a restart"
+        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
+                "  sums and names after a restart"
         is "$(top --server "$url" '{region="us"}')" 'work  19' "  and labels"
         stop_server
 }
@@ -60,7 +66,8 @@ check_queue() {
 # A checkpoint, and locations that were rewritten.
 check_healed() {
         unpack "$1-healed"
-        ok "$1, re-symbolized: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
+        ok "$1, re-symbolized: the log has a checkpoint" \
+                test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
         cpu='inlined_part program.c 156 other_part program.c 104'
         is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
         is "$(top --data "$data")" "$cpu" "  sums and names"
@@ -75,9 +82,11 @@ check_healed() {
         start_server --flush-interval 3600
         is "$(top --server "$url")" "$cpu" "  sums and names after a restart"
         stop_server
-        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' "  everything is in the tables"
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' \
+                "  everything is in the tables"
         like "$("$cairn" store compact --data "$data")" ' 0 files skipped$' "  old and new files are merged"
-        is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" '[105,2,2,1,0]' "  into one file for each table and day"
+        is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" \
+                '[105,2,2,1,0]' "  into one file for each table and day"
         is "$(top --data "$data")" "$cpu" "  with the same sums and names"
 }
 

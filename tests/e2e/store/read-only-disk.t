@@ -20,13 +20,15 @@ export FAULT_FS_DIR FAULT_FS_READ_ONLY LD_PRELOAD
 start_server --flush-interval 1
 unset FAULT_FS_DIR FAULT_FS_READ_ONLY LD_PRELOAD
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id="$(id aa)" service=disk values=7 mapping_file=program addresses=401000
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id="$(id aa)" service=disk values=7 \
+                mapping_file=program addresses=401000
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
 put() {
         request -T "$tmp/program-$1" -H "X-Cairn-Size: $(stat -c %s "$tmp/program-$1")" \
-                -H "X-Cairn-SHA256: $(sha256sum "$tmp/program-$1" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$(id "$1")/debuginfo"
+                -H "X-Cairn-SHA256: $(sha256sum "$tmp/program-$1" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/$(id "$1")/debuginfo"
 }
 sum() { "$cairn" top --server "$url" --json '{service_name="disk"}' | jq 'map(.flat) | add // 0'; }
 total_is() { [ "$(sum)" = "$1" ]; }
@@ -68,7 +70,8 @@ pass "each batch counts once"
 stop_server
 
 # At startup.
-FAULT_FS_DIR=$data FAULT_FS_READ_ONLY=$tmp LD_PRELOAD=$tmp/fault_fs.so "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
+FAULT_FS_DIR=$data FAULT_FS_READ_ONLY=$tmp LD_PRELOAD=$tmp/fault_fs.so "$cairn" serve --data "$data" \
+        --listen 127.0.0.1:0 2>"$tmp/err"
 is $? 1 "on a read-only disk the service does not start"
 like "$(cat "$tmp/err")" 'read-only file system.*--read-only' "and says that --read-only would"
 

@@ -28,7 +28,8 @@ like "$(cat "$tmp/out")" "nothing is stored under build-id $(id 09)" "and says s
 debuginfo get "$(id 02)" --output "$tmp/got"
 is "$(sha256sum <"$tmp/got")" "$(sha256sum <"$tmp/program-02")" "get returns the object byte for byte"
 is "$(debuginfo get "$(id 02)" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" "also to standard output"
-is "$("$cairn" debuginfo get "$(id 02)" --data "$data" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" "and from the directory"
+is "$("$cairn" debuginfo get "$(id 02)" --data "$data" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" \
+        "and from the directory"
 debuginfo get "$(id 09)" --output "$tmp/none" >"$tmp/out" 2>&1
 is $? 1 "get of what nobody has fails"
 is "$(ls "$tmp"/none* 2>/dev/null)" '' "and leaves no file"
@@ -78,7 +79,8 @@ printf 'X' | dd of="$file" bs=1 seek=2000 conv=notrunc 2>/dev/null
 is $? 2 "a changed byte is found"
 like "$(cat "$tmp/out")" "^$(id 01)  debuginfo   program-01: " "the object is reported"
 like "$(cat "$tmp/err")" 'upload them again' "with a remedy"
-is "$("$cairn" debuginfo verify --data "$data" --json 2>/dev/null | jq -c '[.good, (.damaged | length)]')" '[1,1]' "also as JSON"
+is "$("$cairn" debuginfo verify --data "$data" --json 2>/dev/null | jq -c '[.good, (.damaged | length)]')" '[1,1]' \
+        "also as JSON"
 "$cairn" debuginfo rm "$(id 01)" --data "$data" >/dev/null
 is $? 0 "without a service the directory can be changed"
 

@@ -81,7 +81,8 @@ ask "$url/cairn/samples/_delta_log/00000000000000000001.json"
 is "$code $(printf '%s\n' "$body" | grep -c '"add"')" "200 1" "a commit"
 key=$(printf '%s\n' "$body" | jq -r 'select(.add) | .add.path' | sed 's/=/%3D/')
 ask -H 'Range: bytes=0-3' "$url/cairn/samples/$key"
-is "$code $(cat "$tmp/body") $(header Content-Type)" "206 PAR1 application/octet-stream" "a range of a file, whose = is escaped"
+is "$code $(cat "$tmp/body") $(header Content-Type)" "206 PAR1 application/octet-stream" \
+        "a range of a file, whose = is escaped"
 
 # ---- DuckDB's httpfs ----
 
@@ -93,7 +94,8 @@ is "$code $(header ETag)" "200 \"$listed\"" "the tag of the listing is that of t
 like "$(header Last-Modified)" ' GMT$' "which has a modification time"
 like "$(header x-amz-request-id)" '^[0-9A-F]{16}$' "and the request an id"
 list 'delimiter=%2F&prefix=samples%2F'
-is "$(tag CommonPrefixes | tr '\n' ' ')$(tag Prefix | tail -2 | head -1)" "samples/_delta_log/" "folders with a delimiter"
+is "$(tag CommonPrefixes | tr '\n' ' ')$(tag Prefix | tail -2 | head -1)" "samples/_delta_log/" \
+        "folders with a delimiter"
 list ''
 is "$(tag KeyCount) $(tag Key | LC_ALL=C sort -c && echo sorted)" "11 sorted" "all tables, in the order of bytes"
 all=$(tag Key)

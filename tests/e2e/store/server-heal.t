@@ -19,7 +19,8 @@ int main(int argc, char **argv)
         return 0;
 }
 EOF
-build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" "$tmp/program.c"; }
+build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" \
+        "$tmp/program.c"; }
 address() { nm "$tmp/program-$1" | awk -v name="$2" '$3 == name { print $1 }'; }
 # ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part called by main.
 ingest() {
@@ -33,7 +34,8 @@ folded() {
                 --data-urlencode to=now
 }
 resolved='^main;outer_part(;inlined_part)? 7$'
-missing() { curl -sS "$url/api/v1/debuginfo/missing" | jq -c "[.missing[] | select(.build_id | endswith(\"$1\")) | [.mapping, .state, .samples]]"; }
+missing() { curl -sS "$url/api/v1/debuginfo/missing" |
+        jq -c "[.missing[] | select(.build_id | endswith(\"$1\")) | [.mapping, .state, .samples]]"; }
 
 for b in 01 02 03; do build $b; done
 
@@ -51,7 +53,8 @@ wait_metric cairn_resymbolize_rounds_total 1
 took_s=$((($(date +%s%N) - began_ns) / 1000000000))
 like "$(folded one)" "$resolved" "and the past samples have names"
 is "$(metric cairn_resymbolize_delays_total)" 1 "the time since the upload is counted"
-ok "  as more than 5 s only if it was ($took_s s)" test "$(metric cairn_resymbolize_long_delays_total)" -le $((took_s >= 5))
+ok "  as more than 5 s only if it was ($took_s s)" \
+        test "$(metric cairn_resymbolize_long_delays_total)" -le $((took_s >= 5))
 is "$(missing 01)" '[]' "nothing is missing any more"
 
 # ---- in parts ----
@@ -67,7 +70,8 @@ like "$(folded two)" "$resolved" "the rows of locations are rewritten"
 like "$(folded one)" "$resolved" "and others kept"
 like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' --data-urlencode from=now-1h --data-urlencode to=now)" \
         'program\.c' "with file"
-is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' "cairn debuginfo list"
+is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' \
+        "cairn debuginfo list"
 like "$("$cairn" debuginfo list --data "$data")" 'dwarf.*indexed.*program-01' "also from the directory, as a table"
 
 # ---- a crash between storing and indexing, and between indexing and re-symbolization ----
@@ -97,7 +101,8 @@ if command -v dwz >/dev/null; then
                 wait_for "it to be indexed" metric_equals cairn_index_queue 0
                 kill_server
                 start_server --flush-interval 3600
-                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/supplement-needs"
+                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" \
+                        "$data/supplement-needs"
                 put_object debuginfo "$tmp/common.debug"
                 is "$code" 201 "the supplementary file arrives"
                 wait_metric cairn_objects_indexed_total 1
@@ -127,7 +132,8 @@ ingest 06 six
 is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debuginfo, .unresolved_samples.after]' "$tmp/dry")" \
         '[true,0,1,null]' "a dry run counts unresolved samples by reason"
 "$cairn" resymbolize --server "$url" --build-id "$(build_id_of "$tmp/program-06")" >"$tmp/text"
-like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' "and a run counts them before and after, as text"
+like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' \
+        "and a run counts them before and after, as text"
 is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "and as a metric"
 build 07
 ingest 07 seven
@@ -146,5 +152,6 @@ for where in "--server $url" "--data $data"; do
                 "  by the command too, with ${where%% *}"
 done
 
-is "$(grep -c -- "--upstream http.* fetches what the distribution" "$server_log")" 1 "the log says once that an upstream may have the debuginfo"
+is "$(grep -c -- "--upstream http.* fetches what the distribution" "$server_log")" 1 \
+        "the log says once that an upstream may have the debuginfo"
 done_testing

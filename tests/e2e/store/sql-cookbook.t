@@ -10,7 +10,8 @@ for version in 1 2; do
         "$cairn" import --server "$url" --time "$(($(date +%s) - 60 * version))" --label version=$version tests/browser/data/build.pb.gz \
                 >"$tmp/log" 2>&1 || bail_out "the recorded profile cannot be imported: $(cat "$tmp/log")"
 done
-python3 tests/e2e/profiles.py otlp "$tmp/raw.otlp" addresses=401000 "build_id=$(printf '%040d' 7)" mapping_file=/usr/bin/raw service=raw values=5
+python3 tests/e2e/profiles.py otlp "$tmp/raw.otlp" addresses=401000 "build_id=$(printf '%040d' 7)" \
+        mapping_file=/usr/bin/raw service=raw values=5
 now=$(date +%s)
 # snapshot TYPE SECONDS-AGO LABELS FOLDED: samples of one time; the labels are separated by spaces.
 snapshot() {
@@ -32,7 +33,8 @@ snapshot $goroutines 10 run=1 'main;a 3\n'
 snapshot $goroutines 70 run=1 'main;b 3\n'
 snapshot $goroutines 130 run=1 'main;c 3\n'
 snapshot $goroutines 190 run=2 'main;a 7\n'
-answers 200 '' "samples without names are taken" -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/raw.otlp" "$url/v1development/profiles"
+answers 200 '' "samples without names are taken" -H 'Content-Type: application/x-protobuf' \
+        --data-binary "@$tmp/raw.otlp" "$url/v1development/profiles"
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ] && [ "$(metric 'cairn_table_rows{table="samples"}')" -gt 0 ]; }
 wait_for "everything to be in the tables" flushed
 "$cairn" top --server "$url" --from 0 --json >"$tmp/top.json"

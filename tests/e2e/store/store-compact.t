@@ -17,9 +17,11 @@ status() { "$cairn" store status --data "$data" --json | jq -c "$1"; }
 
 for i in 1 2 3; do ingest $i; done
 before=$(top)
-is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[6,3,0]' "a file for each flush, none is due yet"
+is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[6,3,0]' \
+        "a file for each flush, none is due yet"
 out=$("$cairn" store compact --server "$url" --json)
-is "$(printf '%s' "$out" | jq -c '[.merges, .files_before, .files_after, .skipped_files]')" '[1,3,1,0]' "the service merges the files of a day"
+is "$(printf '%s' "$out" | jq -c '[.merges, .files_before, .files_after, .skipped_files]')" '[1,3,1,0]' \
+        "the service merges the files of a day"
 is "$(status '[.sample_rows, .sample_files]')" '[6,1]' "which are one file then"
 is "$(top)" "$before" "and query results are the same"
 is "$(metric cairn_compactions_total) $(metric cairn_compaction_merged_files_total)" "1 3" "metrics count it"
@@ -27,7 +29,8 @@ is "$(metric cairn_compaction_failures_total) $(metric cairn_compaction_skipped_
 like "$("$cairn" store compact --server "$url")" '^0 merges: 0 files became 0, ' "there is nothing left to merge"
 request -X POST -H 'Content-Type: text/plain' -d '{}' "$url/api/v1/store/compact"
 is "$code" 415 "a page of another origin cannot request it"
-"$cairn" store verify --data "$data" >"$tmp/verify" 2>&1 && pass "the files are what the log says" || fail "the files are what the log says" "$(cat "$tmp/verify")"
+"$cairn" store verify --data "$data" >"$tmp/verify" 2>&1 && pass "the files are what the log says" ||
+        fail "the files are what the log says" "$(cat "$tmp/verify")"
 
 ingest 4
 ok_code=0; "$cairn" store compact --data "$data" >/dev/null 2>"$tmp/err" || ok_code=$?
@@ -42,7 +45,8 @@ stop_server
 data=$tmp/automatic
 start_server --flush-interval 1
 for i in 1 2 3 4 5 6 7 8; do ingest $i; done
-is "$(status '[.sample_files, .compaction_backlog_files]') $(metric cairn_compactions_total)" '[8,0] 0' "eight files are not due yet"
+is "$(status '[.sample_files, .compaction_backlog_files]') $(metric cairn_compactions_total)" '[8,0] 0' \
+        "eight files are not due yet"
 ingest 9
 wait_metric cairn_compactions_total 1
 pass "a service merges nine"

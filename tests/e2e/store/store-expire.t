@@ -12,7 +12,8 @@ make_days_ago() {
 # One batch of a service, with a sample from DAYS ago.
 send_days_ago() {
         make_days_ago "$1"
-        request -H 'Content-Type: application/x-protobuf' ${2:+-H "$2"} --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        request -H 'Content-Type: application/x-protobuf' ${2:+-H "$2"} --data-binary "@$tmp/one.otlp" \
+                "$url/v1development/profiles"
         is "$code" 200 "samples of $1 days ago are accepted"
 }
 expire() { "$cairn" store expire "$@"; }
@@ -36,7 +37,8 @@ ok "a dry run on the directory reports the same" cmp "$tmp/dry" "$tmp/dry-direct
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 3 "nothing was removed"
 expire --data "$data" --retain-samples age=5d >"$tmp/out" 2>&1
 is $? 1 "a directory with a running service is not changed"
-like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' "the oldest day is removed"
+like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' \
+        "the oldest day is removed"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
 is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
 like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u -d '20 days ago' +%F): 1 files" \
@@ -47,18 +49,22 @@ stop_server
 
 expire --data "$data" >"$tmp/out" 2>&1
 is $? 64 "in a directory a rule must be given"
-like "$(expire --data "$data" --retain-samples age=5d)" 'age .* 1 files .* 1 rows' "a directory without a service is changed"
+like "$(expire --data "$data" --retain-samples age=5d)" 'age .* 1 files .* 1 rows' \
+        "a directory without a service is changed"
 start_server --read-only
-answers 403 read-only "a read-only service removes nothing" -H 'Content-Type: application/json' --data '{}' "$url/api/v1/store/expire"
+answers 403 read-only "a read-only service removes nothing" -H 'Content-Type: application/json' --data '{}' \
+        "$url/api/v1/store/expire"
 stop_server
 start_server --flush-interval 1 --max-age any --retain-samples age=5d --retain-samples size=10G
 send_days_ago 7
-like "$body" '1 samples rejected: the time .* is too long ago' "  and rejected: the service's rules would remove them again"
+like "$body" '1 samples rejected: the time .* is too long ago' \
+        "  and rejected: the service's rules would remove them again"
 send_days_ago 7 'X-Cairn-History: 1'
 wait_metric 'cairn_table_rows{table="samples"}' 2
 answers 400 "'dry-run' is unknown" "a misspelt dry run is refused" -H 'Content-Type: application/json' \
         --data '{"dry-run": true}' "$url/api/v1/store/expire"
-answers 400 'an object' "as is what is not an object" -H 'Content-Type: application/json' --data 'true' "$url/api/v1/store/expire"
+answers 400 'an object' "as is what is not an object" -H 'Content-Type: application/json' --data 'true' \
+        "$url/api/v1/store/expire"
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
 make_days_ago 8
 like "$("$cairn" import --server "$url" --history "$tmp/one.otlp")" \
@@ -126,7 +132,8 @@ request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp"
 wait_metric 'cairn_table_rows{table="samples"}' 2
 is "$(metric 'cairn_table_rows{table="locations"}')" 3 "two days have three locations"
 expire --server "$url" --retain-samples age=5d >"$tmp/out"
-like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' "what is removed includes the locations of no other day"
+like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' \
+        "what is removed includes the locations of no other day"
 wait_metric 'cairn_table_rows{table="locations"}' 1
 wait_metric cairn_location_sweep_removed_rows_total 2 # shortly after they are removed
 is "$(metric cairn_location_sweep_removed_rows_total)" 2 "  which are counted"

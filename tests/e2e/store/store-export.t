@@ -38,7 +38,9 @@ export_it --format csv --type cpu --from 2026-09-22T14:30:00Z --to 2026-09-22T14
 is "$? $(wc -l <"$tmp/out")" "0 1" "a type without samples in the range has no rows"
 export_it --format csv --type memory
 is "$? $(cat "$tmp/out")" "64 " "a type that no sample has is wrong usage"
-like "$(cat "$tmp/err")" "^cairn store: type 'memory' matches none of those in the store; there are: $cpu, samples:samples:count::\$" "  and the types are listed"
+like "$(cat "$tmp/err")" \
+        "^cairn store: type 'memory' matches none of those in the store; there are: $cpu, samples:samples:count::\$" \
+        "  and the types are listed"
 export_it --format csv --from now-1h --to now-2h
 is "$? $(cat "$tmp/out")" "64 " "so is an empty time range"
 like "$(cat "$tmp/err")" '--from is not before --to' "  which is reported"

@@ -15,7 +15,8 @@ is "$(jq '.tables | [.samples, .stacks, .locations | .rows] == [104, 4, 3] and .
         "status has rows and files of each table"
 is "$(jq '.tables.samples | [.oldest_unix_ns, .newest_unix_ns - 999000]' -c "$tmp/status")" \
         '[1790000600000000000,1790062400000000000]' "  the times of samples"
-is "$(jq '.tables.locations.log_files' "$tmp/status")" "$(find "$tables/locations/_delta_log" -type f | wc -l)" "  files of a log"
+is "$(jq '.tables.locations.log_files' "$tmp/status")" "$(find "$tables/locations/_delta_log" -type f | wc -l)" \
+        "  files of a log"
 is "$(jq '.tables.samples.log_bytes' "$tmp/status")" \
         "$(($(find "$tables/samples/_delta_log" -type f -printf '%s\n' | paste -sd+)))" "  its bytes"
 is "$(jq '[.sample_files, .stack_files, .location_files] == (.tables | [.samples.files, .stacks.files, .locations.files])' "$tmp/status")" \
@@ -31,7 +32,8 @@ is "$(jq -r '.[] | "\(.bytes) \(.path)"' "$tmp/files" | sort)" \
 ok "  not those that were replaced" test "$(find "$tables/locations" -name '*.parquet' | wc -l)" -gt "$(store files --table locations --json | jq length)"
 is "$(jq '[.[] | select(.table == "samples")] | [(map(.oldest_unix_us) | min), (map(.newest_unix_us) | max - 999)]' -c "$tmp/files")" \
         '[1790000600000000,1790062400000000]' "  the times of samples"
-like "$(store files --table stacks | head -1)" '^stacks +[0-9]+ rows +[0-9]+ bytes .*  date=2026-09-2[12]/part-.*\.parquet$' "  as text"
+like "$(store files --table stacks | head -1)" \
+        '^stacks +[0-9]+ rows +[0-9]+ bytes .*  date=2026-09-2[12]/part-.*\.parquet$' "  as text"
 store files --table stack >"$tmp/out" 2>&1
 is $? 64 "a table that does not exist is wrong usage"
 like "$(cat "$tmp/out")" "'stack' is not one of samples, stacks, locations" "  which is reported"

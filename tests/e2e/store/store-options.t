@@ -14,14 +14,17 @@ refused() {
         # shellcheck disable=SC2086  # a verb of two words
         store $verb --data "$data" "$@"
         is "$? $(cat "$tmp/out") $(cat "$tmp/err")" \
-                "64  cairn store: option '--$option' does not apply to 'cairn store $verb' (try --help)" "$verb refuses --$option"
+                "64  cairn store: option '--$option' does not apply to 'cairn store $verb' (try --help)" \
+                "$verb refuses --$option"
 }
-for verb in verify snapshot export quarantine 'quarantine list' 'quarantine retry' 'quarantine remove' 'quarantine export'; do
+for verb in verify snapshot export quarantine 'quarantine list' 'quarantine retry' 'quarantine remove' \
+        'quarantine export'; do
         refused server "$verb" --server http://127.0.0.1:1
         refused token-file "$verb" --token-file "$tmp/none"
 done
 for verb in status files verify snapshot export compact quarantine; do refused dry-run "$verb" --dry-run; done
-for verb in status verify snapshot compact expire quarantine 'quarantine retry'; do refused output "$verb" --output "$tmp/x"; done
+for verb in status verify snapshot compact expire quarantine 'quarantine retry'; do refused output "$verb" \
+        --output "$tmp/x"; done
 refused from status --from now-1h
 refused type files --type cpu
 refused step expire --step 1h
@@ -37,13 +40,16 @@ done
 
 # ---- arguments ----
 store snapshot --data "$data"
-is "$? $(cat "$tmp/err")" "64 cairn store: 'snapshot' needs TARGET, the new directory for the copy" "a snapshot without TARGET says what is missing"
+is "$? $(cat "$tmp/err")" "64 cairn store: 'snapshot' needs TARGET, the new directory for the copy" \
+        "a snapshot without TARGET says what is missing"
 store quarantine retry --data "$data"
-is "$? $(cat "$tmp/err")" "64 cairn store: 'quarantine retry' needs a batch id, or all" "so does a retry without a batch"
+is "$? $(cat "$tmp/err")" "64 cairn store: 'quarantine retry' needs a batch id, or all" \
+        "so does a retry without a batch"
 store verify x --data "$data"
 is "$? $(cat "$tmp/err")" "64 cairn store: unexpected argument 'x' of 'verify'" "an argument too many is named"
 store quarantine drop --data "$data"
-is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, remove, export" "so is an unknown subcommand of quarantine"
+is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, remove, export" \
+        "so is an unknown subcommand of quarantine"
 store check
 is "$? $(cat "$tmp/err")" \
         "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, export, compact, expire or quarantine" "or of store"
@@ -69,13 +75,16 @@ is "$?" 0 "status of a service"
 # The service re-symbolizes in the meantime: the two agree once it is done.
 in_seconds='walk(if type == "number" and . > 1e18 then ./1e9 | floor else . end)'
 compare_status() {
-        "$cairn" store status --json --data "$data" | jq -S "del(.tables[].log_files, .tables[].log_bytes) | $in_seconds" >"$tmp/directory"
+        "$cairn" store status --json --data "$data" |
+                jq -S "del(.tables[].log_files, .tables[].log_bytes) | $in_seconds" >"$tmp/directory"
         "$cairn" store status --json --server "$url" | jq -S "$in_seconds" | diff "$tmp/directory" -
 }
 becomes '' "  is that of its directory, without the logs, in seconds" compare_status
-is "$("$cairn" store status --server "$url" | grep -c '^samples  .* rows .* files .* KiB$')" 1 "  as text, with sizes to read"
+is "$("$cairn" store status --server "$url" | grep -c '^samples  .* rows .* files .* KiB$')" 1 \
+        "  as text, with sizes to read"
 compare_files() {
-        "$cairn" store files --json --data "$data" | jq -r '.[].path' | sed "s|^$data/profiles/tables|$url/store|" | sort >"$tmp/directory"
+        "$cairn" store files --json --data "$data" | jq -r '.[].path' | sed "s|^$data/profiles/tables|$url/store|" |
+                sort >"$tmp/directory"
         "$cairn" store files --json --server "$url/" | jq -r '.[].path' | sort | diff "$tmp/directory" -
 }
 becomes '' "files of a service are URLs" compare_files
@@ -86,7 +95,8 @@ store files --table locations --server "$url"
 like "$(cat "$tmp/out")" '^locations +[0-9]+ bytes  [^ /]+\.parquet$' "  of one table as text"
 store files --sql --server "$url"
 is "$(head -1 "$tmp/out")" "SET VARIABLE cairn_files = {'samples': [" "  or SQL"
-is "$(grep -c "^        '$url/store/" "$tmp/out")" "$("$cairn" store files --json --data "$data" | jq length)" "  with all of them"
+is "$(grep -c "^        '$url/store/" "$tmp/out")" "$("$cairn" store files --json --data "$data" | jq length)" \
+        "  with all of them"
 stop_server
 store status --server "$url"
 is "$?" 1 "an unreachable service is a failure"

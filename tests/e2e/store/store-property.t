@@ -14,7 +14,8 @@ sent=$tmp/sent
 
 # send ROUND
 send() {
-        if python3 tests/e2e/store/store-property.py send "$url" "$seed" $(($1 * 100000)) "$batches" "$sent" >"$tmp/out" 2>&1; then
+        if python3 tests/e2e/store/store-property.py send "$url" "$seed" $(($1 * 100000)) "$batches" "$sent" \
+                >"$tmp/out" 2>&1; then
                 pass "round $1: honest batches are acknowledged, hostile ones are taken or refused as such"
                 diag "$(cat "$tmp/out")"
         else
@@ -51,7 +52,8 @@ done <"$tmp/types"
 stop_server
 "$cairn" store status --json --data "$data" >"$tmp/status"
 
-PYTHONPATH=tests/e2e "$PYTHON" tests/e2e/store/store-property.py check "$data" "$sent" "$tmp/folded" "$tmp/status" >"$tmp/check" 2>&1
+PYTHONPATH=tests/e2e "$PYTHON" tests/e2e/store/store-property.py check "$data" "$sent" "$tmp/folded" "$tmp/status" \
+        >"$tmp/check" 2>&1
 is $? 0 "tables, files and answers agree"
 sed 's/^/# /' "$tmp/check"
 done_testing

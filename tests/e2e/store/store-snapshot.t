@@ -14,7 +14,8 @@ inode() { stat -c %i "$1"; }
 tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-queue.tar.xz || bail_out "the data directory does not unpack"
 start_server --flush-interval 3600
 printf 'main;work 100\n' >"$tmp/folded"
-request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" "$url/ingest?name=more&format=folded"
+request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" \
+        "$url/ingest?name=more&format=folded"
 is "$code" 200 "a batch is in the queue"
 chmod 750 "$data"
 ok "a snapshot with the service running" snapshot "$tmp/copy" --data "$data"
@@ -46,15 +47,18 @@ start_server --flush-interval 3600
 is "$(sum --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --server "$url")" "$cpu" "the copy has the same sums"
 is "$(sum --server "$url" --type samples:samples:count:: '{service_name="more"}')" 100 "  queued batches too"
 is "$(sum --server "$url" --type samples:samples:count:: '{service_name="later"}')" 0 "  no later samples"
-like "$("$cairn" top --server "$url" --from 2020-01-01T00:00:00Z --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" 'inlined_part .*program.c' "  names"
+like "$("$cairn" top --server "$url" --from 2020-01-01T00:00:00Z --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" \
+        'inlined_part .*program.c' "  names"
 curl -sS -o "$tmp/program" "$url/buildid/$id/debuginfo"
 is "$(build_id_of "$tmp/program")" $id "  the stored object"
 body=$("$cairn" symbolize --server "$url" --build-id $id "$(nm "$tmp/program" | awk '$3 == "other_part" { print $1 }')")
 like "$body" '^other_part' "  the index"
-request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" "$url/ingest?name=more&format=folded"
+request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" \
+        "$url/ingest?name=more&format=folded"
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 "  and batch ids"
 stop_server
-is "$("$cairn" store status --json --data "$original" | jq -c '[.sample_rows, .queued_batches]')" '[9,0]' "the original is unchanged"
+is "$("$cairn" store status --json --data "$original" | jq -c '[.sample_rows, .queued_batches]')" '[9,0]' \
+        "the original is unchanged"
 
 # ---- while batches are ingested and flushed ----
 data=$tmp/busy
@@ -77,7 +81,8 @@ for i in 1 2; do
         ok "the tables of copy $i have no problem" "$cairn" store verify --data "$data"
         start_server --flush-interval 3600
         got=$(sum --server "$url")
-        ok "  it has what was acknowledged before ($before <= $got <= $after)" test "$before" -le "$got" -a "$got" -le "$after"
+        ok "  it has what was acknowledged before ($before <= $got <= $after)" \
+                test "$before" -le "$got" -a "$got" -le "$after"
         python3 tests/e2e/store/store-snapshot.py "$url" $((before > 200 ? before - 200 : 1)) "$after" "$tmp/again"
         is "$(sum --server "$url")" "$after" "  and batches of that time, sent again, count once"
         stop_server

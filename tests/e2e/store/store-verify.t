@@ -15,7 +15,8 @@ verify
 is $? 0 "whole tables have no problem"
 is "$(cat "$tmp/out")" '109 files, 111 rows, 254.2 KiB checked: 0 problems' "  and everything was read"
 verify --json
-is "$(jq -c . "$tmp/out")" '{"problems":[],"problem_count":0,"files":109,"rows":111,"bytes":260268,"complete":true}' "  as JSON"
+is "$(jq -c . "$tmp/out")" '{"problems":[],"problem_count":0,"files":109,"rows":111,"bytes":260268,"complete":true}' \
+        "  as JSON"
 "$cairn" store verify --data "$tmp/nothing" >"$tmp/out" 2>&1
 is $? 1 "a directory without tables fails"
 

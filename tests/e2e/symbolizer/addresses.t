@@ -38,17 +38,23 @@ send names=named values=1
 
 for where in head parts; do
         is "$(addresses function_name=main '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line, .flat, .cumulative, .samples)]')" \
-                "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,3]" "$where: a caller has its address, object and line"
+                "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,3]" \
+                "$where: a caller has its address, object and line"
         is "$(addresses function_name=work '[.rows[] | .address, .state, .quality, .flat, .cumulative]')" "[\"$(hex "$work")\",\"resolved\",\"dwarf\",7,7]" \
                 "$where: a leaf has its own cost"
-        is "$(addresses 'function=work%7Crest' '[.rows[] | .function, .flat]')" '["work",7,"rest",4]' "$where: the most expensive come first"
+        is "$(addresses 'function=work%7Crest' '[.rows[] | .function, .flat]')" '["work",7,"rest",4]' \
+                "$where: the most expensive come first"
         is "$(addresses 'function=work%7Crest&limit=1' '[.address_count, (.rows | length)]')" '[2,1]' "$where: a limit"
         is "$(addresses 'function_name=0x401000%20%5Bother%5D' '[.rows[] | .build_id, .address, .state, .file, .line]')" \
-                "[\"$other\",\"0x401000\",\"no_debuginfo\",\"\",0]" "$where: an address without a name is found by what is shown for it"
+                "[\"$other\",\"0x401000\",\"no_debuginfo\",\"\",0]" \
+                "$where: an address without a name is found by what is shown for it"
         ok "$where:   with its meaning, and a remedy" test "$(addresses "build_id=$other" '.rows[0] | (.meaning | length > 10) and (.next_step | length > 10)')" = true
-        is "$(addresses "build_id=$id" '[.rows[] | .function] | sort')" '["inner","main","rest"]' "$where: all addresses of an object"
-        is "$(addresses "build_id=$other&function_name=work" '[.address_count, .rows]')" '[0,[]]' "$where: and none of others"
-        is "$(addresses function_name=named '[.rows[] | .build_id, .state, .flat]')" '["","sender",1]' "$where: a name without an object"
+        is "$(addresses "build_id=$id" '[.rows[] | .function] | sort')" '["inner","main","rest"]' \
+                "$where: all addresses of an object"
+        is "$(addresses "build_id=$other&function_name=work" '[.address_count, .rows]')" '[0,[]]' \
+                "$where: and none of others"
+        is "$(addresses function_name=named '[.rows[] | .build_id, .state, .flat]')" '["","sender",1]' \
+                "$where: a name without an object"
         [ $where = parts ] && break
         wait_metric cairn_flushes_total 1
         wait_metric 'cairn_table_rows{table="samples"}' 5

@@ -65,8 +65,10 @@ is $? 1 "and no bare one"
 seq 0 20000 | awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e bare > all # stores the whole file in the cache
 is "$("$cairn" symbolize -e bare --format=json "$one" "$two" | jq -r '[.results[].frames[-1].function] | join("|")')" \
         'net::Reader::run(int)|disk::Writer::run(int)' "the cache has both names"
-printf 'main;[%s/bare+0x%s] 60\nmain;[%s/bare+0x%s] 40\n' "$dir" "$one" "$dir" "$two" | "$cairn" symbolize --folded - | sort > folded
-is "$(sed 's/.*;//' folded | tr '\n' '|')" 'disk::Writer::run(int) 40|net::Reader::run(int) 60|' "folded stacks do not melt"
+printf 'main;[%s/bare+0x%s] 60\nmain;[%s/bare+0x%s] 40\n' "$dir" "$one" "$dir" "$two" | "$cairn" symbolize --folded - |
+        sort > folded
+is "$(sed 's/.*;//' folded | tr '\n' '|')" 'disk::Writer::run(int) 40|net::Reader::run(int) 60|' \
+        "folded stacks do not melt"
 
 cat > parts.cc << 'END'
 #include <cstdlib>
@@ -78,7 +80,8 @@ END
 clang++ -O2 -gmlt -fbasic-block-sections=all -fuse-ld=lld parts.cc -o parts || cannot "compile"
 nm -S parts | awk '/Giver3runEi/ { print $1 }' > entries
 # shellcheck disable=SC2046
-is "$(names parts $(cat entries) | tr '|' '\n' | sort -u)" 'Giver::run(int)' "all parts of a split function have its name"
+is "$(names parts $(cat entries) | tr '|' '\n' | sort -u)" 'Giver::run(int)' \
+        "all parts of a split function have its name"
 objcopy -w --strip-symbol='*__part*' parts no-locals || cannot "discard local symbols"
 for address in $(cat entries); do names no-locals "$address"; done | sort -u > got
 is "$(cat got)" 'Giver::run(int)' "even if only its entry has a symbol, one address at a time"

@@ -43,7 +43,8 @@ up() {
         "$upload" --server "$url" "$@" >"$tmp/out" 2>"$tmp/errors"
         code=$?
         out=$(cat "$tmp/out")
-        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" "$(cat "$tmp/errors")"; fi
+        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" \
+                "$(cat "$tmp/errors")"; fi
 }
 # send FILE BUILD-ID KIND
 send() {
@@ -68,7 +69,8 @@ for version in 4 5; do
         unlike "$(answers "$(id 0$version)" "$prog")" '^inner' "  and has no inlined calls"
         up --json "$prog"
         is "$(printf '%s' "$out" | jq -c '[.files[] | .kind + " " + .state] | sort')" \
-                '["debuginfo already_there","dwo sent","dwo sent"]' "  cairn-upload sends the .dwo files that it asks for"
+                '["debuginfo already_there","dwo sent","dwo sent"]' \
+                "  cairn-upload sends the .dwo files that it asks for"
         wait_for "the inlined calls" has_inner "$(id 0$version)" "$prog"
         wait_for "the index to be quiet" quiet
         answers "$(id 0$version)" "$prog" >"$tmp/got"
@@ -77,7 +79,8 @@ for version in 4 5; do
         up "$prog"
         is "$out" "nothing to send: 0 sent, 3 already there, 0 skipped" "  a second run sends nothing"
 done
-is "$(listed dwo .index.state)" '["companion","companion","companion","companion"]' "a .dwo file is listed as a companion"
+is "$(listed dwo .index.state)" '["companion","companion","companion","companion"]' \
+        "a .dwo file is listed as a companion"
 dwo_id=$(listed dwo .build_id | jq -r '.[0]')
 curl -sS -o "$tmp/fetched" "$url/buildid/$dwo_id/dwo"
 same_as_one() { for f in "$tmp"/v*/*.dwo; do cmp -s "$f" "$tmp/fetched" && return; done; return 1; }
@@ -126,7 +129,8 @@ began_ns=$(date +%s%N)
 up "$tmp/many/prog"
 took_ns=$(($(date +%s%N) - began_ns))
 like "$out" "$many sent" "all but one of them arrive"
-parts_have_inner() { "$cairn" symbolize --server "$url" --build-id "$(id 0c)" --format=llvm "$(nm "$tmp/many/prog" | awk '$3 == "_Z5part1i" { print $1 }')" | grep -q '^inner'; }
+parts_have_inner() { "$cairn" symbolize --server "$url" --build-id "$(id 0c)" --format=llvm \
+        "$(nm "$tmp/many/prog" | awk '$3 == "_Z5part1i" { print $1 }')" | grep -q '^inner'; }
 wait_for "the inlined calls" parts_have_inner
 wait_for "the index to be quiet" quiet
 # Once if none arrived for 5 s, so more often only if they took longer than that.
@@ -137,7 +141,8 @@ mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
 up "$tmp/many/prog"
 ok "  with the last missing one it waits for no more" metric_equals cairn_index_incomplete 0
 wait_for "the index to be quiet" quiet
-is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 1)) 0" "  and it is indexed with it"
+is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 1)) 0" \
+        "  and it is indexed with it"
 
 # ---- packages ----
 
@@ -170,7 +175,8 @@ wait_for "the inlined calls" has_inner "$(id 08)" "$tmp/late/prog"
 pass "  the right one replaces it"
 cp "$tmp/alien/prog.dwp" "$tmp/v5/prog.dwp"
 up --json "$tmp/v5/prog"
-is "$(printf '%s' "$out" | jq -c '[.files[].kind] | sort')" '["debuginfo","dwo","dwo"]' "cairn-upload skips a package of another build"
+is "$(printf '%s' "$out" | jq -c '[.files[].kind] | sort')" '["debuginfo","dwo","dwo"]' \
+        "cairn-upload skips a package of another build"
 "$cairn" debuginfo get "$(id 07)" --kind dwp --server "$url" --output "$tmp/got.dwp" 2>/dev/null
 ok "cairn debuginfo get --kind dwp" cmp "$tmp/got.dwp" "$tmp/packed/prog.dwp"
 send "$tmp/v5/prog" "$(id 05)" dwp
@@ -211,7 +217,8 @@ put_object debuginfo "$tmp/dwz2/three.debug"
 is "$code" 201 "debuginfo arrives without its supplementary file"
 wait_for "it to be indexed" quiet
 unlike "$(answers "$(id 1a)" "$tmp/three/prog")" '^inner' "  and has no inlined calls"
-walk() { rounds=$(metric cairn_scan_rounds_total); kill -USR1 "$server_pid"; wait_metric cairn_scan_rounds_total $((rounds + 1)); }
+walk() { rounds=$(metric cairn_scan_rounds_total); kill -USR1 "$server_pid"; \
+        wait_metric cairn_scan_rounds_total $((rounds + 1)); }
 cp "$tmp/dwz2/common.debug" "$tmp/tree"
 walk
 wait_for "the inlined calls" has_inner "$(id 1a)" "$tmp/three/prog"
@@ -230,7 +237,8 @@ walk
 answers "$(id 1c)" "$tmp/five/prog" >/dev/null
 wait_for "the names" sh -c "'$cairn' symbolize --server '$url' --build-id '$(id 1c)' --format=llvm $(addresses "$tmp/five/prog" | tr '\n' ' ') | grep -q other"
 wait_for "it to be indexed" quiet
-unlike "$(answers "$(id 1c)" "$tmp/five/prog")" '^inner' "a scanned file without its supplementary file has no inlined calls"
+unlike "$(answers "$(id 1c)" "$tmp/five/prog")" '^inner' \
+        "a scanned file without its supplementary file has no inlined calls"
 kill_server
 cp "$tmp/dwz3/common3.debug" "$tmp/tree"
 start_server --scan "$tmp/tree" --scan-interval 0
@@ -247,7 +255,8 @@ companions='"kind=dwo,size=1", "kind=dwp,size=1", "kind=supplementary,size=1"'
 wait_for "the index to be quiet" quiet
 before=$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')
 gc false "$companions"
-is "$(printf '%s' "$body" | jq -c '[(.removed | length), .companions > 0]')" '[0,true]' "companions are kept as long as they are needed"
+is "$(printf '%s' "$body" | jq -c '[(.removed | length), .companions > 0]')" '[0,true]' \
+        "companions are kept as long as they are needed"
 ok "cairn debuginfo rm removes the program" "$cairn" debuginfo rm "$(id 0a)" --server "$url"
 gc true "$companions"
 is "$(printf '%s' "$body" | jq -c '[.removed[].kind]')" '["supplementary"]' "  then its companions may be removed"

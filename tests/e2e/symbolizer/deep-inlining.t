@@ -27,7 +27,8 @@ build plain 12
 
 # send FILE FUNCTION COUNT: one sample of value 1 for each stack of 2,000 addresses from the function on.
 send() {
-        PYTHONPATH=tests/e2e python3 - "$tmp/$1.pprof" "$(build_id_of "$tmp/$1")" "$(address "$1" "$2")" "$3" "$1" <<'EOF2'
+        PYTHONPATH=tests/e2e python3 - "$tmp/$1.pprof" "$(build_id_of "$tmp/$1")" "$(address "$1" "$2")" "$3" "$1" \
+                <<'EOF2'
 import sys, time
 from profiles import blob, num, packed
 path, build_id, start, count, name = sys.argv[1], sys.argv[2], int(sys.argv[3], 16), int(sys.argv[4]), sys.argv[5]

@@ -41,7 +41,8 @@ mkdir "$tmp/bin" "$tmp/cache"
 chmod 700 "$tmp/cache"
 (cd "$tmp" && g++ -O2 -g -o program program.cc) ||
         bail_out "cannot build a program"
-for name in addr2line eu-addr2line llvm-symbolizer llvm-addr2line; do ln -s "$CAIRN_SAN/cairn-addr2line" "$tmp/bin/$name"; done
+for name in addr2line eu-addr2line llvm-symbolizer llvm-addr2line; do ln -s "$CAIRN_SAN/cairn-addr2line" \
+        "$tmp/bin/$name"; done
 python3 - "$tmp" <<'EOP' || bail_out "cannot list addresses"
 import subprocess, sys
 tmp = sys.argv[1]
@@ -72,14 +73,17 @@ if has addr2line; then
         is "$("$tmp/bin/addr2line" -e "$tmp/program" -f -C -p "$(nm "$tmp/program" | awk '/space/ { print $1 }')" | sed 's/ at .*//')" \
                 'space::outer(int)' "GNU addr2line: functions are demangled"
         for program in "$tmp/bin/addr2line" addr2line; do
-                is "$("$program" -e "$tmp/nope" 1 2>&1)" "$program: '$tmp/nope': No such file" "$program: the message for a missing file"
+                is "$("$program" -e "$tmp/nope" 1 2>&1)" "$program: '$tmp/nope': No such file" \
+                        "$program: the message for a missing file"
         done
         is "$("$tmp/bin/addr2line" -e "$tmp/program" -j .nope 1 2>&1; echo $?)" \
-                "$(printf '%s: %s: cannot find section .nope\n1' "$tmp/bin/addr2line" "$tmp/program")" "GNU addr2line: a missing section"
+                "$(printf '%s: %s: cannot find section .nope\n1' "$tmp/bin/addr2line" "$tmp/program")" \
+                "GNU addr2line: a missing section"
         is "$("$tmp/bin/addr2line" -e "$tmp/program" -j .text 0 4)" \
                 "$(addr2line -e "$tmp/program" -j .text 0 4)" "GNU addr2line: offsets in a section"
         printf -- '-e %s -a\n' "$tmp/program" >"$tmp/options"
-        is "$("$tmp/bin/addr2line" "@$tmp/options" 10)" "$(addr2line "@$tmp/options" 10)" "GNU addr2line: options from a file"
+        is "$("$tmp/bin/addr2line" "@$tmp/options" 10)" "$(addr2line "@$tmp/options" 10)" \
+                "GNU addr2line: options from a file"
 fi
 if has eu-addr2line; then
         for options in -a '-a -i' '-a -f' '-a -f -i' '-a -f -i -C' '-a -f -i --pretty-print' '-s -i'; do
@@ -89,7 +93,8 @@ if has eu-addr2line; then
         done
 fi
 llvm=
-for version in 14 15 16; do [ ! -x /usr/lib/llvm-$version/bin/llvm-symbolizer ] || llvm=/usr/lib/llvm-$version/bin/llvm-symbolizer; done
+for version in 14 15 16; do [ ! -x /usr/lib/llvm-$version/bin/llvm-symbolizer ] ||
+        llvm=/usr/lib/llvm-$version/bin/llvm-symbolizer; done
 if [ -n "$llvm" ] || has llvm-symbolizer; then
         replacement='llvm-symbolizer'
         for options in -a '-a --no-inlines' '-a -p -s' '-a --functions=none' '--output-style=GNU' '-a --no-demangle' \
@@ -100,7 +105,9 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
         # LLVM leaves out the file of a declaration whose number is in the abbreviation.
         for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
                 "$program" --output-style=JSON -e "$tmp/program" <"$tmp/addresses" |
-                        sed 's/"StartAddress":"[^"]*"/"StartAddress":""/g; s/"StartFileName":"[^"]*"/"StartFileName":""/g' >"$tmp/json"
+                        sed \
+                        's/"StartAddress":"[^"]*"/"StartAddress":""/g; s/"StartFileName":"[^"]*"/"StartFileName":""/g' \
+                        >"$tmp/json"
                 [ -f "$tmp/json-want" ] || mv "$tmp/json" "$tmp/json-want"
         done
         ok "llvm-symbolizer: JSON is equal but for the starts of functions" cmp "$tmp/json-want" "$tmp/json"
@@ -134,7 +141,8 @@ is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/lines.o" 0 0xc9 | tr '\n' ' ')" "fi
 if has go; then
         printf 'package main\n\n//go:noinline\nfunc add(a, b int) int {\n\treturn a + b\n}\n\nfunc main() {\n\tprintln(add(1, 2))\n}\n' \
                 >"$tmp/main.go"
-        (cd "$tmp" && HOME=$tmp GOFLAGS=-buildvcs=false go build -ldflags=-w -o gone main.go) 2>"$tmp/err" || bail_out "$(cat "$tmp/err")"
+        (cd "$tmp" && HOME=$tmp GOFLAGS=-buildvcs=false go build -ldflags=-w -o gone main.go) 2>"$tmp/err" ||
+                bail_out "$(cat "$tmp/err")"
         nm "$tmp/gone" | awk '$3 == "main.add" || $3 == "main.main" { print "0x" $1 }' >"$tmp/go-addresses"
         is "$("$tmp/bin/addr2line" -f -e "$tmp/gone" <"$tmp/go-addresses")" \
                 "$(HOME=$tmp go tool addr2line "$tmp/gone" <"$tmp/go-addresses")" "lines of Go's pclntab are right"
@@ -159,13 +167,15 @@ EOP
 is "$(python3 "$tmp/dialogue.py" "$tmp/program" "$touch_address" "$tmp/bin/llvm-symbolizer" 2>"$tmp/err")" \
         "$(printf 'touch program.cc:18:69\ntouch program.cc:18:69\n?? ??:0:0\nnonsense\ntouch program.cc:18:69')" \
         "llvm-symbolizer answers each line, of several files, and goes on after errors"
-like "$(cat "$tmp/err")" "error reading file: No such file or directory" "  and says on standard error that it cannot open a file"
+like "$(cat "$tmp/err")" "error reading file: No such file or directory" \
+        "  and says on standard error that it cannot open a file"
 
 # ---- the names of cairn itself, and the cache ----
 
 mkdir "$tmp/linked"
 ln -s "$CAIRN_SAN/cairn" "$tmp/linked/addr2line"
-is "$("$tmp/linked/addr2line" -s -e "$tmp/program" "$touch_address")" "program.cc:18" "a link to cairn by the name addr2line is addr2line"
+is "$("$tmp/linked/addr2line" -s -e "$tmp/program" "$touch_address")" "program.cc:18" \
+        "a link to cairn by the name addr2line is addr2line"
 export CAIRN_CACHE_DIR=$tmp/cache
 for column in first second; do "$tmp/bin/addr2line" -a -i -e "$tmp/program" <"$tmp/addresses" >"$tmp/$column"; done
 CAIRN_CACHE_DIR=
@@ -178,7 +188,8 @@ unlike "$(ldd "$CAIRN_BUILD/cairn-addr2line" | awk '{ print $1 }' | tr '\n' ' ')
 if has clang; then
         if (cd "$tmp" && clang++ -O1 -g -fsanitize=address -o sanitized program.cc) 2>"$tmp/err"; then
                 ASAN_SYMBOLIZER_PATH=$tmp/bin/llvm-symbolizer "$tmp/sanitized" x >/dev/null 2>"$tmp/report"
-                like "$(cat "$tmp/report")" ' in touch .*program\.cc:18:[0-9]+' "AddressSanitizer's report has function, line and column"
+                like "$(cat "$tmp/report")" ' in touch .*program\.cc:18:[0-9]+' \
+                        "AddressSanitizer's report has function, line and column"
                 like "$(cat "$tmp/report")" ' in main .*program\.cc:2[0-9]' "  of each frame"
         else
                 fail "clang builds with AddressSanitizer" "$(cat "$tmp/err")"
@@ -202,8 +213,10 @@ EOP
                 mkdir "$tmp/only-$names"
                 ln -s "$CAIRN_SAN/cairn-addr2line" "$tmp/only-$names/$names"
                 PPROF_TOOLS=$tmp/only-$names PPROF_TMPDIR=$tmp HOME=$tmp PATH=$(dirname "$(command -v go)"):/nowhere \
-                        go tool pprof -symbolize=force -lines -top "$tmp/program" "$tmp/bare.pprof" >"$tmp/top" 2>"$tmp/err"
-                like "$(cat "$tmp/top" "$tmp/err")" 'touch .*program\.cc:18' "pprof symbolizes with $names from PPROF_TOOLS"
+                        go tool pprof -symbolize=force -lines -top "$tmp/program" "$tmp/bare.pprof" >"$tmp/top" \
+                        2>"$tmp/err"
+                like "$(cat "$tmp/top" "$tmp/err")" 'touch .*program\.cc:18' \
+                        "pprof symbolizes with $names from PPROF_TOOLS"
         done
 fi
 done_testing

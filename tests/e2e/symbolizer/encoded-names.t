@@ -40,7 +40,8 @@ for options in "-O1 -g" "-O1 -g -gdwarf-4" "-O1 -g -gsplit-dwarf" "-O1 -g -fdebu
         # shellcheck disable=SC2086  # several options
         clang++ $options later.cc -o later || cannot "compile"
         list=
-        for symbol in _ZN3net6Reader3runEQQQi '$s3net6ReaderV5swiftyS2iF' _ZN3net6Reader5knownEi plain_label _Z9hidden outer; do
+        for symbol in _ZN3net6Reader3runEQQQi '$s3net6ReaderV5swiftyS2iF' _ZN3net6Reader5knownEi plain_label _Z9hidden \
+                outer; do
                 list="$list $(nm later | awk -v s="$symbol" '$3 == s { print $1 }')"
         done
         # shellcheck disable=SC2086  # several addresses
@@ -67,10 +68,12 @@ grep -q 'net::Reader::run' dump
 ok $? "the index has the name in DWARF"
 grep -q 'QQQ' dump
 is $? 1 "and not the linkage name"
-is "$("$cairn" why --json later "$1" | jq -r '.results[0].frames[0].function')" 'net::Reader::run' "why gives the same name"
+is "$("$cairn" why --json later "$1" | jq -r '.results[0].frames[0].function')" 'net::Reader::run' \
+        "why gives the same name"
 
 clang++ -O1 -g0 later.cc -o bare || cannot "compile"
-is "$(names bare --no-cache "$(nm bare | awk '/QQQ/ { print $1 }')")" '_ZN3net6Reader3runEQQQi' "without DWARF the symbol stays"
+is "$(names bare --no-cache "$(nm bare | awk '/QQQ/ { print $1 }')")" '_ZN3net6Reader3runEQQQi' \
+        "without DWARF the symbol stays"
 
 if command -v gfortran > /dev/null; then
         cat > shapes.f90 << 'END'

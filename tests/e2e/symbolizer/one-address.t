@@ -89,13 +89,15 @@ program() {
         case $2 in gcc) cc=gcc cxx=g++ ;; *) cc=clang cxx=clang++ ;; esac
         shift 3
         # shellcheck disable=SC2086  # several options
-        $cxx -O2 -g "$@" -c a.cc -o "$name-a.o" && $cxx -O2 -g "$@" -c b.cc -o "$name-b.o" && $cc -O2 -g "$@" -c c.c -o "$name-c.o" &&
+        $cxx -O2 -g "$@" -c a.cc -o "$name-a.o" && $cxx -O2 -g "$@" -c b.cc -o "$name-b.o" &&
+                $cc -O2 -g "$@" -c c.c -o "$name-c.o" &&
                 $cxx -O2 -g "$@" $link "$name-a.o" "$name-b.o" "$name-c.o" d.o -o "$name" 2> err || cannot "build $name"
         programs="$programs${programs:+:}$dir/$name"
 }
 for family in gcc clang; do
         for version in 2 3 4 5; do
-                program $family-$version-gold $family "-fuse-ld=gold -Wl,--gc-sections" -gdwarf-$version -ffunction-sections
+                program $family-$version-gold $family "-fuse-ld=gold -Wl,--gc-sections" -gdwarf-$version \
+                        -ffunction-sections
         done
         program $family-4-bfd $family "-fuse-ld=bfd -Wl,--gc-sections" -gdwarf-4 -ffunction-sections
         program $family-4-lld $family "-fuse-ld=lld -Wl,--gc-sections" -gdwarf-4 -ffunction-sections
@@ -108,9 +110,11 @@ program gcc-lto gcc "" -flto
 program clang-lto clang -fuse-ld=lld -flto=thin
 program clang-blocks clang -fuse-ld=lld -fbasic-block-sections=all
 
-CAIRN_ORACLE_FILES=$programs CAIRN_WANTED_ADDRESSES=200 "${CAIRN_SAN:-$top/build/san}/tests/unit/symbolizer/test_address_filter" > log 2>&1
+CAIRN_ORACLE_FILES=$programs CAIRN_WANTED_ADDRESSES=200 \
+        "${CAIRN_SAN:-$top/build/san}/tests/unit/symbolizer/test_address_filter" > log 2>&1
 ok $? "one, four and twenty addresses of $(echo "$programs" | tr ':' '\n' | wc -l) programs have the answers of the whole file"
-is "$(grep -c "$dir.*groups of addresses read alone, 0 of them read everything" log)" "$(echo "$programs" | tr ':' '\n' | wc -l)" "without reading everything"
+is "$(grep -c "$dir.*groups of addresses read alone, 0 of them read everything" log)" \
+        "$(echo "$programs" | tr ':' '\n' | wc -l)" "without reading everything"
 grep -v '^# .*0 of them' log | head -20 | sed 's/^/# /'
 
 # The programs themselves.

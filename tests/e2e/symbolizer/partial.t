@@ -60,7 +60,8 @@ answers 200 "\"quality\":\"dwarf\",\"generation\":[0-9]+,\"partial\":\"$reason\"
         -H 'Content-Type: application/json' "$url/api/v1/symbolize" \
         -d "{\"objects\":[{\"build_id\":\"$(build_id_of "$tmp/broken")\",\"addresses\":[\"$main\"]}]}"
 "$cairn" symbolize --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" >/dev/null 2>"$tmp/err"
-like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" "cairn symbolize says it of a service's symbols too"
+like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" \
+        "cairn symbolize says it of a service's symbols too"
 is "$("$cairn" symbolize --format=json --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" 2>/dev/null | jq -c '[.quality, .partial != null]')" \
         '["dwarf",true]' "and its JSON"
 done_testing

@@ -26,7 +26,8 @@ ok() { # STATUS NAME
         if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
 }
 same() { # NAME FILE FILE: both have the same content, which is not empty
-        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; fi
+        if [ -s "$2" ] && cmp -s "$2" "$3"; then ok 0 "$1"; else ok 1 "$1"; diff "$2" "$3" | head -20 | sed 's/^/# /'; \
+                fi
 }
 is() { # GOT WANT NAME
         if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3"; echo "# got '$1', want '$2'"; fi

@@ -68,7 +68,8 @@ if [ -z "$go" ] || ! go_build full > build.log 2>&1 || ! go_build stripped -ldfl
 else
         "$go" version | sed 's/^/# /'
         compare_go "a stripped Go program answers as its DWARF does at 12,000 addresses" --go "$go" stripped full
-        if go_build pie -buildmode=pie > build.log 2>&1 && go_build pie-stripped -buildmode=pie -ldflags='-s -w' >> build.log 2>&1; then
+        if go_build pie -buildmode=pie > build.log 2>&1 &&
+                go_build pie-stripped -buildmode=pie -ldflags='-s -w' >> build.log 2>&1; then
                 compare_go "and a position-independent one, whose pointers are relocations" pie-stripped pie
         else
                 ok 0 "and a position-independent one # SKIP this compiler cannot link it here"

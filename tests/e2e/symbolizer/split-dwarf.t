@@ -87,7 +87,8 @@ for cc in g++ clang++; do
                 cp prog moved
                 mv main.dwo other.dwo away
                 answers moved/prog > none
-                grep -q '"line": *[1-9]' none && ! grep -q '"function": *"inner' none && grep -q '"function": *"main"' none
+                grep -q '"line": *[1-9]' none && ! grep -q '"function": *"inner' none &&
+                        grep -q '"function": *"main"' none
                 ok $? "$what: without them there are lines and symbols"
                 grep -q '2 of 2 DWARF units have lines only' notes
                 ok $? "$what: and what is missing is told"
@@ -124,7 +125,8 @@ for cc in g++ clang++; do
                 rm main.dwo other.dwo
                 mkfifo main.dwo
                 mkdir other.dwo
-                timeout 60 "$cairn" symbolize --format=json -e packed < list 2> notes | jq -c '.quality, .results[]' > got
+                timeout 60 "$cairn" symbolize --format=json -e packed < list 2> notes |
+                        jq -c '.quality, .results[]' > got
                 same "$what: a pipe and a directory are not opened" none got
                 rm -rf main.dwo other.dwo
                 cd ..
@@ -139,7 +141,8 @@ readelf -S one | grep -q debug_sup
 ok $? "that is named by .debug_sup"
 answers one > got
 same "which gives the same answers" want got
-g++ -O1 -gdwarf-5 other.cc main.cc -o three && cp three four && dwz -5 -m foreign.sup three four && mv foreign.sup shared.sup
+g++ -O1 -gdwarf-5 other.cc main.cc -o three && cp three four && dwz -5 -m foreign.sup three four &&
+        mv foreign.sup shared.sup
 answers one > got
 cmp -s want got
 [ $? -eq 1 ] && grep -q '"function": *"main"' got

@@ -71,7 +71,8 @@ SECTIONS {
         . = 0x30000000; .data : { *(.data*) *(.bss*) *(.rodata*) *(.eh_frame*) } :data
 }
 END
-gcc -O1 -g -nostdlib -static -Wl,-T,segments.ld -Wl,-e,main -Wl,--build-id -o segments segments.c || cannot "link segments"
+gcc -O1 -g -nostdlib -static -Wl,-T,segments.ld -Wl,-e,main -Wl,--build-id -o segments segments.c ||
+        cannot "link segments"
 is "$(readelf -lW segments | grep -c 'LOAD.*R E')" 3 "a program has three segments of code"
 agrees "and all are named" segments '^(far|middle|main)$'
 
@@ -92,12 +93,14 @@ extern "C" int entry(int x) { return hidden(x); }
 END
 g++ -O2 -g -shared -fPIC -Wl,--build-id -Wl,-z,lazy -o library.so library.cc || cannot "link a library"
 objcopy --only-keep-debug library.so library.so.debug
-cp library.so stripped.so && strip --strip-unneeded stripped.so && objcopy --add-gnu-debuglink=library.so.debug stripped.so
+cp library.so stripped.so && strip --strip-unneeded stripped.so &&
+        objcopy --add-gnu-debuglink=library.so.debug stripped.so
 addresses library.so 'outer|hidden|entry' > list
 "$cairn" symbolize -e library.so --format=llvm < list > want
 for delta in 0x300000000000 -0x1000; do
         python3 "$top/tests/tools/move_elf.py" stripped.so moved.so $delta || cannot "move"
-        python3 -c 'import sys; [print("%#x" % ((int(l, 16) + int(sys.argv[1], 0)) % 2**64)) for l in sys.stdin]' $delta < list > moved.list
+        python3 -c 'import sys; [print("%#x" % ((int(l, 16) + int(sys.argv[1], 0)) % 2**64)) for l in sys.stdin]' \
+                $delta < list > moved.list
         "$cairn" symbolize -e moved.so --format=llvm < moved.list > got
         same "a library that was moved by $delta has the lines of its debug file, which was not" want got
 done
@@ -120,7 +123,8 @@ nm cold | grep -q ' hot\.cold$'
 ok $? "a function has a hot and a cold part"
 agrees "both have its frames and lines" cold '^hot'
 is "$(at cold hot.cold | cut -d' ' -f1)" hot "the cold part has the function's own name"
-"$cairn" symbolize -e cold --format=json "$(nm cold | awk '$3 == "hot.cold" { print $1 }')" | grep -q 'code.c","line":1[0-9]'
+"$cairn" symbolize -e cold --format=json "$(nm cold | awk '$3 == "hot.cold" { print $1 }')" |
+        grep -q 'code.c","line":1[0-9]'
 ok $? "and a line of it"
 
 # ---- several functions at one address ----
@@ -143,7 +147,8 @@ for cxx in g++ clang++; do
         for ld in gold lld; do
                 file=folded-$cxx-$ld
                 $cxx -O2 -g -ffunction-sections -fuse-ld=$ld -Wl,--icf=all -o $file folded.cc || cannot "fold"
-                is "$(nm $file | awk '/_Z3onei|two/ { print $1 }' | uniq | wc -l)" 1 "$ld folds two functions of $cxx into one"
+                is "$(nm $file | awk '/_Z3onei|two/ { print $1 }' | uniq | wc -l)" 1 \
+                        "$ld folds two functions of $cxx into one"
                 addresses $file 'one' | "$cairn" symbolize -e $file --format=json |
                         jq -r '[.results[].frames[-1] | "\(.function) \(.line)"] | unique[]' | sort -u > got
                 # Either name is correct, but with its own lines, and consistently at every address.
@@ -165,7 +170,8 @@ for cc in gcc clang; do
         for version in 4 5; do
                 for ld in bfd gold lld; do
                         file=gone-$cc-$version-$ld
-                        $cc -O1 -g -no-pie -gdwarf-$version -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections -o $file gone.c ||
+                        $cc -O1 -g -no-pie -gdwarf-$version -ffunction-sections -fuse-ld=$ld \
+                                -Wl,--gc-sections -o $file gone.c ||
                                 cannot "link"
                         agrees "what $ld dropped of DWARF $version by $cc is not in the way" $file '^(used|main)$'
                         "$cairn" symbolize -e $file 0 1 2 4 fff 1000 1100 2fff fffffffffffffffe ffffffffffffffff |
@@ -177,7 +183,8 @@ done
 # Code at 0 and dropped code at 0: addresses outside of the section are those of dropped code.
 printf '%s\n' 'void unused(void) { __asm__ volatile(".fill 0x3000, 1, 0x90"); }' 'int main(void) { return 7; }' > zero.c
 for ld in bfd lld; do
-        clang -O1 -g -static -nostdlib -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections,-Ttext=0,-e,main -o zero-$ld zero.c ||
+        clang -O1 -g -static -nostdlib -ffunction-sections -fuse-ld=$ld -Wl,--gc-sections,-Ttext=0,-e,main -o zero-$ld \
+                zero.c ||
                 cannot "link at 0"
         agrees "a function at 0 is itself, by $ld" zero-$ld '^main$'
         is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "and there is nothing after it"
@@ -238,7 +245,8 @@ for cxx in g++ clang++; do
                         [ "$order" = "one.o two.o" ] || line=12 factor=f4261
                         objdump -d --no-show-raw-insn --disassemble=_Z4madeIiET_S0_ copies | grep -q "\$0x$factor"
                         ok $? "$cxx and $ld keep what is in the first of $order"
-                        is "$(at copies _Z4madeIiET_S0_ 2 | sed 's|\./||')" "int made<int>(int) copies.cc:$line" "and the line is that unit's"
+                        is "$(at copies _Z4madeIiET_S0_ 2 | sed 's|\./||')" "int made<int>(int) copies.cc:$line" \
+                                "and the line is that unit's"
                         agrees "as are all of both copies" copies '^_Z(4made|6copied)'
                 done
         done
@@ -276,7 +284,8 @@ END
 echo 'SECTIONS { . = 0x401000; .text : { *(.text) } .text.second : { *(.text.second) } .text.third : { *(.text.third) } }' > labels.ld
 gcc -nostdlib -static -Wl,-T,labels.ld,-e,whole,--build-id=none -o labels labels.s || cannot "assemble"
 start=$((0x$(nm labels | awk '$3 == "whole" { print $1 }')))
-seq $start $((start + 11)) | awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e labels | awk 'NR % 2' | tr '\n' ' ' > got
+seq $start $((start + 11)) | awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e labels | awk 'NR % 2' |
+        tr '\n' ' ' > got
 echo 'whole whole label label no_size no_size second ?? last_label last_label ?? ?? ' > want
 tr -d '\n' < want > want2
 same "assembly without types or sizes: to the next symbol, and never past a section" want2 got
@@ -289,7 +298,8 @@ first=$(objdump -h stub | awk '$2 == ".plt" { print $4 }')
 objcopy --add-symbol 'sin$plt=.plt:'$((0x$stub - 0x$first)),function,local \
         --add-symbol _PROCEDURE_LINKAGE_TABLE_=.plt:0,function,local stub stub-named || cannot "add symbols"
 for file in stub stub-named; do
-        is "$("$cairn" symbolize -e $file "$stub" "$first" | tr '\n' ' ')" 'sin@plt ??:? ?? ??:0 ' "$file: a stub has one name, with and without a symbol"
+        is "$("$cairn" symbolize -e $file "$stub" "$first" | tr '\n' ' ')" 'sin@plt ??:? ?? ??:0 ' \
+                "$file: a stub has one name, with and without a symbol"
 done
 
 echo 'int with(int x) { return x * 3; }' > with.c
@@ -306,7 +316,8 @@ for kind in -pie -no-pie; do
         gcc -g -O2 $kind -o unextracted code.c || cannot "compile"
         python3 "$top/tests/e2e/emptied-elf.py" unextracted extracted
         objcopy -j '.debug_*' unextracted debug-alone 2> /dev/null
-        objdump -d --no-show-raw-insn -j .init -j .text -j .fini unextracted | awk -F: '/^ / { gsub(/ /, "", $1); print $1 }' > list
+        objdump -d --no-show-raw-insn -j .init -j .text -j .fini unextracted |
+                awk -F: '/^ / { gsub(/ /, "", $1); print $1 }' > list
         "$cairn" symbolize -e unextracted < list > want
         "$cairn" symbolize -e extracted < list > got
         same "code sections whose size was removed end at the next section ($kind)" want got
@@ -322,9 +333,11 @@ echo 'int in_module(int n) { return n * 3; }' > module.c
 gcc -O1 -g -c module.c && ld -r --build-id -o module.ko module.o || cannot "link a module"
 for packing in gzip bzip2 xz lzma zstd; do
         $packing -c module.ko > module.ko.$packing
-        is "$("$cairn" symbolize -e module.ko.$packing 0 | sed "s|$dir/||" | tr '\n' ' ')" "in_module module.c:1 " "a module compressed with $packing"
+        is "$("$cairn" symbolize -e module.ko.$packing 0 | sed "s|$dir/||" | tr '\n' ' ')" "in_module module.c:1 " \
+                "a module compressed with $packing"
 done
-is "$("$cairn" why --json module.ko.xz 0 | jq -r '.results[0].state + " " + .files[0].name')" "resolved module.ko.xz" "cairn why reads it too"
+is "$("$cairn" why --json module.ko.xz 0 | jq -r '.results[0].state + " " + .files[0].name')" "resolved module.ko.xz" \
+        "cairn why reads it too"
 "$cairn" index --data index module.ko.xz > index.out 2>&1
 ok $? "cairn index reads it too"
 mkdir modules && cp module.ko.zstd modules/module.ko.zst
@@ -338,7 +351,8 @@ fails() { # NAME MESSAGE FILE
 }
 ar rc library.a module.o && fails "an archive" 'not an ELF file but an archive (ar)' library.a
 tar cJf tree.tar.xz module.ko && fails "a compressed archive" 'it is an archive, not a compressed file' tree.tar.xz
-head -c 200 module.ko.xz > cut.ko.xz && fails "a compressed file that is cut off" "cannot decompress 'cut.ko.xz'" cut.ko.xz
+head -c 200 module.ko.xz > cut.ko.xz &&
+        fails "a compressed file that is cut off" "cannot decompress 'cut.ko.xz'" cut.ko.xz
 echo text | gzip > text.gz && fails "a compressed text" "cannot read 'text.gz': not an ELF file" text.gz
 : > empty && fails "an empty file" 'not an ELF file: it is empty' empty
 
@@ -364,7 +378,8 @@ text_offsets() { # FILE
 }
 for machine in i386 aarch64 armv7a powerpc powerpc64 powerpc64le s390x; do
         for dwarf in 4 5; do
-                clang --target=$machine-linux-gnu -O1 -gdwarf-$dwarf -c -o other.o other.c 2> err || cannot "compile for $machine"
+                clang --target=$machine-linux-gnu -O1 -gdwarf-$dwarf -c -o other.o other.c 2> err ||
+                        cannot "compile for $machine"
                 text_offsets other.o > list
                 llvm-symbolizer --inlines --demangle --obj=other.o < list | sed -E 's/:[0-9]+$/:0/' > want
                 "$cairn" symbolize -e other.o --format=llvm < list > got
@@ -374,9 +389,11 @@ done
 # llvm-symbolizer takes names from symbols that are labels there.
 for machine in riscv32 riscv64 bpf mips mipsel mips64 mips64el; do
         clang --target=$machine -O1 -g -c -o other.o other.c || cannot "compile for $machine"
-        text_offsets other.o | "$cairn" symbolize -e other.o --format=llvm | grep -v '^$' | sed -E "s|$dir/||; s/:[0-9]+$//" |
+        text_offsets other.o | "$cairn" symbolize -e other.o --format=llvm | grep -v '^$' |
+                sed -E "s|$dir/||; s/:[0-9]+$//" |
                 paste -d' ' - - | awk '{ if ($0 != last) print; last = $0 }' | tr '\n' ';' > got
-        grep -qE '^first other.c:[345];.*mix other.c:1;first other.c:6;.*second other.c:1[01];' got && ! grep -q '??' got
+        grep -qE '^first other.c:[345];.*mix other.c:1;first other.c:6;.*second other.c:1[01];' got &&
+                ! grep -q '??' got
         ok $? "a relocatable file of $machine: $(head -c 100 got)"
 done
 
@@ -393,7 +410,8 @@ for dwarf in 4 5; do
         done
         for linker in ld ld.lld; do
                 $linker -r -o discarded.o no-debug.o shared-a.o shared-b.o || cannot "link with $linker"
-                is "$("$cairn" symbolize -e discarded.o 0 | head -1)" at_the_start "$linker -r: a discarded function has no address (DWARF $dwarf)"
+                is "$("$cairn" symbolize -e discarded.o 0 | head -1)" at_the_start \
+                        "$linker -r: a discarded function has no address (DWARF $dwarf)"
                 is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" "  and others have theirs"
         done
 done
@@ -422,18 +440,23 @@ cat > descriptors.c << 'END'
 __attribute__((noinline)) int leaf(int x) { int s = 0; for (int i = 0; i < x; i++) s = s * 3 + i; return s; }
 int _start(int c) { return leaf(c); }
 END
-clang --target=powerpc64-linux-gnu -ffreestanding -O1 -c descriptors.c && ld.lld -o descriptors descriptors.o || cannot "link for ppc64"
+clang --target=powerpc64-linux-gnu -ffreestanding -O1 -c descriptors.c && ld.lld -o descriptors descriptors.o ||
+        cannot "link for ppc64"
 readelf -SW descriptors | sed 's/^ *\[ *//' | awk '$2 == ".text" { print $4 }' > text
-is "$("$cairn" symbolize -e descriptors "$(cat text)" | head -1)" leaf "function descriptors of 64-bit PowerPC are followed"
+is "$("$cairn" symbolize -e descriptors "$(cat text)" | head -1)" leaf \
+        "function descriptors of 64-bit PowerPC are followed"
 is "$("$cairn" symbolize -e descriptors.o 0 | head -1)" leaf "  also in relocatable files"
 
 for style in gnu sysv both; do
         gcc -O1 -rdynamic -Wl,--hash-style=$style -o exported code.c || cannot "compile"
         python3 -c 'd = bytearray(open("exported", "rb").read()); d[0x28:0x30] = bytes(8); d[0x3c:0x40] = bytes(4); open("headless", "wb").write(d)'
         start=$(nm exported | awk '$3 == "hot" { print $1 }')
-        is "$("$cairn" symbolize -e headless "$start" | head -1)" hot "without section headers, dynamic symbols are found (hash $style)"
-        is "$("$cairn" why --json headless "$start" | jq -r '.quality + " " + .results[0].state')" "dynsym resolved" "  and their quality is known"
-        is "$("$cairn" why --json headless "$start" | jq -r '.results[0].symbol | .name + " " + .table')" "hot PT_DYNAMIC" "  and explained"
+        is "$("$cairn" symbolize -e headless "$start" | head -1)" hot \
+                "without section headers, dynamic symbols are found (hash $style)"
+        is "$("$cairn" why --json headless "$start" | jq -r '.quality + " " + .results[0].state')" "dynsym resolved" \
+                "  and their quality is known"
+        is "$("$cairn" why --json headless "$start" | jq -r '.results[0].symbol | .name + " " + .table')" \
+                "hot PT_DYNAMIC" "  and explained"
 done
 
 # The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.

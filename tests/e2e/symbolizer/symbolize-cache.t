@@ -102,7 +102,8 @@ ok "undamaged" cmp good "$book"
 # Directories that must not be used.
 rm -rf "$cache"; mkdir "$tmp/elsewhere"; ln -s "$tmp/elsewhere" "$cache"
 ask prog
-is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "the units that cover the addresses 0" "a link in place of the directory is not followed"
+is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "the units that cover the addresses 0" \
+        "a link in place of the directory is not followed"
 rm "$cache"; mkdir -m 777 "$cache"; chmod 777 "$cache"
 ask prog
 is "$from $(books)" "the units that cover the addresses 0" "a directory writable by others is not used"
@@ -135,5 +136,6 @@ is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else
 # A few addresses of a file with many units: only units that cover them are read, and the result is not cached.
 rm -rf "$cache"
 "$cairn" symbolize -e "$cairn" --verbose "$(nm "$cairn" | awk '$3 == "main" { print $1 }')" >got 2>err
-is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(books)" "the units that cover the addresses main 0" "one address of a big file"
+is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(books)" "the units that cover the addresses main 0" \
+        "one address of a big file"
 done_testing

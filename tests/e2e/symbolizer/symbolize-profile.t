@@ -53,13 +53,15 @@ pprof make "$tmp/in.pb.gz" $start $offset $size "$prog" "$id" $addresses
 named() { # NAME OPTION...: the profile is symbolized, and has the frames it should
         what=$1; shift
         rm -f "$tmp/out.pb.gz"
-        "$cairn" symbolize --pprof "$tmp/in.pb.gz" -o "$tmp/out.pb.gz" "$@" 2>"$tmp/err" || { fail "$what" "$(cat "$tmp/err")"; return; }
+        "$cairn" symbolize --pprof "$tmp/in.pb.gz" -o "$tmp/out.pb.gz" "$@" 2>"$tmp/err" ||
+                { fail "$what" "$(cat "$tmp/err")"; return; }
         pprof frames "$tmp/out.pb.gz" >"$tmp/got"
         is "$(cat "$tmp/got")" "$(cat "$tmp/want")" "$what"
 }
 named "pprof: the file of the mapping's path gives functions, files, lines and inlined frames" --debug-dir "$tmp/none"
 is "$(cat "$tmp/err")" "" "  without messages"
-is "$(pprof flags "$tmp/out.pb.gz" | tr '\n' ' ')" '[1, 1, 1, 1] [1, 0, 0, 0] ' "  the mapping says that it has them, the other one is as it was"
+is "$(pprof flags "$tmp/out.pb.gz" | tr '\n' ' ')" '[1, 1, 1, 1] [1, 0, 0, 0] ' \
+        "  the mapping says that it has them, the other one is as it was"
 pprof rest "$tmp/in.pb.gz" >"$tmp/rest.in"
 pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
 ok "  samples, labels, comments, defaults and unknown fields are as they were" cmp "$tmp/rest.in" "$tmp/rest.out"
@@ -67,7 +69,8 @@ go_pprof -raw "$tmp/out.pb.gz" >"$tmp/raw" 2>"$tmp/err"
 like "$(cat "$tmp/raw")" 'shop::Cart::total\(int\) const .*prog.cc:[0-9]+' "  go tool pprof -raw reads it"
 like "$(cat "$tmp/raw")" "$id \[FN\]\[FL\]\[LN\]\[IN\]" "  with the mapping's flags"
 like "$(cat "$tmp/raw")" 'thread:\[main loop\]' "  and labels"
-like "$(go_pprof -top -sample_index=samples "$tmp/out.pb.gz" 2>&1)" ' inner' "  go tool pprof -top has the inlined function"
+like "$(go_pprof -top -sample_index=samples "$tmp/out.pb.gz" 2>&1)" ' inner' \
+        "  go tool pprof -top has the inlined function"
 cp "$tmp/out.pb.gz" "$tmp/twice.pb.gz"
 "$cairn" symbolize --pprof "$tmp/twice.pb.gz" -o "$tmp/twice.pb.gz" --debug-dir "$tmp/none"
 ok "a second time changes nothing, in place" cmp "$tmp/out.pb.gz" "$tmp/twice.pb.gz"
@@ -80,7 +83,8 @@ data = gzip.decompress(open(sys.argv[1], "rb").read())
 open(sys.argv[2], "wb").write(gzip.compress(data.replace(b"\x05inner", b"\x05INNER")))
 EOF
 "$cairn" symbolize --pprof "$tmp/renamed.pb.gz" -o "$tmp/kept.pb.gz" --debug-dir "$tmp/none"
-is "$(pprof frames "$tmp/kept.pb.gz" | grep -c '^INNER')" "$(grep -c '^inner' "$tmp/want")" "names that the profile has are kept"
+is "$(pprof frames "$tmp/kept.pb.gz" | grep -c '^INNER')" "$(grep -c '^inner' "$tmp/want")" \
+        "names that the profile has are kept"
 "$cairn" symbolize --pprof "$tmp/renamed.pb.gz" -o "$tmp/forced.pb.gz" --debug-dir "$tmp/none" --force 2>/dev/null
 is "$(pprof frames "$tmp/forced.pb.gz")" "$(cat "$tmp/want")" "and replaced with --force, except where nothing is known"
 
@@ -102,7 +106,8 @@ grep -v -e '^inner' -e '^shop' -e '^main' "$tmp/want" >"$tmp/want.nothing"
 cp "$tmp/want" "$tmp/want.all" && cp "$tmp/want.nothing" "$tmp/want"
 named "another build at the path is not taken" --debug-dir "$tmp/none"
 is "$(wc -l <"$tmp/err")" 1 "  which is reported once"
-like "$(cat "$tmp/err")" "bin/prog \\(build-id $id\\): not found: 8 addresses; .*--debug-dir" "  with the build-id and what would help"
+like "$(cat "$tmp/err")" "bin/prog \\(build-id $id\\): not found: 8 addresses; .*--debug-dir" \
+        "  with the build-id and what would help"
 pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
 ok "  and the profile is otherwise as it was" cmp "$tmp/rest.in" "$tmp/rest.out"
 cp "$tmp/want.all" "$tmp/want"
@@ -112,7 +117,8 @@ named "a path without a build-id is trusted" --debug-dir "$tmp/none"
 
 # ---- perf script ----
 {
-        printf 'prog 100/100 [000]  12.000001: PERF_RECORD_MMAP2 100/100: [0x%x(0x%x) @ 0x%x <%s>]: r-xp %s\n' $start $size $offset "$id" /gone/prog
+        printf 'prog 100/100 [000]  12.000001: PERF_RECORD_MMAP2 100/100: [0x%x(0x%x) @ 0x%x <%s>]: r-xp %s\n' $start \
+                $size $offset "$id" /gone/prog
         for a in $addresses; do
                 printf 'prog 100/100 [001]  12.5: 250000 cpu-clock:pppH: \n\t%16s [unknown] (/gone/prog)\n' "${a#0x}"
                 printf '\t    7f0000001234 sleeps+0x14 (/lib/libother.so)\n\n'
@@ -120,7 +126,8 @@ named "a path without a build-id is trusted" --debug-dir "$tmp/none"
 } >"$tmp/perf.txt"
 ok "perf script" "$cairn" symbolize --perf-script "$tmp/perf.txt" -e "$tmp/away/prog" -o "$tmp/perf.out"
 grep -v -e '^location' -e sender "$tmp/want" | sed 's/ [^ ]* [^ ]*$//' >"$tmp/want.names"
-grep -v -e MMAP2 -e cpu-clock -e sleeps -e '^$' "$tmp/perf.out" | sed -E 's/^\t *[0-9a-f]+ //; s/ \([^ ]*\)$//' >"$tmp/got"
+grep -v -e MMAP2 -e cpu-clock -e sleeps -e '^$' "$tmp/perf.out" |
+        sed -E 's/^\t *[0-9a-f]+ //; s/ \([^ ]*\)$//' >"$tmp/got"
 is "$(cat "$tmp/got")" "$(cat "$tmp/want.names")" "  its frames are named, inlined ones included"
 like "$(cat "$tmp/perf.out")" '^	 +[0-9a-f]+ inner \(inlined\)$' "  in perf's format"
 is "$(grep -c 'sleeps+0x14 (/lib/libother.so)' "$tmp/perf.out")" 8 "  and existing names are kept"
@@ -174,7 +181,8 @@ cp "$tmp/bin/moved" "$prog"
 pprof make "$tmp/in.pb.gz" $start $offset $size "$prog" "$id" $addresses
 named "  and with another build at the path" --server "$url" --debug-dir "$tmp/none"
 rm "$prog"
-ok "perf script from a service" "$cairn" symbolize --perf-script "$tmp/perf.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/perf.served"
+ok "perf script from a service" "$cairn" symbolize --perf-script "$tmp/perf.txt" --server "$url" \
+        --debug-dir "$tmp/none" -o "$tmp/perf.served"
 ok "  is the same as from the program" cmp "$tmp/perf.served" "$tmp/perf.out"
 # A program that is not relocated: perf prints its addresses unchanged, past the end of the file.
 g++ -O2 -g -no-pie -Wl,--build-id -o "$tmp/away/fixed" "$tmp/prog.cc"
@@ -182,13 +190,15 @@ fixed_id=$(readelf -n "$tmp/away/fixed" | awk '/Build ID:/ { print $3 }')
 {
         printf 'fixed 100/100 [000]  12.000001: PERF_RECORD_MMAP2 100/100: [0x401000(0x1000) @ 0x1000 <%s>]: r-xp /gone/fixed\n' "$fixed_id"
         for a in $(nm "$tmp/away/fixed" | awk '/total|main$/ { print $1 }'); do
-                printf 'fixed 100/100 [001]  12.5: 250000 cpu-clock:pppH: \n\t%16s [unknown] (/gone/fixed)\n\n' "${a#0000000000}"
+                printf 'fixed 100/100 [001]  12.5: 250000 cpu-clock:pppH: \n\t%16s [unknown] (/gone/fixed)\n\n' \
+                        "${a#0000000000}"
         done
 } >"$tmp/fixed.txt"
 put_object debuginfo "$tmp/away/fixed"
 wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_id 0x$(nm "$tmp/away/fixed" | awk '/5total/ { print $1; exit }') | grep -q Cart"
 "$cairn" symbolize --perf-script "$tmp/fixed.txt" -e "$tmp/away/fixed" -o "$tmp/fixed.want"
-ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/fixed.served"
+ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" \
+        --debug-dir "$tmp/none" -o "$tmp/fixed.served"
 like "$(cat "$tmp/fixed.served")" 'shop::Cart::total' "  has names"
 ok "  the same as from the program" cmp "$tmp/fixed.served" "$tmp/fixed.want"
 # The debug file alone lacks the file offsets.
@@ -197,11 +207,14 @@ moved_id=$(readelf -n "$tmp/bin/moved" | awk '/Build ID:/ { print $3 }')
 put_object debuginfo "$tmp/moved.debug"
 wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $moved_id $1 | grep -q Cart"
 sed "s/$id/$moved_id/" "$tmp/perf.txt" >"$tmp/moved.txt"
-"$cairn" symbolize --perf-script "$tmp/moved.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/moved.out" 2>"$tmp/err"
-like "$(cat "$tmp/err")" 'file offsets, and no program to translate them: 8 addresses; upload it' "a service with only the debug file is reported"
+"$cairn" symbolize --perf-script "$tmp/moved.txt" --server "$url" --debug-dir "$tmp/none" -o "$tmp/moved.out" \
+        2>"$tmp/err"
+like "$(cat "$tmp/err")" 'file offsets, and no program to translate them: 8 addresses; upload it' \
+        "a service with only the debug file is reported"
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" 0 0 0 /gone/prog "$id" $objects
-"$cairn" symbolize --pprof "$tmp/in.pb.gz" --server http://127.0.0.1:1 -o "$tmp/never" --debug-dir "$tmp/none" 2>"$tmp/err"
+"$cairn" symbolize --pprof "$tmp/in.pb.gz" --server http://127.0.0.1:1 -o "$tmp/never" --debug-dir "$tmp/none" \
+        2>"$tmp/err"
 is $? 1 "a service that is away ends in 1"
 ok "  and leaves no files" test ! -e "$tmp/never"
 

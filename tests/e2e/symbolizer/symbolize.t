@@ -42,7 +42,8 @@ addresses() { # of the code of total() and main(), all
 # In the format of addr2line, but printed by LLVM: binutils 2.40 attributes some addresses of inlined code to the
 # enclosing function.
 expected() { # FILE
-        addresses "$1" | sed 's/^/0x/' | llvm-symbolizer --output-style=GNU --functions --inlines --demangle --obj="$1" |
+        addresses "$1" | sed 's/^/0x/' |
+                llvm-symbolizer --output-style=GNU --functions --inlines --demangle --obj="$1" |
                 sed -E 's/ \(discriminator [0-9]+\)$//; s/:0$/:?/'
 }
 
@@ -161,7 +162,8 @@ if command -v xz > /dev/null; then
         nm prog --format=posix --defined-only | awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - > keep
         objcopy -S --keep-symbols=keep prog mini
         xz -c mini > mini.xz
-        cp prog withmini && strip --strip-all -R .comment withmini && objcopy --add-section .gnu_debugdata=mini.xz withmini
+        cp prog withmini && strip --strip-all -R .comment withmini &&
+                objcopy --add-section .gnu_debugdata=mini.xz withmini
         "$cairn" symbolize -e withmini --debug-dir "$dir/none" --format=json "$(head -1 list)" > got
         grep -q '"quality":"minidebuginfo"' got && grep -qE '"linkage_name":"(main|_ZNK4shop4Cart5totalEi)"' got
         ok $? "minidebuginfo gives functions of a stripped file"

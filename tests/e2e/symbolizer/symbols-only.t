@@ -8,11 +8,13 @@ for tool in g++ dwz jq python3 readelf; do command -v $tool >/dev/null || skip_a
 up() { "$upload" --server "$url" --json "$@" >"$tmp/up.json" 2>"$tmp/up.err"; code=$?; }
 sent() { jq -c "$1" "$tmp/up.json"; }
 quiet() { metric_equals cairn_index_queue 0; }
-is_indexed() { curl -sS "$url/api/v1/debuginfo" | jq -e --arg id "$1" '[.objects[] | select(.build_id == $id) | .index.state] | index("indexed")'; }
+is_indexed() { curl -sS "$url/api/v1/debuginfo" |
+        jq -e --arg id "$1" '[.objects[] | select(.build_id == $id) | .index.state] | index("indexed")'; }
 # The frames of the addresses in a file.
 answers() { "$CAIRN_BUILD/cairn" symbolize --server "$url" --build-id "$1" --format=llvm <"$2"; }
 aliases() { "$cairn" debuginfo show "$1" --server "$url" --json | jq -c '.aliases | sort'; }
-listed() { curl -sS "$url/api/v1/debuginfo" | jq -c "[.objects[] | select(.build_id == \"$1\") | [.kind, .quality]] | sort"; }
+listed() { curl -sS "$url/api/v1/debuginfo" |
+        jq -c "[.objects[] | select(.build_id == \"$1\") | [.kind, .quality]] | sort"; }
 why() { "$cairn" why --server "$url" --json "$1" "$2" | jq -c "$3"; }
 put() { # KIND FILE BUILD-ID [QUERY]
         put_path="$url/api/v1/debuginfo/$3/$1"
@@ -46,9 +48,11 @@ input symtab "$tmp/bin/symtab" 2
 export GOCACHE="$tmp/gocache"
 if command -v go >/dev/null && go build -o "$tmp/bin/go" tests/oracle/sample.go 2>/dev/null; then
         input go "$tmp/bin/go" 3
-        go build -ldflags="-s -B 0x0000000000000000000000000000000000000005" -o "$tmp/bin/go-stripped" tests/oracle/sample.go && input go-stripped "$tmp/bin/go-stripped" 1
+        go build -ldflags="-s -B 0x0000000000000000000000000000000000000005" -o "$tmp/bin/go-stripped" \
+                tests/oracle/sample.go && input go-stripped "$tmp/bin/go-stripped" 1
 fi
-if command -v rustc >/dev/null && rustc -O -g -C link-arg=-Wl,--build-id -o "$tmp/bin/rust" tests/oracle/sample.rs 2>/dev/null; then
+if command -v rustc >/dev/null && rustc -O -g -C link-arg=-Wl,--build-id -o "$tmp/bin/rust" tests/oracle/sample.rs \
+        2>/dev/null; then
         input rust "$tmp/bin/rust" 3
 fi
 libc=$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64|AArch64/ { print $NF; exit }')
@@ -76,7 +80,8 @@ data=$tmp/symbols
 start_server --flush-interval 3600
 while read -r name file least; do
         up --symbols-only "$file"
-        is "$code $(sent '[.files[] | [.kind, .state]]')" '0 [["symbols","sent"]]' "$name: its symbols are sent, and nothing else"
+        is "$code $(sent '[.files[] | [.kind, .state]]')" '0 [["symbols","sent"]]' \
+                "$name: its symbols are sent, and nothing else"
         bytes=$(sent '.files[0].sent_bytes')
         id=$(sent '.files[0].build_id' | tr -d '"')
         wait_for "$name to be indexed" is_indexed "$id"
@@ -115,7 +120,8 @@ is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and sends the sam
 head -c 300 "$tmp/file" >"$tmp/cut"
 cp "$tmp/file" "$tmp/flipped"
 printf x | dd of="$tmp/flipped" bs=1 seek=5000 conv=notrunc 2>/dev/null
-for case in "$tmp/cut 400.not_symbols" "$tmp/flipped 400.not_symbols" "$tmp/bin/inlines 400.not_symbols" "tests/e2e/lib.sh 400.not_symbols"; do
+for case in "$tmp/cut 400.not_symbols" "$tmp/flipped 400.not_symbols" "$tmp/bin/inlines 400.not_symbols" \
+        "tests/e2e/lib.sh 400.not_symbols"; do
         put symbols "${case% *}" "$id"
         is "$code.$reason" "${case#* }" "$(basename "${case% *}") is refused"
 done
@@ -173,7 +179,8 @@ python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "samples of a program arrive first"
 unlike "$(folded)" main "  without names"
-tar -C "$tmp" -cf - bin/late bin/no-id bin/inlines.debug | "$upload" --server "$url" --symbols-only --json - >"$tmp/up.json" 2>"$tmp/up.err"
+tar -C "$tmp" -cf - bin/late bin/no-id bin/inlines.debug |
+        "$upload" --server "$url" --symbols-only --json - >"$tmp/up.json" 2>"$tmp/up.err"
 is "$(sent '[.files[] | [(.path | sub(".*/"; "")), .kind, .state]] | sort')" \
         '[["inlines.debug","symbols","already_there"],["late","symbols","sent"],["no-id","symbols","sent"]]' \
         "its symbols come later, out of an archive, with those of a program that has only its hash"
@@ -182,12 +189,14 @@ wait_for "names" has_names
 pass "  and the same past has names"
 hash=$(sent '.files[] | select(.path | endswith("no-id")) | .build_id' | tr -d '"')
 wait_for "that program to be indexed" is_indexed "$hash"
-is "$("$cairn" symbolize --server "$url" --build-id "$hash" --format=llvm "$main" | tail -3 | head -1)" main "  which answers by that"
+is "$("$cairn" symbolize --server "$url" --build-id "$hash" --format=llvm "$main" | tail -3 | head -1)" main \
+        "  which answers by that"
 
 # ---- the command line ----
 
 up --symbols-only --dry-run "$tmp/bin/late" "$tmp/dwz/common.debug" "$tmp/dwz/prog2"
-is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","would_send"],1]' "a dry run queries; a dwz file is sent with others"
+is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","would_send"],1]' \
+        "a dry run queries; a dwz file is sent with others"
 for option in --strip --executables "--sources=$tmp"; do
         up --symbols-only "$option" "$tmp/bin/late"
         is "$code" 64 "--symbols-only and ${option%=*} exclude each other"

@@ -57,7 +57,8 @@ APART int run(int n)
 }
 int main(int argc, char **) { return shop::run(argc) + api::in_namespace(argc); }
 END
-addresses() { nm "$1" | awk 'tolower($2) ~ /[tw]/ && ($3 ~ /^_Z+N/ || $3 == "main" || $3 == "in_namespace") { print $1, $3 }' | sort -k 2; }
+addresses() { nm "$1" | awk \
+        'tolower($2) ~ /[tw]/ && ($3 ~ /^_Z+N/ || $3 == "main" || $3 == "in_namespace") { print $1, $3 }' | sort -k 2; }
 answers() { # PROGRAM: in the order of the symbols
         addresses "$1" | cut -d' ' -f1 | "$cairn" symbolize -e "$1" 2> notes
 }
@@ -90,7 +91,8 @@ for cc in g++ clang++ "clang++ -gsce"; do # the last one omits the linkage names
         done
 done
 # Without a linkage name, names are qualified with their scopes, also if these are functions.
-grep -qx 'shop::Box<int>::get' got && grep -qx 'shop::Base::Inner::deep' got && grep -qx 'shop::(anonymous namespace)::Hidden::Nested::n' got
+grep -qx 'shop::Box<int>::get' got && grep -qx 'shop::Base::Inner::deep' got &&
+        grep -qx 'shop::(anonymous namespace)::Hidden::Nested::n' got
 ok $? "and names are not missing altogether"
 g++ -g -O0 shop.cc -o local || { echo "Bail out! cannot compile"; exit 1; }
 answers local > got

@@ -36,7 +36,8 @@ said() { jq -c "$1" "$tmp/why.json"; }
 
 # ---- a file with DWARF ----
 
-ok "units, DIEs and rows are those of llvm-dwarfdump and libdw" python3 tests/tools/check_why.py "$cairn" "$tmp/whole" "$tmp/whole" 6
+ok "units, DIEs and rows are those of llvm-dwarfdump and libdw" python3 tests/tools/check_why.py "$cairn" "$tmp/whole" \
+        "$tmp/whole" 6
 why --second-opinion "$tmp/whole" "$outer"
 is $why_code 0 "a resolved address is exit code 0"
 is "$(said '.results[0] | [.state, .source, .frames[-1].function, .unit.version, .unit.split, .scopes[-1].tag]')" \
@@ -54,17 +55,20 @@ like "$out" 'symtab would give outer' "and the next source"
 
 why "$tmp/whole" "$asmonly"
 is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.type, .symbol.binding, .symbol.size, .symbol.section]')" \
-        '["lines","symtab","asm_only","notype","global",0,".text"]' "assembly: its lines by DWARF, its label by the symbol"
+        '["lines","symtab","asm_only","notype","global",0,".text"]' \
+        "assembly: its lines by DWARF, its label by the symbol"
 strip -g -o "$tmp/bare.o" "$tmp/whole"
 why "$tmp/bare.o" "$asmonly"
-is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.size]')" '["symtab",null,"asm_only",0]' "without lines, by the symbol alone"
+is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.size]')" '["symtab",null,"asm_only",0]' \
+        "without lines, by the symbol alone"
 plt=$(objdump -d "$tmp/whole" | sed -n 's/^0*\([0-9a-f]*\) <\(printf\|puts\)@plt>:/\1/p' | head -1)
 why "$tmp/whole" "$plt"
 like "$(said '.results[0] | [.source, .frames[0].function]')" '"plt","(printf|puts)@plt"' "a stub of the PLT"
 why "$tmp/whole" ffffffffff "$data_address"
 is $why_code 1 "unresolved addresses are exit code 1"
 is "$(said '[.results[].state]')" '["not_in_object","uncovered"]' "outside of the object, and data of it"
-is "$(said '[.results[1].place.section_is_code, (.results[1].next_step | length > 0)]')" '[false,true]' "data addresses are reported, with a remedy"
+is "$(said '[.results[1].place.section_is_code, (.results[1].next_step | length > 0)]')" '[false,true]' \
+        "data addresses are reported, with a remedy"
 
 why "$tmp/bare.o" "$outer"
 is "$(said '[.quality, .results[0].source, .results[0].symbol.table, .results[0].symbol.type]')" \
@@ -113,12 +117,15 @@ for file in /usr/bin/python3.11 "$(ldd /bin/sh | awk '/libc\.so/ { print $3 }')"
         hex=$(build_id_of "$file")
         debug=/usr/lib/debug/.build-id/$(printf %.2s "$hex")/${hex#??}.debug
         [ -e "$debug" ] || continue
-        ok "$(basename "$file"): as llvm-dwarfdump and libdw say" python3 tests/tools/check_why.py "$fast" "$file" "$debug" 4
-        is "$("$fast" why --json "$file" 10 | jq -r '[.files[] | .found] | join(", ")')" 'by build-id, as named' "  and how its files were found"
+        ok "$(basename "$file"): as llvm-dwarfdump and libdw say" python3 tests/tools/check_why.py "$fast" "$file" \
+                "$debug" 4
+        is "$("$fast" why --json "$file" 10 | jq -r '[.files[] | .found] | join(", ")')" 'by build-id, as named' \
+                "  and how its files were found"
 done
 if command -v go >/dev/null; then
         printf 'package main\n\nfunc main() { println("here") }\n' >"$tmp/here.go"
-        if (cd "$tmp" && HOME=$tmp GO111MODULE=off go build -o gowhole here.go && strip -o gostripped gowhole) >/dev/null 2>&1; then
+        if (cd "$tmp" && HOME=$tmp GO111MODULE=off go build -o gowhole here.go && strip -o gostripped gowhole) \
+                >/dev/null 2>&1; then
                 "$fast" why --json "$tmp/gostripped" "$(address_of "$tmp/gowhole" main.main)" >"$tmp/why.json"
                 is "$(said '.results[0] | [.source, .frames[0].function, .go.name, .frames[0].line]')" \
                         '["go_pclntab","main.main","main.main",3]' "a stripped Go program"
@@ -139,10 +146,12 @@ is "$(said '[.index.state, .index.quality, (.index.generation > 0), .results[0].
         '["indexed","dwarf",true,"resolved","dwarf","not_in_object"]' "a service explains what it has"
 is "$(said '.results[0].index | [.state, .block.row < .block.rows, .block.bytes > 0, .block.is_gap, .frames[-1].function]')" \
         '["resolved",true,true,false,"outer"]' "with the block and the row"
-is "$(said '[.files[] | [.role, .name, .found]]')" '[["debuginfo","whole","upload"],["executable","exe","upload"]]' "and the files"
+is "$(said '[.files[] | [.role, .name, .found]]')" '[["debuginfo","whole","upload"],["executable","exe","upload"]]' \
+        "and the files"
 is "$(said '.results[0].second_opinion.agrees')" true "libdw reads the stored file"
 "$cairn" why --json --data "$data" "$id" "$outer" ffffffffff >"$tmp/data.json"
-is "$(jq -c 'del(.results[].second_opinion)' "$tmp/why.json")" "$(jq -c . "$tmp/data.json")" "the data directory gives the same while the service runs"
+is "$(jq -c 'del(.results[].second_opinion)' "$tmp/why.json")" "$(jq -c . "$tmp/data.json")" \
+        "the data directory gives the same while the service runs"
 like "$("$cairn" why --data "$data" "$id" "$outer")" 'row [0-9]+ of [0-9]+' "and the text has the row"
 "$cairn" why --json --server "$url" 00ff 10 >"$tmp/why.json"
 is "$? $(said '[.index.state, .results[0].state]')" '1 ["absent","no_debuginfo"]' "an unknown build-id"

@@ -11,7 +11,9 @@ for tool in gcc curl jq gdb debuginfod-find; do
 done
 can=
 command -v go >/dev/null && can=go
-"$CAIRN_SAN/cairn-agent" --doctor --sampler perf >/dev/null 2>&1 && perf record -q -e cpu-clock -o "$tmp/perf.data" true >/dev/null 2>&1 && can="$can,perf events"
+"$CAIRN_SAN/cairn-agent" --doctor --sampler perf >/dev/null 2>&1 &&
+        perf record -q -e cpu-clock -o "$tmp/perf.data" true >/dev/null 2>&1 && can="$can,perf events"
 diag "here are: $can"
-report_checks "$PYTHON" tests/e2e/tree/docs-commands.py "$CAIRN_SAN" "$tmp" "$can" README.md docs/quick-starts/*.md docs/integrations.md
+report_checks "$PYTHON" tests/e2e/tree/docs-commands.py "$CAIRN_SAN" "$tmp" "$can" README.md docs/quick-starts/*.md \
+        docs/integrations.md
 done_testing

@@ -19,7 +19,8 @@ echo agent-token >"$tmp/secret/agent-token"
 options cairn-agent >"$tmp/words"
 xargs "$CAIRN_BUILD/cairn-agent" --check-config <"$tmp/words" >"$tmp/out" 2>&1
 is $? 0 "the agent takes its options"
-options cairn | sed 's/^--listen=.*/--listen=127.0.0.1:0/; s/^--listen-otlp-grpc=.*/--listen-otlp-grpc=127.0.0.1:0/' >"$tmp/words"
+options cairn | sed 's/^--listen=.*/--listen=127.0.0.1:0/; s/^--listen-otlp-grpc=.*/--listen-otlp-grpc=127.0.0.1:0/' \
+        >"$tmp/words"
 user=
 if [ "$(id -u)" -eq 0 ]; then
         uid=$(cat "$tmp/uid")

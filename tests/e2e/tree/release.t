@@ -10,7 +10,8 @@ if git rev-parse -q --git-dir >/dev/null 2>&1; then
         git ls-files -co --exclude-standard -z
 else
         find . -path ./build -prune -o -type f -printf '%P\0'
-fi | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\\0" "$f"; done' sh | tar -c --null -T - | tar -x -C "$tmp/src"
+fi | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\\0" "$f"; done' sh | tar -c --null -T - |
+        tar -x -C "$tmp/src"
 cd "$tmp/src" || bail_out "no sources"
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
@@ -56,7 +57,8 @@ is "$(wc -l <build/release/SHA256SUMS)" 2 "  and of all files"
 is "$(sed -n 1p build/release/NOTES.md)" "## $version (2026-12-24)" "  the notes are the changelog's part"
 is "$(grep -c '^## ' build/release/NOTES.md)" 1 "  and no more"
 tar -tf "build/release/cairn-$version.tar.xz" >"$tmp/list"
-is "$(sed "s|^cairn-$version/||; /\/\$/d; /^\$/d" "$tmp/list" | sort | sha256sum)" "$(git ls-files | sort | sha256sum)" "  the tarball has the committed files"
+is "$(sed "s|^cairn-$version/||; /\/\$/d; /^\$/d" "$tmp/list" | sort | sha256sum)" \
+        "$(git ls-files | sort | sha256sum)" "  the tarball has the committed files"
 cp "build/release/cairn-$version.tar.xz" "$tmp/first"
 ok "  and is made" make release TARBALL=1
 ok "  the same again" cmp "$tmp/first" "build/release/cairn-$version.tar.xz"

@@ -7,7 +7,8 @@ upload=$CAIRN_SAN/cairn-upload
 
 # split NAME FILE: the uploaded split of it, as stored by the service, in $tmp/NAME.split.
 split() {
-        "$upload" --server "$url" --json "$2" >"$tmp/json" 2>"$tmp/errors" || { fail "$1: upload" "$(cat "$tmp/errors")"; return 1; }
+        "$upload" --server "$url" --json "$2" >"$tmp/json" 2>"$tmp/errors" ||
+                { fail "$1: upload" "$(cat "$tmp/errors")"; return 1; }
         curl -sS -o "$tmp/$1.split" "$url/buildid/$(jq -r '.files[0].build_id' "$tmp/json")/debuginfo"
 }
 # One result per line, for every 3rd byte of the sections in the file FILE.list.
@@ -16,10 +17,12 @@ answers() { "$cairn" symbolize --no-cache --format=llvm -e "$1" <"$2" 2>/dev/nul
 addresses() {
         addresses_of=$1; shift
         for section; do
-                readelf -SW "$addresses_of" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v name="$section" '$1 == name { print $3, $5 }' |
+                readelf -SW "$addresses_of" | sed 's/^ *\[ *[0-9]*\] *//' |
+                        awk -v name="$section" '$1 == name { print $3, $5 }' |
                         while read -r start size; do
                                 i=$((0x$start)); end=$((i + 0x$size)); n=0
-                                while [ $i -lt $end ] && [ $n -lt 6000 ]; do printf '0x%x\n' $i; i=$((i + 3)); n=$((n + 1)); done
+                                while [ $i -lt $end ] && [ $n -lt 6000 ]; do printf '0x%x\n' $i; i=$((i + 3)); \
+                                        n=$((n + 1)); done
                         done
         done
 }
@@ -31,7 +34,8 @@ equal() {
         answers "$equal_file" "$tmp/list" >"$tmp/whole.answers"
         answers "$tmp/$equal_name.split" "$tmp/list" >"$tmp/split.answers"
         like "$(readelf -SW "$tmp/$equal_name.split")" '\.text +NOBITS' "$equal_name: the split has no code"
-        ok "$equal_name: it gives the same results as the whole file at $(wc -l <"$tmp/list") addresses" cmp "$tmp/whole.answers" "$tmp/split.answers"
+        ok "$equal_name: it gives the same results as the whole file at $(wc -l <"$tmp/list") addresses" cmp \
+                "$tmp/whole.answers" "$tmp/split.answers"
 }
 
 cat >"$tmp/program.c" <<'EOF'
@@ -57,7 +61,8 @@ if command -v xz >/dev/null; then
         objcopy --only-keep-debug "$tmp/full" "$tmp/mini"
         objcopy -S --remove-section .comment --remove-section .gnu_debuglink "$tmp/mini" "$tmp/mini" 2>/dev/null
         nm -P "$tmp/full" | awk '$2 ~ /[tT]/ { print $1 }' >"$tmp/keep"
-        objcopy --only-keep-debug "$tmp/full" "$tmp/mini" && objcopy -g --keep-symbols="$tmp/keep" "$tmp/mini" "$tmp/mini.small" 2>/dev/null
+        objcopy --only-keep-debug "$tmp/full" "$tmp/mini" &&
+                objcopy -g --keep-symbols="$tmp/keep" "$tmp/mini" "$tmp/mini.small" 2>/dev/null
         xz -c "$tmp/mini.small" >"$tmp/mini.xz"
         strip -o "$tmp/minidebuginfo" "$tmp/full"
         objcopy --add-section .gnu_debugdata="$tmp/mini.xz" "$tmp/minidebuginfo"
@@ -81,7 +86,8 @@ EOF
 for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
         [ -x "$go" ] || continue
         version=$("$go" version | awk '{ print $3 }')
-        (cd "$tmp" && HOME=$tmp GO111MODULE=off GOFLAGS='' "$go" build -o "$version" here.go) >/dev/null 2>&1 || continue
+        (cd "$tmp" && HOME=$tmp GO111MODULE=off GOFLAGS='' "$go" build -o "$version" here.go) >/dev/null 2>&1 ||
+                continue
         objcopy --strip-debug "$tmp/$version" "$tmp/$version-symtab"
         strip -o "$tmp/$version-stripped" "$tmp/$version"
         for what in symtab stripped; do
@@ -97,7 +103,8 @@ for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
                 like "$(cat "$tmp/split.answers")" '^main\.(tiny|middle)' "  with inlined calls"
                 answers "$tmp/$version-$what" "$tmp/list" >"$tmp/whole.answers"
                 ok "  all of them" cmp "$tmp/whole.answers" "$tmp/split.answers"
-                ok "  from a file that has the read-only data" grep -aq 'a secret of the read-only data' "$tmp/$version-$what"
+                ok "  from a file that has the read-only data" grep -aq 'a secret of the read-only data' \
+                        "$tmp/$version-$what"
                 if grep -aq 'a secret of the read-only data' "$tmp/$version-$what.split"; then
                         fail "  and no other data goes along"
                 else

@@ -15,7 +15,8 @@ sent() { upload "$@" 2>"$tmp/err" | jq -c '[.files[] | select(.state == "sent") 
 start_server
 
 mkdir -p "$tmp/deb/DEBIAN" "$tmp/deb/usr/bin" "$tmp/dist"
-printf 'Package: thing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' >"$tmp/deb/DEBIAN/control"
+printf 'Package: thing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.org>\nDescription: x\n' \
+        >"$tmp/deb/DEBIAN/control"
 build 11 "$tmp/deb/usr/bin/thing"
 printf 'no ELF\n' >"$tmp/deb/usr/bin/script"
 ln -s /etc/passwd "$tmp/deb/usr/bin/link"
@@ -24,7 +25,8 @@ for packing in xz gzip zstd; do
 done
 is "$(sent "$tmp/dist/thing_xz.deb")" '[["11","thing_xz.deb/usr/bin/thing"]]' "a Debian package"
 is "$(ls "$TMPDIR")" '' "nothing stays in the temporary folder"
-is "$(upload "$tmp/dist" 2>/dev/null | jq -c '[.files[].state]')" '["already_there"]' "packages in a folder are taken apart too, and known ones are not sent"
+is "$(upload "$tmp/dist" 2>/dev/null | jq -c '[.files[].state]')" '["already_there"]' \
+        "packages in a folder are taken apart too, and known ones are not sent"
 
 mkdir "$tmp/tree"
 n=12

@@ -9,7 +9,8 @@ up() {
         code=$?
         out=$(cat "$tmp/out")
         errors=$(cat "$tmp/errors")
-        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" "$errors"; fi
+        if grep -Eq 'Sanitizer|runtime error:' "$tmp/errors"; then fail "no sanitizer report of cairn-upload $*" \
+                "$errors"; fi
 }
 
 mkdir -p "$tmp/build/sub" "$tmp/more"
@@ -31,7 +32,8 @@ lib_id=$(build_id_of "$tmp/build/sub/lib odd+name.so")
 start_server
 
 up --dry-run "$tmp/build"
-is "$code $out" "0 2 would be sent, 0 already there, 2 skipped (1 without a build-id, 1 duplicate)" "a dry run says what it would do"
+is "$code $out" "0 2 would be sent, 0 already there, 2 skipped (1 without a build-id, 1 duplicate)" \
+        "a dry run says what it would do"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and sends nothing"
 
 up "$tmp/build"
@@ -41,14 +43,16 @@ is "$(grep -c '^sent ' "$tmp/errors")" 2 "  and a line for each file"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "  and two objects are there"
 
 up "$tmp/build"
-is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 without a build-id, 1 duplicate)" "a second run sends nothing and says so"
+is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 without a build-id, 1 duplicate)" \
+        "a second run sends nothing and says so"
 is "$errors" "" "  on one line"
 
 # Different files have the same placeholder: it identifies none of them.
 for placeholder in 0x00 0x0000000000000000000000000000000000000000 0x0102; do
         gcc -g -O2 -Wl,--build-id=$placeholder -o "$tmp/more/placeholder" "$tmp/program.c"
         up "$tmp/more/placeholder"
-        is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" "a file with the build-id $placeholder is not sent"
+        is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" \
+                "a file with the build-id $placeholder is not sent"
         like "$errors" "more/placeholder.*is a placeholder.*link it with --build-id" "  and cairn-upload says why"
         hex=${placeholder#0x}
         code=$(curl -sS -o "$tmp/answer" -w '%{http_code}' -T "$tmp/more/placeholder" -H "X-Cairn-Size: $(stat -c %s "$tmp/more/placeholder")" \
@@ -100,7 +104,8 @@ is "$code" 2 "a truncated file is bad input"
 like "$errors" "'$tmp/cut': cut off: .* past the file's" "  reported with the offset"
 like "$out" '^1 sent' "  and the good one beside it is sent"
 up "$tmp/cut" "$tmp/good"
-is "$code $out" "2 0 sent, 1 already there, 1 skipped (1 not readable as ELF)" "  and the next run does not say that there is nothing to send"
+is "$code $out" "2 0 sent, 1 already there, 1 skipped (1 not readable as ELF)" \
+        "  and the next run does not say that there is nothing to send"
 up "$tmp/build/text"
 is "$code" 2 "a named file that is not ELF is bad input"
 like "$errors" "'$tmp/build/text' is neither an ELF file nor an archive" "  and named"
@@ -111,7 +116,8 @@ is "$code $out" "2 0 sent, 0 already there, 0 skipped, 1 not readable" "as is a 
 up "$tmp/absent"
 is "$code $out" "1 0 sent, 0 already there, 0 skipped, 1 not readable" "a missing path is an error, not an empty one"
 up --json "$tmp/absent" "$tmp/good"
-is "$code $(echo "$out" | jq -c '[.already_there, .unreadable]')" "1 [1,1]" "  also beside files that are there, and --json counts it"
+is "$code $(echo "$out" | jq -c '[.already_there, .unreadable]')" "1 [1,1]" \
+        "  also beside files that are there, and --json counts it"
 mkdir "$tmp/empty"
 up "$tmp/empty"
 is "$code" 1 "a directory without ELF files fails"

@@ -12,7 +12,8 @@ token-of-small    upload name=small bytes=256K
 token-of-root     admin
 EOT
 as() { printf 'Authorization: Bearer token-of-%s' "$1"; }
-metric_as_root() { curl -sS -H "$(as root)" "$url/metrics" | awk -v name="$1" '$1 == name { print $2; f = 1 } END { if (!f) print 0 }'; }
+metric_as_root() { curl -sS -H "$(as root)" "$url/metrics" |
+        awk -v name="$1" '$1 == name { print $2; f = 1 } END { if (!f) print 0 }'; }
 receives() { [ "$(metric_as_root cairn_uploads_receiving)" = "$1" ]; }
 start_server --token-file "$tmp/tokens" --max-per-address 1000
 
@@ -62,7 +63,8 @@ like "$code" '^(200|409)$' "once they have ended uploads are taken again"
 
 head -c 1000000 /dev/zero | zstd -q >"$tmp/zeros.zst"
 request -X PUT -T "$tmp/zeros.zst" -H "$(as small)" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 1000000' \
-        -H "X-Cairn-SHA256: $(printf %064d 0)" "$url/api/v1/debuginfo/00000000000000000000000000000000000000bb/executable"
+        -H "X-Cairn-SHA256: $(printf %064d 0)" \
+        "$url/api/v1/debuginfo/00000000000000000000000000000000000000bb/executable"
 unlike "$code" '^20' "100 bytes that unpack to a million are no object"
 limit_holds() { put small; [ "$code" = 429 ]; }
 wait_for "the bytes to be counted" limit_holds

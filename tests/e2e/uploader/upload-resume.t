@@ -38,7 +38,8 @@ part() { # part OFFSET COUNT
                 -H "X-Cairn-Offset: $1" "$url/api/v1/debuginfo/$id/executable?name=cairn"
 }
 part 0 "$half"
-is "$code $(printf '%s' "$body" | jq -c .)" "202 {\"state\":\"partial\",\"offset\":$half}" "a part is accepted and stored"
+is "$code $(printf '%s' "$body" | jq -c .)" "202 {\"state\":\"partial\",\"offset\":$half}" \
+        "a part is accepted and stored"
 kill_server
 start_server
 is "$(offset)" "$half" "it persists across a crash of the service"

@@ -21,7 +21,8 @@ gcc -g -O1 -no-pie -Wl,--build-id=sha1 -Wl,--emit-relocs -o "$tmp/build/relocs" 
 ln -s program "$tmp/build/link"
 cp "$tmp/build/program" "$tmp/build/copy"
 chmod 4751 "$tmp/build/program"
-python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.note", b"kept")' "$tmp/build/program" 2>/dev/null && has_xattr=1
+python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.note", b"kept")' "$tmp/build/program" 2>/dev/null &&
+        has_xattr=1
 cp -a "$tmp/build" "$tmp/before"
 id=$(build_id_of "$tmp/build/program")
 
@@ -56,7 +57,8 @@ for file in program fixed relocs libshared.so copy; do
                 "  and its segments"
         ok "  and is smaller" test "$(stat -c %s "$tmp/build/$file")" -lt "$(stat -c %s "$tmp/before/$file")"
 done
-is "$(stat -c '%a %U %G' "$tmp/build/program")" "$(stat -c '%a %U %G' "$tmp/before/program")" "permissions and owner are kept"
+is "$(stat -c '%a %U %G' "$tmp/build/program")" "$(stat -c '%a %U %G' "$tmp/before/program")" \
+        "permissions and owner are kept"
 [ -z "${has_xattr:-}" ] || is "$(python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note"))' "$tmp/build/program")" "b'kept'" \
         "extended attributes too"
 ok "a symbolic link stays one" test -L "$tmp/build/link"
@@ -64,7 +66,8 @@ is "$(find "$tmp/build" | wc -l)" "$(find "$tmp/before" | wc -l)" "no other file
 
 "$cairn" debuginfo get "$id" --server "$url" --output "$tmp/build/program.debug" 2>/dev/null
 crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$tmp/build/program.debug")
-objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc "$tmp/build/program" "$tmp/link"
+objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc "$tmp/build/program" \
+        "$tmp/link"
 is "$(head -c 13 "$tmp/link")" program.debug ".gnu_debuglink names the debug file"
 is "$(tail -c 4 "$tmp/link" | od -An -tx4 | tr -d ' ')" "$crc" "  with the checksum of the service's file"
 if command -v gdb >/dev/null; then

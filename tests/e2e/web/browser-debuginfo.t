@@ -13,14 +13,16 @@ __attribute__((noinline)) void work(int n) { sink += n; }
 int main(int argc, char **argv) { (void)argv; work(argc); return 0; }
 EOC
 id_of() { printf '%038d%s' 0 "$1"; }
-for n in 01 02 03; do (cd "$tmp" && gcc -g -O1 -Dwork="work_$n" -Wl,--build-id="0x$(id_of $n)" -o "work-$n" work.c) || bail_out "cannot build a program"; done
+for n in 01 02 03; do (cd "$tmp" && gcc -g -O1 -Dwork="work_$n" -Wl,--build-id="0x$(id_of $n)" -o "work-$n" work.c) ||
+        bail_out "cannot build a program"; done
 strip -g -o "$tmp/named" "$tmp/work-02"
 at=$(nm "$tmp/work-01" | awk '$3 == "work_01" { print $1 }')
 # send AGENT NAME=VALUE...: one batch.
 send() {
         send_agent=$1; shift
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "$@"
-        request -A "$send_agent" -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        request -A "$send_agent" -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" \
+                "$url/v1development/profiles"
 }
 
 mkdir -p "$tmp/up/files"
@@ -42,7 +44,8 @@ send cairn-agent/1.2.3 "build_id=$(id_of 03)" "addresses=$at" service=nobody val
 is "$code" 200 "samples are accepted"
 send cairn-agent/1.1.0 names=leaf host=late "at_ns=$(($(date +%s) - 432000))000000000"
 send cairn-agent/1.1.0 names=leaf host=ahead at_ns=4102444800000000000
-request -A broken/0.1 -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
+request -A broken/0.1 -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' \
+        "$url/v1development/profiles"
 is "$code" 400 "and others are not"
 # Samples flushed with symbols need no re-symbolization, which is waited for below.
 wait_for "the samples to be in the tables" metric_equals cairn_queue_batches 0

@@ -13,7 +13,8 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 
         -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$tmp/key.pem" -out "$tmp/cert.pem" 2>/dev/null
 start_server --token-file "$tmp/tokens" --tls-cert "$tmp/cert.pem" --tls-key "$tmp/key.pem"
 url=https://127.0.0.1:$port
-is "$(curl -sS --cacert "$tmp/cert.pem" -c "$tmp/jar" -d token=reader-token "$url/login" | jq -r .signed_in_by)" session "curl signs in over https"
+is "$(curl -sS --cacert "$tmp/cert.pem" -c "$tmp/jar" -d token=reader-token "$url/login" | jq -r .signed_in_by)" \
+        session "curl signs in over https"
 is "$(curl -sS --cacert "$tmp/cert.pem" -b "$tmp/jar" "$url/api/v1/session" | jq -r .name)" alice "  and stays so"
 run_browser sign_in.js "$url" reader-token alice
 stop_server

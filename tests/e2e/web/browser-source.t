@@ -5,7 +5,8 @@
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 for tool in gcc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
-"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" || skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
+"$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor" ||
+        skip_all "no perf events here: $(grep '^error' "$tmp/doctor" | head -1)"
 export CAIRN_CACHE_DIR="$tmp/cache"
 mkdir "$CAIRN_CACHE_DIR" "$tmp/src"
 
@@ -37,7 +38,8 @@ gcc -O2 -g -Wl,--build-id -o "$tmp/work" "$tmp/src/work.c" || bail_out "cannot b
 id=$(build_id_of "$tmp/work")
 
 start_server --flush-interval 1
-"$cairn" record -F 999 -o "$tmp/work.otlp" -- "$tmp/work" >"$tmp/out" 2>"$tmp/err" || bail_out "cannot record: $(cat "$tmp/err")"
+"$cairn" record -F 999 -o "$tmp/work.otlp" -- "$tmp/work" >"$tmp/out" 2>"$tmp/err" ||
+        bail_out "cannot record: $(cat "$tmp/err")"
 ok "the recording is sent" "$cairn" import --server "$url" --time now "$tmp/work.otlp"
 "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/work" >"$tmp/out" 2>&1
 wait_metric cairn_objects_indexed_total 1
@@ -46,7 +48,8 @@ wait_metric cairn_objects_indexed_total 1
 ok "  and a page is recorded" "$cairn" record -F 999 -o "$tmp/work.html" -- "$tmp/work"
 
 run_browser source.js missing "$url" "$id" "$tmp/work"
-ok "sources and code are uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" --executables --sources "$tmp/src" "$tmp/work"
+ok "sources and code are uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" --executables --sources "$tmp/src" \
+        "$tmp/work"
 "$cairn" query --server "$url" --lines --function burn --json >"$tmp/lines.json"
 "$cairn" query --server "$url" --lines --function burn >"$tmp/lines.txt"
 curl -sS "$url/api/v1/query/disassembly?function_name=burn" >"$tmp/code.json"
@@ -55,7 +58,8 @@ run_browser source.js shown "$url" "$tmp/lines.json" "$tmp/lines.txt" "$tmp/code
 policy() { sed -n 's/.*http-equiv="Content-Security-Policy" content="\([^"]*sha256-[^"]*\)".*/\1/p' "$1"; }
 curl -sS -o "$tmp/service.html" "$url/api/v1/query/flame?format=html"
 like "$(policy "$tmp/work.html")" "script-src 'sha256-.*style-src 'sha256-" "the recorded page has a policy"
-is "$(policy "$tmp/work.html")" "$(policy "$tmp/service.html")" "  its scripts and styles are those of the pages that the service writes"
+is "$(policy "$tmp/work.html")" "$(policy "$tmp/service.html")" \
+        "  its scripts and styles are those of the pages that the service writes"
 run_browser recorded.js "$tmp/work.html"
 stop_server
 done_testing

@@ -39,7 +39,8 @@ is "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/
         "  and one with spans"
 printf 'main;old 5000000\n' >"$tmp/old.folded"
 ok "  and one with a label" import --type $cpu --label service.name=labelled --label profile_id=77 "$tmp/old.folded"
-ok "a page of all functions is written" "$cairn" flame --server "$url" --from now-1h --max-nodes 0 --output "$tmp/many.html" '{service_name="many"}'
+ok "a page of all functions is written" "$cairn" flame --server "$url" --from now-1h --max-nodes 0 \
+        --output "$tmp/many.html" '{service_name="many"}'
 run_browser tables.js "$url" "$tmp/many.html"
 stop_server
 done_testing

@@ -19,7 +19,8 @@ open_page() {
                 --dump-dom "$1" >"$tmp/dom" 2>"$tmp/chromium.err" </dev/null
 }
 # saw PATTERN NAME: the page contains the pattern.
-saw() { if grep -Eq -e "$1" "$tmp/dom"; then pass "$2"; else fail "$2" "no /$1/ in: $(head -c 3000 "$tmp/dom") $(tail -5 "$tmp/chromium.err")"; fi; }
+saw() { if grep -Eq -e "$1" "$tmp/dom"; then pass "$2"; \
+        else fail "$2" "no /$1/ in: $(head -c 3000 "$tmp/dom") $(tail -5 "$tmp/chromium.err")"; fi; }
 saw_not() { if grep -Eq -e "$1" "$tmp/dom"; then fail "$2" "$(grep -E -e "$1" "$tmp/dom")"; else pass "$2"; fi; }
 objects() { "$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | [.build_id, .kind]]'; }
 refused() { metric 'cairn_http_requests_total{code="4xx"}'; }
@@ -37,7 +38,8 @@ start_server --flush-interval 1
 put_object executable "$tmp/program"
 is "$code" 201 "an object is stored"
 wait_metric cairn_objects_indexed_total 1
-answers 200 '' "a batch is taken" --data-binary 'main;render_honest 3' "$url/ingest?name=honest&format=folded&from=$(date +%s)"
+answers 200 '' "a batch is taken" --data-binary 'main;render_honest 3' \
+        "$url/ingest?name=honest&format=folded&from=$(date +%s)"
 wait_metric cairn_flushes_total 1
 stored=$(objects)
 audited=$(grep -Ec ' audit: 2..' "$server_log")
