@@ -90,7 +90,7 @@ int hostile_main(const char *name, const char *argv0, const TTest *const *tests,
 {
         char program[PATH_MAX];
 
-        snprintf(program, sizeof program, "%.*s/../../cairn", (int)(strrchr(argv0, '/') - argv0), argv0);
+        snprintf(program, sizeof program, "%.*s/../../../cairn", (int)(strrchr(argv0, '/') - argv0), argv0);
         worker_set_program(program);
         return suite_run(name, tests, count);
 }

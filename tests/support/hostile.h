@@ -22,7 +22,7 @@ void hostile_refused(int fd, const char *text);
 /** The frames at an address of the last table, formatted as by made_frames(). */
 void hostile_function(uint64_t address, const char *frames);
 
-/** main() of a test in build/tests/unit/; its worker is build/cairn. */
+/** main() of a test in build/tests/unit/FOLDER/; its worker is build/cairn. */
 int hostile_main(const char *name, const char *argv0, const TTest *const *tests, size_t count);
 
 /** .symtab and .strtab as sections 2 and 3, with "from_symtab" of 0x100 bytes after the code of MADE_CODE. */

@@ -433,6 +433,6 @@ int main(int argc, char **argv)
         };
 
         (void)argc;
-        snprintf(agent, sizeof agent, "%.*s/../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+        snprintf(agent, sizeof agent, "%.*s/../../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
         return suite_run("agent_uploads", tests, sizeof tests / sizeof *tests);
 }

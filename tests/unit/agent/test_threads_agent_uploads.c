@@ -238,7 +238,7 @@ int main(int argc, char **argv)
                                        thread_stops_promptly_during_work };
 
         (void)argc;
-        snprintf(agent, sizeof agent, "%.*s/../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+        snprintf(agent, sizeof agent, "%.*s/../../../cairn-agent", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
         if (!realpath(argv[0], own))
                 return EXIT_FAILURE;
         return suite_run("threads_agent_uploads", tests, sizeof tests / sizeof *tests);
