@@ -51,7 +51,7 @@ class Symbols:
                 if p[3] == "FILE":
                     self.files.add(p[7])
                 if p[3] in ("FUNC", "IFUNC", "NOTYPE", "OBJECT"):
-                    s = Symbol(int(p[1], 16), int(p[2], 0), p[3], p[4], p[7].split(" ")[0])
+                    s = Symbol(int(p[1], 16), int(p[2], 0), p[3], p[4], p[7] if "(" in p[7] else p[7].split(" ")[0])  # names of Zig have spaces
                     if any(a <= s.value < b for a, b in code):
                         seen[s] = None
         self.all = sorted(seen)
