@@ -48,6 +48,8 @@ struct agent_options {
         size_t pid_count;
         struct label_options labels; /* checked */
         struct process_filter filter;
+        bool reads_python;                      /* name the frames of Python programs */
+        bool omits_files;                       /* leave out paths of their source files */
         struct pod_cache_options pods;          /* source of pod labels */
         const struct relabel_rules *rules;      /* for labels of samples; borrowed; NULL: none */
         struct fork_server *fork_server;        /* borrowed; NULL: none */

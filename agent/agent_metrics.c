@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metrics of the agent, as static objects. agent_metrics_update() sets all of them from the counters of the other
+ * parts, by the thread that samples; readers of /metrics see them at any time.
+ *
+ * Order: the metrics, setting them, the file, the lines of the log, the server.
+ */
 #include "agent/agent_metrics.h"
 
 #include <inttypes.h>
@@ -32,6 +38,8 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
                                               "Samples of user threads without a user stack.", ""),
         [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
         [STAT_EXCLUDED] = METRIC_COUNTER("cairn_agent_samples_excluded_total", "Ticks of excluded processes.", ""),
+        [STAT_PYTHON_UNREADABLE] = METRIC_COUNTER("cairn_agent_python_stacks_cut_total",
+                                                  "Samples whose Python frames the kernel could not read.", ""),
         [STAT_DEFERRED] =
                 METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose user stack the agent walked.", ""),
         [STAT_DEFERRED_FULL] = METRIC_COUNTER("cairn_agent_samples_late_full_total",
@@ -135,6 +143,17 @@ static struct metric unmapped[] = {
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
+#define PYTHON_FRAMES(result)                                                                                          \
+        METRIC_COUNTER("cairn_agent_python_frames_total", "Python frames, each counted once per stack and interval.",  \
+                       "result=\"" result "\"")
+#define PYTHON_PROCESSES(result)                                                                                       \
+        METRIC_COUNTER("cairn_agent_python_processes_total", "Processes with a Python interpreter.",                   \
+                       "result=\"" result "\"")
+
+static struct metric python_frames[] = { PYTHON_FRAMES("named"), PYTHON_FRAMES("exited"), PYTHON_FRAMES("unreadable") };
+static struct metric python_processes[] = { PYTHON_PROCESSES("read"), PYTHON_PROCESSES("refused") };
+static struct metric python_bytes =
+        METRIC_GAUGE("cairn_agent_python_bytes", "Memory of names and line tables of Python code.", "");
 static struct metric relabel_dropped =
         METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
 static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
@@ -219,6 +238,12 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&frames[0], r->build.jit_frames);
         set_metric(&frames[1], r->build.no_build_id);
         set_metric(&frames[2], r->build.kernel_name_only);
+        set_metric(&python_frames[0], r->build.python_frames);
+        set_metric(&python_frames[1], r->build.python_gone);
+        set_metric(&python_frames[2], r->build.python_unreadable);
+        set_metric(&python_processes[0], r->python_read);
+        set_metric(&python_processes[1], r->python_refused);
+        set_metric(&python_bytes, r->python_bytes);
         set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
         set_metric(&relabel_failures, r->build.relabel_failures);
         set_metric(&pod_lists[0], r->pods.lists);

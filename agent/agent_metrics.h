@@ -31,6 +31,7 @@ struct agent_counters {
         struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes, excluded_processes, too_many_mappings;
         uint64_t jit_dropped, jit_bytes;
+        uint64_t python_read, python_refused, python_bytes; /* processes; memory of names */
         bool kernel_shift_known;
 };
 

@@ -62,7 +62,7 @@ static const struct usage USAGE = {
 /* Must not be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
-        const char *token_file, *sampler, *worker_user, *kubernetes, *relabel_config;
+        const char *token_file, *sampler, *worker_user, *kubernetes, *relabel_config, *runtimes;
         struct relabel_rules rules; /* relabel_config */
         unsigned log_level, log_format;
         struct option_list pids;
@@ -81,6 +81,10 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
+        o->reads_python = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "python") == 0;
+        if (!o->reads_python && strcmp(c->runtimes, "none") != 0)
+                return error_set(err, ST_USAGE, "option '--runtimes' takes python, all or none, not '%.40s'",
+                                 c->runtimes);
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
                 return error_set(err, ST_USAGE, "option '--kubernetes' takes api or kubelet, not '%s'", c->kubernetes);
         if (!c->kubernetes && (o->pods.url || o->pods.node || o->pods.token_file || o->pods.ca_file))
@@ -269,6 +273,10 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_SIZE("upload-max-size", 0, "SIZE", &c->run.upload_max_bytes, 1, LIMIT_OBJECT_BYTES,
                             "size limit of a symbol file, uncompressed, default 512M"),
                 OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
+                OPTION_STRING("runtimes", 0, "LIST", &c->runtimes,
+                              "name frames of these runtimes: python, all (default), or none"),
+                OPTION_FLAG("no-source-paths", 0, &c->run.omits_files,
+                            "leave out the source file paths of frames of runtimes"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),
                 OPTION_LIST("exclude-process", 0, "NAME", &c->run.filter.exclude_process,
                             "exclude processes with this name; a shell pattern"),

@@ -13,6 +13,12 @@ struct mm_struct {
         unsigned long start_stack; /* start of the stack of the first thread; arguments and environment are above */
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+        unsigned long fsbase; /* saved at the last switch, and current: user space changes it by a system call */
+};
+#endif
+
 struct task_struct {
         struct task_struct *group_leader;
         struct mm_struct *mm;
@@ -21,6 +27,9 @@ struct task_struct {
         __u64 start_boottime;
         __u64 self_exec_id;
         char comm[16];
+#if defined(__TARGET_ARCH_x86)
+        struct thread_struct thread;
+#endif
 };
 
 #pragma clang attribute pop

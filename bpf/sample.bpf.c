@@ -157,7 +157,7 @@ static __always_inline int is_agent_view_current(struct unwind_walk *w, const st
         return p->executable_pages == executable_pages;
 }
 
-static __always_inline void walk_user(struct unwind_walk *w)
+static __always_inline void walk_user(struct unwind_walk *w, __u64 thread_pointer)
 {
         struct sample_record *r = &w->record;
 
@@ -170,11 +170,28 @@ static __always_inline void walk_user(struct unwind_walk *w)
         }
         r->user_end = SAMPLE_END_TOO_DEEP;
         w->window_bytes = 0;
+        w->python.anchor = 0;
+        if (unlikely(w->process.python)) {
+                w->python.is_unreadable = 0;
+                python_begin_process(w, thread_pointer);
+        }
         w->recent = bpf_get_smp_processor_id() << UNWIND_RECENT_BITS;
         for (__u32 i = 0; i <= SAMPLE_STACK_MAX; i++) {
                 if (unwind_walk_frame(w))
                         break;
         }
+        if (unlikely(w->process.python) && w->python.is_unreadable)
+                count_stat(STAT_PYTHON_UNREADABLE);
+}
+
+static __always_inline __u64 get_thread_pointer(const struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+        return task->thread.fsbase;
+#else
+        (void)task;
+        return 0;
+#endif
 }
 
 /* The agent is woken only when much is queued; it empties this ring buffer once per interval anyway. */
@@ -288,7 +305,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
                                         return 0;
                                 count_stat(STAT_DEFERRED_FULL);
                         }
-                        walk_user(w);
+                        walk_user(w, get_thread_pointer(task));
                 }
         }
         submit_sample(&w->record);

@@ -85,6 +85,7 @@ static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum 
  */
 enum sample_frame_kind {
         SAMPLE_FRAME_NATIVE = 0,
+        SAMPLE_FRAME_CPYTHON = 1, /* a code object and PYTHON_DETAIL_...: bpf/python_walk.h */
         SAMPLE_FRAME_KERNEL = 63,
 };
 
@@ -156,17 +157,18 @@ struct sample_notice {
 
 /* Entries of the per-CPU array `sample_stats`, monotonic. Some are counted by the agent. */
 enum sample_stat {
-        STAT_SAMPLES,          /* counted; by the agent */
-        STAT_LOST_COUNTS_FULL, /* dropped: no space for another key; by the agent */
-        STAT_LOST_STACKS_FULL, /* dropped: no space for another stack; by the agent */
-        STAT_LOST_RING_FULL,   /* dropped: the ring buffer is full */
-        STAT_NO_USER_STACK,    /* counted, without its user half, which is unreadable */
-        STAT_TRUNCATED,        /* counted, a half reached its depth limit; by the agent */
-        STAT_NOTICES_LOST,     /* a notice of a process was lost */
-        STAT_DEFERRED,         /* counted, the agent walks the user half; by the agent */
-        STAT_DEFERRED_FULL,    /* counted, walked in the kernel: no space for a stack copy */
-        STAT_EXCLUDED,         /* ticks of excluded processes */
-        STAT_ENDS,             /* user stacks by their end: SAMPLE_END_COUNT rows; by the agent */
+        STAT_SAMPLES,           /* counted; by the agent */
+        STAT_LOST_COUNTS_FULL,  /* dropped: no space for another key; by the agent */
+        STAT_LOST_STACKS_FULL,  /* dropped: no space for another stack; by the agent */
+        STAT_LOST_RING_FULL,    /* dropped: the ring buffer is full */
+        STAT_NO_USER_STACK,     /* counted, without its user half, which is unreadable */
+        STAT_TRUNCATED,         /* counted, a half reached its depth limit; by the agent */
+        STAT_NOTICES_LOST,      /* a notice of a process was lost */
+        STAT_DEFERRED,          /* counted, the agent walks the user half; by the agent */
+        STAT_DEFERRED_FULL,     /* counted, walked in the kernel: no space for a stack copy */
+        STAT_EXCLUDED,          /* ticks of excluded processes */
+        STAT_PYTHON_UNREADABLE, /* counted, without some or all Python frames, which are unreadable */
+        STAT_ENDS,              /* user stacks by their end: SAMPLE_END_COUNT rows; by the agent */
         STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };
 

@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/arch.h"
+#include "bpf/python_walk.h"
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
 
@@ -73,6 +74,15 @@ struct {
         __type(value, struct unwind_recent_line);
 } recent SEC(".maps");
 
+/* Written by the agent; entry 0 is unused. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, PYTHON_PROCESSES_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct python_process);
+} python_processes SEC(".maps");
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -92,7 +102,12 @@ struct unwind_walk {
         __u32 recent;                     /* first line of this CPU */
         __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
         struct sample_record record;
+        struct python_walk python; /* after the record, where copies of constant size from its end stay inside */
 };
+
+#define PYTHON_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
+#define PYTHON_FUNCTION __noinline
+#include "bpf/python_run.h"
 
 /* Set w->mapping to the mapping that covers pc. 0: there is none. */
 __noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
@@ -304,6 +319,48 @@ __noinline __u32 unwind_find_gap_rule(struct unwind_walk *w)
         return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_gap(number) : number;
 }
 
+/* Find the Python frames of the thread, and read the first run. */
+static __always_inline void python_begin_process(struct unwind_walk *w, __u64 thread_pointer)
+{
+        __u32 number = w->process.python;
+        struct python_process *p = bpf_map_lookup_elem(&python_processes, &number);
+
+        if (!p)
+                return;
+        w->python.process = *p;
+        python_begin(&w->python, thread_pointer);
+}
+
+/* Replace the native frame recorded last by the run. 1 when there is no space for all of it. */
+__noinline int python_place_run(struct unwind_walk *w)
+{
+        __u64 n, room, words, at;
+
+        if (!w)
+                return 1;
+        n = w->record.user_count - 1;
+        words = w->python.word_count;
+        at = w->record.kernel_count + n;
+        if (n >= SAMPLE_STACK_MAX || at >= SAMPLE_FRAMES_MAX)
+                return 1;
+        room = (SAMPLE_STACK_MAX - n) & ~1ull;
+        if (words > room)
+                words = room;
+        barrier_var(words); /* so that the verifier sees the next comparison */
+        if (words > PYTHON_WORDS_MAX)
+                return 1;
+        if (words) { /* else the run had just begun or ended */
+                bpf_probe_read_kernel(w->record.frames + at, words * sizeof *w->python.words, w->python.words);
+                w->record.user_count = (__u32)(n + words);
+        }
+        if (w->python.word_count == PYTHON_WORDS_MAX || words < w->python.word_count) {
+                w->record.user_end = SAMPLE_END_TOO_DEEP;
+                return 1;
+        }
+        python_read_run(&w->python);
+        return 0;
+}
+
 /* Record the current frame and step to its caller. Returns 0 with a caller, 1 at the end, which is in
    w->record.user_end. */
 __noinline int unwind_walk_frame(struct unwind_walk *w)
@@ -311,11 +368,12 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
         const struct unwind_rule *rule;
         enum unwind_status st;
         __u32 number, n;
-        __u64 pc, at;
+        __u64 pc, sp, at;
 
         if (!w)
                 return 1;
         n = w->record.user_count;
+        sp = w->regs.sp;
         at = (__u64)w->record.kernel_count + n;
         pc = w->regs.pc;
         rule = unwind_find_rule(w, unwind_lookup_pc(&w->regs));
@@ -344,8 +402,11 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
         if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: not a call site */
                 w->record.frames[at] = sample_frame_pack_native(pc, 1);
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
-        if (st == UNWIND_STEPPED)
+        if (st == UNWIND_STEPPED) { /* sp is now the CFA */
+                if (unlikely(w->python.anchor - sp < w->regs.sp - sp))
+                        return python_place_run(w);
                 return 0;
+        }
         if (st == UNWIND_DONE || !unwind_rule_uses_frame_chain(rule))
                 w->record.user_end = sample_end_of(st);
         return 1;

@@ -319,6 +319,11 @@
 #define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64) /* names of the JIT-compiled code of one process */
 #define LIMIT_AGENT_JIT_BYTES MiB(256)        /* of all processes */
 #define LIMIT_AGENT_JIT_SYMBOLS 500000        /* live pieces of JIT-compiled code of one process */
+#define LIMIT_PYTHON_NAME 1024                /* characters of a qualified name */
+#define LIMIT_PYTHON_LINE_TABLE KiB(64)       /* bytes of the line table of a code object */
+#define LIMIT_AGENT_PYTHON_CODE 65536         /* code objects of one process whose names are cached */
+#define LIMIT_AGENT_PYTHON_BYTES MiB(64)      /* of names and line tables of all processes */
+#define LIMIT_AGENT_PYTHON_ATTEMPTS 30        /* intervals that an interpreter may take to start */
 #define LIMIT_AGENT_PERF_EVENTS 65536         /* open concurrently: threads times CPUs */
 #define LIMIT_AGENT_PERF_RING_BYTES KiB(512)  /* per CPU: the default of kernel.perf_event_mlock_kb */
 #define LIMIT_AGENT_THREADS 65536             /* threads whose names are cached */

@@ -13,7 +13,8 @@
 
 #define PROFILE_FRAME_NAMES(X)                                                                                         \
         X(PROFILE_FRAME_NATIVE, "native")                                                                              \
-        X(PROFILE_FRAME_KERNEL, "kernel")
+        X(PROFILE_FRAME_KERNEL, "kernel")                                                                              \
+        X(PROFILE_FRAME_CPYTHON, "cpython")
 
 /** "" for PROFILE_FRAME_UNKNOWN. */
 static inline const char *frame_type_name(enum profile_frame_type type)

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile_build() resolves each sample of a batch: labels, then the stack. A stack is read as frames; build_frame() is
+ * the one place where a kind of frame becomes a location. Strings, mappings, locations, stacks and samples are
+ * interned, so equal ones of several processes share an entry.
+ *
+ * Order: interned tables, frames by kind, halves of a stack, samples.
+ */
 #include "sampling/profile_build.h"
 
 #include <string.h>
@@ -150,6 +157,32 @@ static enum status build_native_frame(struct build *b, struct process *process, 
         return st ? st : intern_jit_location(b, l, place.jit.name ? &place.jit : NULL, &ret->location);
 }
 
+static enum status build_python_frame(struct build *b, struct process *process, const struct sample_frame *f,
+                                      struct built_frame *ret)
+{
+        const struct profile_location l = { .mapping = PROFILE_NONE,
+                                            .kind = ADDRESS_NONE,
+                                            .frame_type = PROFILE_FRAME_CPYTHON };
+        struct python_location place;
+        struct jit_location known;
+
+        switch (process_table_locate_python(b->c->processes, process, f->address, f->detail, &place)) {
+        case PYTHON_FRAME_FOUND:
+                b->stats->python_frames++;
+                known = (struct jit_location){ place.name, b->c->omits_files ? "" : place.file, place.line };
+                return intern_jit_location(b, l, &known, &ret->location);
+        case PYTHON_FRAME_INCOMPLETE:
+                return ST_OK;
+        case PYTHON_FRAME_GONE:
+                b->stats->python_gone++;
+                return build_named_frame(b, "[python: exited]", PROFILE_FRAME_CPYTHON, &ret->location);
+        case PYTHON_FRAME_UNREADABLE:
+                break;
+        }
+        b->stats->python_unreadable++;
+        return build_named_frame(b, "[python: unreadable]", PROFILE_FRAME_CPYTHON, &ret->location);
+}
+
 /*
  * The one place where a kind of frame becomes a location. An address of 0 is no frame, and none follows.
  * @param depth  0: the frame was interrupted; else it is a caller.
@@ -159,7 +192,10 @@ static enum status build_frame(struct build *b, struct process *process, const s
 {
         uint64_t addr = adjust_caller_address(ADDRESS_SOURCE_RAW_CHAIN, f->address, depth, f->is_exact);
 
-        *ret = (struct built_frame){ .location = PROFILE_NONE, .is_last = !addr };
+        *ret = (struct built_frame){ .location = PROFILE_NONE };
+        if (f->kind == SAMPLE_FRAME_CPYTHON)
+                return build_python_frame(b, process, f, ret);
+        ret->is_last = !addr;
         if (!addr)
                 return ST_OK;
         switch (f->kind) {

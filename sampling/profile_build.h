@@ -17,6 +17,8 @@
  * - Frames without an object become names: "[jit]" for generated code without
  *   a name, "[exited]" for a process that exited before its mappings were
  *   read.
+ * - Frames of runtimes become name, file and line. One that cannot be read stays
+ *   in the stack, with a name in brackets that says why.
  * - Samples with equal stacks and labels are merged.
  *
  * Values are CPU time: ticks times period.
@@ -37,6 +39,7 @@ struct profile_context {
         const struct labels *labels;       /* borrowed */
         struct pod_cache *pods;            /* borrowed; NULL: none */
         const struct relabel_rules *rules; /* borrowed; NULL: none */
+        bool omits_files;                  /* paths of the source files of runtimes */
         int64_t period_ns;                 /* CPU time per tick */
         int64_t time_unix_ns;              /* start of the interval */
         int64_t duration_ns;
@@ -53,6 +56,9 @@ struct profile_build_stats {
         uint64_t relabel_dropped_samples; /* by a relabel rule */
         uint64_t relabel_failures;        /* label sets past a limit of relabelling */
         uint64_t kernel_name_only;        /* kernel frames sent without an address */
+        uint64_t python_frames;           /* with a name; each counted once per stack and interval, like the others */
+        uint64_t python_gone;             /* of processes that exited before names were read */
+        uint64_t python_unreadable;       /* whose code object was freed, or could not be read */
 };
 
 /**

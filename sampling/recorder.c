@@ -71,6 +71,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 r->processes.filter = &r->options.filter;
         r->processes.on_excluded = exclude_from_sampler;
         r->processes.ctx = r;
+        r->processes.reads_python = o->reads_python;
         st = labels_init(&r->labels, &r->options.labels, err);
         if (!st)
                 st = find_selected_processes(r, o, err);
@@ -177,6 +178,7 @@ enum status recorder_take_profile(struct recorder *r, struct profile *ret, struc
                 .labels = &r->labels,
                 .pods = r->pods,
                 .rules = r->options.rules,
+                .omits_files = r->options.omits_files,
                 .period_ns = SECOND_NS / (int64_t)r->options.frequency_hz,
                 .time_unix_ns = r->from_unix_ns,
                 .duration_ns = now_ns - r->from_ns,

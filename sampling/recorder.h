@@ -25,6 +25,8 @@ struct recorder_options {
         const uint32_t *pids;        /* borrowed during the start */
         size_t pid_count;            /* 0: all processes */
         bool children;               /* sample the processes that they start too */
+        bool reads_python;           /* name the frames of Python programs; with BPF only */
+        bool omits_files;            /* leave out paths of the source files of runtimes */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;

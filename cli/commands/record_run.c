@@ -191,6 +191,7 @@ static enum status start_sampler(struct recording *r, struct error *err)
                                       .pid_count = t->pid_count,
                                       .children = true,
                                       .copy_stacks = true,
+                                      .reads_python = true,
                                       .on_object = held_files_observe,
                                       .on_object_ctx = t->held };
         enum status st;

@@ -15,6 +15,7 @@
 #include "sampling/processes/process.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "common/program/log.h"
 #include "common/text.h"
 #include "sampling/objects/mount_probe.h"
 #include "sampling/objects/object_cache.h"
@@ -114,6 +116,13 @@ void process_table_init(struct process_table *t)
         *t = (struct process_table){ .jit_budget.max = LIMIT_AGENT_JIT_BYTES, .jit_left = LIMIT_AGENT_JIT_READ_BYTES };
 }
 
+static void close_python_memory(struct process *p)
+{
+        if (p->python.memory_in && p->python.memory_fd >= 0)
+                close(p->python.memory_fd);
+        p->python.memory_in = 0;
+}
+
 static void process_destroy(struct process_table *t, struct process *p)
 {
         if (t->unwinder)
@@ -124,6 +133,9 @@ static void process_destroy(struct process_table *t, struct process *p)
         free(p->objects);
         free(p->executable);
         pod_release(p->pod.pod);
+        t->python_bytes -= p->python.names.bytes;
+        close_python_memory(p);
+        python_names_deinit(&p->python.names);
         free(p);
 }
 
@@ -140,9 +152,79 @@ void process_table_deinit(struct process_table *t)
 
 /* ---- reading ------------------------------------------------------------------- */
 
+static int open_process_memory(const struct process *p)
+{
+        _cleanup_close_ int proc_fd = process_open(&p->id);
+
+        return proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
+}
+
+static bool read_process_memory(void *ctx, uint64_t addr, void *to, size_t n)
+{
+        size_t done = 0;
+
+        while (done < n && addr + done <= INT64_MAX) {
+                ssize_t got = pread(*(int *)ctx, (char *)to + done, n - done, (off_t)(addr + done));
+
+                if (got <= 0 && errno != EINTR)
+                        return false;
+                done += got > 0 ? (size_t)got : 0;
+        }
+        return done == n;
+}
+
+static void refuse_python(struct process_table *t, struct process *p, const char *reason)
+{
+        p->python.state = PYTHON_IS_REFUSED;
+        t->python_refused++;
+        log_info("agent", "process %u (%s): the Python interpreter is not read: %s", p->id.tgid, p->name, reason);
+}
+
+/* Find the interpreter of a process that maps one, unless that was done before. True when it is read from now on. */
+static bool find_python(struct process_table *t, struct process *p)
+{
+        _cleanup_close_ int fd = -1;
+        const struct process_memory memory = { read_process_memory, &fd };
+        struct python_layout layout;
+        const char *reason;
+
+        if (!t->reads_python || !p->unwind.python.runtime || p->python.state > PYTHON_IS_STARTING ||
+            !unwind_maps_have_python(&t->unwinder->maps))
+                return false;
+        fd = open_process_memory(p);
+        if (fd < 0) {
+                if (errno == EACCES || errno == EPERM)
+                        refuse_python(t, p, "this user may not read its memory");
+                return false;
+        }
+        switch (python_layout_find(&memory, &p->unwind.python, &layout, &reason)) {
+        case PYTHON_ATTACHED:
+                p->unwind.python_number = unwind_maps_add_python(&t->unwinder->maps, &layout.process);
+                if (!p->unwind.python_number) {
+                        refuse_python(t, p, "there are too many interpreters");
+                        return false;
+                }
+                p->python.state = PYTHON_IS_READ;
+                p->python.objects = layout.objects;
+                t->python_read++;
+                return true;
+        case PYTHON_STARTING:
+                p->python.state = PYTHON_IS_STARTING;
+                if (++p->python.attempts == LIMIT_AGENT_PYTHON_ATTEMPTS)
+                        refuse_python(t, p, "it has no threads");
+                return false;
+        case PYTHON_REFUSED:
+                refuse_python(t, p, reason);
+        }
+        return false;
+}
+
 static void update_unwinder(struct process_table *t, struct process *p, int proc_fd)
 {
-        if (t->unwinder)
+        if (!t->unwinder)
+                return;
+        unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
+        if (find_python(t, p)) /* which the kernel has to know */
                 unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects,
                                      &p->unwind);
 }
@@ -406,6 +488,9 @@ void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
+        for (size_t i = 0; i < t->count; i++)
+                if (t->items[i]->python.state == PYTHON_IS_STARTING)
+                        update_unwinder(t, t->items[i], -1);
 }
 
 static int compare_process_last_use(const void *a, const void *b)
@@ -413,6 +498,16 @@ static int compare_process_last_use(const void *a, const void *b)
         const struct process *const *x = a, *const *y = b;
 
         return (*x)->used_in > (*y)->used_in ? -1 : (*x)->used_in < (*y)->used_in;
+}
+
+/* Names are read again when they are needed, so the cache is emptied at its limit. */
+static void limit_python_names(struct process_table *t, struct process *p)
+{
+        close_python_memory(p);
+        if (p->python.names.count <= LIMIT_AGENT_PYTHON_CODE && t->python_bytes <= LIMIT_AGENT_PYTHON_BYTES)
+                return;
+        t->python_bytes -= p->python.names.bytes;
+        python_names_deinit(&p->python.names);
 }
 
 void process_table_end_drain(struct process_table *t)
@@ -426,6 +521,7 @@ void process_table_end_drain(struct process_table *t)
         for (size_t i = 0; i < t->count; i++) {
                 struct process *p = t->items[i];
 
+                limit_python_names(t, p);
                 if (forget_objects || kept == LIMIT_AGENT_PROCESSES || t->drain - p->used_in > UNUSED_DRAINS_MAX ||
                     !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
                         process_destroy(t, p);
@@ -481,6 +577,25 @@ static struct user_location locate_in_mapping(struct process_table *t, struct pr
         else
                 ret.kind = USER_LOCATION_ANONYMOUS;
         return ret;
+}
+
+enum python_frame_state process_table_locate_python(struct process_table *t, struct process *p, uint64_t code,
+                                                    uint64_t detail, struct python_location *ret)
+{
+        struct process_python *python = &p->python;
+        const struct process_memory memory = { read_process_memory, &python->memory_fd };
+        enum python_frame_state state;
+        size_t bytes = python->names.bytes;
+
+        if (python->memory_in != t->drain) {
+                python->memory_fd = open_process_memory(p);
+                python->memory_in = t->drain;
+        }
+        if (python->memory_fd < 0)
+                return PYTHON_FRAME_GONE;
+        state = python_names_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
+        t->python_bytes += python->names.bytes - bytes;
+        return state;
 }
 
 struct user_location process_table_locate(struct process_table *t, struct process *p, uint64_t addr)

@@ -32,12 +32,25 @@
 #include "sampling/processes/jitdump.h"
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
+#include "sampling/runtimes/python_names.h"
 #include "sampling/unwinding/unwinder.h"
 
 /** Names of code that a process generated at run time. The jitdump takes precedence, since it has lines too. */
 struct jit_names {
         struct perf_map map;
         struct jitdump dump;
+};
+
+enum python_state { PYTHON_UNKNOWN, PYTHON_IS_STARTING, PYTHON_IS_READ, PYTHON_IS_REFUSED };
+
+/** The CPython interpreter of a process. */
+struct process_python {
+        enum python_state state;
+        unsigned attempts;
+        struct python_objects objects;
+        struct python_names names;
+        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
+        uint64_t memory_in; /* drain number */
 };
 
 struct process {
@@ -58,6 +71,7 @@ struct process {
         bool is_stale;                          /* its mappings changed, and are reread after the pause */
         uint64_t read_in, jit_read_in, used_in; /* drain numbers */
         struct unwinder_process unwind;
+        struct process_python python;
 };
 
 struct process_table {
@@ -81,6 +95,10 @@ struct process_table {
         uint64_t jit_left;    /* read budget in bytes for their files in this drain */
         uint64_t jit_dropped; /* names of generated code past a limit */
         uint64_t excluded;    /* excluded processes */
+        bool reads_python;    /* find Python interpreters */
+        uint64_t python_read; /* processes whose interpreter is read, in total; refused ones below */
+        uint64_t python_refused;
+        size_t python_bytes; /* of cached names and line tables */
 };
 
 void process_table_init(struct process_table *t);
@@ -134,6 +152,10 @@ struct user_location {
         const struct object *object;        /* NULL unless USER_LOCATION_OBJECT */
         struct jit_location jit; /* of generated code, or a vDSO function; else empty; borrowed like mapping */
 };
+
+/** Resolve a frame of the process's Python interpreter. @param ret  borrowed until the process is used again. */
+enum python_frame_state process_table_locate_python(struct process_table *t, struct process *p, uint64_t code,
+                                                    uint64_t detail, struct python_location *ret);
 
 /** Resolve an address of the process. */
 struct user_location process_table_locate(struct process_table *t, struct process *p, uint64_t addr);

@@ -318,6 +318,7 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
                 .mappings = bpf_map__fd(s->bpf->maps.mappings),
                 .process_runs = bpf_map__fd(s->bpf->maps.process_runs),
                 .known = bpf_map__fd(s->bpf->maps.known),
+                .python_processes = bpf_map__fd(s->bpf->maps.python_processes),
         };
         base->unwind = &s->unwind;
         return st;

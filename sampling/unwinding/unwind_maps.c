@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays of the BPF program are mapped into the agent, so that writing an entry is a store; only the hash of pages is
+ * updated by system calls. Space of rows and mappings is allocated in extents that are reused after a grace period.
+ * Without a program the arrays are anonymous memory.
+ *
+ * Order: creation, tables, processes, Python.
+ */
 #include "sampling/unwinding/unwind_maps.h"
 
 #include <assert.h>
@@ -15,8 +22,9 @@
 #define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 #define BUCKETS_BYTES (UNWIND_BUCKETS * sizeof(struct unwind_bucket))
+#define PYTHON_BYTES (PYTHON_PROCESSES_MAX * sizeof(struct python_process))
 
-static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1 };
+static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1 };
 
 /* bpf_map_update_elem(), if there is a map. */
 static int update_map(int fd, const void *key, const void *value)
@@ -59,6 +67,8 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
                 st = mmap_map_array(m->fds.mappings, MAPPINGS_BYTES, &m->mapping_items, err);
         if (!st)
                 st = mmap_map_array(m->fds.process_runs, BUCKETS_BYTES, &m->buckets, err);
+        if (!st && m->fds.python_processes >= 0)
+                st = mmap_map_array(m->fds.python_processes, PYTHON_BYTES, &m->python_items, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -77,6 +87,7 @@ void unwind_maps_deinit(struct unwind_maps *m)
         unmap_array(m->rule_items, RULES_BYTES);
         unmap_array(m->mapping_items, MAPPINGS_BYTES);
         unmap_array(m->buckets, BUCKETS_BYTES);
+        unmap_array(m->python_items, PYTHON_BYTES);
         extent_alloc_deinit(&m->rows);
         extent_alloc_deinit(&m->mappings);
         *m = (struct unwind_maps){ 0 };
@@ -284,7 +295,8 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
         struct unwind_process head = { .start_boot_ns = id->start_boot_ns,
                                        .exec_id = id->exec_id,
                                        .generation = mappings->generation,
-                                       .executable_pages = mappings->executable_pages };
+                                       .executable_pages = mappings->executable_pages,
+                                       .python = mappings->python };
         bool fits;
 
         if (slot && is_of_later_life(m, *slot, id))
@@ -322,6 +334,31 @@ void unwind_maps_remove_process(struct unwind_maps *m, const struct sample_proce
         }
         extent_alloc_release(&m->mappings, *run);
         *run = (struct extent){ 0 };
+}
+
+/* ---- Python ---- */
+
+bool unwind_maps_have_python(const struct unwind_maps *m)
+{
+        return m->python_items;
+}
+
+uint32_t unwind_maps_add_python(struct unwind_maps *m, const struct python_process *p)
+{
+        for (uint32_t number = 1; m->python_items && number < PYTHON_PROCESSES_MAX; number++) {
+                if (m->python_used[number])
+                        continue;
+                m->python_used[number] = true;
+                m->python_items[number] = *p;
+                return number;
+        }
+        return 0;
+}
+
+void unwind_maps_remove_python(struct unwind_maps *m, uint32_t number)
+{
+        if (number)
+                m->python_used[number] = false;
 }
 
 void unwind_maps_reclaim(struct unwind_maps *m)

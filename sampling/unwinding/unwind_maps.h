@@ -15,6 +15,7 @@
  *
  * Threads: one thread at a time.
  */
+#include "bpf/python_walk.h"
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
 #include "sampling/unwinding/extent_alloc.h"
@@ -22,7 +23,7 @@
 
 /** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {
-        int row_segments, pages, rules, mappings, process_runs, known;
+        int row_segments, pages, rules, mappings, process_runs, known, python_processes;
 };
 
 struct unwind_maps {
@@ -32,6 +33,8 @@ struct unwind_maps {
         struct unwind_rule *rule_items;       /* mapped */
         struct unwind_mapping *mapping_items; /* mapped */
         struct unwind_bucket *buckets;        /* mapped */
+        struct python_process *python_items;  /* mapped; NULL: no BPF program */
+        bool python_used[PYTHON_PROCESSES_MAX];
         size_t rules_written;
         uint32_t segment_limit;
         uint32_t last_table;
@@ -78,6 +81,7 @@ struct unwind_process_mappings {
         const struct unwind_mapping *items; /* borrowed */
         uint32_t count;
         uint64_t count_max; /* quota for count */
+        uint32_t python;    /* from unwind_maps_add_python(); 0: none */
 };
 
 /**
@@ -93,6 +97,18 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
 void unwind_maps_request_notice(struct unwind_maps *m, uint32_t tgid);
 /** Remove a process; its next sample sends a notice as if it were new. */
 void unwind_maps_remove_process(struct unwind_maps *m, const struct sample_process *id, struct extent *run);
+
+/** Whether the kernel walks Python frames. */
+bool unwind_maps_have_python(const struct unwind_maps *m);
+
+/**
+ * Write where a process keeps its Python frames. Returns the entry's number, 0 without space. A removed entry may be
+ * reused while a program still reads it: the frames of that sample are then not found, or are wrong in one stack of a
+ * process that is ending.
+ */
+uint32_t unwind_maps_add_python(struct unwind_maps *m, const struct python_process *p);
+/** @param number  0 is allowed. */
+void unwind_maps_remove_python(struct unwind_maps *m, uint32_t number);
 
 void unwind_maps_reclaim(struct unwind_maps *m);
 

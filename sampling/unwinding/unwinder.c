@@ -140,7 +140,8 @@ static bool read_built_table(struct unwinder *u, const struct unwind_built *buil
 {
         uint32_t owner = get_table(u, built->ticket)->owner;
         struct unwind_rules_part part = { .left = unwind_quota_get_remaining(&u->quota, owner, UNWIND_RULES) };
-        bool read = built->fd >= 0 && !unwind_result_read(built->fd, &u->rules, &part, ret, NULL);
+        bool read = built->fd >= 0 &&
+                    !unwind_result_read(built->fd, &u->rules, &part, ret, &get_table(u, built->ticket)->python, NULL);
 
         unwind_quota_charge(&u->quota, owner, UNWIND_RULES, part.taken);
         if (part.left)
@@ -316,6 +317,17 @@ static void release_tables(struct unwinder *u, struct unwinder_process *p)
         free(p->numbers);
 }
 
+/* An interpreter in a file that the process maps with this bias. The first one counts. */
+static void note_python(const struct python_symbols *s, uint64_t bias, struct unwinder_process *p)
+{
+        if (!s->runtime || p->python.runtime)
+                return;
+        p->python.runtime = s->runtime + bias;
+        p->python.version = s->version ? s->version + bias : 0;
+        p->python.code_type = s->code_type ? s->code_type + bias : 0;
+        p->python.text_type = s->text_type ? s->text_type + bias : 0;
+}
+
 /* Set mapping i of the process from m, which shows the object o or, when that is NULL, an unknown file. */
 static void fill_mapping(struct unwinder *u, const struct file_source *source, const struct proc_mapping *m,
                          const struct object *o, struct unwinder_process *p, size_t i)
@@ -330,6 +342,7 @@ static void fill_mapping(struct unwinder *u, const struct file_source *source, c
         request_table(u, source, m, number);
         if (get_table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
+        note_python(&get_table(u, number)->python, m->start - address, p);
         number = resolve_table(u, number);
         if (get_table(u, number)->state != TABLE_READY)
                 return;
@@ -352,6 +365,7 @@ static void write_process(struct unwinder *u, const struct sample_process *id, s
                 .generation = ++u->last_generation,
                 .items = p->mappings,
                 .count = p->mapping_count,
+                .python = p->python_number,
                 .count_max = left > UINT64_MAX - before ? left : left + before,
         };
         enum status st = unwind_maps_set_process(&u->maps, id, &mappings, &p->run, NULL);
@@ -371,6 +385,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                                         .executable_pages = p->executable_pages,
                                         .has_owner = p->has_owner,
                                         .owner = p->owner,
+                                        .python_number = p->python_number,
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
                                         .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };
@@ -420,6 +435,7 @@ void unwinder_remove_process(struct unwinder *u, const struct sample_process *id
 {
         unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
         unwind_maps_remove_process(&u->maps, id, &p->run);
+        unwind_maps_remove_python(&u->maps, p->python_number);
         release_tables(u, p);
         *p = (struct unwinder_process){ 0 };
 }

@@ -20,6 +20,7 @@
 #include "sampling/containers/cgroup.h"
 #include "sampling/objects/object.h"
 #include "sampling/objects/proc_maps.h"
+#include "sampling/runtimes/python_symbols.h"
 #include "sampling/unwinding/unwind_builder.h"
 #include "sampling/unwinding/unwind_maps.h"
 #include "sampling/unwinding/unwind_quota.h"
@@ -69,7 +70,9 @@ struct unwinder_process {
         uint64_t executable_pages; /* as last reported by the kernel; 0: not yet */
         bool waits;                /* it is not in the kernel yet, because a table is being built */
         bool has_owner;
-        uint32_t owner; /* of its mappings, for the quota */
+        uint32_t owner;               /* of its mappings, for the quota */
+        struct python_symbols python; /* addresses in the process; runtime 0: no interpreter is known */
+        uint32_t python_number;       /* of its entry in the kernel: unwind_maps_add_python(); 0: none */
 };
 
 /**

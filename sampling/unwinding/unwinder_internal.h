@@ -17,6 +17,7 @@ struct unwinder_table {
         struct unwind_loaded_table placed;
         uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
         uint8_t content[SHA256_BYTES]; /* set when it is built */
+        struct python_symbols python;  /* link-time addresses; set when it is built */
 };
 
 #endif

@@ -121,6 +121,7 @@ static int written(struct unwind_table t)
         _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
         const struct unwind_rule a = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 8 },
                                  b = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 16 };
+        const struct python_symbols python = { .runtime = 0x1000, .version = 0x2000, .code_type = 0x3000 };
         int fd = memfd_create("table", MFD_CLOEXEC);
         struct error err;
         uint16_t number;
@@ -130,11 +131,12 @@ static int written(struct unwind_table t)
         ck_assert_int_eq(unwind_rules_intern(&rules, &a, &number), ST_OK);
         ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK);
         ck_assert_uint_eq(number, RULE_B);
-        ck_assert_int_eq(unwind_result_write(fd, &t, &rules, &err), ST_OK);
+        ck_assert_int_eq(unwind_result_write(fd, &t, &rules, &python, &err), ST_OK);
         return fd;
 }
 
 static struct unwind_rules_part part;
+static struct python_symbols python_read;
 
 static enum status read_within(int fd, uint64_t rules_left, struct unwind_table *ret)
 {
@@ -148,7 +150,7 @@ static enum status read_within(int fd, uint64_t rules_left, struct unwind_table 
         ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number),
                          ST_OK); /* the worker's number of this rule differs */
         part = (struct unwind_rules_part){ .left = rules_left };
-        st = unwind_result_read(fd, &rules, &part, ret, &err);
+        st = unwind_result_read(fd, &rules, &part, ret, &python_read, &err);
         close(fd);
         return st;
 }

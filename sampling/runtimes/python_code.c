@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/runtimes/python_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/reader.h"
+
+/* ---- lines ---- */
+
+/* Codes of an entry's first byte, in bits 3 to 6. */
+enum {
+        ENTRY_ONE_LINE = 10, /* 10 to 12: the line advances by code - 10 */
+        ENTRY_NO_COLUMNS = 13,
+        ENTRY_LONG = 14,
+        ENTRY_NONE = 15, /* no line; the running line does not change */
+};
+
+/* Six bits per byte, lowest first; bit 6: more follow. False at the end of the table. */
+static bool read_line_varint(struct reader *r, uint32_t *ret)
+{
+        uint32_t value = 0;
+        uint8_t byte;
+
+        for (unsigned shift = 0; reader_u8(r, &byte); shift += 6) {
+                if (shift < 32)
+                        value |= (uint32_t)(byte & 63) << shift;
+                if (!(byte & 64)) {
+                        *ret = value;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool read_line_delta(struct reader *r, uint32_t *line)
+{
+        uint32_t value;
+
+        if (!read_line_varint(r, &value))
+                return false;
+        *line += value & 1 ? -(value >> 1) : value >> 1;
+        return true;
+}
+
+/* Read the rest of an entry, which changes the running line. */
+static bool read_line_entry(struct reader *r, unsigned code, uint32_t *line)
+{
+        uint32_t ignored;
+
+        switch (code) {
+        case ENTRY_NONE:
+                return true;
+        case ENTRY_LONG:
+                return read_line_delta(r, line) && read_line_varint(r, &ignored) && read_line_varint(r, &ignored) &&
+                       read_line_varint(r, &ignored);
+        case ENTRY_NO_COLUMNS:
+                return read_line_delta(r, line);
+        default:
+                if (code < ENTRY_ONE_LINE)
+                        return reader_skip(r, 1);
+                *line += code - ENTRY_ONE_LINE;
+                return reader_skip(r, 2);
+        }
+}
+
+uint32_t python_line_find(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit)
+{
+        struct reader r;
+        uint64_t next = 0;
+        uint32_t line = first_line;
+        uint8_t head;
+
+        reader_init(&r, table, size);
+        while (reader_u8(&r, &head)) {
+                unsigned code = head >> 3 & 15;
+
+                if (!read_line_entry(&r, code, &line))
+                        return 0;
+                next += (head & 7) + 1u;
+                if (unit < next)
+                        return code == ENTRY_NONE || line > INT32_MAX ? 0 : line;
+        }
+        return 0;
+}
+
+/* ---- code objects ---- */
+
+static uint64_t get_header_word(const uint8_t *header, uint32_t offset)
+{
+        uint64_t ret;
+
+        memcpy(&ret, header + offset, sizeof ret);
+        return ret;
+}
+
+static uint32_t get_header_int(const uint8_t *header, uint32_t offset)
+{
+        uint32_t ret;
+
+        memcpy(&ret, header + offset, sizeof ret);
+        return ret;
+}
+
+bool python_code_read_key(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
+                          struct python_code_key *ret)
+{
+        uint8_t header[PYTHON_HEADER_MAX + 8];
+
+        if (o->code_bytes > PYTHON_HEADER_MAX || o->code_file + 8u > o->code_bytes ||
+            o->code_qualified_name + 8u > o->code_bytes || o->code_lines + 8u > o->code_bytes ||
+            o->code_first_line + 4u > o->code_bytes || o->code_first_traceable + 4u > o->code_bytes ||
+            !m->read(m->ctx, addr, header, o->code_bytes) || get_header_word(header, 8) != o->code_type)
+                return false;
+        *ret = (struct python_code_key){ .file = get_header_word(header, o->code_file),
+                                         .name = get_header_word(header, o->code_qualified_name),
+                                         .lines = get_header_word(header, o->code_lines),
+                                         .first_line = get_header_int(header, o->code_first_line),
+                                         .first_traceable = get_header_int(header, o->code_first_traceable) };
+        return true;
+}
+
+/* Append a code point as UTF-8; '\n' and other control characters stay. */
+static size_t put_utf8(char *to, uint32_t c)
+{
+        if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000) || !c)
+                c = 0xfffd;
+        if (c < 0x80) {
+                to[0] = (char)c;
+                return 1;
+        }
+        if (c < 0x800) {
+                to[0] = (char)(0xc0 | c >> 6);
+                to[1] = (char)(0x80 | (c & 63));
+                return 2;
+        }
+        if (c < 0x10000) {
+                to[0] = (char)(0xe0 | c >> 12);
+                to[1] = (char)(0x80 | (c >> 6 & 63));
+                to[2] = (char)(0x80 | (c & 63));
+                return 3;
+        }
+        to[0] = (char)(0xf0 | c >> 18);
+        to[1] = (char)(0x80 | (c >> 12 & 63));
+        to[2] = (char)(0x80 | (c >> 6 & 63));
+        to[3] = (char)(0x80 | (c & 63));
+        return 4;
+}
+
+/* State bits of a string: how wide its characters are. */
+#define TEXT_KIND(state) ((state) >> 2 & 7) /* bytes per character: 1, 2 or 4 */
+#define TEXT_IS_COMPACT (1u << 5)
+#define TEXT_IS_ASCII (1u << 6)
+
+/* Read a str object. Owned; NULL: it is none, or there is no memory. Longer texts are cut at max characters. */
+static char *read_python_text(const struct process_memory *m, const struct python_objects *o, uint64_t addr, size_t max)
+{
+        uint8_t header[64] = { 0 };
+        _cleanup_free_ uint8_t *raw = NULL;
+        uint64_t length;
+        uint32_t state;
+        size_t n, width, at = 0;
+        char *ret;
+
+        if (o->text_ascii > sizeof header || o->text_length + 8u > o->text_ascii ||
+            o->text_state + 4u > o->text_ascii || !m->read(m->ctx, addr, header, o->text_ascii) ||
+            get_header_word(header, 8) != o->text_type)
+                return NULL;
+        length = get_header_word(header, o->text_length);
+        state = get_header_int(header, o->text_state);
+        width = TEXT_KIND(state);
+        if (!(state & TEXT_IS_COMPACT) || (width != 1 && width != 2 && width != 4))
+                return NULL;
+        n = length < max ? (size_t)length : max;
+        raw = malloc(n * width + 1);
+        ret = malloc(n * 4 + 1);
+        if (!raw || !ret ||
+            !m->read(m->ctx, addr + (state & TEXT_IS_ASCII ? o->text_ascii : o->text_compact), raw, n * width)) {
+                free(ret);
+                return NULL;
+        }
+        for (size_t i = 0; i < n; i++) {
+                uint32_t c = 0;
+
+                memcpy(&c, raw + i * width, width); /* little-endian */
+                at += put_utf8(ret + at, c);
+        }
+        ret[at] = '\0';
+        return ret;
+}
+
+static uint8_t *read_line_table(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
+                                uint32_t *size_ret)
+{
+        uint64_t size;
+        uint8_t *ret;
+
+        if (!m->read(m->ctx, addr + o->bytes_size, &size, sizeof size) || size > LIMIT_PYTHON_LINE_TABLE)
+                return NULL;
+        ret = malloc(size + 1);
+        if (ret && !m->read(m->ctx, addr + o->bytes_data, ret, size)) {
+                free(ret);
+                return NULL;
+        }
+        *size_ret = (uint32_t)size;
+        return ret;
+}
+
+void python_code_deinit(struct python_code *c)
+{
+        free(c->name);
+        free(c->file);
+        free(c->lines);
+        *c = (struct python_code){ 0 };
+}
+
+enum status python_code_read(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
+                             struct python_code *ret)
+{
+        struct python_code c = { .code_bytes = o->code_bytes };
+
+        if (!python_code_read_key(m, o, addr, &c.key))
+                return ST_BAD_DATA;
+        c.name = read_python_text(m, o, c.key.name, LIMIT_PYTHON_NAME);
+        c.file = read_python_text(m, o, c.key.file, LIMIT_PATH_BYTES);
+        c.lines = read_line_table(m, o, c.key.lines, &c.line_bytes);
+        if (!c.name || !c.file || !c.lines) {
+                python_code_deinit(&c);
+                return ST_BAD_DATA;
+        }
+        *ret = c;
+        return ST_OK;
+}
