@@ -7,7 +7,8 @@ agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 python=/usr/bin/python3.11
 [ -x $python ] || skip_all "$python is not installed"
 [ "$(uname -m)" = x86_64 ] || skip_all "Python frames are read on x86-64"
-"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 || skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
+"$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 ||
+        skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 # C functions call back into Python twice; the generator and the method are frames of one run.
 mkdir "$tmp/src"
@@ -46,7 +47,7 @@ thread = threading.Thread(target=main)
 thread.start()
 main()
 PY
-# profile NAME ARGUMENT...: the samples of the program that runs, in $tmp/NAME.otlp; names, with file and line, in $tmp/NAME.frames.
+# profile NAME ARGUMENT...: the samples of the program that runs, in $tmp/NAME.otlp and as text in $tmp/NAME.dump.
 profile() {
         name=$1
         shift
@@ -84,10 +85,13 @@ whole='summe Arbeit\.methode generator \. schlüssel \. main\.<locals>\.<lambda>
 all=$(grep -c summe "$tmp/order")
 started='<module> \.|\. Thread\.run Thread\._bootstrap_inner Thread\._bootstrap'
 good=$(grep -Ec "$whole ($started)" "$tmp/order")
-ok "Python and native frames are in the order of calls ($good of $all stacks)" test "$good" -ge 20 -a $((good * 100)) -ge $((all * 95))
-like "$(cat "$tmp/order")" 'main \. Thread\.run Thread\._bootstrap_inner Thread\._bootstrap \.$' "a thread's stack ends at its start"
+ok "Python and native frames are in the order of calls ($good of $all stacks)" \
+        test "$good" -ge 20 -a $((good * 100)) -ge $((all * 95))
+like "$(cat "$tmp/order")" 'main \. Thread\.run Thread\._bootstrap_inner Thread\._bootstrap \.$' \
+        "a thread's stack ends at its start"
 "$cairn" top --profile "$tmp/named.otlp" --json >"$tmp/top.json" 2>/dev/null
-is "$(jq -r '[.[] | select(.function == "summe") | .file] | unique | join(" ")' "$tmp/top.json")" "$tmp/src/größe.py" "a frame has its file"
+is "$(jq -r '[.[] | select(.function == "summe") | .file] | unique | join(" ")' "$tmp/top.json")" \
+        "$tmp/src/größe.py" "a frame has its file"
 is "$(count 'cairn_agent_python_processes_total{result="read"}')" 1 "the process is counted"
 ok "frames are counted" test "$(count 'cairn_agent_python_frames_total{result="named"}')" -gt 100
 is "$(count 'cairn_agent_python_frames_total{result="unreadable"}')" 0 "every name was readable"
