@@ -10,7 +10,7 @@
  * A failed round is bisected, down to the objects that fail alone. These are retried separately with exponential
  * backoff, so that one object never delays the others.
  *
- * A build-id is written to the heal-queue file before its symbols change and removed after its round, so it is
+ * A build-id is written to the resymbolize-queue file before its symbols change and removed after its round, so it is
  * re-symbolized at the next start after a crash in between.
  *
  * Threads: any, except start and stop.

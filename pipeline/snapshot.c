@@ -477,14 +477,14 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
 
 /* ---- all parts ---- */
 
-/* The index before heal-queue (snapshot.h, 1.). */
+/* The index before resymbolize-queue (snapshot.h, 1.). */
 static enum status take_index(struct snapshot *s, struct error *err)
 {
         enum status st = copy_database(s, "index", err);
 
         if (!st)
-                st = link_if_there(s, "heal-queue", err);
-        return st ? st : link_if_there(s, "supplement-needs", err);
+                st = link_if_there(s, "resymbolize-queue", err);
+        return st ? st : link_if_there(s, "missing-companions", err);
 }
 
 typedef enum status take_part(struct snapshot *s, struct error *err);

@@ -10,8 +10,8 @@
  *
  * Every batch acknowledged before the call is in the copy exactly once, with the index and objects of that time or
  * later. No lock is taken; consistency follows from the order:
- *  1. of each tenant and of what they share the index (as of one read transaction), then heal-queue: an object whose
- * symbols changed is in the queue until its locations are rewritten in the tables, which are read later;
+ *  1. of each tenant and of what they share the index (as of one read transaction), then resymbolize-queue: an object
+ * whose symbols changed is in the queue until its locations are rewritten in the tables, which are read later;
  *  2. states V of the three logs, samples first; then the raw queue, then batch ids; then the samples' log is read
  * again. Unless a flush or a removal was committed since V, a batch is either at or below the position that V covers,
  * or in the copied queue, and its id is in the copied ids or it is in the copied queue. Otherwise repeat.

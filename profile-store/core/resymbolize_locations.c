@@ -174,8 +174,9 @@ static char *make_new_part_name(const struct table_part *first)
         uint64_t unique = hash_bytes64(first->name, strlen(first->name));
         char *ret;
 
-        return asprintf(&ret, "heal-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0 ? NULL
-                                                                                                              : ret;
+        return asprintf(&ret, "resymbolized-%020lld-%016llx.parquet", (long long)now, (unsigned long long)unique) < 0
+                       ? NULL
+                       : ret;
 }
 
 static enum status replace_parts(struct resymbolization *h, struct table_part *const *parts, size_t count,

@@ -336,8 +336,8 @@ static enum status open_scanned_trees(struct debuginfo_space *s, struct error *e
 static enum status start_pipeline(struct debuginfo_space *s, const struct debuginfo_spaces_options *all,
                                   struct error *err)
 {
-        _cleanup_free_ char *queue = path_join(s->base, "heal-queue");
-        _cleanup_free_ char *companions = path_join(s->base, "supplement-needs");
+        _cleanup_free_ char *queue = path_join(s->base, "resymbolize-queue");
+        _cleanup_free_ char *companions = path_join(s->base, "missing-companions");
         struct indexer_options o = { .objects = s->objects,
                                      .symbols = s->symbols,
                                      .scratch_dir = s->scratch_dir,

@@ -11,7 +11,8 @@
  * A handler gets the space of its request's tenant from get_request_space() or get_call_space(). struct server has no
  * object store or index of its own, so that none can be used by mistake.
  *
- * Files: BASE/debuginfo, BASE/index, BASE/heal-queue, BASE/supplement-needs, where BASE is tenant_data_path(). Trees of
+ * Files: BASE/debuginfo, BASE/index, BASE/resymbolize-queue, BASE/missing-companions; BASE is tenant_data_path(). Trees
+ * of
  * --scan belong to the operator: only the shared space serves them.
  *
  * Threads: any, except open, start, stop and close.

@@ -7,8 +7,8 @@
  * The service: HTTP and gRPC access to the stores of one data directory, the indexing pipeline, and the federation.
  *
  * Files: DIR/index, DIR/debuginfo, DIR/shares, DIR/profiles, for tenants DIR/tenants/NAME/profiles. The service that
- * writes holds DIR/lock. DIR/heal-queue lists build-ids whose symbols changed and whose locations are not re-symbolized
- * yet.
+ * writes holds DIR/lock. DIR/resymbolize-queue lists build-ids whose symbols changed and whose locations are not
+ * re-symbolized yet.
  */
 #include "server/server_options.h"
 

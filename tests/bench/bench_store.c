@@ -195,7 +195,7 @@ int main(void)
         char dir[] = "/tmp/cairn-bench-XXXXXX";
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         _cleanup_free_ char *index = NULL;
-        struct resymbolize_result healed;
+        struct resymbolize_result resymbolized;
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         struct pprof_bytes pprof = { 0 };
         double append_s = 0, flush_s = 0;
@@ -251,10 +251,10 @@ int main(void)
         store_scan_end(scan);
         test_load_symbols(options.symbols, ID, QUALITY_DWARF, 0x1000, LOCATIONS / 16 + 1, "work", "/src/work.c");
         start = monotonic_ns();
-        require_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &healed, &err), &err);
+        require_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &resymbolized, &err), &err);
         printf("resymbolize %8.0f locations/s %5.1f ms for %" PRIu64 " changed in %" PRIu64 " files\n",
-               (double)healed.locations_seen / seconds_since(start), seconds_since(start) * 1e3,
-               healed.locations_changed, healed.files_rewritten);
+               (double)resymbolized.locations_seen / seconds_since(start), seconds_since(start) * 1e3,
+               resymbolized.locations_changed, resymbolized.files_rewritten);
         profile_store_close(store);
         symbol_index_close(options.symbols);
         require_ok(file_remove_tree(dir, &err), &err);

@@ -79,8 +79,8 @@ ok "and that of a module, found by cairn-upload from the module" upload "$json"
 # An object may be indexed twice, before and after its dwz file arrives, so counting re-symbolizations is not
 # sufficient.
 settled() { metric_equals cairn_index_queue 0 && metric_equals cairn_resymbolize_queue 0; }
-wait_for "indexing and healing to be done" settled
-pass "the past heals by itself"
+wait_for "indexing and re-symbolization to be done" settled
+pass "the past is re-symbolized without a command"
 
 ok "cairn top shows the same past" look after
 is "$(sum_of after)" "$(sum_of before)" "with the same sum"

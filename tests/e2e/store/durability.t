@@ -42,10 +42,10 @@ slow_upload() {
 # Conditions to wait for before a kill. The work takes a fraction of a second, so a phase may already be over.
 incoming() { find "/proc/$server_pid/fd" -lname "*/debuginfo/incoming/*" | grep -q .; }
 stored() { find "$data/debuginfo/objects" -path "*$(id_of_round "$round" | cut -c3-)/debuginfo-*" | grep -q .; }
-queued() { grep -q "$(id_of_round "$round")" "$data/heal-queue"; }
+queued() { grep -q "$(id_of_round "$round")" "$data/resymbolize-queue"; }
 expected() { queued || indexed; }
 indexed() { "$cairn" index stat --data "$data" "$(id_of_round "$round")"; }
-healed() { indexed && ! queued; }
+resymbolized() { indexed && ! queued; }
 
 start_server --flush-interval 1
 round=0
@@ -59,7 +59,7 @@ while [ $round -lt $rounds ]; do
         2) phase=stored send=upload ;;
         3) phase=expected send=upload ;;
         4) phase=indexed send=upload ;;
-        0) phase=healed send=upload ;;
+        0) phase=resymbolized send=upload ;;
         esac
         $send "$tmp/object.$round" &
         uploader=$!
@@ -84,7 +84,7 @@ all_named() {
         done
 }
 wait_for "everything to be indexed" metric_equals cairn_index_queue 0
-wait_for "the past to be healed" all_named
+wait_for "the past to be re-symbolized" all_named
 pass "every sample of all rounds is there once, with function and file"
 all_there() {
         for n in $(seq $rounds); do
@@ -96,7 +96,7 @@ ok "every object is stored completely" all_there
 stop_server
 is "$(find "$data/debuginfo/incoming" "$data/tmp" -type f | wc -l)" 0 "interrupted work has left no files"
 is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "nor a second copy"
-is "$(cat "$data/heal-queue")" "" "and no re-symbolization is pending"
+is "$(cat "$data/resymbolize-queue")" "" "and no re-symbolization is pending"
 start_server --flush-interval 3600
 ok "everything is unchanged after a restart" all_named
 becomes $((rounds * 2)) "with two samples a round" metric 'cairn_table_rows{table="samples"}'

@@ -86,10 +86,10 @@ def check(top, what, unresolved):
 
 def main():
     top = sys.argv[1]
-    before, _ = check(os.path.join(top, 'before'), 'before healing', 32)
-    after, db = check(os.path.join(top, 'after'), 'after healing', 0)
+    before, _ = check(os.path.join(top, 'before'), 'before re-symbolization', 32)
+    after, db = check(os.path.join(top, 'after'), 'after re-symbolization', 0)
     ok(before.num_rows == after.num_rows and table(os.path.join(top, 'after'), 'samples').version() == 4,
-       'healing commits nothing to the samples')
+       're-symbolization commits nothing to the samples')
     compacted, _ = check(os.path.join(top, 'compacted'), 'after compaction', 0)
     log = table(os.path.join(top, 'compacted'), 'samples').history()
     # Label columns without a value in a day's files are omitted from these, and read as null.
@@ -99,7 +99,7 @@ def main():
     ok(len(table(os.path.join(top, 'compacted'), 'samples').file_uris()) == 3 and
        any(c['operation'] == 'OPTIMIZE' for c in log), 'in one file a day, by commits that say so', log[:2])
     row = db.execute("SELECT file, line FROM stack_frames WHERE function = 'work_3_inner' LIMIT 1").fetchone()
-    ok(row == ('/src/work.c', 41), 'healed frames have their file and line', row)
+    ok(row == ('/src/work.c', 41), 're-symbolized frames have their file and line', row)
     print(f'1..{count}')
     sys.stdout.flush()
     os._exit(failures > 0)  # threads of the Arrow libraries may abort during interpreter shutdown

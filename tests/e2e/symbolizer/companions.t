@@ -75,7 +75,7 @@ for version in 4 5; do
         wait_for "the index to be quiet" quiet
         answers "$(id 0$version)" "$prog" >"$tmp/got"
         ok "  with them the service gives the same result as the program's folder" cmp "$tmp/got" "$tmp/want"
-        ok "  and nothing is missing" test ! -s "$data/supplement-needs"
+        ok "  and nothing is missing" test ! -s "$data/missing-companions"
         up "$prog"
         is "$out" "nothing to send: 0 sent, 3 already there, 0 skipped" "  a second run sends nothing"
 done
@@ -122,7 +122,7 @@ done
 (cd "$tmp/many" && g++ -O2 -g -gsplit-dwarf -c ./*.cc && g++ -Wl,--build-id=0x000000000000000000000000000000000000000c -o prog main.o $objects) || bail_out "g++"
 put_object debuginfo "$tmp/many/prog"
 wait_for "it to be indexed" quiet
-is "$(wc -l <"$data/supplement-needs")" $((many + 1)) "a program waits for many .dwo files"
+is "$(wc -l <"$data/missing-companions")" $((many + 1)) "a program waits for many .dwo files"
 indexed=$(metric cairn_objects_indexed_total)
 mv "$tmp/many/part0.dwo" "$tmp/part0.dwo"
 began_ns=$(date +%s%N)
@@ -141,8 +141,7 @@ mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
 up "$tmp/many/prog"
 ok "  with the last missing one it waits for no more" metric_equals cairn_index_incomplete 0
 wait_for "the index to be quiet" quiet
-is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/supplement-needs")" "$((indexed + 1)) 0" \
-        "  and it is indexed with it"
+is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/missing-companions")" "$((indexed + 1)) 0" "  and it is indexed with it"
 
 # ---- packages ----
 
@@ -224,7 +223,7 @@ walk
 wait_for "the inlined calls" has_inner "$(id 1a)" "$tmp/three/prog"
 pass "  until a walk finds the file in a tree"
 wait_for "the index to be quiet" quiet
-ok "  and nothing is missing" test ! -s "$data/supplement-needs"
+ok "  and nothing is missing" test ! -s "$data/missing-companions"
 # The same for an object that is only in the tree, and for files found while the service is down.
 build five 1c -Dinner=inner_three
 build six 1d -Dinner=inner_three

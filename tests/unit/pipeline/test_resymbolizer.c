@@ -19,7 +19,7 @@ static char dir[64];
 static char *queue;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool is_healed[OBJECTS];
+static bool is_resymbolized[OBJECTS];
 static unsigned bad_alone; /* calls with only the failing object */
 static bool bad_works;
 
@@ -47,7 +47,7 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
         bad_alone += has_bad && count == 1;
         fails = has_bad && !bad_works;
         for (size_t i = 0; i < count && !fails; i++)
-                is_healed[ids[i].bytes[19]] = true;
+                is_resymbolized[ids[i].bytes[19]] = true;
         pthread_cond_broadcast(&changed);
         pthread_mutex_unlock(&lock);
         return fails ? error_no_memory(err) : ST_OK;
@@ -56,7 +56,7 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
 static bool are_others_resymbolized(void)
 {
         for (unsigned i = 0; i < OBJECTS; i++)
-                if (i != BAD && !is_healed[i])
+                if (i != BAD && !is_resymbolized[i])
                         return false;
         return true;
 }
@@ -88,7 +88,7 @@ START_TEST(failed_object_does_not_stop_others)
         struct resymbolizer *h;
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-healer-XXXXXX");
+        snprintf(dir, sizeof dir, "/tmp/cairn-resymbolizer-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         queue = path_join(dir, "queue");
         ck_assert_int_eq(resymbolizer_start(stores, 1, NULL, queue, &h, &err), ST_OK);
@@ -97,7 +97,7 @@ START_TEST(failed_object_does_not_stop_others)
         pthread_mutex_lock(&lock);
         while (!are_others_resymbolized() || !bad_alone)
                 pthread_cond_wait(&changed, &lock);
-        ck_assert(!is_healed[BAD]);
+        ck_assert(!is_resymbolized[BAD]);
         pthread_mutex_unlock(&lock);
 
         resymbolizer_stop(h); /* only the failed one is remembered */
@@ -114,7 +114,7 @@ START_TEST(failed_object_does_not_stop_others)
         pthread_mutex_unlock(&lock);
         change_object(h, BAD); /* new symbols end the wait */
         pthread_mutex_lock(&lock);
-        while (!is_healed[BAD])
+        while (!is_resymbolized[BAD])
                 pthread_cond_wait(&changed, &lock);
         pthread_mutex_unlock(&lock);
         resymbolizer_stop(h);

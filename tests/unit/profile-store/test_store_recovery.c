@@ -142,7 +142,7 @@ START_TEST(unreferenced_files_are_deleted_after_grace_period)
                 &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
         old = store_fixture_path(
                 &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000007.parquet");
-        fresh = store_fixture_path(&fixture, "tables/locations/heal-1.parquet");
+        fresh = store_fixture_path(&fixture, "tables/locations/resymbolized-1.parquet");
         foreign = store_fixture_path(&fixture, "tables/locations/notes.txt");
         ck_assert_int_eq(access(live, F_OK), 0);
         make_old_file(live);

@@ -108,7 +108,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         char dir[] = "/tmp/cairn-threads-XXXXXX";
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
         _cleanup_free_ char *index = NULL;
-        pthread_t threads[APPENDERS], healer, compactor;
+        pthread_t threads[APPENDERS], resymbolizer, compactor;
         uint64_t merges = 0;
         struct profile_store_stat stat;
         struct error err;
@@ -120,7 +120,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
-        ck_assert_int_eq(pthread_create(&healer, NULL, resymbolize_all, NULL), 0);
+        ck_assert_int_eq(pthread_create(&resymbolizer, NULL, resymbolize_all, NULL), 0);
         ck_assert_int_eq(pthread_create(&compactor, NULL, compact_all, &merges), 0);
         while (atomic_load(&appenders_done) < APPENDERS) {
                 int least = atomic_load(&acknowledged);
@@ -131,7 +131,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         }
         for (int i = 0; i < APPENDERS; i++)
                 pthread_join(threads[i], NULL);
-        pthread_join(healer, NULL);
+        pthread_join(resymbolizer, NULL);
         pthread_join(compactor, NULL);
         ok(profile_store_flush(store, &err), &err);
         ck_assert_int_eq(total(), APPENDERS * BATCHES);

@@ -334,7 +334,7 @@ END_TEST
 START_TEST(change_of_two_jobs_is_remembered_until_both_end)
 {
         const struct build_id id = { .size = 2, .bytes = { 0xab, 0xcd } };
-        char path[] = "/tmp/cairn-heal-queue-XXXXXX";
+        char path[] = "/tmp/cairn-resymbolize-queue-XXXXXX";
         struct resymbolizer *h = NULL;
         struct buf text;
         struct error err;

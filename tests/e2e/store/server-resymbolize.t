@@ -83,11 +83,11 @@ put_object debuginfo "$tmp/program-03"
 kill_server
 start_server --flush-interval 3600
 is "$code" 201 "an object is stored; the service dies"
-healed() { folded three | grep -Eq "$resolved"; }
-wait_for "the past to heal" healed
-pass "the next start heals the past"
-wait_for "the heal queue to be empty" test ! -s "$data/heal-queue"
-pass "and the heal queue is empty"
+resymbolized() { folded three | grep -Eq "$resolved"; }
+wait_for "the past to be re-symbolized" resymbolized
+pass "the next start re-symbolizes the past"
+wait_for "the re-symbolization queue to be empty" test ! -s "$data/resymbolize-queue"
+pass "and the re-symbolization queue is empty"
 
 # ---- a dwz supplementary file that arrives last ----
 
@@ -101,8 +101,7 @@ if command -v dwz >/dev/null; then
                 wait_for "it to be indexed" metric_equals cairn_index_queue 0
                 kill_server
                 start_server --flush-interval 3600
-                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" \
-                        "$data/supplement-needs"
+                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/missing-companions"
                 put_object debuginfo "$tmp/common.debug"
                 is "$code" 201 "the supplementary file arrives"
                 wait_metric cairn_objects_indexed_total 1
@@ -114,7 +113,7 @@ if command -v dwz >/dev/null; then
                         '.objects[] | select(.build_id == $id) | [.index.state, .index.ranges]')
                 is "$supplement" '["supplement",0]' "the supplementary file itself is listed as one"
                 ok "and is no failure" metric_equals cairn_objects_failed_total 0
-                ok "nothing is missing any more" test ! -s "$data/supplement-needs"
+                ok "nothing is missing any more" test ! -s "$data/missing-companions"
         fi
 fi
 
