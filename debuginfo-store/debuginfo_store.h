@@ -199,9 +199,6 @@ void object_reader_use_cache(struct object_reader *r);
 /** Find a section's offset and size. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status object_reader_find_section(const struct object_reader *r, const char *name, uint64_t *offset_ret,
                                        uint64_t *size_ret, struct error *err) MUST_CHECK;
-/** Store the section list (elf-image/section_list.h) of an object stored by an older version. Durable. */
-enum status object_reader_store_sections(const struct object_reader *r, const void *list, size_t n,
-                                         struct error *err) MUST_CHECK;
 
 #define OBJECT_CACHED_SECTION_MAX_BYTES KiB(128) /* longer sections are not returned */
 

@@ -106,19 +106,15 @@ static struct cached_frame *find_frame(struct frame_cache *f, const struct frame
         return (struct cached_frame *)lru_table_find(&f->table, keyed_hash(key, sizeof *key), is_frame_at, key);
 }
 
-/* All frames of a file but the last have the same size, which was larger in older versions. */
+/* All frames of a file but the last have the same size. */
 static struct cached_frame *find_frame_around(struct frame_cache *f, const uint8_t *sha256, uint64_t offset)
 {
-        for (uint64_t size = SEEKABLE_FRAME_BYTES; size <= SEEKABLE_FRAME_MAX_BYTES; size *= 2) {
-                struct frame_key key = { .at = offset - offset % size };
-                struct cached_frame *one;
+        struct frame_key key = { .at = offset - offset % SEEKABLE_FRAME_BYTES };
+        struct cached_frame *one;
 
-                memcpy(key.sha256, sha256, SHA256_SIZE);
-                one = find_frame(f, &key);
-                if (one && offset - key.at < one->size)
-                        return one;
-        }
-        return NULL;
+        memcpy(key.sha256, sha256, SHA256_SIZE);
+        one = find_frame(f, &key);
+        return one && offset - key.at < one->size ? one : NULL;
 }
 
 static struct cached_frame *acquire_frame(struct frame_cache *f, const uint8_t *sha256, uint64_t offset)

@@ -141,14 +141,12 @@ const char *gc_reason_name(enum gc_reason r)
 /* Whether a stored object requires this one. */
 static bool is_needed_companion(struct collection *c, const struct stored_object *o)
 {
-        struct object_name name = { o->build_id, o->kind };
+        const struct object_name name = { o->build_id, o->kind };
         struct stored_object owner;
 
         if (o->kind == OBJECT_DWP)
                 return meta_get(c->store->meta, &o->build_id, OBJECT_DEBUGINFO, &owner, NULL) == ST_OK ||
                        meta_get(c->store->meta, &o->build_id, OBJECT_EXECUTABLE, &owner, NULL) == ST_OK;
-        if (o->kind == OBJECT_DEBUGINFO) /* older versions stored supplementary files as debuginfo */
-                name.kind = OBJECT_SUPPLEMENTARY;
         return c->companion_count &&
                bsearch(&name, c->companions, c->companion_count, sizeof name, object_name_compare);
 }

@@ -156,8 +156,7 @@ int links_open(MDB_txn *txn, bool read_only, struct link_databases *ret)
 
         if (!rc)
                 rc = mdb_dbi_open(txn, "aliases", create | MDB_DUPSORT, &ret->aliases);
-        ret->are_open = !rc;
-        return rc == MDB_NOTFOUND ? 0 : rc;
+        return rc;
 }
 
 static int find_links(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
@@ -165,7 +164,7 @@ static int find_links(const struct link_databases *d, MDB_txn *txn, const struct
 {
         uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = { .mv_size = record_make_key(bytes, &name->build_id, name->kind), .mv_data = bytes }, value;
-        int rc = d->are_open ? mdb_get(txn, d->links, &key, &value) : MDB_NOTFOUND;
+        int rc = mdb_get(txn, d->links, &key, &value);
 
         return !rc && !parse_links(&value, ret) ? MDB_CORRUPTED : rc;
 }
@@ -227,7 +226,7 @@ int links_remove(const struct link_databases *d, MDB_txn *txn, const struct obje
 int links_resolve(const struct link_databases *d, MDB_txn *txn, const struct build_id *alias, struct build_id *ret)
 {
         MDB_val key = { alias->size, (void *)alias->bytes }, value;
-        int rc = d->are_open && alias->size ? mdb_get(txn, d->aliases, &key, &value) : MDB_NOTFOUND;
+        int rc = alias->size ? mdb_get(txn, d->aliases, &key, &value) : MDB_NOTFOUND;
 
         if (rc)
                 return rc;
@@ -294,8 +293,6 @@ int links_list_companions(const struct link_databases *d, MDB_txn *txn, struct o
 
         *ret = NULL;
         *count_ret = 0;
-        if (!d->are_open)
-                return 0;
         rc = mdb_cursor_open(txn, d->links, &cursor);
         if (rc)
                 return rc;

@@ -30,7 +30,6 @@ struct object_links {
 
 struct link_databases {
         MDB_dbi links, aliases;
-        bool are_open; /* false for a store of an older version opened read-only */
 };
 
 /** @return an LMDB code, like all functions below. */

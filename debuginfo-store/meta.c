@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One LMDB environment with the databases `objects` (records), `sections` (section lists) and those of links.c. A
+ * One LMDB environment with the databases `records` (of objects), `sections` (section lists) and those of links.c. A
  * change is one write transaction over all of them, so a record, its links and its section list never disagree. Values
  * are decoded or searched inside of the transaction: no pointer into the map leaves this file, except to the databases
  * of links, whose callers end the transaction themselves (meta_begin_links_read()).
  *
  * A change that depends on the current record reads it in the transaction that writes (meta_edit(),
- * meta_remove_if_unchanged(), meta_store_sections()); LMDB has one writer at a time, so no other lock is needed.
+ * meta_remove_if_unchanged()); LMDB has one writer at a time, so no other lock is needed.
  *
  * Order: section lists, opening, records (get, put, edit, remove), sections of an object, listing. Functions that
  * return int have codes of LMDB, which meta_set_error() converts.
@@ -34,29 +34,16 @@ static MDB_val make_meta_key(uint8_t out[static RECORD_KEY_MAX], const struct bu
 #define SECTION_NOTE_VERSION 1
 #define LIST_AT (1 + sizeof((struct stored_object *)NULL)->sha256)
 
-struct section_notes {
-        MDB_dbi dbi;
-        bool is_open; /* false for a store of an older version opened read-only */
-};
-
-static int section_notes_open(MDB_txn *txn, bool read_only, struct section_notes *ret)
-{
-        int rc = mdb_dbi_open(txn, "sections", read_only ? 0 : MDB_CREATE, &ret->dbi);
-
-        ret->is_open = !rc;
-        return rc == MDB_NOTFOUND ? 0 : rc;
-}
-
-static int section_notes_remove(const struct section_notes *d, MDB_txn *txn, const struct object_name *name)
+static int section_notes_remove(MDB_dbi sections, MDB_txn *txn, const struct object_name *name)
 {
         uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = make_meta_key(bytes, &name->build_id, name->kind);
-        int rc = mdb_del(txn, d->dbi, &key, NULL);
+        int rc = mdb_del(txn, sections, &key, NULL);
 
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int section_notes_put(const struct section_notes *d, MDB_txn *txn, const struct stored_object *object,
+static int section_notes_put(MDB_dbi sections, MDB_txn *txn, const struct stored_object *object,
                              const struct section_note *note)
 {
         uint8_t bytes[RECORD_KEY_MAX], *to;
@@ -65,8 +52,8 @@ static int section_notes_put(const struct section_notes *d, MDB_txn *txn, const 
         int rc;
 
         if (!note->size || note->size > LIMIT_SECTION_LIST_BYTES)
-                return section_notes_remove(d, txn, &(struct object_name){ object->build_id, object->kind });
-        rc = mdb_put(txn, d->dbi, &key, &value, MDB_RESERVE);
+                return section_notes_remove(sections, txn, &(struct object_name){ object->build_id, object->kind });
+        rc = mdb_put(txn, sections, &key, &value, MDB_RESERVE);
         if (rc)
                 return rc;
         to = value.mv_data;
@@ -76,12 +63,12 @@ static int section_notes_put(const struct section_notes *d, MDB_txn *txn, const 
         return 0;
 }
 
-static int section_notes_get(const struct section_notes *d, MDB_txn *txn, const struct stored_object *object,
+static int section_notes_get(MDB_dbi sections, MDB_txn *txn, const struct stored_object *object,
                              struct section_note *ret)
 {
         uint8_t bytes[RECORD_KEY_MAX];
         MDB_val key = make_meta_key(bytes, &object->build_id, object->kind), value;
-        int rc = d->is_open ? mdb_get(txn, d->dbi, &key, &value) : MDB_NOTFOUND;
+        int rc = mdb_get(txn, sections, &key, &value);
         const uint8_t *at;
 
         if (rc)
@@ -101,9 +88,8 @@ static int section_notes_get(const struct section_notes *d, MDB_txn *txn, const 
 struct meta {
         char *dir;
         MDB_env *env;
-        MDB_dbi objects;
+        MDB_dbi objects, sections;
         struct link_databases links;
-        struct section_notes sections;
 };
 
 enum status meta_set_error(struct error *err, int rc, const char *what)
@@ -140,11 +126,11 @@ static enum status open_meta_databases(struct meta *m, bool read_only, struct er
 
         if (rc)
                 return set_meta_error_at(m, err, rc, "cannot open the debuginfo records");
-        rc = mdb_dbi_open(txn, "objects", read_only ? 0 : MDB_CREATE, &m->objects);
+        rc = mdb_dbi_open(txn, "records", read_only ? 0 : MDB_CREATE, &m->objects);
         if (!rc)
                 rc = links_open(txn, read_only, &m->links);
         if (!rc)
-                rc = section_notes_open(txn, read_only, &m->sections);
+                rc = mdb_dbi_open(txn, "sections", read_only ? 0 : MDB_CREATE, &m->sections);
         if (rc) {
                 mdb_txn_abort(txn);
                 return set_meta_error_at(m, err, rc, "cannot open the debuginfo records");
@@ -269,7 +255,7 @@ enum status meta_put(struct meta *m, const struct stored_object *object, const s
         st = put_meta_record(m, txn, object, err);
         rc = st || !links ? 0 : links_put(&m->links, txn, &name, links);
         if (!st && !rc && note)
-                rc = section_notes_put(&m->sections, txn, object, note);
+                rc = section_notes_put(m->sections, txn, object, note);
         return end_meta_write(
                 m, txn, rc ? meta_set_error(err, rc, "cannot write the links and sections of an object") : st, err);
 }
@@ -321,7 +307,7 @@ static enum status remove_meta_record(struct meta *m, MDB_txn *txn, const struct
         if (!rc)
                 rc = links_remove(&m->links, txn, name);
         if (!rc)
-                rc = section_notes_remove(&m->sections, txn, name);
+                rc = section_notes_remove(m->sections, txn, name);
         return rc ? meta_set_error(err, rc, "cannot remove a debuginfo record") : ST_OK;
 }
 
@@ -361,7 +347,7 @@ enum status meta_find_section(struct meta *m, const struct stored_object *object
 
         if (rc)
                 return set_meta_error_at(m, err, rc, "cannot read the debuginfo records");
-        rc = section_notes_get(&m->sections, txn, object, &note);
+        rc = section_notes_get(m->sections, txn, object, &note);
         if (rc == MDB_NOTFOUND)
                 st = error_set(err, ST_UNSUPPORTED, "its section list is not stored");
         else if (rc)
@@ -370,26 +356,6 @@ enum status meta_find_section(struct meta *m, const struct stored_object *object
                 st = section_list_find(note.list, note.size, name, offset_ret, size_ret, err);
         mdb_txn_abort(txn);
         return st;
-}
-
-enum status meta_store_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
-                                struct error *err)
-{
-        struct stored_object now;
-        MDB_txn *txn;
-        enum status st = begin_meta_write(m, &txn, err);
-        int rc;
-
-        if (st)
-                return st;
-        st = get_meta_record(m, txn, &object->build_id, object->kind, &now, err);
-        if (st || memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0) {
-                mdb_txn_abort(txn);
-                return st == ST_NOT_FOUND ? ST_OK : st;
-        }
-        rc = section_notes_put(&m->sections, txn, object, note);
-        return end_meta_write(m, txn, rc ? meta_set_error(err, rc, "cannot store the sections of an object") : ST_OK,
-                              err);
 }
 
 enum status meta_list_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,

@@ -38,10 +38,6 @@ enum status meta_put(struct meta *m, const struct stored_object *object, const s
 /** Find a section of exactly this content. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status meta_find_section(struct meta *m, const struct stored_object *object, const char *name,
                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
-/** Store the section list of a stored object; no effect if the object was replaced by other content. */
-enum status meta_store_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
-                                struct error *err) MUST_CHECK;
-
 /** Edits a record in place. False: unchanged. */
 typedef bool meta_change(void *context, struct stored_object *object);
 

@@ -131,13 +131,6 @@ enum status object_reader_find_section(const struct object_reader *r, const char
         return meta_find_section(r->store->meta, &r->object, name, offset_ret, size_ret, err);
 }
 
-enum status object_reader_store_sections(const struct object_reader *r, const void *list, size_t n, struct error *err)
-{
-        const struct section_note note = { list, n };
-
-        return meta_store_sections(r->store->meta, &r->object, &note, err);
-}
-
 /* A section that ends beyond the file is reported by the uncached path. */
 static enum status copy_cached_section(struct debuginfo_store *store, const struct stored_object *object,
                                        uint64_t offset, uint64_t size, void **ret, struct error *err)

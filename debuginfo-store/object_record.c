@@ -6,7 +6,7 @@
 
 #include "common/reader.h"
 
-#define RECORD_VERSION 2
+#define RECORD_VERSION 1
 #define FLAG_PINNED 1u
 
 /* The key begins with the build-id, so that the records of one build-id are adjacent. */
@@ -46,20 +46,17 @@ static bool read_text_field(struct reader *r, char *ret, size_t size)
         return true;
 }
 
-/* Version 1 has no flags, time of last use, tag or token; the last use defaults to the time of storing. */
-static bool read_record_fields(struct reader *r, uint8_t version, struct stored_object *o)
+static bool read_record_fields(struct reader *r, struct stored_object *o)
 {
         const uint8_t *sha;
-        uint8_t source, quality, flags = 0;
-        uint64_t stored, used = 0;
+        uint8_t source, quality, flags;
+        uint64_t stored, used;
 
-        if (!reader_u8(r, &source) || !reader_u8(r, &quality) || (version > 1 && !reader_u8(r, &flags)) ||
+        if (!reader_u8(r, &source) || !reader_u8(r, &quality) || !reader_u8(r, &flags) ||
             !reader_u64(r, &o->size_bytes) || !reader_u64(r, &o->stored_bytes) ||
-            !reader_bytes(r, sizeof o->sha256, &sha) || !reader_u64(r, &stored) ||
-            (version > 1 && !reader_u64(r, &used)) || !read_text_field(r, o->name, sizeof o->name))
-                return false;
-        if (version > 1 &&
-            (!read_text_field(r, o->tag, sizeof o->tag) || !read_text_field(r, o->token, sizeof o->token)))
+            !reader_bytes(r, sizeof o->sha256, &sha) || !reader_u64(r, &stored) || !reader_u64(r, &used) ||
+            !read_text_field(r, o->name, sizeof o->name) || !read_text_field(r, o->tag, sizeof o->tag) ||
+            !read_text_field(r, o->token, sizeof o->token))
                 return false;
         if (source > SOURCE_UPSTREAM || quality > QUALITY_DWARF)
                 return false;
@@ -67,7 +64,7 @@ static bool read_record_fields(struct reader *r, uint8_t version, struct stored_
         o->quality = quality;
         o->is_pinned = flags & FLAG_PINNED;
         o->stored_unix_s = (int64_t)stored;
-        o->used_unix_s = version > 1 ? (int64_t)used : o->stored_unix_s;
+        o->used_unix_s = (int64_t)used;
         memcpy(o->sha256, sha, sizeof o->sha256);
         return true;
 }
@@ -89,7 +86,7 @@ enum status record_decode(const void *key, size_t key_size, const void *value, s
                 return error_set(err, ST_UNSUPPORTED,
                                  "a debuginfo record has version %u, this program supports up to %u", version,
                                  RECORD_VERSION);
-        if (!value_size || version == 0 || !read_record_fields(&r, version, &o))
+        if (!value_size || version == 0 || !read_record_fields(&r, &o))
                 return error_set(err, ST_BAD_DATA, "a debuginfo record is damaged");
         *ret = o;
         return ST_OK;

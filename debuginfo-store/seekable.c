@@ -174,8 +174,8 @@ static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size
 
                 if (!reader_u32(&in, &packed) || !reader_u32(&in, &unpacked))
                         return reader_error(&in, err, "seek table");
-                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_MAX_BYTES) || unpacked == 0 ||
-                    unpacked > SEEKABLE_FRAME_MAX_BYTES)
+                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_BYTES) || unpacked == 0 ||
+                    unpacked > SEEKABLE_FRAME_BYTES)
                         return error_set(err, ST_BAD_DATA, "'%s' has a damaged seek table entry %u", r->name, i);
                 r->packed_at[i + 1] = r->packed_at[i] + packed;
                 r->unpacked_at[i + 1] = r->unpacked_at[i] + unpacked;
@@ -251,7 +251,7 @@ static enum status copy_from_own_frame(struct seekable_reader *r, uint32_t frame
 {
         enum status st = ST_OK;
 
-        r->unpacked = r->unpacked ? r->unpacked : malloc(SEEKABLE_FRAME_MAX_BYTES);
+        r->unpacked = r->unpacked ? r->unpacked : malloc(SEEKABLE_FRAME_BYTES);
         if (!r->unpacked)
                 return error_no_memory(err);
         if (r->cached != frame) {

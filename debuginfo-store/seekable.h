@@ -17,7 +17,6 @@
 #include "common/error.h"
 
 #define SEEKABLE_FRAME_BYTES (1u << 18)
-#define SEEKABLE_FRAME_MAX_BYTES (1u << 20) /* in files of older versions */
 
 /** Compress all of in_fd (from its start, size bytes) to out_fd at its position. stored_ret: bytes written. */
 enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *name, uint64_t *stored_ret,

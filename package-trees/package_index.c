@@ -91,7 +91,7 @@ enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct 
 /* ---- environment ---- */
 
 #define MAP_BYTES GiB(64)
-#define VERSION "3"
+#define VERSION "1"
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what)
 {
@@ -122,8 +122,7 @@ static int open_scan_databases(struct scan_index *ix, MDB_txn *txn)
                 MDB_dbi *dbi;
         } all[] = { { "paths", &ix->paths },     { "files", &ix->files },     { "contents", &ix->contents },
                     { "objects", &ix->objects }, { "sources", &ix->sources }, { "sections", &ix->sections } };
-        MDB_val key = { 7, (void *)(uintptr_t) "version" }, ours = { sizeof VERSION, (void *)(uintptr_t)VERSION },
-                value;
+        MDB_val key = { 6, (void *)(uintptr_t) "format" }, ours = { sizeof VERSION, (void *)(uintptr_t)VERSION }, value;
         MDB_cursor *cursor;
         MDB_dbi meta;
         int rc = mdb_dbi_open(txn, "meta", MDB_CREATE, &meta);

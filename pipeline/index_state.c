@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/index_state.h"
 
-/* Records of older versions and of 'cairn index' do not list inputs, only the time. */
+/* Records of 'cairn index' do not list inputs, only the time. */
 static bool was_object_read(const struct symbol_object *object, const struct stored_object *stored)
 {
         if (object->inputs.count)

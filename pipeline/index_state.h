@@ -14,8 +14,8 @@
 bool index_state_is_pending(void *symbols, const struct stored_object *stored);
 
 /**
- * Whether debuginfo of a known quality was indexed without any symbol: an earlier version could not use it. The indexer
- * reads it again and records quality none if it is still useless.
+ * Whether debuginfo of a known quality was indexed without any symbol: the process ended before it recorded quality
+ * none. The indexer reads the file again and records it.
  */
 bool index_state_is_empty(struct symbol_index *symbols, const struct stored_object *stored);
 

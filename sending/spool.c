@@ -174,6 +174,31 @@ static enum status list_spool_files(struct spool *s, void (*foreign)(void *, con
         return st;
 }
 
+/* The first batch with an intact header decides: one spool is never written by two versions. */
+static enum status check_spool_version(const struct spool *s, const struct spool_found *f, struct error *err)
+{
+        for (size_t i = 0; i < f->count; i++) {
+                struct file_name name = format_file_name(f->entries[i].number, "", "");
+                _cleanup_close_ int fd = openat(s->dir_fd, name.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+                uint8_t head[SPOOL_FILE_HEADER_BYTES];
+
+                if (fd < 0 || pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head)
+                        continue;
+                switch (spool_file_judge_version(head)) {
+                case SPOOL_VERSION_OTHER:
+                        return error_set(err, ST_UNSUPPORTED,
+                                         "the spool '%s' holds batches of another version of this program: let that "
+                                         "version send them, or give this one another directory",
+                                         s->dir);
+                case SPOOL_VERSION_OWN:
+                        return ST_OK;
+                case SPOOL_VERSION_UNKNOWN:
+                        break;
+                }
+        }
+        return ST_OK;
+}
+
 enum status spool_open(const char *dir, void (*foreign)(void *, const char *), void *context, struct spool **ret,
                        struct spool_found *found_ret, struct error *err)
 {
@@ -190,6 +215,8 @@ enum status spool_open(const char *dir, void (*foreign)(void *, const char *), v
                 st = lock_spool(s, err);
         if (!st)
                 st = list_spool_files(s, foreign, context, &found, err);
+        if (!st)
+                st = check_spool_version(s, &found, err);
         if (st) {
                 spool_found_deinit(&found);
                 spool_close(s);

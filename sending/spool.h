@@ -38,7 +38,8 @@ void spool_found_deinit(struct spool_found *f);
  * @param foreign  called with the name of each file that is not the agent's; such files are left
  *         alone.
  * @return ST_BUSY when another process holds the lock; ST_USAGE when others may write to the
- *         directory, or when its path leads through a symbolic link of another user; ST_OS.
+ *         directory, or when its path leads through a symbolic link of another user; ST_UNSUPPORTED
+ *         when another version of the program wrote its batches, which are left alone; ST_OS.
  */
 enum status spool_open(const char *dir, void (*foreign)(void *context, const char *name), void *context,
                        struct spool **ret, struct spool_found *found_ret, struct error *err) MUST_CHECK;

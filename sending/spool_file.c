@@ -4,18 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/reader.h"
 
 #define VERSION 1
 #define CHECKED_BYTES (SPOOL_FILE_HEADER_BYTES - 8)
 
-static const uint8_t magic[8] = "CAIRNSP\n";
-
-static void store_le64(uint8_t *to, uint64_t v)
-{
-        for (int i = 0; i < 8; i++)
-                to[i] = (uint8_t)(v >> (8 * i));
-}
+static const uint8_t magic[8] = "CAIRNSPB";
 
 void spool_file_write_header(const struct spool_batch *b, uint8_t ret[static SPOOL_FILE_HEADER_BYTES])
 {
@@ -27,6 +22,15 @@ void spool_file_write_header(const struct spool_batch *b, uint8_t ret[static SPO
         store_le64(ret + 48, b->payload_size);
         store_le64(ret + 56, hash_bytes64(b->payload, b->payload_size));
         store_le64(ret + 64, hash_bytes64(ret, CHECKED_BYTES));
+}
+
+enum spool_version spool_file_judge_version(const uint8_t head[static SPOOL_FILE_HEADER_BYTES])
+{
+        if (load_le64(head + CHECKED_BYTES) != hash_bytes64(head, CHECKED_BYTES))
+                return SPOOL_VERSION_UNKNOWN;
+        return memcmp(head, magic, sizeof magic) == 0 && load_le64(head + sizeof magic) == VERSION
+                       ? SPOOL_VERSION_OWN
+                       : SPOOL_VERSION_OTHER;
 }
 
 enum status spool_file_parse(const void *data, size_t n, uint64_t number, const char *name, struct spool_batch *ret,

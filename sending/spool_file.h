@@ -25,13 +25,17 @@ struct spool_batch {
 
 void spool_file_write_header(const struct spool_batch *b, uint8_t ret[static SPOOL_FILE_HEADER_BYTES]);
 
+/* Which version of the program wrote a header: its checksum is at the same place in all; unknown if that is wrong. */
+enum spool_version { SPOOL_VERSION_OWN, SPOOL_VERSION_OTHER, SPOOL_VERSION_UNKNOWN };
+enum spool_version spool_file_judge_version(const uint8_t head[static SPOOL_FILE_HEADER_BYTES]);
+
 /**
  * Parse a whole file.
  * @param number  from the file's name; the header must agree.
  * @param name    for error messages.
  * @param ret     borrows data; untouched on failure.
  * @return ST_OK; ST_BAD_DATA for a file that is truncated, damaged or of another kind;
- *         ST_UNSUPPORTED for a newer version.
+ *         ST_UNSUPPORTED for another version.
  */
 enum status spool_file_parse(const void *data, size_t n, uint64_t number, const char *name, struct spool_batch *ret,
                              struct error *err) MUST_CHECK;

@@ -12,7 +12,7 @@
 
 #include "common/bytes.h"
 
-#define BLOCK_VERSION 4
+#define BLOCK_VERSION 1
 #define BLOCK_HEADER_BYTES 53
 #define BLOCK_CHECKSUM_BYTES 8
 

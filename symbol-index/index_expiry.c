@@ -108,7 +108,7 @@ static enum status list_aliases(struct symbol_index *index, MDB_txn *txn, const 
         enum status st = ST_OK;
         int rc;
 
-        if (!index->has_aliases || !l->count)
+        if (!l->count)
                 return ST_OK;
         rc = mdb_cursor_open(txn, index->aliases, &cursor);
         if (rc)

@@ -437,9 +437,7 @@ static enum status keep_existing_symbols(struct index_load *l, struct error *err
 
 static bool is_existing_better(const struct index_object *old, const struct symbol_table *t)
 {
-        bool is_partial = old->partial[0] || old->is_of_version_1; /* version 1 does not record it */
-
-        return symbol_quality_is_better(old->quality, is_partial, t->quality, t->partial != 0);
+        return symbol_quality_is_better(old->quality, old->partial[0] != 0, t->quality, t->partial != 0);
 }
 
 static enum status load_or_keep(struct index_load *l, struct symbol_index *index, bool *replaced_ret,

@@ -11,7 +11,7 @@
 #include "symbol-index/block_bits.h"
 #include "symbol-index/index_load.h"
 
-#define RECORD_VERSION 3 /* older versions are read, too */
+#define RECORD_VERSION 1
 #define SEGMENT_BYTES 24
 #define CHECKSUM_BYTES 8
 
@@ -38,7 +38,7 @@ static bool read_record_inputs(struct reader *r, struct symbol_inputs *ret)
 static enum status parse_object_record(const MDB_val *value, struct index_object *ret)
 {
         struct index_object o = { 0 };
-        uint8_t version, state, quality, reason_size, partial_size = 0;
+        uint8_t version, state, quality, reason_size, partial_size;
         struct reader r;
         uint64_t indexed, changed;
 
@@ -47,15 +47,14 @@ static enum status parse_object_record(const MDB_val *value, struct index_object
                     hash_bytes64(value->mv_data, value->mv_size - CHECKSUM_BYTES))
                 return ST_BAD_DATA;
         reader_init(&r, value->mv_data, value->mv_size - CHECKSUM_BYTES);
-        if (!reader_u8(&r, &version) || version < 1 || version > RECORD_VERSION || !reader_u8(&r, &state) ||
+        if (!reader_u8(&r, &version) || version != RECORD_VERSION || !reader_u8(&r, &state) ||
             !reader_u8(&r, &quality) || !reader_u8(&r, &reason_size) || !reader_u32(&r, &o.number) ||
             !reader_u64(&r, &o.range_count) || !reader_u64(&r, &o.function_count) || !reader_u64(&r, &o.file_count) ||
             !reader_u64(&r, &o.chain_count) || !reader_u64(&r, &o.block_bytes) || !reader_u64(&r, &o.string_bytes) ||
             !reader_u64(&r, &indexed) || !reader_u64(&r, &changed) ||
-            !read_object_text(&r, reason_size, o.reason, sizeof o.reason) ||
-            (version > 1 && !reader_u8(&r, &partial_size)) ||
-            !read_object_text(&r, partial_size, o.partial, sizeof o.partial) ||
-            (version > 2 && !read_record_inputs(&r, &o.inputs)) || !reader_u32(&r, &o.segment_count) ||
+            !read_object_text(&r, reason_size, o.reason, sizeof o.reason) || !reader_u8(&r, &partial_size) ||
+            !read_object_text(&r, partial_size, o.partial, sizeof o.partial) || !read_record_inputs(&r, &o.inputs) ||
+            !reader_u32(&r, &o.segment_count) ||
             !reader_bytes(&r, (uint64_t)o.segment_count * SEGMENT_BYTES, &o.segments) || reader_left(&r) > 0)
                 return ST_BAD_DATA;
         if (state > OBJECT_FAILED || quality > QUALITY_DWARF)
@@ -64,7 +63,6 @@ static enum status parse_object_record(const MDB_val *value, struct index_object
         o.quality = (enum symbol_quality)quality;
         o.indexed_unix_s = (int64_t)indexed;
         o.changed_unix_s = (int64_t)changed;
-        o.is_of_version_1 = version == 1;
         *ret = o;
         return ST_OK;
 }
@@ -255,7 +253,7 @@ enum status index_object_find(struct symbol_index *index, MDB_txn *txn, const st
         enum status st = index_object_get(index, txn, id, ret, err);
         struct build_id owner;
 
-        if (st || ret->number || !index->has_aliases || !id->size || mdb_get(txn, index->aliases, &key, &value) ||
+        if (st || ret->number || !id->size || mdb_get(txn, index->aliases, &key, &value) ||
             !build_id_from_bytes(&owner, value.mv_data, value.mv_size))
                 return st;
         return index_object_get(index, txn, &owner, ret, err);

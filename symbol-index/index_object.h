@@ -23,7 +23,6 @@ struct index_object {
         char reason[160];
         char partial[SYMBOL_PARTIAL_BYTES];
         struct symbol_inputs inputs; /* empty: unknown, as in records of versions 1 and 2 */
-        bool is_of_version_1;        /* records of version 1 have no list of unreadable parts */
         uint32_t segment_count;
         const uint8_t *segments; /* encoded, borrowed from the transaction */
 };

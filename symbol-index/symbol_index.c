@@ -44,17 +44,12 @@ static int open_index_databases(struct symbol_index *index, MDB_txn *txn, bool c
                 rc = mdb_dbi_open(txn, "garbage", flags, &index->garbage);
         if (!rc)
                 rc = string_dict_open(&index->texts, txn, create);
-        if (!rc) {
-                rc = mdb_dbi_open(txn, "aliases", flags, &index->aliases);
-                index->has_aliases = !rc;
-                rc = rc == MDB_NOTFOUND ? 0 : rc;
-        }
-        return rc;
+        return rc ? rc : mdb_dbi_open(txn, "aliases", flags, &index->aliases);
 }
 
 static int read_index_format(struct symbol_index *index, MDB_txn *txn, uint32_t *ret)
 {
-        MDB_val key = { 6, (void *)"format" }, value;
+        MDB_val key = { 7, (void *)"version" }, value;
         int rc = mdb_get(txn, index->meta, &key, &value);
 
         if (rc)
@@ -88,15 +83,14 @@ static enum status check_index_format(struct symbol_index *index, MDB_txn *txn, 
 static int write_index_format(struct symbol_index *index, MDB_txn *txn)
 {
         uint32_t format = htole32(INDEX_FORMAT);
-        MDB_val key = { 6, (void *)"format" }, value = { sizeof format, &format };
+        MDB_val key = { 7, (void *)"version" }, value = { sizeof format, &format };
         int rc = mdb_put(txn, index->meta, &key, &value, MDB_NOOVERWRITE);
 
         return rc == MDB_KEYEXIST ? 0 : rc;
 }
 
 /*
- * Empty an index of an older format. Object numbers continue, since other components store generations. Databases of
- * the old format are deleted.
+ * Empty an index of an older format. Object numbers continue, since other components store generations.
  */
 static int reset_index(struct symbol_index *index, MDB_txn *txn)
 {
@@ -105,9 +99,7 @@ static int reset_index(struct symbol_index *index, MDB_txn *txn)
                 index->meta,        index->objects, index->maps,    index->blocks,    index->block_ids,
                 index->block_users, index->garbage, index->aliases, index->texts.ids, index->texts.pages
         };
-        static const char *const gone[] = { "ranges", "function_ids", "function_pages", "file_ids", "file_pages" };
         uint32_t format, next = 0;
-        MDB_dbi old;
         int rc = read_index_format(index, txn, &format);
 
         if (rc || format >= INDEX_FORMAT)
@@ -116,9 +108,6 @@ static int reset_index(struct symbol_index *index, MDB_txn *txn)
                 memcpy(&next, value.mv_data, sizeof next);
         for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++)
                 rc = mdb_drop(txn, all[i], 0);
-        for (size_t i = 0; i < sizeof gone / sizeof *gone && !rc; i++)
-                if (mdb_dbi_open(txn, gone[i], 0, &old) == 0)
-                        rc = mdb_drop(txn, old, 1);
         value = (MDB_val){ sizeof next, &next };
         return rc || !next ? rc : mdb_put(txn, index->meta, &key, &value, 0);
 }
@@ -129,9 +118,15 @@ static enum status prepare_databases(struct symbol_index *index, MDB_txn *txn, s
         enum status st;
         uint32_t format;
         int rc = read_index_format(index, txn, &format);
-        bool fresh = rc == MDB_NOTFOUND && !index->read_only;
+        MDB_stat in_meta;
+        bool fresh = rc == MDB_NOTFOUND && !mdb_stat(txn, index->meta, &in_meta) && in_meta.ms_entries == 0;
 
-        if (!fresh && !(index->start_over && rc == 0 && format < INDEX_FORMAT)) {
+        if (rc == MDB_NOTFOUND && !fresh)
+                return error_set(err, ST_UNSUPPORTED,
+                                 "index '%s' has no version: a program older than cairn 0.1.0 wrote it; delete it and "
+                                 "index the files again",
+                                 index->dir);
+        if (!(fresh && !index->read_only) && !(index->start_over && rc == 0 && format < INDEX_FORMAT)) {
                 st = check_index_format(index, txn, err);
                 if (st)
                         return st;

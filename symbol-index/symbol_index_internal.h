@@ -16,16 +16,16 @@
 #include "symbol-index/lookup.h"
 #include "symbol-index/string_dict.h"
 
-#define INDEX_FORMAT 5
+#define INDEX_FORMAT 1
 
 struct symbol_index {
         MDB_env *env;
-        MDB_dbi aliases; /* valid if has_aliases: an index last written before aliases were introduced has none */
+        MDB_dbi aliases;
         MDB_dbi meta, objects, maps, blocks, block_ids, block_users, garbage;
         struct string_dict texts; /* names of functions and paths of files */
         struct name_cache *names;
         struct anchor_filter *anchors; /* of the writer; created when first used */
-        bool read_only, has_aliases;
+        bool read_only;
         bool start_over;            /* empty the index if it has an older format */
         size_t map_bytes;           /* LMDB refuses to write more */
         int lock_fd;                /* flock()ed by the only writing process; -1 if read-only */

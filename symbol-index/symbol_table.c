@@ -178,8 +178,8 @@ enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t 
  * arrays, with little-endian numbers and no padding.
  */
 
-#define MAGIC "cairnsym"
-#define VERSION 3
+#define MAGIC "cairntbl"
+#define VERSION 1
 #define HEADER_BYTES 128
 #define HEADER_HASHED 120
 

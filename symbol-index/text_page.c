@@ -27,7 +27,7 @@
 #include "common/search.h"
 #include "symbol-index/block_bits.h"
 
-#define PAGE_VERSION 2
+#define PAGE_VERSION 1
 #define HEADER_BYTES 7 /* version, count, uncompressed bytes */
 #define CHECKSUM_BYTES 8
 #define LEVEL 6 /* higher levels save 1% at several times the cost */

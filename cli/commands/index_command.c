@@ -20,6 +20,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/symbols/named_file.h"
+#include "common/files/data_format.h"
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
@@ -455,6 +456,10 @@ static enum status open_data_index(struct index_command *c, bool read_only, stru
         _cleanup_free_ char *base = NULL, *dir = NULL;
         enum status st = service_own_debuginfo_path(&c->service, c->data, &base, err);
 
+        if (!st && !read_only)
+                st = file_make_dirs(c->data, err);
+        if (!st && !read_only)
+                st = data_format_write(c->data, err);
         if (st)
                 return st;
         dir = path_join(base, "index");

@@ -12,6 +12,7 @@
 #include "cli/doctor/doctor_checks.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/files/data_format.h"
 #include "common/files/file.h"
 #include "common/files/lmdb_check.h"
 #include "common/files/lmdb_env.h"
@@ -214,8 +215,15 @@ static void check_database_map(const char *data, const char *folder, const char 
 
 void check_database_maps(const struct examined *x, struct findings *f)
 {
+        struct error err;
+
         if (!has_data_directory(x, "databases", f))
                 return;
+        if (data_format_check(x->data, &err)) {
+                report_finding(f, FINDING_ERROR, "databases", "see \"Upgrade and downgrade\" in docs/operations.md",
+                               "%s", err.text);
+                return;
+        }
         check_database_map(x->data, "index", LMDB_MAP_INDEX, f);
         check_database_map(x->data, "debuginfo/meta", LMDB_MAP_DEBUGINFO, f);
         check_database_map(x->data, "scan/index", LMDB_MAP_SCAN, f);

@@ -22,7 +22,7 @@
 #include "symbolizer/extraction/extract.h"
 #include "symbolizer/formats/symcache.h"
 
-#define SYMBOL_CACHE_SUFFIX ".book"
+#define SYMBOL_CACHE_SUFFIX ".symcache"
 #define SYMBOL_CACHE_TEMPORARY ".tmp-"
 
 /** LRU eviction: remove the least recently used symcaches until the rest takes at most max_bytes of disk and is quick
@@ -31,9 +31,9 @@
 void symbol_cache_evict(int directory_fd, uint64_t max_bytes);
 
 struct symbol_cache {
-        int directory_fd;              /* -1: no cache */
-        bool is_settled;               /* the files changed long enough ago that a later change will be visible */
-        char name[SHA256_HEX_MAX + 8]; /* file name of the symcache */
+        int directory_fd; /* -1: no cache */
+        bool is_settled;  /* the files changed long enough ago that a later change will be visible */
+        char name[SHA256_HEX_MAX + sizeof SYMBOL_CACHE_SUFFIX]; /* file name of the symcache */
 };
 
 /**

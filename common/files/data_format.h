@@ -7,8 +7,9 @@
  * Format of a data directory as a whole (DIR/format), so that an older program refuses a newer directory before it
  * changes anything in it. The formats of the files have their own versions. docs/operations.md, Upgrade and downgrade
  *
- * The file is one line, "format N cairn VERSION": the format, and the first program version that wrote it. A directory
- * without the file is new, or was written before the file was introduced; every program reads it.
+ * The file is one line, "data-format N cairn VERSION": the format, and the first program version that wrote it. A
+ * directory without the file is new. Programs before 0.1.0 wrote no file, or another first word; their directories are
+ * refused.
  */
 #include "common/error.h"
 
@@ -17,8 +18,8 @@
 
 /**
  * Check that this program may open a data directory; changes nothing.
- * @return ST_OK, also without the file or the directory; ST_UNSUPPORTED: a newer format; ST_BAD_DATA: the file has
- * unexpected content; ST_OS.
+ * @return ST_OK, also for a new directory and for none; ST_UNSUPPORTED: a newer format, or data from before 0.1.0;
+ * ST_BAD_DATA: the file has unexpected content; ST_OS.
  */
 enum status data_format_check(const char *dir, struct error *err) MUST_CHECK;
 

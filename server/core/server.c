@@ -225,17 +225,6 @@ static enum status open_tenants(struct server *s, struct error *err)
         return st ? st : start_readiness(s, err);
 }
 
-/* Start even on a full disk: without the file, format 1 is assumed. */
-static enum status write_data_format(const char *dir, struct error *err)
-{
-        enum status st = data_format_write(dir, err);
-
-        if (st != ST_OS || DATA_FORMAT_VERSION > 1)
-                return st;
-        log_warn("serve", "%s, ignoring", err->text);
-        return ST_OK;
-}
-
 static enum status open_spaces(struct server *s, struct error *err)
 {
         const struct debuginfo_spaces_options o = { .server = s->options,
@@ -264,7 +253,7 @@ static enum status open_stores(struct server *s, struct error *err)
                 if (!st)
                         st = lock_data_dir(dir, &s->lock_fd, err);
                 if (!st)
-                        st = write_data_format(dir, err);
+                        st = data_format_write(dir, err);
         }
         if (!st)
                 st = open_spaces(s, err);

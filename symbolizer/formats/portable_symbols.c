@@ -107,7 +107,7 @@ static uint32_t *get_function_number(struct symbol_function *f, unsigned column)
 
 static void put_function_columns(struct body *b, const struct symbol_table *t)
 {
-        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS(PORTABLE_SYMBOLS_VERSION); c++) {
+        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS; c++) {
                 uint32_t last = 0;
 
                 for (uint32_t i = 0; i < t->function_count; i++)
@@ -231,7 +231,6 @@ bool portable_symbols_has_magic(const void *portable_head, size_t n)
 }
 
 struct portable_head {
-        uint32_t version;
         uint64_t body_bytes, body_hash;
         struct build_id go_id;
 };
@@ -264,7 +263,7 @@ static bool counts_fit(const struct symbol_table *t, const struct portable_head 
                        (uint64_t)t->range_count * PORTABLE_SYMBOLS_RANGE_NUMBERS +
                        (uint64_t)t->chain_count * PORTABLE_SYMBOLS_CHAIN_NUMBERS +
                        (uint64_t)t->frame_count * PORTABLE_SYMBOLS_FRAME_NUMBERS +
-                       (uint64_t)t->function_count * PORTABLE_SYMBOLS_FUNCTION_NUMBERS(h->version) + t->string_bytes <=
+                       (uint64_t)t->function_count * PORTABLE_SYMBOLS_FUNCTION_NUMBERS + t->string_bytes <=
                h->body_bytes;
 }
 
@@ -350,9 +349,9 @@ static bool read_frame_columns(struct reader *r, struct symbol_table *t)
         return true;
 }
 
-static bool read_function_columns(struct reader *r, uint32_t version, struct symbol_table *t)
+static bool read_function_columns(struct reader *r, struct symbol_table *t)
 {
-        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS(version); c++) {
+        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS; c++) {
                 uint32_t last = 0;
 
                 for (uint32_t i = 0; i < t->function_count; i++) {
@@ -364,12 +363,12 @@ static bool read_function_columns(struct reader *r, uint32_t version, struct sym
         return true;
 }
 
-static bool read_portable_body(struct reader *r, uint32_t version, struct symbol_table *t)
+static bool read_portable_body(struct reader *r, struct symbol_table *t)
 {
         const uint8_t *strings;
 
         if (!read_segment_columns(r, t) || !read_range_columns(r, t) || !read_chain_columns(r, t) ||
-            !read_frame_columns(r, t) || !read_function_columns(r, version, t) || reader_left(r) != t->string_bytes ||
+            !read_frame_columns(r, t) || !read_function_columns(r, t) || reader_left(r) != t->string_bytes ||
             !reader_bytes(r, t->string_bytes, &strings))
                 return false;
         memcpy(t->strings, strings, t->string_bytes);
@@ -383,15 +382,16 @@ static enum status read_portable_header(struct reader *r, struct symbol_table *t
 {
         const uint8_t *magic;
         uint64_t header_hash;
+        uint32_t version;
 
         if (!reader_bytes(r, 8, &magic) || !portable_symbols_has_magic(magic, 8))
                 return error_set(err, ST_BAD_DATA, "not a symbol file");
-        if (!reader_u32(r, &h->version))
+        if (!reader_u32(r, &version))
                 return reader_error(r, err, "symbol file header");
-        if (h->version != PORTABLE_SYMBOLS_VERSION && h->version != 1)
+        if (version != PORTABLE_SYMBOLS_VERSION)
                 return error_set(err, ST_UNSUPPORTED,
                                  "symbol file of version %u, not %u: send it with a cairn-upload of this version",
-                                 h->version, PORTABLE_SYMBOLS_VERSION);
+                                 version, PORTABLE_SYMBOLS_VERSION);
         if (!read_portable_head(r, t, h) || !reader_u64(r, &header_hash))
                 return error_at(err, ST_BAD_DATA, r->pos, "symbol file header is cut off or malformed");
         if (header_hash != hash_bytes64(r->data, PORTABLE_SYMBOLS_HASHED_BYTES))
@@ -420,7 +420,7 @@ static enum status parse_portable(const struct file_map *map, struct symbol_tabl
         st = symbol_table_allocate(t, err);
         if (st)
                 return st;
-        if (!read_portable_body(&r, h->version, t))
+        if (!read_portable_body(&r, t))
                 return error_at(err, ST_BAD_DATA, r.pos, "symbol file is malformed");
         t->is_complete = true;
         return symbol_table_check(t, err);

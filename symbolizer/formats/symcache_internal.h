@@ -9,7 +9,7 @@
 #include "common/limits.h"
 #include "symbolizer/formats/symcache.h"
 
-#define SYMCACHE_MAGIC "cairnbok"
+#define SYMCACHE_MAGIC "cairnsyc"
 #define SYMCACHE_VERSION 1
 #define SYMCACHE_BYTE_ORDER 0x01020304u
 #define SYMCACHE_CHUNK_SHIFT 16 /* of the body: 64 KiB have one checksum */

@@ -1,27 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Creates the data directories of tests/corpus/data_directory/ with the programs of a commit or release, after which they are
-# named:
+# Creates the data directories of tests/corpus/data_directory/ with the programs of a release, after which they are named:
 #
-#     git worktree add OLD 42ab7d3 && make -C OLD build/cairn
-#     tests/corpus/make-data-directories.sh OLD/build/cairn tests/corpus/data_directory 42ab7d3
+#     make programs
+#     tests/corpus/make-data-directories.sh build/cairn tests/corpus/data_directory 0.1.0
 #
-# COMMIT-queue.tar.xz   two days of profiles in the tables, stored and indexed debuginfo, and a queue of acknowledged batches
-#                       that were not flushed: the service was killed
-# COMMIT-healed.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored after half of
-#                       them: the locations were rewritten, and replaced files are still there
+# VERSION-queue.tar.xz         two days of profiles in the tables, stored and indexed debuginfo, and a queue of acknowledged
+#                              batches that were not flushed: the service was killed
+# VERSION-resymbolized.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored after
+#                              half of them: the locations were rewritten, and replaced files are still there
 #
-# tests/e2e/store/old-data.t has the expected sums and names.
+# tests/e2e/store/old-data.t has the expected sums and names. Directories from before the first release, which are refused, are
+# made by make-unreleased-directories.sh.
 set -eu
-cairn=$1 out=$2 commit=$3
+cairn=$1 out=$2 version=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 data=$tmp/data
 t0=1790000000 # 2026-09-21T13:33:20Z
-# For versions that would reject old samples.
-any_age=
-! "$cairn" serve --help | grep -q -- --max-age || any_age='--max-age any'
 
 cat >"$tmp/program.c" <<'END'
 volatile int sink;
@@ -52,8 +49,7 @@ metric() { curl -sS "$url/metrics" | awk -v n="$1" '$1 == n { v = $2 } END { pri
 wait_metric() { until [ "$(metric "$1")" -ge "$2" ]; do sleep 0.05; done; }
 start() {
         rm -f "$tmp/port"
-        # shellcheck disable=SC2086  # word splitting is intended
-        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" $any_age "$@" 2>>"$tmp/log" &
+        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" --max-age any "$@" 2>>"$tmp/log" &
         pid=$!
         until [ -s "$tmp/port" ]; do
                 kill -0 $pid || { cat "$tmp/log" >&2; exit 1; }
@@ -80,8 +76,7 @@ put_program() {
 }
 pack() {
         rm -f "$data/lock" "$data/index/lock.mdb" "$data/debuginfo/meta/lock.mdb" "$data/profiles/queue/lock"
-        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data |
-                xz -9e >"$out/$commit-$1.tar.xz"
+        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data | xz -9e >"$out/$version-$1.tar.xz"
         rm -rf "$data"
 }
 
@@ -107,10 +102,10 @@ for i in $(seq 1 104); do
         flushes=$(metric cairn_flushes_total)
         [ "$i" != 52 ] || {
                 put_program
-                wait_metric cairn_heal_rounds_total 1
+                wait_metric cairn_resymbolize_rounds_total 1
         }
         if [ $((i % 2)) = 0 ]; then otlp $((i * 600)) api 2 other_part; else otlp $((i * 600)) web 3 outer_part; fi
         wait_metric cairn_flushes_total $((flushes + 1))
 done
 end TERM
-pack healed
+pack resymbolized

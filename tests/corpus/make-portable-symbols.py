@@ -34,7 +34,7 @@ def symbols(segments=((0x1000, 0x200, 0x401000),), gaps=(0x401000, 0), lengths=(
     body = b"".join(u(n) for one in segments for n in one) + b"".join(map(u, gaps)) + b"".join(map(u, lengths))
     body += b"".join(map(s, range_chains)) + b"".join(map(u, chains))
     body += b"".join(map(s, (*functions_of, *files, *lines, *linkage, *names, *declared, *starts))) + strings + tail
-    h = dict(magic=b"cairnsyf", version=2, quality=6, segments=len(segments), ranges=len(gaps), chains=len(chains),
+    h = dict(magic=b"cairnpsf", version=1, quality=6, segments=len(segments), ranges=len(gaps), chains=len(chains),
              frames=len(functions_of), functions=len(linkage), string_bytes=len(strings), partial=0, zero=0, id_size=4, go_id_size=0,
              id=b"\x11\x22\x33\x44", go_id=b"", body_bytes=0, body_hash=0, header_hash=0)
     h.update(head)
@@ -53,9 +53,8 @@ write("good/nothing", symbols(segments=(), gaps=(), lengths=(), range_chains=(),
                               linkage=(), names=(), declared=(), starts=(), strings=b"\0", id_size=0, quality=0))
 write("good/unknown-function", symbols(functions_of=(0, 1, 0)))
 write("good/up-to-the-last-address", symbols(gaps=(0x401000, 0xFFFFFFFFFFBFEFFB - 0x1C), lengths=(4, 0x1C)))
-write("good/version-1", symbols(version=1, declared=(), starts=()))
-write("bad/another-version", symbols(version=3))
-write("bad/version-1-with-declarations", symbols(version=1))
+write("bad/another-version", symbols(version=2))
+write("bad/magic-from-before-the-first-release", symbols(magic=b"cairnsyf", version=2))
 write("bad/declared-past-the-strings", symbols(declared=(14, 0)))
 write("bad/start-line-past-32-bits", symbols(starts=(BIG, 1)))
 write("bad/cut-off-in-the-header", symbols()[:150])

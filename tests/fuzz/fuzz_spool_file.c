@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (spool_file_parse(data, size, 1, "input", &b, NULL))
                 return 0;
+        assert(spool_file_judge_version(data) == SPOOL_VERSION_OWN);
         assert(b.payload >= data && b.payload + b.payload_size == data + size);
         spool_file_write_header(&b, header);
         assert(memcmp(header, data, sizeof header) == 0);

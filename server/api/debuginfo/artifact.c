@@ -232,16 +232,6 @@ static enum status check_section_bounds(const struct artifact_part *p, const cha
         return ST_OK;
 }
 
-/* Objects stored by older versions have no section table: add it. */
-static void record_section_table(const struct debuginfo_space *s, const struct artifact *a, const struct buf *table)
-{
-        struct error err;
-
-        if (a->reader && !s->options->read_only &&
-            object_reader_store_sections(a->reader, table->data, table->size, &err))
-                log_warn("debuginfod", "cannot store a section table: %s, ignoring", err.text);
-}
-
 /* Read the section table of the file with a worker, and cache it. */
 static enum status read_section_table(const struct artifact_query *q, const char *name, struct artifact_part *p,
                                       struct error *err)
@@ -258,7 +248,6 @@ static enum status read_section_table(const struct artifact_query *q, const char
                 buf_deinit(&table);
                 return st;
         }
-        record_section_table(q->space, a, &table);
         section_table_insert(a->identity, table.data, table.size);
         return st;
 }

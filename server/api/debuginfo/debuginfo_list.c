@@ -13,15 +13,9 @@ struct lister {
         struct error *err;
 };
 
-/*
- * Older versions stored supplementary files as debuginfo. Other debuginfo without symbols is refused, or gets the
- * quality none when it is indexed.
- */
 static const char *get_object_state(const struct stored_object *stored, const struct symbol_object *o)
 {
-        if (stored->kind == OBJECT_SUPPLEMENTARY ||
-            (o->state == OBJECT_INDEXED && o->quality == QUALITY_NONE && stored->kind == OBJECT_DEBUGINFO &&
-             stored->quality > QUALITY_NONE))
+        if (stored->kind == OBJECT_SUPPLEMENTARY)
                 return "supplement";
         return stored->kind == OBJECT_DWO ? "companion" : symbol_object_state_name(o->state);
 }

@@ -6,10 +6,7 @@ for tool in jq xz unshare; do command -v $tool >/dev/null || skip_all "$tool is 
 node=$tmp/null
 mknod "$node" c 1 3 2>/dev/null && echo >"$node" || skip_all "device nodes cannot be made here"
 
-tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-healed.tar.xz || bail_out "the data directory does not unpack"
-start_server --flush-interval 3600 # which recreates the index, since it has an older format
-wait_metric cairn_objects_indexed_total 1
-stop_server
+tar -C "$tmp" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz || bail_out "the data directory does not unpack"
 id=$("$cairn" debuginfo list --json --data "$data" | jq -r '.. | .build_id? // empty' | head -1)
 printf 'main;work 100\n' >"$tmp/folded"
 echo 'main;other 100' >"$tmp/before"

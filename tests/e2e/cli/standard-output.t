@@ -5,10 +5,7 @@
 for tool in jq xz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 [ -w /dev/full ] || skip_all "there is no /dev/full"
 
-tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-healed.tar.xz || bail_out "the data directory does not unpack"
-start_server --flush-interval 3600 # which recreates the index, since it has an older format
-wait_metric cairn_objects_indexed_total 1
-stop_server
+tar -C "$tmp" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz || bail_out "the data directory does not unpack"
 id=$("$cairn" debuginfo list --json --data "$data" | jq -r '.. | .build_id? // empty' | head -1)
 program=$data/program
 "$cairn" debuginfo get "$id" --output "$program" --data "$data" || bail_out "there is no object"

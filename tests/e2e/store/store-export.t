@@ -5,7 +5,7 @@
 for tool in jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
 
-tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-queue.tar.xz || bail_out "the data directory does not unpack"
+tar -C "$tmp" -xf tests/corpus/data_directory/0.1.0-queue.tar.xz || bail_out "the data directory does not unpack"
 export_it() { "$cairn" store export --data "$data" "$@" >"$tmp/out" 2>"$tmp/err"; }
 rows() { tr -d '\r' <"$tmp/out" | sed 1d; }
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds

@@ -5,13 +5,13 @@
 for tool in jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
 
-tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-healed.tar.xz || bail_out "the data directory does not unpack"
+tar -C "$tmp" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz || bail_out "the data directory does not unpack"
 tables=$data/profiles/tables
 store() { "$cairn" store "$@" --data "$data"; }
 
 # ---- status ----
 store status --json >"$tmp/status"
-is "$(jq '.tables | [.samples, .stacks, .locations | .rows] == [104, 4, 3] and .samples.rows == .samples.files' "$tmp/status")" true \
+is "$(jq '.tables | [.samples, .stacks, .locations | .rows] == [104, 4, 3] and .samples.files > 1' "$tmp/status")" true \
         "status has rows and files of each table"
 is "$(jq '.tables.samples | [.oldest_unix_ns, .newest_unix_ns - 999000]' -c "$tmp/status")" \
         '[1790000600000000000,1790062400000000000]' "  the times of samples"

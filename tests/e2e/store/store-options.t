@@ -5,7 +5,7 @@
 . tests/e2e/lib.sh
 for tool in jq xz curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-tar -C "$tmp" -xf tests/corpus/data_directory/42ab7d3-healed.tar.xz || bail_out "the data directory does not unpack"
+tar -C "$tmp" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz || bail_out "the data directory does not unpack"
 store() { "$cairn" store "$@" >"$tmp/out" 2>"$tmp/err"; }
 
 # refused OPTION VERB [ARGUMENT]...: exit status 64, nothing on standard output, and a message with both.

@@ -81,7 +81,8 @@ def add_twice(table):
     add["add"]["path"] = "part-twice.parquet"
     with open(f"{tables}/{table}/part-twice.parquet", "wb") as f:
         f.write(content)
-    with open(logs[-1].replace("2.json", "3.json"), "w", encoding="utf-8") as f:
+    version = int(os.path.basename(logs[-1]).removesuffix(".json")) + 1
+    with open(f"{tables}/{table}/_delta_log/{version:020}.json", "w", encoding="utf-8") as f:
         f.write(json.dumps(add) + "\n")
     return f"{table}/part-twice.parquet"
 
@@ -94,7 +95,7 @@ print({
     "size": lambda: edit_log("samples", lambda add: add.update(size=add["size"] + 1)),
     "rows": lambda: edit_stats("samples", lambda s: s.update(numRecords=s["numRecords"] + 1)),
     "nulls": lambda: edit_stats("samples", lambda s: s["nullCount"].update(period=7)),
-    "bounds": lambda: edit_stats("samples", lambda s: s["maxValues"].update(value=-1)),
+    "bounds": lambda: edit_stats("samples", lambda s: s["maxValues"].update(time="2026-09-01T00:00:00.000Z")),
     "text": lambda: edit_stats("samples", lambda s: s["minValues"].update(profile_type="z")),
     "times": lambda: edit_stats("samples", lambda s: s["minValues"].update(time="2026-09-30T00:00:00.000Z")),
     "stack": lambda: drop_add("stacks", "samples"),

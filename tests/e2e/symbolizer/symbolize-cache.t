@@ -31,7 +31,7 @@ ask() {
         "$cairn" symbolize --verbose -e "$asked" "$@" <"$asked.list" >got 2>err || diag "$(cat err)"
         from=$(sed -n 's/^cairn symbolize: symbols come from //p' err)
 }
-books() { find "$cache" -name '*.book' 2>/dev/null | wc -l; }
+symcaches() { find "$cache" -name '*.symcache' 2>/dev/null | wc -l; }
 
 program prog first
 wait_for "the file's time to pass" is_settled prog
@@ -39,13 +39,13 @@ wait_for "the file's time to pass" is_settled prog
 ask prog --no-cache
 cp got want
 is "$from" "the units that cover the addresses" "without a cache only the units that cover the addresses are read"
-is "$(books)" 0 "and nothing is cached"
+is "$(symcaches)" 0 "and nothing is cached"
 ok "a function is found" grep -q '^first$' want
 
 ask prog
 is "$from" "the whole file" "the first time a file is read"
-is "$(books)" 1 "and cached"
-is "$(stat -c %a "$cache") $(stat -c %a "$cache"/*.book)" "700 600" "only for this user"
+is "$(symcaches)" 1 "and cached"
+is "$(stat -c %a "$cache") $(stat -c %a "$cache"/*.symcache)" "700 600" "only for this user"
 ask prog
 is "$from" "the cache" "the second time it is not"
 ok "with the same results" cmp want got
@@ -76,8 +76,8 @@ ask prog
 is "$from" "the cache" "and is cached again"
 
 # Damaged symcaches.
-book=$(find "$cache" -name '*.book' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2)
-cp "$book" good
+symcache=$(find "$cache" -name '*.symcache' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2)
+cp "$symcache" good
 damage() { # NAME
         ask prog
         is "$from" "the whole file" "$1: it is read again"
@@ -85,19 +85,19 @@ damage() { # NAME
         ask prog
         is "$from" "the cache" "and cached again"
 }
-truncate -s 100 "$book"
+truncate -s 100 "$symcache"
 damage "a symcache that is cut off"
-: >"$book"
+: >"$symcache"
 damage "an empty symcache"
-printf 'XXXXXXXX' | dd of="$book" bs=1 seek=40 conv=notrunc 2>/dev/null
+printf 'XXXXXXXX' | dd of="$symcache" bs=1 seek=40 conv=notrunc 2>/dev/null
 damage "a damaged header"
 size=$(stat -c %s good)
-head -c $((size - 4096)) /dev/zero | tr '\0' '\377' | dd of="$book" bs=4096 seek=1 conv=notrunc 2>/dev/null
+head -c $((size - 4096)) /dev/zero | tr '\0' '\377' | dd of="$symcache" bs=4096 seek=1 conv=notrunc 2>/dev/null
 ask prog
 ok "a damaged body: the same results" cmp want got
 ask prog
 is "$from" "the cache" "and it is cached again"
-ok "undamaged" cmp good "$book"
+ok "undamaged" cmp good "$symcache"
 
 # Directories that must not be used.
 rm -rf "$cache"; mkdir "$tmp/elsewhere"; ln -s "$tmp/elsewhere" "$cache"
@@ -106,16 +106,16 @@ is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "the units that cover the ad
         "a link in place of the directory is not followed"
 rm "$cache"; mkdir -m 777 "$cache"; chmod 777 "$cache"
 ask prog
-is "$from $(books)" "the units that cover the addresses 0" "a directory writable by others is not used"
+is "$from $(symcaches)" "the units that cover the addresses 0" "a directory writable by others is not used"
 rm -rf "$cache"
 XDG_CACHE_HOME=relative ask prog
 is "$(ls -d relative 2>/dev/null)" "" "a relative directory is not used"
 (unset XDG_CACHE_HOME HOME; ask prog; cmp -s want got)
 is $? 0 "without HOME it works"
 CAIRN_CACHE_DIR='' ask prog
-is "$(books)" 0 "an empty CAIRN_CACHE_DIR turns it off"
+is "$(symcaches)" 0 "an empty CAIRN_CACHE_DIR turns it off"
 CAIRN_CACHE_DIR=$tmp/mine ask prog
-is "$(find "$tmp/mine" -name '*.book' | wc -l)" 1 "CAIRN_CACHE_DIR names another directory"
+is "$(find "$tmp/mine" -name '*.symcache' | wc -l)" 1 "CAIRN_CACHE_DIR names another directory"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         mkdir "$tmp/theirs"; chown 65534:65534 "$tmp/theirs"
         XDG_CACHE_HOME=$tmp/theirs ask prog
@@ -136,6 +136,5 @@ is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else
 # A few addresses of a file with many units: only units that cover them are read, and the result is not cached.
 rm -rf "$cache"
 "$cairn" symbolize -e "$cairn" --verbose "$(nm "$cairn" | awk '$3 == "main" { print $1 }')" >got 2>err
-is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(books)" "the units that cover the addresses main 0" \
-        "one address of a big file"
+is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(symcaches)" "the units that cover the addresses main 0" "one address of a big file"
 done_testing

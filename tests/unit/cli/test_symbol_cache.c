@@ -60,31 +60,32 @@ static void put_file(const char *name, size_t size, time_t used)
 
 START_TEST(least_recently_used_file_is_evicted_first)
 {
-        put_file("b.book", SYMCACHE_BYTES, 200);
-        put_file("d.book", SYMCACHE_BYTES, 400);
-        put_file("a.book", SYMCACHE_BYTES, 100);
-        put_file("c.book", SYMCACHE_BYTES, 300);
+        put_file("b.symcache", SYMCACHE_BYTES, 200);
+        put_file("d.symcache", SYMCACHE_BYTES, 400);
+        put_file("a.symcache", SYMCACHE_BYTES, 100);
+        put_file("c.symcache", SYMCACHE_BYTES, 300);
         symbol_cache_evict(directory_fd, 4 * SYMCACHE_BYTES);
-        ck_assert(exists("a.book"));
+        ck_assert(exists("a.symcache"));
         symbol_cache_evict(directory_fd, 4 * SYMCACHE_BYTES - 1);
-        ck_assert(!exists("a.book") && exists("b.book"));
+        ck_assert(!exists("a.symcache") && exists("b.symcache"));
         symbol_cache_evict(directory_fd, SYMCACHE_BYTES);
-        ck_assert(!exists("b.book") && !exists("c.book") && exists("d.book"));
+        ck_assert(!exists("b.symcache") && !exists("c.symcache") && exists("d.symcache"));
         symbol_cache_evict(directory_fd, 0);
-        ck_assert(!exists("d.book"));
+        ck_assert(!exists("d.symcache"));
 }
 END_TEST
 
 START_TEST(only_symcaches_and_stale_temporary_files_are_removed)
 {
         put_file("mine.txt", SYMCACHE_BYTES, 1);
-        put_file("mine.book.txt", SYMCACHE_BYTES, 1);
+        put_file("mine.symcache.txt", SYMCACHE_BYTES, 1);
         put_file(".tmp-1", SYMCACHE_BYTES, time(NULL) - 7200);
         put_file(".tmp-2", SYMCACHE_BYTES, time(NULL));
-        ck_assert_int_eq(mkdirat(directory_fd, "folder.book", 0700), 0);
-        ck_assert_int_eq(symlinkat("mine.txt", directory_fd, "link.book"), 0);
+        ck_assert_int_eq(mkdirat(directory_fd, "folder.symcache", 0700), 0);
+        ck_assert_int_eq(symlinkat("mine.txt", directory_fd, "link.symcache"), 0);
         symbol_cache_evict(directory_fd, 0);
-        ck_assert(exists("mine.txt") && exists("mine.book.txt") && exists("folder.book") && exists("link.book"));
+        ck_assert(exists("mine.txt") && exists("mine.symcache.txt") && exists("folder.symcache") &&
+                  exists("link.symcache"));
         ck_assert(exists(".tmp-2") && !exists(".tmp-1"));
 }
 END_TEST
@@ -147,19 +148,19 @@ START_TEST(cache_stays_within_limit_and_keeps_used_files)
         uint64_t bytes = (b.map.size + 4095) & ~UINT64_C(4095);
 
         put(1, &b, 3 * bytes);
-        use_at("1.book", 100);
+        use_at("1.symcache", 100);
         put(2, &b, 3 * bytes);
-        use_at("2.book", 200);
+        use_at("2.symcache", 200);
         put(3, &b, 3 * bytes);
-        use_at("3.book", 300);
-        ck_assert(exists("1.book") && exists("2.book") && exists("3.book"));
+        use_at("3.symcache", 300);
+        ck_assert(exists("1.symcache") && exists("2.symcache") && exists("3.symcache"));
         ck_assert(get(1)); /* the oldest until then, and the newest from now on */
         put(4, &b, 3 * bytes);
-        ck_assert(exists("1.book") && !exists("2.book") && exists("3.book") && exists("4.book"));
+        ck_assert(exists("1.symcache") && !exists("2.symcache") && exists("3.symcache") && exists("4.symcache"));
         put(5, &b, 3 * bytes);
-        ck_assert(!exists("3.book") && exists("1.book") && exists("4.book") && exists("5.book"));
+        ck_assert(!exists("3.symcache") && exists("1.symcache") && exists("4.symcache") && exists("5.symcache"));
         put(6, &b, bytes - 4096);
-        ck_assert(!exists("6.book") && exists("5.book"));
+        ck_assert(!exists("6.symcache") && exists("5.symcache"));
         symcache_close(&b);
 }
 END_TEST
@@ -183,11 +184,11 @@ START_TEST(damaged_symcache_is_removed)
         struct symcache b = make_symcache();
 
         put(1, &b, GiB(1));
-        _cleanup_close_ int fd = openat(directory_fd, "1.book", O_RDWR | O_CLOEXEC);
+        _cleanup_close_ int fd = openat(directory_fd, "1.symcache", O_RDWR | O_CLOEXEC);
 
         ck_assert_int_eq(ftruncate(fd, (off_t)b.map.size - 1), 0);
         ck_assert(!get(1));
-        ck_assert(!exists("1.book"));
+        ck_assert(!exists("1.symcache"));
         symcache_close(&b);
 }
 END_TEST
@@ -197,11 +198,11 @@ START_TEST(symcache_writable_by_others_is_not_used)
         struct symcache b = make_symcache();
 
         put(1, &b, GiB(1));
-        ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0622, 0), 0);
+        ck_assert_int_eq(fchmodat(directory_fd, "1.symcache", 0622, 0), 0);
         ck_assert(!get(1));
-        ck_assert_int_eq(fchmodat(directory_fd, "1.book", 0600, 0), 0);
-        ck_assert_int_eq(renameat(directory_fd, "1.book", directory_fd, "2.book"), 0);
-        ck_assert_int_eq(symlinkat("2.book", directory_fd, "1.book"), 0);
+        ck_assert_int_eq(fchmodat(directory_fd, "1.symcache", 0600, 0), 0);
+        ck_assert_int_eq(renameat(directory_fd, "1.symcache", directory_fd, "2.symcache"), 0);
+        ck_assert_int_eq(symlinkat("2.symcache", directory_fd, "1.symcache"), 0);
         ck_assert(get(2) && !get(1));
         symcache_close(&b);
 }

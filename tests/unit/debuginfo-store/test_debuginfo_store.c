@@ -187,7 +187,6 @@ END_TEST
 
 START_TEST(sections_of_replaced_content_are_not_used)
 {
-        static const char list[] = ".comment\0\0\1"; /* one byte at 0 */
         struct object_reader *r;
         struct stored_object object;
         uint64_t offset, size;
@@ -201,30 +200,6 @@ START_TEST(sections_of_replaced_content_are_not_used)
         ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, &err), ST_OK);
         ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED);
-        ck_assert_int_eq(object_reader_store_sections(r, list, sizeof list - 1, &err), ST_OK);
-        ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err),
-                         ST_UNSUPPORTED); /* the object was removed */
-        object_reader_close(r);
-}
-END_TEST
-
-START_TEST(sections_added_later_are_kept)
-{
-        static const char list[] = ".late\0\5\7";
-        struct object_reader *r;
-        uint64_t offset, size;
-        struct error err;
-
-        store_self();
-        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
-        ck_assert_int_eq(object_reader_store_sections(r, list, sizeof list - 1, &err), ST_OK);
-        object_reader_close(r);
-        debuginfo_store_close(store);
-        ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
-        ck_assert_int_eq(object_reader_open(store, &self_id, OBJECT_DEBUGINFO, &r, NULL, &err), ST_OK);
-        ck_assert_int_eq(object_reader_find_section(r, ".late", &offset, &size, &err), ST_OK);
-        ck_assert_uint_eq(offset, 5);
-        ck_assert_uint_eq(size, 7);
         object_reader_close(r);
 }
 END_TEST
@@ -600,7 +575,6 @@ int main(void)
                 stored_object_reads_back_byte_for_byte_after_reopening,
                 section_offsets_survive_reopening_and_contents_are_cached,
                 sections_of_replaced_content_are_not_used,
-                sections_added_later_are_kept,
                 zstd_upload_equals_plain_upload,
                 truncated_zstd_stream_is_refused_without_residue,
                 other_build_id_is_refused,

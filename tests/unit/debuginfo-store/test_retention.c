@@ -518,11 +518,11 @@ START_TEST(rules_are_compared_in_all_fields)
 }
 END_TEST
 
-START_TEST(records_of_version_1_are_read)
+START_TEST(record_of_the_documented_example_is_read)
 {
-        static const uint8_t record[] = { 1, 0, 6, 0, 0x10, 0, 0, 0, 0, 0, 0, 0,    4,    0, 0, 0, 0, 0,   0, 9, 9,
-                                          9, 9, 9, 9, 9,    9, 9, 9, 9, 9, 9, 9,    9,    9, 9, 9, 9, 9,   9, 9, 9,
-                                          9, 9, 9, 9, 9,    9, 9, 9, 9, 0, 0, 0x40, 0x67, 0, 0, 0, 0, 'a', 0 };
+        uint8_t record[] = { 1, 0, 6, 0, 0, 0x10, 0,    0,    0, 0, 0, 0, 0, 4, 0,    0,    0, 0, 0, 0, 9,   9, 9, 9,
+                             9, 9, 9, 9, 9, 9,    9,    9,    9, 9, 9, 9, 9, 9, 9,    9,    9, 9, 9, 9, 9,   9, 9, 9,
+                             9, 9, 9, 9, 0, 0,    0x40, 0x67, 0, 0, 0, 0, 0, 0, 0x40, 0x67, 0, 0, 0, 0, 'a', 0, 0, 0 };
         const uint8_t key[] = { 2, 0xab, 0xcd, 0 };
         struct stored_object o;
         struct error err = { 0 };
@@ -534,6 +534,8 @@ START_TEST(records_of_version_1_are_read)
         ck_assert(!o.is_pinned);
         for (size_t cut = 0; cut < sizeof record; cut++)
                 ck_assert_int_eq(record_decode(key, sizeof key, record, cut, &o, &err), ST_BAD_DATA);
+        record[0] = 2;
+        ck_assert_int_eq(record_decode(key, sizeof key, record, sizeof record, &o, &err), ST_UNSUPPORTED);
 }
 END_TEST
 
@@ -557,7 +559,7 @@ int main(void)
                 pinned_or_uniquely_named_symbols_are_kept,
                 empty_and_invalid_rules_are_refused,
                 rules_are_compared_in_all_fields,
-                records_of_version_1_are_read,
+                record_of_the_documented_example_is_read,
         };
 
         return suite_run_with("retention", setup, teardown, tests, sizeof tests / sizeof *tests);

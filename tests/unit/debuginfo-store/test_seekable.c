@@ -94,18 +94,19 @@ START_TEST(truncations_and_flipped_table_bytes_give_error_or_same_bytes)
 }
 END_TEST
 
-/* As written by the first versions: frames of 1 MiB. */
-static int old_file(void)
+/* Frames of 1 MiB, as other writers use. */
+static int file_of_large_frames(void)
 {
-        size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_MAX_BYTES);
-        int fd = memfd_create("old", 0);
+        enum { LARGE = 4 * SEEKABLE_FRAME_BYTES };
+        size_t bound = ZSTD_compressBound(LARGE);
+        int fd = memfd_create("large", 0);
         uint8_t *packed = malloc(bound);
         _cleanup_buf_ struct buf table;
         uint32_t frames = 0;
 
         buf_init(&table, KiB(64));
-        for (size_t at = 0; at < SIZE; at += SEEKABLE_FRAME_MAX_BYTES, frames++) {
-                size_t n = SIZE - at < SEEKABLE_FRAME_MAX_BYTES ? SIZE - at : SEEKABLE_FRAME_MAX_BYTES;
+        for (size_t at = 0; at < SIZE; at += LARGE, frames++) {
+                size_t n = SIZE - at < LARGE ? SIZE - at : LARGE;
                 size_t size = ZSTD_compress(packed, bound, content + at, n, 3);
 
                 ck_assert_int_eq(write(fd, packed, size), (ssize_t)size);
@@ -121,7 +122,18 @@ static int old_file(void)
         return fd;
 }
 
-START_TEST(older_and_cached_frames_give_the_same_bytes)
+START_TEST(frames_above_the_limit_are_refused)
+{
+        struct seekable_reader *r;
+        struct error err;
+        uint64_t stored;
+
+        close(packed_file(&stored)); /* fills content */
+        ck_assert_int_eq(seekable_open(file_of_large_frames(), "large", &r, &err), ST_BAD_DATA);
+}
+END_TEST
+
+START_TEST(cached_frames_give_the_same_bytes)
 {
         static const uint8_t sha256[32] = { 7 };
         struct frame_cache *frames;
@@ -130,9 +142,8 @@ START_TEST(older_and_cached_frames_give_the_same_bytes)
         struct error err;
         uint64_t stored;
 
-        close(packed_file(&stored)); /* fills content */
         ck_assert_int_eq(frame_cache_create(MiB(4), &frames, &err), ST_OK);
-        ck_assert_int_eq(seekable_open(old_file(), "old", &r, &err), ST_OK);
+        ck_assert_int_eq(seekable_open(packed_file(&stored), "packed", &r, &err), ST_OK);
         seekable_use_cache(r, frames, sha256);
         for (uint64_t at = 0; at + sizeof got <= SIZE; at += 100001) {
                 for (unsigned again = 0; again < 2; again++) {
@@ -147,5 +158,5 @@ START_TEST(older_and_cached_frames_give_the_same_bytes)
 }
 END_TEST
 
-TEST_SUITE("seekable", ranges_across_frames_are_correct, older_and_cached_frames_give_the_same_bytes,
-           truncations_and_flipped_table_bytes_give_error_or_same_bytes)
+TEST_SUITE("seekable", ranges_across_frames_are_correct, cached_frames_give_the_same_bytes,
+           frames_above_the_limit_are_refused, truncations_and_flipped_table_bytes_give_error_or_same_bytes)

@@ -69,19 +69,6 @@ START_TEST(bytes_are_copied_up_to_first_uncached_one)
 }
 END_TEST
 
-START_TEST(a_frame_of_an_older_version_is_found_from_all_its_bytes)
-{
-        struct frame_cache *f = make(MiB(8));
-
-        put(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES);
-        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES + 3 * FRAME + 7, 1000), 1000);
-        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES, SEEKABLE_FRAME_MAX_BYTES),
-                          SEEKABLE_FRAME_MAX_BYTES);
-        ck_assert_uint_eq(copied(f, content, SEEKABLE_FRAME_MAX_BYTES - 1, 1), 0);
-        frame_cache_destroy(f);
-}
-END_TEST
-
 START_TEST(least_recently_used_frames_are_evicted)
 {
         struct frame_cache *f = make(8 * FRAME);
@@ -153,6 +140,5 @@ START_TEST(caches_of_several_stores_share_one_limit)
 }
 END_TEST
 
-TEST_SUITE("threads frames", bytes_are_copied_up_to_first_uncached_one,
-           a_frame_of_an_older_version_is_found_from_all_its_bytes, least_recently_used_frames_are_evicted,
+TEST_SUITE("threads frames", bytes_are_copied_up_to_first_uncached_one, least_recently_used_frames_are_evicted,
            caches_of_several_stores_share_one_limit, bytes_are_correct_during_concurrent_eviction)

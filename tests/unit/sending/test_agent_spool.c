@@ -234,7 +234,7 @@ END_TEST
 START_TEST(layout_matches_documentation)
 {
         static const uint8_t expected[] = {
-                0x43, 0x41, 0x49, 0x52, 0x4e, 0x53, 0x50, 0x0a, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+                0x43, 0x41, 0x49, 0x52, 0x4e, 0x53, 0x50, 0x42, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
                 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x36, 0xfe, 0x9c, 0x97, 0x17,
                 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
                 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xa0, 0xe1, 0x1f, 0x32, 0xa7, 0xab, 0x1f, 0x91,
@@ -250,6 +250,44 @@ START_TEST(layout_matches_documentation)
         ck_assert_mem_eq(bytes, expected, sizeof expected);
         for (size_t i = 0; i < 8; i++)
                 ck_assert_uint_eq(bytes[64 + i], (hash_bytes64(expected, 64) >> (8 * i)) & 0xff);
+}
+END_TEST
+
+/* Batches with the magic or version of another program version, and with a correct checksum. */
+START_TEST(spool_of_another_version_is_refused_unchanged)
+{
+        for (int is_version = 0; is_version < 2; is_version++) {
+                struct outbox o = open_outbox(MiB(1));
+                _cleanup_buf_ struct buf before, after;
+                uint8_t head[SPOOL_FILE_HEADER_BYTES];
+                struct error err;
+                int fd;
+
+                buf_init(&before, KiB(4));
+                buf_init(&after, KiB(4));
+                put(&o, "one", 10);
+                put(&o, "two", 10);
+                outbox_deinit(&o);
+                for (uint64_t number = 1; number <= 2; number++) {
+                        fd = open(file_path(number, ""), O_RDWR | O_CLOEXEC);
+                        ck_assert_int_eq(pread(fd, head, sizeof head, 0), sizeof head);
+                        head[is_version ? 8 : 7] ^= 0x20;
+                        for (uint64_t i = 0, sum = hash_bytes64(head, 64); i < 8; i++)
+                                head[64 + i] = (uint8_t)(sum >> (8 * i));
+                        if (number == 1)
+                                head[20] ^= 1; /* a damaged header decides nothing */
+                        ck_assert_int_eq(pwrite(fd, head, sizeof head, 0), sizeof head);
+                        close(fd);
+                }
+                ck_assert_int_eq(file_read(file_path(2, ""), &before, &err), ST_OK);
+                ck_assert_int_eq(outbox_init(&o, spool, MiB(1), &err), ST_UNSUPPORTED);
+                ck_assert_ptr_nonnull(strstr(err.text, "another version"));
+                ck_assert_int_eq(file_read(file_path(2, ""), &after, &err), ST_OK);
+                ck_assert_uint_eq(before.size, after.size);
+                ck_assert_mem_eq(before.data, after.data, before.size);
+                ck_assert(!exists(file_path(1, ".damaged")) && exists(file_path(1, "")));
+                ck_assert_int_eq(file_remove_tree(spool, NULL), ST_OK);
+        }
 }
 END_TEST
 
@@ -421,6 +459,7 @@ int main(void)
                 truncated_batch_is_moved_aside,
                 every_changed_byte_is_detected,
                 layout_matches_documentation,
+                spool_of_another_version_is_refused_unchanged,
                 foreign_files_are_kept_and_temporary_ones_removed,
                 batch_under_wrong_number_is_not_sent,
                 spool_over_limit_drops_oldest_batch,

@@ -283,47 +283,6 @@ START_TEST(partial_symbols_do_not_replace_complete_ones)
 }
 END_TEST
 
-/* Write the object's record in version 1: without the length of the text of missing parts and the number of inputs. */
-static void make_record_old(struct symbol_index *index, const struct build_id *id)
-{
-        enum { AT = 72 }; /* after an empty reason */
-        MDB_val key = { id->size, (void *)id->bytes }, value;
-        _cleanup_buf_ struct buf old;
-        MDB_txn *txn;
-
-        buf_init(&old, MiB(1));
-        ck_assert_int_eq(mdb_txn_begin(index->env, NULL, 0, &txn), 0);
-        ck_assert_int_eq(mdb_get(txn, index->objects, &key, &value), 0);
-        ck_assert_uint_eq(((const uint8_t *)value.mv_data)[AT], 0);
-        ck_assert_uint_eq(((const uint8_t *)value.mv_data)[AT + 1], 0);
-        buf_append_u8(&old, 1);
-        buf_append(&old, (const uint8_t *)value.mv_data + 1, AT - 1);
-        buf_append(&old, (const uint8_t *)value.mv_data + AT + 2, value.mv_size - AT - 2 - 8);
-        buf_append_u64(&old, hash_bytes64(old.data, old.size));
-        value = (MDB_val){ old.size, old.data };
-        ck_assert_int_eq(mdb_put(txn, index->objects, &key, &value, 0), 0);
-        ck_assert_int_eq(mdb_txn_commit(txn), 0);
-}
-
-START_TEST(records_of_version_1_are_read_without_missing_parts)
-{
-        struct symbol_index *index = open_index(false);
-        struct symbol_table t = table_of(10, 1, QUALITY_SYMTAB);
-        uint64_t generation = load(index, &t, true);
-
-        make_record_old(index, &t.build_id);
-        ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
-        ck_assert_uint_eq(object_of(index, &t.build_id).generation, generation);
-        ck_assert_uint_eq(object_of(index, &t.build_id).range_count, 10);
-        ck_assert_str_eq(object_of(index, &t.build_id).partial, "");
-        make_partial(&t, "half of it");
-        ck_assert_uint_gt(load(index, &t, true), generation);
-        ck_assert_str_eq(object_of(index, &t.build_id).partial, "half of it");
-        symbol_table_deinit(&t);
-        finish(index);
-}
-END_TEST
-
 START_TEST(texts_of_second_build_are_shared)
 {
         struct symbol_index *index = open_index(false);
@@ -505,7 +464,7 @@ START_TEST(another_format_is_refused)
         uint32_t format = 77;
 
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "format", 6, &format, 4 }, 0, NULL),
+        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "version", 7, &format, 4 }, 0, NULL),
                          ST_OK);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         symbol_index_close(index);
@@ -517,6 +476,32 @@ START_TEST(another_format_is_refused)
 }
 END_TEST
 
+/* As programs before the first release wrote it: with another key for the version. */
+START_TEST(an_index_without_a_version_is_refused_unchanged)
+{
+        struct symbol_index *index = open_index(false);
+        struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
+        struct index_write w;
+        struct error err;
+        MDB_val key = { 7, (void *)"version" };
+
+        load(index, &t, true);
+        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
+        ck_assert_int_eq(mdb_del(w.txn, index->meta, &key, NULL), 0);
+        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "format", 6, "\5\0\0", 4 }, 0, NULL),
+                         ST_OK);
+        ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
+        symbol_index_close(index);
+        for (int read_only = 0; read_only < 2; read_only++) {
+                ck_assert_int_eq(symbol_index_open(dir, read_only, &index, &err), ST_UNSUPPORTED);
+                ck_assert_ptr_nonnull(strstr(err.text, "older than cairn 0.1.0"));
+        }
+        ck_assert_int_eq(symbol_index_open_or_reset(dir, &index, &err), ST_UNSUPPORTED);
+        finish(NULL);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
 START_TEST(older_format_is_refused_or_recreated_with_later_generations)
 {
         struct symbol_index *index = open_index(false);
@@ -524,16 +509,11 @@ START_TEST(older_format_is_refused_or_recreated_with_later_generations)
         uint64_t generation = load(index, &t, true);
         struct index_write w;
         struct error err;
-        uint32_t format = htole32(1);
-        MDB_dbi ranges, file_ids;
+        uint32_t format = 0;
 
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "format", 6, &format, 4 }, 0, NULL),
+        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "version", 7, &format, 4 }, 0, NULL),
                          ST_OK);
-        ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", MDB_CREATE, &ranges), 0);
-        ck_assert_int_eq(index_write_put(&w, ranges, &(struct index_record){ "old", 3, "block", 5 }, 0, NULL), ST_OK);
-        ck_assert_int_eq(mdb_dbi_open(w.txn, "file_ids", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED, &file_ids), 0);
-        ck_assert_int_eq(index_write_put(&w, file_ids, &(struct index_record){ "", 1, "12345678", 8 }, 0, NULL), ST_OK);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         symbol_index_close(index);
         for (int read_only = 0; read_only < 2; read_only++) {
@@ -547,10 +527,6 @@ START_TEST(older_format_is_refused_or_recreated_with_later_generations)
         symbol_index_close(index);
         index = open_index(false);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_INDEXED);
-        ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", 0, &ranges), MDB_NOTFOUND);
-        ck_assert_int_eq(mdb_dbi_open(w.txn, "file_ids", 0, &file_ids), MDB_NOTFOUND);
-        index_write_abort(&w);
         finish(index);
         symbol_table_deinit(&t);
 }
@@ -734,7 +710,7 @@ END_TEST
 
 TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generation_and_deletes_the_old_blocks,
            worse_symbols_never_replace_better_ones, marks_keep_the_symbols_in_use,
-           partial_symbols_do_not_replace_complete_ones, records_of_version_1_are_read_without_missing_parts,
+           partial_symbols_do_not_replace_complete_ones, an_index_without_a_version_is_refused_unchanged,
            mark_of_object_without_symbols_is_its_state, texts_of_second_build_are_shared,
            moved_blocks_of_second_build_are_shared, change_in_the_middle_rewrites_adjacent_blocks,
            blocks_used_by_another_object_are_kept, verify_reports_missing_block,
