@@ -481,32 +481,6 @@ enum status elf_image_check_complete(const struct elf_image *img, struct error *
         return ST_OK;
 }
 
-bool elf_image_address_to_offset(const struct elf_image *img, uint64_t address, uint64_t *ret)
-{
-        for (size_t i = 0; i < img->segment_count; i++) {
-                const struct elf_segment *s = &img->segments[i];
-
-                if (s->type == PT_LOAD && address >= s->address && address - s->address < s->file_size) {
-                        *ret = s->offset + (address - s->address);
-                        return true;
-                }
-        }
-        return false;
-}
-
-bool elf_image_offset_to_address(const struct elf_image *img, uint64_t offset, uint64_t *ret)
-{
-        for (size_t i = 0; i < img->segment_count; i++) {
-                const struct elf_segment *s = &img->segments[i];
-
-                if (s->type == PT_LOAD && offset >= s->offset && offset - s->offset < s->file_size) {
-                        *ret = s->address + (offset - s->offset);
-                        return true;
-                }
-        }
-        return false;
-}
-
 bool elf_image_bytes_at(const struct elf_image *img, uint64_t address, uint64_t n, const uint8_t **ret)
 {
         for (size_t i = 0; i < img->segment_count; i++) {

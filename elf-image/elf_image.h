@@ -137,10 +137,6 @@ enum symbol_quality elf_image_quality(const struct elf_image *img);
 
 /* ---- addresses ---- */
 
-/** Object address <-> file offset through the PT_LOAD segments, file-backed part only. False: not covered. */
-bool elf_image_address_to_offset(const struct elf_image *img, uint64_t address, uint64_t *ret);
-bool elf_image_offset_to_address(const struct elf_image *img, uint64_t offset, uint64_t *ret);
-
 /** n bytes at an object address, borrowed, from one segment; false when they are not all in the file. */
 bool elf_image_bytes_at(const struct elf_image *img, uint64_t address, uint64_t n, const uint8_t **ret);
 

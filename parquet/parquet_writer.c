@@ -208,14 +208,6 @@ void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *va
         column_put_ints(get_leaf_builder(w, node), values, count);
 }
 
-void parquet_put_double(struct parquet_writer *w, uint32_t node, double value)
-{
-        int64_t bits;
-
-        memcpy(&bits, &value, sizeof bits);
-        column_put_int(get_leaf_builder(w, node), bits);
-}
-
 void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n)
 {
         column_put_bytes(get_leaf_builder(w, node), data, n);

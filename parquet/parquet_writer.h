@@ -97,11 +97,11 @@ uint32_t parquet_writer_node(const struct parquet_writer *w, const char *path);
 /** The schema as it is in the file, borrowed until destroy. */
 const struct parquet_schema *parquet_writer_schema(const struct parquet_writer *w);
 
-/** One value of a BOOL (0 or 1), INT32, DATE, INT64 or TIMESTAMP column; ST_USAGE if it does not fit the type. */
+/** One value of a BOOL (0 or 1), INT32, DATE, INT64, TIMESTAMP or DOUBLE (its bits) column; ST_USAGE if it does not fit
+ * the type. */
 void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value);
 /** The same for count values, each a row of its own. */
 void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count);
-void parquet_put_double(struct parquet_writer *w, uint32_t node, double value);
 
 /** One value of a STRING or BINARY column; copied. Each byte of a STRING that is not UTF-8 becomes U+FFFD. */
 void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n);

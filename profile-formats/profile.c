@@ -299,11 +299,6 @@ enum status profile_add_type(struct profile *p, const struct profile_type *t, ui
         return APPEND(p, types, t, LIMIT_PROFILE_TYPES, "sample types", ret, err);
 }
 
-enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret, struct error *err)
-{
-        return APPEND(p, labels, l, LIMIT_TABLE, "labels", ret, err);
-}
-
 static bool equal_label_set(const void *context, uint32_t number, const void *key, size_t n)
 {
         const struct profile *p = context;

@@ -157,8 +157,6 @@ enum status profile_add_stack(struct profile *p, const uint32_t *locations, uint
                               struct error *err) MUST_CHECK;
 enum status profile_add_type(struct profile *p, const struct profile_type *t, uint32_t *ret,
                              struct error *err) MUST_CHECK;
-enum status profile_add_label(struct profile *p, const struct profile_label *l, uint32_t *ret,
-                              struct error *err) MUST_CHECK;
 
 /**
  * Intern a label set (keys unique, at most LIMIT_LABELS_PER_SAMPLE). The labels are sorted in place by key number;

@@ -11,7 +11,7 @@
  * Order: attempt and verdict, spool and pauses, actions on verdicts, the thread, creation and destruction, queueing,
  * flush.
  */
-#include "sending/sender.h"
+#include "sending/sender_internal.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -327,7 +327,7 @@ void sender_destroy(struct sender *s)
         free(s);
 }
 
-static enum status queue_batch(struct sender *s, const struct hash128 *id, struct buf *packed, struct error *err)
+enum status sender_queue_batch(struct sender *s, const struct hash128 *id, struct buf *packed, struct error *err)
 {
         enum status st;
 
@@ -336,13 +336,6 @@ static enum status queue_batch(struct sender *s, const struct hash128 *id, struc
         pthread_cond_broadcast(&s->service.changed);
         pthread_mutex_unlock(&s->service.lock);
         return st;
-}
-
-enum status sender_put(struct sender *s, struct buf *packed, struct error *err)
-{
-        struct hash128 id = batch_id_generate();
-
-        return queue_batch(s, &id, packed, err);
 }
 
 static enum status queue_profile_part(struct sender *s, const struct profile *p, uint32_t first, uint32_t count,
@@ -389,7 +382,7 @@ enum status sender_put_profile(struct sender *s, const struct profile *p, struct
         enum status st = batch_pack(p, &packed, err);
 
         if (!st) {
-                st = queue_batch(s, &id, &packed, err);
+                st = sender_queue_batch(s, &id, &packed, err);
                 if (!st)
                         log_debug("sender", "batch %s waits: %u samples", batch_id_to_hex(&id, hex), p->samples.count);
                 return st;

@@ -47,9 +47,6 @@ struct sender_stats {
 
 enum status sender_create(const struct sender_options *o, struct sender **ret, struct error *err) MUST_CHECK;
 
-/** Queue a gzip-compressed OTLP request. @param packed  taken. */
-enum status sender_put(struct sender *s, struct buf *packed, struct error *err) MUST_CHECK;
-
 /**
  * Queue a profile, as several batches where one would exceed LIMIT_HTTP_BODY_BYTES.
  * @return ST_OK when it is queued, or some of it: the rest is logged and counted in lost_samples. On failure nothing of

@@ -126,11 +126,3 @@ double metrics_text_sum(const struct metrics_text *m, const char *name, const ch
                         sum += m->samples[i].value;
         return fmax(-METRIC_VALUE_END, fmin(sum, METRIC_VALUE_END));
 }
-
-bool metrics_text_has(const struct metrics_text *m, const char *name)
-{
-        for (size_t i = 0; i < m->count; i++)
-                if (strcmp(m->samples[i].name, name) == 0)
-                        return true;
-        return false;
-}

@@ -39,7 +39,4 @@ void metrics_text_deinit(struct metrics_text *m); /* m may be zeroed */
  */
 double metrics_text_sum(const struct metrics_text *m, const char *name, const char *label);
 
-/** Whether there is a sample of this name. */
-bool metrics_text_has(const struct metrics_text *m, const char *name);
-
 #endif

@@ -77,24 +77,23 @@ uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t a
 void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const uint32_t *locations, uint32_t count,
                  const char *const *labels)
 {
-        struct profile_sample s = { .type = t->type,
-                                    .time_unix_ns = time_ns,
-                                    .value = value,
-                                    .duration_ns = 1000000000,
-                                    .first_label = t->p.labels.count };
+        struct profile_sample s = {
+                .type = t->type, .time_unix_ns = time_ns, .value = value, .duration_ns = 1000000000
+        };
+        struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
         struct error err;
         uint32_t ignored;
 
         require_ok(profile_add_stack(&t->p, locations, count, &s.stack, &err), &err);
         for (; labels && *labels; labels++) {
                 const char *equals = strchr(*labels, '=');
-                struct profile_label l;
+                struct profile_label l = { 0 };
 
                 require_ok(profile_add_string(&t->p, *labels, (size_t)(equals - *labels), &l.key, &err), &err);
                 l.value = test_string(t, equals + 1);
-                require_ok(profile_add_label(&t->p, &l, &ignored, &err), &err);
-                s.label_count++;
+                set[s.label_count++] = l;
         }
+        require_ok(profile_add_label_set(&t->p, set, s.label_count, &s.first_label, &err), &err);
         require_ok(profile_add_sample(&t->p, &s, &ignored, &err), &err);
 }
 

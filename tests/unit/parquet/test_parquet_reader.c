@@ -10,6 +10,7 @@
 #include "parquet/encoding.h"
 #include "parquet/parquet_reader.h"
 #include "parquet/parquet_writer.h"
+#include "tests/support/parquet_double.h"
 #include "tests/support/suite.h"
 
 #define OK(call)                                                                                                       \
@@ -231,8 +232,8 @@ START_TEST(statistics_are_bounds_with_exactness)
         parquet_put_str(x.w, 1, "m");
         parquet_put_null(x.w, 1);
         parquet_put_bytes(x.w, 1, longest, sizeof longest);
-        parquet_put_double(x.w, 2, 0.0);
-        parquet_put_double(x.w, 2, 0.5);
+        put_parquet_double(x.w, 2, 0.0);
+        put_parquet_double(x.w, 2, 0.5);
         parquet_put_null(x.w, 2);
         open_written(&x, 3);
         parquet_file_stats(x.f, 0, 1, &s);
@@ -270,8 +271,8 @@ START_TEST(nan_prevents_bounds)
 
         parquet_put_null(x.w, 1);
         parquet_put_null(x.w, 1);
-        parquet_put_double(x.w, 2, __builtin_nan(""));
-        parquet_put_double(x.w, 2, 1);
+        put_parquet_double(x.w, 2, __builtin_nan(""));
+        put_parquet_double(x.w, 2, 1);
         open_written(&x, 2);
         parquet_file_stats(x.f, 0, 2, &s);
         ck_assert(!s.has_min && !s.has_max);
@@ -461,7 +462,7 @@ START_TEST(truncations_and_flipped_bytes_do_not_crash)
                 if (i % 2)
                         parquet_put_null(x.w, 2);
                 else
-                        parquet_put_double(x.w, 2, i);
+                        put_parquet_double(x.w, 2, i);
         }
         open_written(&x, 40);
         for (size_t n = 0; n < x.map.size; n++) {

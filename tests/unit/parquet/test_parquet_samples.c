@@ -13,6 +13,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/parquet_writer.h"
+#include "tests/support/parquet_double.h"
 #include "tests/support/parquet_json.h"
 #include "tests/support/suite.h"
 
@@ -200,7 +201,7 @@ START_TEST(flat_columns_of_every_type_in_several_row_groups)
                 add_text(&s, "unique", node[7], unique);
                 add_binary(&s, "id", node[8], id, sizeof id);
                 add_text(&s, "nothing", node[9], NULL);
-                parquet_put_double(s.w, node[10], ratio);
+                put_parquet_double(s.w, node[10], ratio);
                 json_out_double(&s.out, "ratio", ratio);
                 sample_row_end(&s);
         }

@@ -14,6 +14,7 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "sending/sender.h"
+#include "tests/support/sender_batch.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
 
@@ -32,7 +33,7 @@ static void put_number(struct sender *s, uint32_t number)
 
         buf_init(&b, 64);
         buf_append_u32(&b, number);
-        if (sender_put(s, &b, &err))
+        if (put_sender_batch(s, &b, &err))
                 _exit(2);
 }
 

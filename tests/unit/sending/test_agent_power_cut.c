@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "sending/sender.h"
+#include "tests/support/sender_batch.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
 
@@ -119,7 +120,7 @@ static void put(struct sender *s, char letter)
 
         buf_init(&b, 64);
         buf_append_u8(&b, (uint8_t)letter);
-        ck_assert_int_eq(sender_put(s, &b, &err), ST_OK);
+        ck_assert_int_eq(put_sender_batch(s, &b, &err), ST_OK);
 }
 
 /* Polls, since the sender syncs on its own thread. */

@@ -9,6 +9,7 @@
 #include "profile-formats/otlp/otlp.h"
 #include "sending/batch_split.h"
 #include "sending/sender.h"
+#include "tests/support/sender_batch.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
@@ -41,7 +42,7 @@ static void put(struct sender *s, const char *text)
 
         buf_init(&packed, KiB(1));
         ck_assert_int_eq(gzip_compress(text, strlen(text), 1, &packed, NULL), ST_OK);
-        ck_assert_msg(sender_put(s, &packed, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(put_sender_batch(s, &packed, &err) == ST_OK, "%s", err.text);
 }
 
 START_TEST(batch_keeps_its_id_until_accepted)
@@ -205,7 +206,7 @@ START_TEST(full_queue_drops_and_counts_oldest)
                 buf_init(&noise, size);
                 memset(buf_reserve(&noise, size), 7, size);
                 buf_commit(&noise, size);
-                ck_assert_msg(sender_put(s, &noise, &err) == ST_OK, "%s", err.text);
+                ck_assert_msg(put_sender_batch(s, &noise, &err) == ST_OK, "%s", err.text);
         }
         sender_get_stats(s, &stats);
         ck_assert_uint_le(stats.outbox.queued_bytes, LIMIT_AGENT_QUEUE_BYTES);
