@@ -21,7 +21,7 @@ if [ $# -eq 0 ]; then
         done
         for t in tests/e2e/*/*.t; do
                 case $t in
-                */agent*.t | */browser*.t | */docs*.t | */real-python.t | */record.t | */slow-clients.t | */durability.t) ;;
+                */agent-*.t | */agent.t | */browser*.t | */docs*.t | */real-python.t | */record.t | */slow-clients.t | */durability.t) ;;
                 */memory-budget.t | */accuracy.t | */run-one.t | */store-property.t | */deep-inlining.t) ;;
                 *) set -- "$@" "$t" ;;
                 esac
