@@ -197,7 +197,7 @@ static uint32_t find_state_key(const struct process_memory *m, uint64_t thread_p
 enum python_attach python_layout_find(const struct process_memory *m, const struct python_symbols *s,
                                       struct python_layout *ret, const char **reason_ret)
 {
-        struct version_layout v;
+        struct version_layout v = { 0 };
         uint64_t interpreter = 0, state = 0;
 
         *reason_ret = choose_python_layout(m, s, &v);
