@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154  # what tests/e2e/lib.sh sets
 #
-# To be sourced after tests/e2e/lib.sh in a test that needs a browser. The npm packages of tests/browser/package-lock.json
-# are installed once, and again when the list changes. Without Chromium or npm the test is skipped, or fails if
-# CAIRN_NEED_ORACLES is set.
+# To be sourced after tests/e2e/lib.sh in a test that needs a browser. The npm packages of
+# tests/browser/package-lock.json are installed once, and again when the list changes. Without Chromium or npm the
+# test is skipped, or fails if CAIRN_NEED_ORACLES is set.
 
 # lack_browser REASON: skips or fails
 lack_browser() {

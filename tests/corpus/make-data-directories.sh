@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Creates the data directories of tests/corpus/data_directory/ with the programs of a release, after which they are named:
+# Creates the data directories of tests/corpus/data_directory/ with the programs of a release, after which they are
+# named:
 #
 #     make programs
 #     tests/corpus/make-data-directories.sh build/cairn tests/corpus/data_directory 0.1.0
 #
-# VERSION-queue.tar.xz         two days of profiles in the tables, stored and indexed debuginfo, and a queue of acknowledged
-#                              batches that were not flushed: the service was killed
-# VERSION-resymbolized.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo stored after
-#                              half of them: the locations were rewritten, and replaced files are still there
+# VERSION-queue.tar.xz         two days of profiles in the tables, stored and indexed debuginfo, and a queue of
+#                              acknowledged batches that were not flushed: the service was killed
+# VERSION-resymbolized.tar.xz  104 flushes, so that each log of samples has a checkpoint, with the debuginfo
+#                              stored after half of them: the locations were rewritten, and replaced files are
+#                              still there
 #
-# tests/e2e/store/old-data.t has the expected sums and names. Directories from before the first release, which are refused, are
-# made by make-unreleased-directories.sh.
+# tests/e2e/store/old-data.t has the expected sums and names. Directories from before the first release, which are
+# refused, are made by make-unreleased-directories.sh.
 set -eu
 cairn=$1 out=$2 version=$3
 tmp=$(mktemp -d)

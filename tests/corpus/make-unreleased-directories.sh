@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Creates the directories of tests/corpus/unreleased_directory/ with the programs of a commit from before the first release,
-# after which they are named. tests/e2e/store/unreleased-data.t checks that they are refused and not changed. Needs the rights of
-# the agent.
+# Creates the directories of tests/corpus/unreleased_directory/ with the programs of a commit from before the first
+# release, after which they are named. tests/e2e/store/unreleased-data.t checks that they are refused and not changed.
+# Needs the rights of the agent.
 #
 #     git worktree add OLD c3c2a302 && make -C OLD build/cairn build/cairn-agent
 #     tests/corpus/make-unreleased-directories.sh OLD/build tests/corpus/unreleased_directory c3c2a302
 #
 # COMMIT-data.tar.xz    data/: a part, stored and indexed debuginfo, and a batch in the queue: the service was killed
-# COMMIT-agent.tar.xz   spool/: the agent's batches for a service that does not answer; cache/: a symcache, and the program
-#                       of which it is
+# COMMIT-agent.tar.xz   spool/: the agent's batches for a service that does not answer; cache/: a symcache,
+#                       and the program of which it is
 set -eu
 build=$1 out=$2 commit=$3
 tmp=$(mktemp -d)

@@ -135,8 +135,8 @@ start_server() {
         url=http://127.0.0.1:$port
 }
 
-# with_clock COMMAND...: runs it with the clock of tests/faults/fault_clock.c. $cairn must be built without sanitizers, whose
-# runtime would have to be loaded first.
+# with_clock COMMAND...: runs it with the clock of tests/faults/fault_clock.c. $cairn must be built without
+# sanitizers, whose runtime would have to be loaded first.
 with_clock() {
         [ -e "$tmp/fault_clock.so" ] ||
                 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_clock.so" tests/faults/fault_clock.c ||
@@ -200,9 +200,9 @@ metric() {
 metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }
 metric_equals() { [ "$(metric "$1")" -eq "$2" ]; }
 
-# becomes VALUE NAME COMMAND...: tests that the command prints the value within two minutes. For values that are not ordered
-# with an earlier response: a log line written by another thread, or figures of tables and queues, for which /metrics and the
-# status API return cached values if the store takes more than 100 ms to respond.
+# becomes VALUE NAME COMMAND...: tests that the command prints the value within two minutes. For values that are not
+# ordered with an earlier response: a log line written by another thread, or figures of tables and queues, for which
+# /metrics and the status API return cached values if the store takes more than 100 ms to respond.
 becomes() {
         becomes_want=$1 becomes_name=$2; shift 2
         becomes_tries=0

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes the files of this corpus again (gcc 12, binutils 2.40, python3). The fuzz target replays this script too, as bytes.
+# Makes the files of this corpus again (gcc 12, binutils 2.40, python3). The fuzz target replays this script too, as
+# bytes.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p good bad

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The agent can reload the certificates of --ca after it dropped privileges, also from a file that only root, or only its
-# initial capabilities, can read.
+# The agent can reload the certificates of --ca after it dropped privileges, also from a file that only root, or only
+# its initial capabilities, can read.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc openssl setpriv; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done

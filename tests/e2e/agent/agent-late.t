@@ -59,9 +59,9 @@ ok "deep stacks are complete" awk -F '\t' '
         $2 ~ /stack.end=complete/ && split($3, frame, ";") >= 100 { deep++ }
         END { exit !deep }' "$tmp/below.dump"
 
-# A known process that then runs code of its own in writable pages: the kernel does not report these, only a deferred sample
-# does, queued in the ring buffer behind others that have waited since the process was new. The agent must be woken by it,
-# although it has not read the earlier ones.
+# A known process that then runs code of its own in writable pages: the kernel does not report these, only a deferred
+# sample does, queued in the ring buffer behind others that have waited since the process was new. The agent must be
+# woken by it, although it has not read the earlier ones.
 cat >"$tmp/maker.c" <<'C'
 #include <stdio.h>
 #include <string.h>
@@ -115,9 +115,9 @@ late=$(awk '$1 == "cairn_agent_samples_late_total" { print $2 }' "$tmp/maker.met
 ok "three seconds were sampled ($all)" test "$all" -ge 1000
 ok "and few of them deferred ($late): the agent was woken" test "$late" -ge 2 -a "$late" -le 300
 
-# The copy contains only one stack, so a deferred sample in a handler with an alternate stack has only the handler's: this is
-# reported and counted. Each process is new, runs only its handler for 100 ms, and has code that the agent has not seen
-# before.
+# The copy contains only one stack, so a deferred sample in a handler with an alternate stack has only the handler's:
+# this is reported and counted. Each process is new, runs only its handler for 100 ms, and has code that the agent has
+# not seen before.
 cat >"$tmp/other.c" <<'C'
 #include <signal.h>
 #include <stdlib.h>

@@ -24,7 +24,8 @@ all_are() { statuses | awk -v key="$1:" '$1 == key { print $2 }' | sort -u; }
 background_pids="$background_pids $pid"
 wait_for "the agent" grep -q sampling "$tmp/log"
 wait_for "the thread that makes unwind tables" has_thread
-# CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
+# CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF,
+# CAP_CHECKPOINT_RESTORE
 kept=$(mask 2 5 6 7 19 34 38 39 40)
 is "$(all_are CapEff)" "$kept" "every thread has exactly the kept capabilities"
 is "$(all_are CapPrm)" "$kept" "and no others are permitted"

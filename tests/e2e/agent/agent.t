@@ -95,8 +95,8 @@ for kind in pie exec; do
         got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
         ok "$kind: its stacks reach main ($got%)" test "$got" -ge 90
         got=$(ask $kind.otlp.dump seconds "hot-$kind")
-        # Between two readings inside the run, and two outside of it. Detects ticks that are counted twice or not at all; on a
-        # busy host timers are late and CPU time is taken away.
+        # Between two readings inside the run, and two outside of it. Detects ticks that are counted twice or not at
+        # all; on a busy host timers are late and CPU time is taken away.
         ok "$kind: values are CPU time ($got s of $before to $after, within $first to $last)" \
                 awk -v s="$got" -v used="$first $before $after $last" 'BEGIN { split(used, t, " ");
                         exit !(s >= 0.6 * (t[3] - t[2]) && s <= 1.5 * (t[4] - t[1])) }'

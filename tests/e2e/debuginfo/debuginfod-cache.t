@@ -25,8 +25,8 @@ strip -o "$tmp/tree" "$tmp/tree.whole"
 id=$(build_id_of "$tmp/tree")
 address=$(nm "$tmp/tree.whole" | awk '$3 == "outer_part" { print $1 }')
 
-# with CACHE COMMAND...: runs it with the service as debuginfod server and the cache of this name. Sets $out; stderr is in
-# $tmp/err.
+# with CACHE COMMAND...: runs it with the service as debuginfod server and the cache of this name. Sets $out; stderr
+# is in $tmp/err.
 with() {
         with_cache=$tmp/$1; shift
         out=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$with_cache "$@" 2>"$tmp/err" </dev/null)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A tree for --scan that another user can write to: files whose reads block, symlink loops, nested archives and decompression
-# bombs, invalid names, a tree that changes during the walk, a file system that hangs. The walk ends, good files are found,
-# nothing outside the tree is served, and the service stops when requested.
+# A tree for --scan that another user can write to: files whose reads block, symlink loops, nested archives and
+# decompression bombs, invalid names, a tree that changes during the walk, a file system that hangs. The walk ends,
+# good files are found, nothing outside the tree is served, and the service stops when requested.
 . tests/e2e/lib.sh
 for tool in gcc bsdtar zstd python3 curl jq mkfifo; do command -v $tool >/dev/null ||
         skip_all "$tool is not installed"; done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Sources of uploaded debuginfo: from the bundle, otherwise from a scanned tree or package, otherwise from an upstream; none
-# exceeds the client's size limit.
+# Sources of uploaded debuginfo: from the bundle, otherwise from a scanned tree or package, otherwise from an
+# upstream; none exceeds the client's size limit.
 . tests/e2e/lib.sh
 for tool in gcc objcopy dpkg-deb bsdtar zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

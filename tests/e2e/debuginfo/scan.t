@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Trees of packages and ELF files are served by build-id like by elfutils' debuginfod, and a walk reads only changed files.
+# Trees of packages and ELF files are served by build-id like by elfutils' debuginfod, and a walk reads only changed
+# files.
 . tests/e2e/lib.sh
 for tool in gcc objcopy dpkg-deb bsdtar zstd debuginfod-find gdb python3 jq pgrep; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The index's map, the map of the debuginfo records, and the disk below the index are full: profiles are accepted as
 # before, no object is marked as failed, the log and the metrics suggest a remedy, and with free space all objects are
-# indexed. Time limit: 600 s.
+# indexed.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 for tool in gcc as ld curl jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Formats that Pyroscope's clients send to /ingest: forms with sample_type_config and prev_profile, types by suffix, unit
-# and rate, tries, trees, lines and speedscope.
+# Formats that Pyroscope's clients send to /ingest: forms with sample_type_config and prev_profile, types by suffix,
+# unit and rate, tries, trees, lines and speedscope.
 . tests/e2e/lib.sh
 
 # contentions NAME VALUE COUNT: a profile as written by Go for mutexes and for blocks.

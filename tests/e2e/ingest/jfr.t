@@ -197,8 +197,8 @@ if command -v javac >/dev/null && command -v jfr >/dev/null; then
 END
         (cd "$tmp" && javac Work.java && java -XX:StartFlightRecording=filename=real.jfr,settings=all.jfc -XX:FlightRecorderOptions=stackdepth=128 Work 3) \
                 >"$tmp/java.log" 2>&1 || bail_out "java fails: $(tail -3 "$tmp/java.log")"
-        # print_events EVENT: as printed by the JDK's reader. Its virtual machine may fail to start if memory is short, so
-        # there are three attempts.
+        # print_events EVENT: as printed by the JDK's reader. Its virtual machine may fail to start if memory is
+        # short, so there are three attempts.
         print_events() {
                 for _ in 1 2 3; do
                         if jfr print --json --stack-depth 2048 --events "$1" "$tmp/real.jfr" >"$tmp/printed.json" \

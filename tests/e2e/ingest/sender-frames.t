@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Frames resolved by the sender, like the OpenTelemetry eBPF profiler's: kernel addresses relative to _text and to a module's
-# .text get lines, and the symbols of a native object replace the sender's frames, which lack inlined calls. Its samples
-# have neither a service nor a time.
+# Frames resolved by the sender, like the OpenTelemetry eBPF profiler's: kernel addresses relative to _text and to a
+# module's .text get lines, and the symbols of a native object replace the sender's frames, which lack inlined calls.
+# Its samples have neither a service nor a time.
 . tests/e2e/lib.sh
 
 # frames SERVICE: one folded stack, with file names and lines from the locations table.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names that senders do not demangle: in pprof and OTLP as system name alone or in both fields, in stacks, speedscope and
-# perf script. Each is one function with its readable name, and keeps its linkage name.
+# Names that senders do not demangle: in pprof and OTLP as system name alone or in both fields, in stacks, speedscope
+# and perf script. Each is one function with its readable name, and keeps its linkage name.
 . tests/e2e/lib.sh
 
 # One function per service: the same mangled name in the places where senders put it.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# deploy/grafana: the metrics, labels and profiles used by the dashboards exist, and the data source settings work with a
-# service.
+# deploy/grafana: the metrics, labels and profiles used by the dashboards exist, and the data source settings work
+# with a service.
 . tests/e2e/lib.sh
 
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
@@ -19,8 +19,8 @@ store() {
                 "$tmp/stack.folded"
 }
 
-# As from an agent with a custom label, twice; as from cairn scrape, without a host; of another service; and other types. Each
-# value is a distinct bit in the sums expected by grafana.py.
+# As from an agent with a custom label, twice; as from cairn scrape, without a host; of another service; and other
+# types. Each value is a distinct bit in the sums expected by grafana.py.
 store $cpu 1 service.name=shop host.name=host-1 instance=shop-1:6060
 store $cpu 2 service.name=shop host.name=host-2 instance=shop-2:6060
 store $cpu 4 service.name=shop instance=shop-3:6060

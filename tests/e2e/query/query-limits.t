@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Malicious queries: regular expressions that take many steps end with their budget or deadline, other clients are served
-# in the meantime, and a query is stopped if its client disconnects. Control characters in names never reach a terminal.
+# Malicious queries: regular expressions that take many steps end with their budget or deadline, other clients are
+# served in the meantime, and a query is stopped if its client disconnects. Control characters in names never reach a
+# terminal.
 . tests/e2e/lib.sh
 
 start_server --flush-interval 3600

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A number is the same in every interface: random samples, selections, types, ranges and filters, from the head and from the
-# tables. NUMBERS_SEED repeats a failure.
+# A number is the same in every interface: random samples, selections, types, ranges and filters, from the head and
+# from the tables. NUMBERS_SEED repeats a failure.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 now=$(($(date +%s) / 60 * 60 - 120))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Relabelling with random expressions, replacements and texts, compared with Go's regexp, which Prometheus uses. SEEDS="5
-# 6" selects others.
+# Relabelling with random expressions, replacements and texts, compared with Go's regexp, which Prometheus uses.
+# SEEDS="5 6" selects others.
 . tests/e2e/lib.sh
 
 command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; \

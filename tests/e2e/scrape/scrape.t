@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # `cairn scrape` with a real Go program: values, differences of cumulative profiles, restarts, target files, targets
-# that are down or hostile. Time limit: 600 s.
+# that are down or hostile.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 
 command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The wall clock steps by days in both directions while the service runs: batches are accepted, flushed and counted once,
-# nothing is expired because of a wrong age, and the service reports the steps.
+# The wall clock steps by days in both directions while the service runs: batches are accepted, flushed and counted
+# once, nothing is expired because of a wrong age, and the service reports the steps.
 . tests/e2e/lib.sh
 for tool in gcc curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

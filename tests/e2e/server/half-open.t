@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clients whose host disappears without closing its connections: these end within a minute, whatever their state, and others are
-# served in the meantime.
+# Clients whose host disappears without closing its connections: these end within a minute, whatever their state, and
+# others are served in the meantime.
 #
-# Runs in a network namespace of its own, with another one behind a veth pair for the host that disappears: the link is taken
-# down.
+# Runs in a network namespace of its own, with another one behind a veth pair for the host that disappears: the link
+# is taken down.
 if [ -z "${CAIRN_OWN_NETWORK:-}" ] && unshare -rn sh -c 'ip link set lo up && ip link add s0 type veth peer name c0' \
         2>/dev/null; then
         CAIRN_OWN_NETWORK=1 exec unshare -rn sh "$0"

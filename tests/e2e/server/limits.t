@@ -23,8 +23,8 @@ ask() {
         seconds=$(($(date +%s) - seconds + 1))
 }
 count() { grep -c "^$1 " "$tmp/answers"; }
-# has_rate RATE STATUS NAME: as many have that status as ten seconds of the rate, plus the elapsed time, permit; the others have
-# 429.
+# has_rate RATE STATUS NAME: as many have that status as ten seconds of the rate, plus the elapsed time, permit; the
+# others have 429.
 has_rate() {
         passed=$(count "$2") limited=$(count 429)
         ok "$3 ($passed of $asked within $seconds s)" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deploy/nginx-oauth2-proxy.conf with Debian's nginx: users are signed in by the proxy, programs use tokens, and no client can
-# set the user header itself. A small server simulates oauth2-proxy.
+# deploy/nginx-oauth2-proxy.conf with Debian's nginx: users are signed in by the proxy, programs use tokens, and no
+# client can set the user header itself. A small server simulates oauth2-proxy.
 . tests/e2e/lib.sh
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || {
         [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "nginx is not installed: scripts/deps.sh all"

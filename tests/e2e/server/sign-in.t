@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Browser sign-in, tested with curl: the cookie and the routes for which it is accepted, forged requests, guessed tokens,
-# expiry of a session, and users named by a proxy.
+# Browser sign-in, tested with curl: the cookie and the routes for which it is accepted, forged requests, guessed
+# tokens, expiry of a session, and users named by a proxy.
 . tests/e2e/lib.sh
 
 # signs_in JAR TOKEN [CURL-ARGUMENT]...: sets $code, $body, and the response's headers in $tmp/headers.
@@ -138,7 +138,8 @@ is "$(status_of -b "$tmp/other" "$url$types")" 401 "  for good"
 
 # ---- guessing ----
 
-# One more guess is permitted every six seconds: on a busy machine that may be between a refused guess and the valid token.
+# One more guess is permitted every six seconds: on a busy machine that may be between a refused guess and the valid
+# token.
 guesses=0
 began_s=$(date +%s)
 while [ $guesses -lt 30 ]; do

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# /api/v1/status: ingest and senders, rejected requests and reasons, queue, storage, conditions; for one tenant and for all.
+# /api/v1/status: ingest and senders, rejected requests and reasons, queue, storage, conditions; for one tenant and
+# for all.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

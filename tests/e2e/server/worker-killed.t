@@ -91,8 +91,8 @@ stop_server
 start_server
 ok 'the reasons persist across a restart' is_marked "$id" 'killed by signal 9'
 
-# Another content of an object is uploaded while the first is being read, and the service is killed when only the first is
-# done.
+# Another content of an object is uploaded while the first is being read, and the service is killed when only the
+# first is done.
 catch
 first=$worker
 printf 'more' >>"$tmp/large-$n"

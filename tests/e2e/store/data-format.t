@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A data directory of a newer version, or from before the first release, is refused by every command before anything in it
-# changes, with a remedy. The format file is created in a new directory, and is part of a snapshot.
+# A data directory of a newer version, or from before the first release, is refused by every command before anything
+# in it changes, with a remedy. The format file is created in a new directory, and is part of a snapshot.
 . tests/e2e/lib.sh
 for tool in curl xz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data directories of each release and of this version (tests/corpus/make-data-directories.sh): sums, names and objects are readable,
-# further samples can be ingested, and everything persists across a restart.
+# Data directories of each release and of this version (tests/corpus/make-data-directories.sh): sums, names and
+# objects are readable, further samples can be ingested, and everything persists across a restart.
 . tests/e2e/lib.sh
 for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

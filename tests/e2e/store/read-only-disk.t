@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The data directory's file system becomes read-only while the service runs, as after a disk error, or is read-only at its
-# start: it serves reads, refuses everything else with a reason, and works again once the disk is writable.
+# The data directory's file system becomes read-only while the service runs, as after a disk error, or is read-only at
+# its start: it serves reads, refuses everything else with a reason, and works again once the disk is writable.
 . tests/e2e/lib.sh
 for tool in gcc curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each query of docs/sql-cookbook.md runs in DuckDB over a recorded profile, gauges and samples without names, and agrees with
-# cairn.
+# Each query of docs/sql-cookbook.md runs in DuckDB over a recorded profile, gauges and samples without names, and
+# agrees with cairn.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 

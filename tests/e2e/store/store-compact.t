@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Few files instead of many, with the same query results: cairn store compact with a service and on a directory, and a service's
-# own compaction.
+# Few files instead of many, with the same query results: cairn store compact with a service and on a directory, and a
+# service's own compaction.
 . tests/e2e/lib.sh
 for tool in jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Retention of samples: a dry run reports what the real run removes, on a directory and with a service; the service's own
-# rules.
+# Retention of samples: a dry run reports what the real run removes, on a directory and with a service; the service's
+# own rules.
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A spool from before the first release is refused and not changed; a symcache from before it is replaced. data-format.t has
-# the data directories.
+# A spool from before the first release is refused and not changed; a symcache from before it is replaced.
+# data-format.t has the data directories.
 . tests/e2e/lib.sh
 for tool in python3 xz; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 agent=$CAIRN_BUILD/cairn-agent

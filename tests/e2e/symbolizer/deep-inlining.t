@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A small debug file with 250 nested inlined calls over 400,000 bytes of code, and a profile with 350,000 addresses in it:
-# flushes and re-symbolizations use bounded memory, other objects get their symbols, and queries finish. Time limit: 600
-# s.
+# A small debug file with 250 nested inlined calls over 400,000 bytes of code, and a profile with 350,000 addresses in
+# it: flushes and re-symbolizations use bounded memory, other objects get their symbols, and queries finish.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 cairn=$CAIRN_BUILD/cairn # memory is measured, so without sanitizers
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn-upload --symbols-only: a service with an object's symbols gives the same frames as one with its debuginfo; symbols
-# are much smaller, are verified, are not served as debuginfo, and are replaced by better debuginfo.
+# cairn-upload --symbols-only: a service with an object's symbols gives the same frames as one with its debuginfo;
+# symbols are much smaller, are verified, are not served as debuginfo, and are replaced by better debuginfo.
 . tests/e2e/lib.sh
 upload=$CAIRN_SAN/cairn-upload
 for tool in g++ dwz jq python3 readelf; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done

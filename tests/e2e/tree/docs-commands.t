@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The commands of the README, the quick starts and the integrations, run as a reader would; docs-commands.py has the rules.
+# The commands of the README, the quick starts and the integrations, run as a reader would; docs-commands.py has the
+# rules.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
 for tool in gcc curl jq gdb debuginfod-find; do

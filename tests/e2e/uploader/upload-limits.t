@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Uploads in progress are limited in total and per client; the decompressed size of an upload is charged to the daily bytes
-# of its token.
+# Uploads in progress are limited in total and per client; the decompressed size of an upload is charged to the daily
+# bytes of its token.
 . tests/e2e/lib.sh
 for tool in gcc curl python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

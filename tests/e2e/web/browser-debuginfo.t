@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The debuginfo and status views in a browser: the recorded profile, objects with and without debuginfo, an upstream that
-# fails, hosts with malicious names.
+# The debuginfo and status views in a browser: the recorded profile, objects with and without debuginfo, an upstream
+# that fails, hosts with malicious names.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 . tests/browser/load_data.sh

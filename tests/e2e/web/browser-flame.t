@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Flame graphs, tables, callers and callees, and comparison in a browser: with keyboard and pointer, with malicious names, in
-# the service's UI and in a standalone page.
+# Flame graphs, tables, callers and callees, and comparison in a browser: with keyboard and pointer, with malicious
+# names, in the service's UI and in a standalone page.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 start_server --flush-interval 1

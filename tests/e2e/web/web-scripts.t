@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Computations of the pages' scripts: call trees, comparison, colours and their contrast, search, filters, malicious names;
-# times, selections and selectors.
+# Computations of the pages' scripts: call trees, comparison, colours and their contrast, search, filters, malicious
+# names; times, selections and selectors.
 . tests/e2e/lib.sh
 command -v node >/dev/null || {
         [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "node is not installed: scripts/deps.sh all"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The profile store and the symbol index with injected faults: batches that are acknowledged, flushed into the tables,
- * and re-symbolized once symbols are loaded. Time limit: 900 s.
+ * and re-symbolized once symbols are loaded.
+ * Time limit: 900 s.
  */
 #include <errno.h>
 #include <fcntl.h>

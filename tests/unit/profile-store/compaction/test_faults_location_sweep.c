@@ -2,7 +2,8 @@
 /*
  * The sweep of unused locations with injected faults: an old day is removed, and with it the locations that only its
  * stacks referred to. In every case samples that are kept have their locations, also samples that are appended again,
- * and what was removed stays removed. Time limit: 900 s.
+ * and what was removed stays removed.
+ * Time limit: 900 s.
  */
 #include <stdlib.h>
 #include <string.h>
