@@ -106,7 +106,7 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_RANGE("rate", 0, "N", &s->server.address_rate, 0, 1000000,
                              "requests per second of an address without a valid token (default: no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &s->rules,
-                            "retention rule of debuginfo, as label=nightly,age=30d or size=200G; repeatable, the first "
+                            "retention rule of debuginfo, as tag=nightly,age=30d or size=200G; repeatable, the first "
                             "match applies (default: keep all)"),
                 OPTION_LIST("retain-samples", 0, "RULE", &s->samples,
                             "retention rule of samples, as age=30d, size=200G or '{env=\"dev\"},age=3d'; repeatable "

@@ -16,7 +16,7 @@ agent:
   server: http://127.0.0.1:9
   label: [env=dev, team=a]
 upload:
-  label: nightly
+  tag: nightly
 END
 export CAIRN_CONFIG="$tmp/cairn.yaml"
 
@@ -33,7 +33,7 @@ like "$out" 'upstream: \["https://HIDDEN@host.example:1/a@b"\]' "  a secret in a
 unlike "$out" s3cret "    anywhere"
 "$cairn" config show >"$tmp/shown.yaml"
 like "$(cat "$tmp/shown.yaml")" 'label: \["env=dev", "team=a"\]  # ' "the agent reads its section"
-like "$(cat "$tmp/shown.yaml")" 'label: "nightly"  # ' "  and the uploader its own"
+like "$(cat "$tmp/shown.yaml")" 'tag: "nightly"  # ' "  and the uploader its own"
 out=$("$cairn" config check --config "$tmp/shown.yaml")
 is $? 0 "what show prints is a configuration file"
 like "$out" "section 'agent'" "  that all programs read"
