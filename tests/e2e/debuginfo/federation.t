@@ -61,7 +61,8 @@ wait_metric 'cairn_federation_fetches_total{outcome="found"}' 1
 pass "its debuginfo is fetched without being asked for"
 wait_metric cairn_resymbolize_locations_total 2
 pass "and the past is re-symbolized"
-is "$(stored "$id" '[.kind, .source, .quality, .index.state]')" '[["debuginfo","upstream","dwarf","indexed"]]' "it is stored and indexed"
+is "$(stored "$id" '[.kind, .source, .quality, .index.state]')" '[["debuginfo","upstream","dwarf","indexed"]]' \
+        "it is stored and indexed"
 is "$(store_value .unresolved_locations)" 0 "no location is without symbols"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(address outer_part)" | head -1)" inlined_part \
         "its addresses have names"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data directories of each release and of this version (tests/corpus/make-data-directories.sh): sums, names and
-# objects are readable, further samples can be ingested, and everything persists across a restart.
+# Data directories of each release and of this version (tests/corpus/make-data-directories.sh): sums, names and objects
+# are readable, further samples can be ingested, and everything persists across a restart.
 . tests/e2e/lib.sh
 for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -66,7 +66,8 @@ check_queue() {
 # A checkpoint, and locations that were rewritten.
 check_resymbolized() {
         unpack "$1-resymbolized"
-        ok "$1, re-symbolized: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
+        ok "$1, re-symbolized: the log has a checkpoint" \
+                test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
         cpu='inlined_part program.c 156 other_part program.c 104'
         is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
         is "$(top --data "$data")" "$cpu" "  sums and names"
@@ -96,7 +97,8 @@ check_later() {
         sums=$(cd "$data" && find . -type f -exec sha256sum {} + | sort)
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
         is $? 2 "$1, of a later format: the service refuses it"
-        like "$(cat "$tmp/err")" 'has format 77, of cairn 99\.1\.0; cairn .* reads up to 1: run that version' "  with the version to run"
+        like "$(cat "$tmp/err")" 'has format 77, of cairn 99\.1\.0; cairn .* reads up to 1: run that version' \
+                "  with the version to run"
         is "$(cd "$data" && find . -type f -exec sha256sum {} + | sort)" "$sums" "  and changes nothing"
 }
 

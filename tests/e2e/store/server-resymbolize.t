@@ -101,7 +101,8 @@ if command -v dwz >/dev/null; then
                 wait_for "it to be indexed" metric_equals cairn_index_queue 0
                 kill_server
                 start_server --flush-interval 3600
-                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" "$data/missing-companions"
+                ok "its missing companion persists across a crash" grep -q "$(build_id_of "$tmp/common.debug")" \
+                        "$data/missing-companions"
                 put_object debuginfo "$tmp/common.debug"
                 is "$code" 201 "the supplementary file arrives"
                 wait_metric cairn_objects_indexed_total 1

@@ -141,7 +141,8 @@ mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
 up "$tmp/many/prog"
 ok "  with the last missing one it waits for no more" metric_equals cairn_index_incomplete 0
 wait_for "the index to be quiet" quiet
-is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/missing-companions")" "$((indexed + 1)) 0" "  and it is indexed with it"
+is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/missing-companions")" "$((indexed + 1)) 0" \
+        "  and it is indexed with it"
 
 # ---- packages ----
 

@@ -136,5 +136,6 @@ is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else
 # A few addresses of a file with many units: only units that cover them are read, and the result is not cached.
 rm -rf "$cache"
 "$cairn" symbolize -e "$cairn" --verbose "$(nm "$cairn" | awk '$3 == "main" { print $1 }')" >got 2>err
-is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(symcaches)" "the units that cover the addresses main 0" "one address of a big file"
+is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(symcaches)" "the units that cover the addresses main 0" \
+        "one address of a big file"
 done_testing
