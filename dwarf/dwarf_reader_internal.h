@@ -76,8 +76,8 @@ struct dwarf_reader {
         size_t by_ref_capacity;
         struct dwarf_name_cache name_cache;
         struct dwarf_path_cache path_cache;
-        struct dwarf_outline full_outline;          /* of the unit needed last, for names in place of linkage names */
-        enum status names_damage;                   /* why some of the unit's names are missing */
+        struct dwarf_outline full_outline; /* of the unit needed last, for names in place of linkage names */
+        enum status names_damage;          /* why some of the unit's names are missing */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes Parquet files with all shapes of columns, and the same rows as JSON lines generated without Parquet; Cairn's
- * reader must return the same lines. tests/e2e/store/parquet-readers.t does the same with other readers: PARQUET_SAMPLES is
- * the directory where the files are kept, and PARQUET_FOREIGN a directory whose *.parquet files are read into
+ * reader must return the same lines. tests/e2e/store/parquet-readers.t does the same with other readers:
+ * PARQUET_SAMPLES is the directory where the files are kept, and PARQUET_FOREIGN a directory whose *.parquet files are
+ * read into
  * *.ours.jsonl.
  */
 #include <fcntl.h>

@@ -99,7 +99,7 @@ static char *text_of(const char *path, decode_fn *decode)
 #define RESOURCE "{flag=true} {host.name=h1} {load=0.1} {process.pid=77} {service.name=from scope}"
 #define STACK                                                                                                          \
         " [0k 0x1234 vmlinux@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0]"                              \
-        " [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]"                                              \
+        " [0n 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]"                                             \
         " [0 0x3456 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78 do_syscall_64||:3 "                            \
         "run(int)|_Z3runi|run.cc:44^4]"
 
@@ -119,7 +119,7 @@ START_TEST(message_of_official_library_is_decoded)
                  "off_cpu:events:nanoseconds:: nanoseconds 0 t=2 d=0 v=6 " NO_LINK " " RESOURCE "\n"
                  "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000000 d=5000000000 "
                  "v=350000000 " NO_LINK " " RESOURCE
-                 " {thread.name=worker é} [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]\n"
+                 " {thread.name=worker é} [0n 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]\n"
                  "process_cpu:cpu:nanoseconds:cpu:nanoseconds nanoseconds 50000000 t=1700000000000000001 d=5000000000 "
                  "v=50000000 " LINK " " RESOURCE " {thread.kind=ref} {thread.name=worker é}" STACK
                  " [0 0x401000 goapp@%s]\n"

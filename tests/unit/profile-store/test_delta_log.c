@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With DELTA_SAMPLES the tests keep their tables in that directory; tests/e2e/store/parquet-readers.t reads them with other
- * readers.
+ * With DELTA_SAMPLES the tests keep their tables in that directory; tests/e2e/store/parquet-readers.t reads them with
+ * other readers.
  */
 #include <fcntl.h>
 #include <string.h>
