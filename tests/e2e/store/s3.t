@@ -194,6 +194,7 @@ done
 
 stop_server
 mkdir -p "$tmp/empty/profiles/tables"
+cp "$data/format" "$tmp/empty"
 data=$tmp/empty
 start_server
 list 'prefix=samples/'
