@@ -14,7 +14,7 @@
  * waits for "100 Continue"; from other clients the body is read and discarded, up to LIMIT_HTTP_DISCARD_BYTES, so that
  * they can read the response, and then the connection is closed.
  *
- * Cross-origin requests of browsers (except followed links) and ambiguous requests are refused: server_check.c. Slow
+ * Cross-origin requests of browsers (except followed links) and ambiguous requests are refused: request_check.c. Slow
  * and idle clients are evicted: connections.h.
  *
  * Threads: a few byte threads transfer data. They also call a stream's begin and a route's at_once, and read a stream's

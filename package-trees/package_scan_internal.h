@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SCAN_INTERNAL_H
-#define CAIRN_SCAN_INTERNAL_H
+#ifndef CAIRN_PACKAGE_TREES_PACKAGE_SCAN_INTERNAL_H
+#define CAIRN_PACKAGE_TREES_PACKAGE_SCAN_INTERNAL_H
 
 #include <pthread.h>
 
@@ -29,6 +29,14 @@ struct scan {
 
 /** One walk of all trees. @param news_ret whether new objects were found. */
 void scan_run_walk(struct scan *s, bool *news_ret);
+
+/**
+ * Open the file at one place; a member of an archive is extracted into the cache.
+ * @param ret  with an owned descriptor.
+ * @return ST_NOT_FOUND when the file is gone or has changed; ST_BUSY when the wait is not allowed.
+ */
+enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
+                            struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /** Register the metrics of walks. */
 void scan_run_register_metrics(void);

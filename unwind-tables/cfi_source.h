@@ -18,7 +18,7 @@
 #include "common/reader.h"
 #include "elf-image/elf_image.h"
 #include "unwind-tables/cfi_arch.h"
-#include "unwind-tables/cfi_row.h"
+#include "unwind-tables/cfi_rule.h"
 
 /**
  * A CIE. It is parsed when the first FDE refers to it, its initial instructions

@@ -6,13 +6,13 @@
  * @file
  * The unwind table of one ELF file (row.h defines the rows).
  *
- * Threads: any number of readers of one table, no writer; rules.h has the rule
+ * Threads: any number of readers of one table, no writer; rule_set.h has the rule
  * for shared rules.
  * Source: docs/formats/unwind.md.
  */
 #include "elf-image/elf_image.h"
 #include "unwind-tables/cfi_source.h"
-#include "unwind-tables/rules.h"
+#include "unwind-tables/rule_set.h"
 
 struct unwind_page {
         uint64_t number;    /* link-time address >> UNWIND_PAGE_BITS */

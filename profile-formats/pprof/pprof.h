@@ -10,7 +10,7 @@
  * - Each non-zero value of a sample is one sample of that value's type.
  * - Addresses are process addresses. The mapping gives file offsets (normalize_sender_address()); the object's segments
  *   give object addresses later. Senders have adjusted return addresses.
- * - Names of frames are kept. Frames of drop_frames are removed with those that they call (dropped_frames.h).
+ * - Names of frames are kept. Frames of drop_frames are removed with those that they call (frame_expressions.h).
  * - Numeric labels and the default sample type become hidden labels (hidden_label.h).
  *
  * Threads: no shared state.

@@ -21,7 +21,7 @@
 #include "common/limits.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
-#include "profile-formats/pprof/dropped_frames.h"
+#include "profile-formats/pprof/frame_expressions.h"
 #include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
@@ -308,22 +308,22 @@ static enum status read_pprof_function(struct pprof_decoder *d, uint32_t i, stru
 static enum status mark_dropped_functions(struct pprof_decoder *d, size_t input_bytes, struct error *err)
 {
         struct profile *p = d->p;
-        struct dropped_frames *dropped = NULL;
+        struct frame_expressions *dropped = NULL;
         struct error why = { 0 };
         enum status st;
 
         if (!d->drop_frames)
                 return ST_OK;
-        st = dropped_frames_create(profile_text(p, d->drop_frames), profile_text(p, d->keep_frames), input_bytes,
-                                   &dropped, &why);
+        st = frame_expressions_create(profile_text(p, d->drop_frames), profile_text(p, d->keep_frames), input_bytes,
+                                      &dropped, &why);
         for (uint32_t i = 0; !st && i < d->counts[PPROF_FUNCTION]; i++) {
                 struct pprof_function *fn = &d->functions[i];
 
-                fn->is_dropped = dropped_frames_match(dropped, profile_text(p, fn->name), fn->is_plain);
+                fn->is_dropped = frame_expressions_match(dropped, profile_text(p, fn->name), fn->is_plain);
         }
         if (!st)
-                st = dropped_frames_check(dropped, &why);
-        dropped_frames_destroy(dropped);
+                st = frame_expressions_check(dropped, &why);
+        frame_expressions_destroy(dropped);
         for (uint32_t i = 0; st && i < d->counts[PPROF_FUNCTION]; i++)
                 d->functions[i].is_dropped = false;
         if (st == ST_NO_MEMORY)

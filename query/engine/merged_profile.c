@@ -8,7 +8,7 @@
  * averages; it may find that the samples have several periods, and the other way is then taken. load_group_sums()
  * sums by label values, by period, and by series where conversion or averages need it; convert_entries() replaces
  * groups of the scan by those of the labels. Sums of gauges become averages over the snapshots of their series
- * (gauge.h).
+ * (gauge_average.h).
  *
  * In the file: frames and filter; samples; one group; several groups; averages; the entry points; sort by group.
  * Stacks are borrowed from the scan.

@@ -4,7 +4,7 @@
 
 /** @file A selection summed by stack and group, resolved and filtered: the input of every view. Private to query/. */
 #include "query/engine/frame_filter.h"
-#include "query/engine/gauge.h"
+#include "query/engine/gauge_average.h"
 #include "query/engine/label_groups.h"
 #include "query/engine/location_frames.h"
 #include "query/engine/request.h"
@@ -33,7 +33,7 @@ struct merged_profile {
         value_magnitude magnitude;        /* before the filter */
         uint64_t samples;
         bool counts_stacks;     /* `samples` are stacks as sent, each for any number of samples */
-        bool is_average;        /* values are averages of snapshots (query/engine/gauge.h), of a gauge */
+        bool is_average;        /* values are averages of snapshots (query/engine/gauge_average.h), of a gauge */
         uint64_t snapshots;     /* of an average: of all its series */
         int64_t selected_total; /* total before the filter */
 };

@@ -19,7 +19,7 @@
 #include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
 #include "profile-store/scan_groups.h"
-#include "query/engine/gauge.h"
+#include "query/engine/gauge_average.h"
 #include "query/engine/label_groups.h"
 #include "query/engine/merged_profile.h"
 #include "query/engine/unit_text.h"

@@ -23,7 +23,7 @@ struct series {
         value_magnitude magnitude;
         char unit[32];
         bool counts_stacks; /* `samples` are stacks as sent, each for any number of samples */
-        bool is_average;    /* values and totals are averages of snapshots (query/engine/gauge.h) */
+        bool is_average;    /* values and totals are averages of snapshots (query/engine/gauge_average.h) */
         uint64_t snapshots; /* of an average: of all its series */
 };
 

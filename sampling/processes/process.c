@@ -135,7 +135,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         pod_release(p->pod.pod);
         t->python_bytes -= p->python.names.bytes;
         close_python_memory(p);
-        python_names_deinit(&p->python.names);
+        python_name_cache_deinit(&p->python.names);
         free(p);
 }
 
@@ -507,7 +507,7 @@ static void limit_python_names(struct process_table *t, struct process *p)
         if (p->python.names.count <= LIMIT_AGENT_PYTHON_CODE && t->python_bytes <= LIMIT_AGENT_PYTHON_BYTES)
                 return;
         t->python_bytes -= p->python.names.bytes;
-        python_names_deinit(&p->python.names);
+        python_name_cache_deinit(&p->python.names);
 }
 
 void process_table_end_drain(struct process_table *t)
@@ -593,7 +593,7 @@ enum python_frame_state process_table_locate_python(struct process_table *t, str
         }
         if (python->memory_fd < 0)
                 return PYTHON_FRAME_GONE;
-        state = python_names_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
+        state = python_name_cache_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
         t->python_bytes += python->names.bytes - bytes;
         return state;
 }

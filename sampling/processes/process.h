@@ -32,7 +32,7 @@
 #include "sampling/processes/jitdump.h"
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
-#include "sampling/runtimes/python_names.h"
+#include "sampling/runtimes/python_name_cache.h"
 #include "sampling/unwinding/unwinder.h"
 
 /** Names of code that a process generated at run time. The jitdump takes precedence, since it has lines too. */
@@ -48,7 +48,7 @@ struct process_python {
         enum python_state state;
         unsigned attempts;
         struct python_objects objects;
-        struct python_names names;
+        struct python_name_cache names;
         int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
         uint64_t memory_in; /* drain number */
 };

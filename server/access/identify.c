@@ -6,14 +6,10 @@
 
 #include "common/clock.h"
 #include "common/metrics.h"
+#include "server/access/csrf.h"
 
-#define CSRF_HEADER "X-Cairn-CSRF"
 #define USER_PREFIX "proxy:" /* distinguishes users of a proxy from token names in logs */
 
-static struct metric csrf_refusals = METRIC_COUNTER("cairn_csrf_refused_total",
-                                                    "Requests of signed-in browsers refused: not proven to come from a "
-                                                    "page of the service.",
-                                                    "");
 static struct metric proxy_refusals = METRIC_COUNTER(
         "cairn_proxy_auth_refused_total",
         "Requests with the header of --proxy-auth refused: not from a trusted proxy, or without a valid user.", "");
@@ -28,59 +24,11 @@ const char *get_session_id(const struct http_request *req)
         return http_cookie(req, get_session_cookie_name(req));
 }
 
-void write_csrf_token(const struct access_control *control, const char *secret, char ret[static SHA256_HEX_MAX])
-{
-        uint8_t mac[SHA256_BYTES] = { 0 };
-
-        if (hmac_sha256(control->csrf_key, secret, strlen(secret), mac))
-                sha256_hex(mac, ret);
-        else
-                ret[0] = 0;
-}
-
-/* ---- cross-site request forgery ---- */
-
-static bool is_reading_method(const struct http_request *req)
-{
-        return strcmp(http_method(req), "GET") == 0 || strcmp(http_method(req), "HEAD") == 0;
-}
-
 static bool is_for_pages(const struct http_route *r)
 {
         if (strncmp(r->path, "/api/v1/", 8) == 0)
                 return r->scope == SCOPE_READ || r->scope == SCOPE_NONE;
         return strncmp(r->path, "/share/", 7) == 0 || strcmp(r->path, "/logout") == 0;
-}
-
-static bool has_csrf_token(const struct access_control *control, const struct http_request *req, const char *secret)
-{
-        const char *sent = http_header(req, CSRF_HEADER);
-        char expected[SHA256_HEX_MAX];
-        uint8_t a[SHA256_BYTES], b[SHA256_BYTES];
-
-        write_csrf_token(control, secret, expected);
-        return sent && sha256_parse(sent, a) && sha256_parse(expected, b) && sha256_equal(a, b);
-}
-
-/* Responds when a page of another origin may have made the request. */
-static bool check_forgery(const struct access_control *control, struct http_request *req, const char *secret)
-{
-        const char *problem = NULL;
-
-        if (is_reading_method(req))
-                return true;
-        if (!http_is_same_origin(req))
-                problem = "neither Sec-Fetch-Site nor Origin shows that a page of this service sent it";
-        else if (!http_is_type(http_header(req, "Content-Type"), "application/json"))
-                problem = "its Content-Type must be application/json";
-        else if (!has_csrf_token(control, req, secret))
-                problem = CSRF_HEADER " must have the text of csrf in /api/v1/session";
-        if (!problem)
-                return true;
-        metric_add(&csrf_refusals, 1);
-        http_fail_code(req, 403, "csrf", "a signed-in browser may not send this: %s; programs send a token instead",
-                       problem);
-        return false;
 }
 
 /* ---- a proxy's user ---- */
@@ -117,7 +65,7 @@ static void identify_proxy_user(const struct access_control *control, struct htt
                 metric_add(&proxy_refusals, 1);
                 http_fail_code(req, 403, "proxy_auth", "the header %s of this request is rejected: %s", header,
                                problem);
-        } else if (check_forgery(control, req, sender->user)) {
+        } else if (csrf_check(control, req, sender->user)) {
                 sender->kind = SENDER_USER;
         }
 }
@@ -129,7 +77,7 @@ static void identify_session(struct access_control *control, struct http_request
         const char *id = get_session_id(req);
         struct session session;
 
-        if (!id || !sessions_find(control->sessions, id, monotonic_ns(), &session) || !check_forgery(control, req, id))
+        if (!id || !sessions_find(control->sessions, id, monotonic_ns(), &session) || !csrf_check(control, req, id))
                 return;
         sender->kind = SENDER_SESSION;
         sender->token = session.token;

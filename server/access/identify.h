@@ -40,7 +40,4 @@ const char *get_session_cookie_name(const struct http_request *req);
 /** The session id that the request carries, NULL: none. */
 const char *get_session_id(const struct http_request *req);
 
-/** The text for X-Cairn-CSRF of a sender's requests. @param secret the session id or the user's name */
-void write_csrf_token(const struct access_control *control, const char *secret, char ret[static SHA256_HEX_MAX]);
-
 #endif

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "sampling/runtimes/python_names.h"
+#include "sampling/runtimes/python_name_cache.h"
 #include "tests/support/fake_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,15 +19,15 @@ static const struct process_memory process = { fake_memory_read, &memory };
 
 #define RUNS_MAX 64
 
-static void name_frames(const struct python_walk *w, const struct python_objects *o, struct python_names *names)
+static void name_frames(const struct python_walk *w, const struct python_objects *o, struct python_name_cache *names)
 {
         for (uint32_t i = 0; i + 1 < w->word_count; i += 2) {
                 struct python_location place = { 0 };
 
                 if (w->words[i] >> SAMPLE_FRAME_KIND_SHIFT != SAMPLE_FRAME_CPYTHON)
                         __builtin_trap();
-                if (python_names_locate(names, &process, o, i / 64, w->words[i] & SAMPLE_FRAME_ADDRESS_MAX,
-                                        w->words[i + 1], &place) == PYTHON_FRAME_FOUND &&
+                if (python_name_cache_locate(names, &process, o, i / 64, w->words[i] & SAMPLE_FRAME_ADDRESS_MAX,
+                                             w->words[i + 1], &place) == PYTHON_FRAME_FOUND &&
                     strlen(place.name) + strlen(place.file) > SIZE_MAX / 2)
                         __builtin_trap();
         }
@@ -36,7 +36,7 @@ static void name_frames(const struct python_walk *w, const struct python_objects
 static void walk_frames(const struct python_layout *l, uint64_t thread_pointer)
 {
         struct python_walk *w = calloc(1, sizeof *w);
-        struct python_names names = { 0 };
+        struct python_name_cache names = { 0 };
 
         if (!w)
                 __builtin_trap();
@@ -51,7 +51,7 @@ static void walk_frames(const struct python_layout *l, uint64_t thread_pointer)
                 memory.reads = 0;
                 python_read_run(w);
         }
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
         free(w);
 }
 

@@ -13,7 +13,7 @@
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_fields.h"
 #include "profile-formats/otlp/otlp_service.h"
-#include "profile-formats/pprof/dropped_frames.h"
+#include "profile-formats/pprof/frame_expressions.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/otlp_profiles.pb-c.h"
@@ -616,7 +616,7 @@ static enum status read_pprof_oracle_line(struct pprof_oracle *o, uint64_t funct
 /* Only the decision on a name is the decoder's: what follows from it is done as pprof does it, from the root. */
 static enum status find_oracle_dropped_functions(struct pprof_oracle *o, size_t input_bytes)
 {
-        struct dropped_frames *d = NULL;
+        struct frame_expressions *d = NULL;
         uint32_t drop = 0, keep = 0;
         enum status st = get_pprof_oracle_string(o, o->file->drop_frames, &drop);
 
@@ -624,7 +624,7 @@ static enum status find_oracle_dropped_functions(struct pprof_oracle *o, size_t 
                 st = get_pprof_oracle_string(o, o->file->keep_frames, &keep);
         if (st || !drop)
                 return st;
-        st = dropped_frames_create(profile_text(o->p, drop), profile_text(o->p, keep), input_bytes, &d, NULL);
+        st = frame_expressions_create(profile_text(o->p, drop), profile_text(o->p, keep), input_bytes, &d, NULL);
         for (size_t i = 0; !st && i < o->file->n_function; i++) {
                 const Pprof__Function *fn = o->file->function[i];
                 uint32_t name = 0, system_name = 0;
@@ -633,12 +633,12 @@ static enum status find_oracle_dropped_functions(struct pprof_oracle *o, size_t 
                 if (!st)
                         st = get_pprof_oracle_string(o, fn->system_name, &system_name);
                 if (!st)
-                        o->dropped[i] = dropped_frames_match(d, profile_text(o->p, name ? name : system_name),
-                                                             !name || name == system_name);
+                        o->dropped[i] = frame_expressions_match(d, profile_text(o->p, name ? name : system_name),
+                                                                !name || name == system_name);
         }
-        if (st || dropped_frames_check(d, NULL))
+        if (st || frame_expressions_check(d, NULL))
                 memset(o->dropped, 0, o->file->n_function * sizeof *o->dropped);
-        dropped_frames_destroy(d);
+        frame_expressions_destroy(d);
         return ST_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/metrics.h"
+#include "server/access/csrf.h"
 #include "server/access/identify.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
@@ -80,7 +81,7 @@ static void respond_session(struct http_request *req, const struct access_contro
         json_out_str(&j, "name", kind == SENDER_UNKNOWN ? "" : name);
         write_scopes(&j, control, sender);
         if (kind == SENDER_SESSION || kind == SENDER_USER) {
-                write_csrf_token(control, kind == SENDER_SESSION ? session_id : sender->user, csrf);
+                csrf_write_token(control, kind == SENDER_SESSION ? session_id : sender->user, csrf);
                 json_out_str(&j, "csrf", csrf);
         }
         if (kind == SENDER_SESSION && sessions_find(control->sessions, session_id, monotonic_ns(), &session))

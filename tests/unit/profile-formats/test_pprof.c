@@ -435,7 +435,7 @@ static void check_kept_frames(const char *drop, const char *keep, const char *st
 }
 
 /* The expected stacks are those of go tool pprof. */
-START_TEST(dropped_frames_end_a_stack_at_their_caller)
+START_TEST(frame_expressions_end_a_stack_at_their_caller)
 {
         static const struct {
                 const char *drop, *keep, *stack, *expected;
@@ -510,7 +510,7 @@ START_TEST(unusable_expressions_drop_nothing_and_are_noted)
 END_TEST
 
 /* A stack is truncated after its frames are dropped. */
-START_TEST(dropped_frames_do_not_count_as_frames)
+START_TEST(frame_expressions_do_not_count_as_frames)
 {
         static struct named_file f;
         struct profile p;
@@ -664,8 +664,8 @@ END_TEST
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, placeholder_of_a_mapping_is_no_build_id,
            encoded_profile_round_trips, numeric_labels_and_default_type_come_back, dangling_references_are_refused,
            concatenated_profiles_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
-           dropped_frames_end_a_stack_at_their_caller, long_expressions_drop_frames,
-           unusable_expressions_drop_nothing_and_are_noted, dropped_frames_do_not_count_as_frames,
+           frame_expressions_end_a_stack_at_their_caller, long_expressions_drop_frames,
+           unusable_expressions_drop_nothing_and_are_noted, frame_expressions_do_not_count_as_frames,
            a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
            folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
            malformed_perf_script_is_refused_with_line_number)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
-#include "sampling/runtimes/python_names.h"
+#include "sampling/runtimes/python_name_cache.h"
 #include "tests/support/fake_memory.h"
 #include "tests/support/suite.h"
 
@@ -229,16 +229,16 @@ START_TEST(state_of_another_thread_is_not_used)
 END_TEST
 
 /* Locate the frame of the code object at a unit. */
-static enum python_frame_state locate(struct python_names *n, uint64_t interval, int64_t unit,
+static enum python_frame_state locate(struct python_name_cache *n, uint64_t interval, int64_t unit,
                                       struct python_location *ret)
 {
-        return python_names_locate(n, &process, &layout.objects, interval, CODE, (uint64_t)(184 + 2 * unit), ret);
+        return python_name_cache_locate(n, &process, &layout.objects, interval, CODE, (uint64_t)(184 + 2 * unit), ret);
 }
 
 START_TEST(frame_has_qualified_name_file_and_line)
 {
         const uint32_t lines[] = { 11, 0, 0, 11, 9, 11, 11, 11, 11, 11, 11, 11, 11, 0 };
-        struct python_names names = { 0 };
+        struct python_name_cache names = { 0 };
         struct python_location place;
 
         set_up();
@@ -251,13 +251,13 @@ START_TEST(frame_has_qualified_name_file_and_line)
         }
         ck_assert_int_eq(locate(&names, 1, 0, &place), PYTHON_FRAME_INCOMPLETE);
         ck_assert_int_eq(locate(&names, 1, -1, &place), PYTHON_FRAME_INCOMPLETE);
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
 }
 END_TEST
 
 START_TEST(reused_address_is_read_again_in_next_interval)
 {
-        struct python_names names = { 0 };
+        struct python_name_cache names = { 0 };
         struct python_location place;
 
         set_up();
@@ -270,7 +270,7 @@ START_TEST(reused_address_is_read_again_in_next_interval)
         put(CODE + 8, TEXT_TYPE); /* freed: another object is there */
         ck_assert_int_eq(locate(&names, 3, 3, &place), PYTHON_FRAME_UNREADABLE);
         ck_assert_uint_eq(names.bytes, 0);
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
 }
 END_TEST
 
@@ -279,7 +279,7 @@ START_TEST(names_of_all_widths_become_utf_8)
         static const uint8_t latin[] = { 0x67, 0xfc };
         static const uint16_t two[] = { 0x4f60, 0xd800 };
         static const uint32_t four[] = { 0x1f40d, 0x110000 };
-        struct python_names names = { 0 };
+        struct python_name_cache names = { 0 };
         struct python_location place;
 
         set_up();
@@ -287,19 +287,19 @@ START_TEST(names_of_all_widths_become_utf_8)
         put_text(NAME, 1u << 2 | 1u << 5, 72, latin, 2, sizeof latin);
         ck_assert_int_eq(locate(&names, 1, 3, &place), PYTHON_FRAME_FOUND);
         ck_assert_str_eq(place.name, "g\xc3\xbc");
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
         put_text(NAME, 2u << 2 | 1u << 5, 72, two, 2, sizeof two);
         ck_assert_int_eq(locate(&names, 1, 3, &place), PYTHON_FRAME_FOUND);
         ck_assert_str_eq(place.name, "\xe4\xbd\xa0\xef\xbf\xbd");
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
         put_text(NAME, 4u << 2 | 1u << 5, 72, four, 2, sizeof four);
         ck_assert_int_eq(locate(&names, 1, 3, &place), PYTHON_FRAME_FOUND);
         ck_assert_str_eq(place.name, "\xf0\x9f\x90\x8d\xef\xbf\xbd");
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
         put(NAME + 16, UINT64_MAX); /* cut at the limit */
         ck_assert_int_eq(locate(&names, 1, 3, &place), PYTHON_FRAME_FOUND);
         ck_assert_uint_le(strlen(place.name), 4 * LIMIT_PYTHON_NAME);
-        python_names_deinit(&names);
+        python_name_cache_deinit(&names);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/engine/gauge.h"
+#include "query/engine/gauge_average.h"
 
 #include <stdlib.h>
 #include <string.h>

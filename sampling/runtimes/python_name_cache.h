@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SAMPLING_RUNTIMES_PYTHON_NAMES_H
-#define CAIRN_SAMPLING_RUNTIMES_PYTHON_NAMES_H
+#ifndef CAIRN_SAMPLING_RUNTIMES_PYTHON_NAME_CACHE_H
+#define CAIRN_SAMPLING_RUNTIMES_PYTHON_NAME_CACHE_H
 
 /**
  * @file
@@ -22,14 +22,14 @@ struct named_code {
         bool is_readable;
 };
 
-struct python_names {
+struct python_name_cache {
         struct id_table by_address;
         struct named_code *items; /* owned */
         size_t count, capacity;
         size_t bytes; /* of names and line tables */
 };
 
-void python_names_deinit(struct python_names *n);
+void python_name_cache_deinit(struct python_name_cache *n);
 
 struct python_location {
         const char *name, *file;
@@ -49,8 +49,8 @@ enum python_frame_state {
  * @param detail    of the frame: bpf/python_walk.h.
  * @param ret       for PYTHON_FRAME_FOUND; borrowed until the next call.
  */
-enum python_frame_state python_names_locate(struct python_names *n, const struct process_memory *m,
-                                            const struct python_objects *o, uint64_t interval, uint64_t code,
-                                            uint64_t detail, struct python_location *ret);
+enum python_frame_state python_name_cache_locate(struct python_name_cache *n, const struct process_memory *m,
+                                                 const struct python_objects *o, uint64_t interval, uint64_t code,
+                                                 uint64_t detail, struct python_location *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile-formats/pprof/dropped_frames.h"
+#include "profile-formats/pprof/frame_expressions.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct frames_pattern {
         size_t count;
 };
 
-struct dropped_frames {
+struct frame_expressions {
         struct work_meter meter;
         struct frames_pattern drop, keep;
         struct buf name;    /* of the current function */
@@ -138,10 +138,10 @@ static void destroy_frames_pattern(struct frames_pattern *p)
                 regex_match_destroy(p->matchers[i]);
 }
 
-enum status dropped_frames_create(const char *drop, const char *keep, size_t input_bytes, struct dropped_frames **ret,
-                                  struct error *err)
+enum status frame_expressions_create(const char *drop, const char *keep, size_t input_bytes,
+                                     struct frame_expressions **ret, struct error *err)
 {
-        struct dropped_frames *d = calloc(1, sizeof *d);
+        struct frame_expressions *d = calloc(1, sizeof *d);
         enum status st;
 
         if (!d)
@@ -154,13 +154,13 @@ enum status dropped_frames_create(const char *drop, const char *keep, size_t inp
         if (!st && *keep)
                 st = compile_frames_pattern(&d->keep, keep, &d->meter, err);
         if (st)
-                dropped_frames_destroy(d);
+                frame_expressions_destroy(d);
         else
                 *ret = d;
         return st;
 }
 
-void dropped_frames_destroy(struct dropped_frames *d)
+void frame_expressions_destroy(struct frame_expressions *d)
 {
         if (!d)
                 return;
@@ -220,7 +220,7 @@ static size_t find_parameters(const char *name)
 }
 
 /* The name that the expressions are compared with, in d->name; NULL without memory. */
-static const char *simplify_frame_name(struct dropped_frames *d, const char *text, bool is_plain)
+static const char *simplify_frame_name(struct frame_expressions *d, const char *text, bool is_plain)
 {
         const char *name;
 
@@ -235,7 +235,7 @@ static const char *simplify_frame_name(struct dropped_frames *d, const char *tex
         return name;
 }
 
-bool dropped_frames_match(struct dropped_frames *d, const char *name, bool is_plain)
+bool frame_expressions_match(struct frame_expressions *d, const char *name, bool is_plain)
 {
         const char *simple = simplify_frame_name(d, name, is_plain);
         size_t n;
@@ -247,7 +247,7 @@ bool dropped_frames_match(struct dropped_frames *d, const char *name, bool is_pl
         return match_frames_pattern(&d->drop, simple, n) && !match_frames_pattern(&d->keep, simple, n);
 }
 
-enum status dropped_frames_check(struct dropped_frames *d, struct error *err)
+enum status frame_expressions_check(struct frame_expressions *d, struct error *err)
 {
         if (d->failed)
                 return error_no_memory(err);

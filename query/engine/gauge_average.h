@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_QUERY_ENGINE_GAUGE_H
-#define CAIRN_QUERY_ENGINE_GAUGE_H
+#ifndef CAIRN_QUERY_ENGINE_GAUGE_AVERAGE_H
+#define CAIRN_QUERY_ENGINE_GAUGE_AVERAGE_H
 
 /**
  * @file

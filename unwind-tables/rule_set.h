@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_UNWIND_TABLES_RULES_H
-#define CAIRN_UNWIND_TABLES_RULES_H
+#ifndef CAIRN_UNWIND_TABLES_RULE_SET_H
+#define CAIRN_UNWIND_TABLES_RULE_SET_H
 
 /**
  * @file

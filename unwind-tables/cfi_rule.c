@@ -3,7 +3,7 @@
  * Conversion of CFI rows to rules. Supported expressions: register plus offset; the value stored there; that value
  * plus an offset (realigned stacks, signal frames); and that of lazy PLTs.
  */
-#include "unwind-tables/cfi_row.h"
+#include "unwind-tables/cfi_rule.h"
 
 #include <dwarf.h>
 #include <string.h>

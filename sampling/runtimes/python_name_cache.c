@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/runtimes/python_names.h"
+#include "sampling/runtimes/python_name_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory/array.h"
 
-void python_names_deinit(struct python_names *n)
+void python_name_cache_deinit(struct python_name_cache *n)
 {
         for (size_t i = 0; i < n->count; i++)
                 python_code_deinit(&n->items[i].code);
         free(n->items);
         id_table_deinit(&n->by_address);
-        *n = (struct python_names){ 0 };
+        *n = (struct python_name_cache){ 0 };
 }
 
 static size_t count_code_bytes(const struct python_code *c)
@@ -20,7 +20,7 @@ static size_t count_code_bytes(const struct python_code *c)
         return c->name ? strlen(c->name) + strlen(c->file) + c->line_bytes : 0;
 }
 
-static void read_named_code(struct python_names *n, const struct process_memory *m, const struct python_objects *o,
+static void read_named_code(struct python_name_cache *n, const struct process_memory *m, const struct python_objects *o,
                             uint64_t addr, struct named_code *c)
 {
         n->bytes -= count_code_bytes(&c->code);
@@ -30,7 +30,7 @@ static void read_named_code(struct python_names *n, const struct process_memory 
 }
 
 /* The entry of the address, added if necessary. NULL without memory. */
-static struct named_code *get_named_code(struct python_names *n, uint64_t addr, bool *is_new_ret)
+static struct named_code *get_named_code(struct python_name_cache *n, uint64_t addr, bool *is_new_ret)
 {
         uint32_t number;
 
@@ -45,7 +45,7 @@ static struct named_code *get_named_code(struct python_names *n, uint64_t addr, 
         return &n->items[n->count++];
 }
 
-static const struct python_code *find_code(struct python_names *n, const struct process_memory *m,
+static const struct python_code *find_code(struct python_name_cache *n, const struct process_memory *m,
                                            const struct python_objects *o, uint64_t interval, uint64_t addr)
 {
         struct python_code_key key;
@@ -64,9 +64,9 @@ static const struct python_code *find_code(struct python_names *n, const struct 
         return c->is_readable ? &c->code : NULL;
 }
 
-enum python_frame_state python_names_locate(struct python_names *n, const struct process_memory *m,
-                                            const struct python_objects *o, uint64_t interval, uint64_t code,
-                                            uint64_t detail, struct python_location *ret)
+enum python_frame_state python_name_cache_locate(struct python_name_cache *n, const struct process_memory *m,
+                                                 const struct python_objects *o, uint64_t interval, uint64_t code,
+                                                 uint64_t detail, struct python_location *ret)
 {
         const struct python_code *c = find_code(n, m, o, interval, code);
         uint64_t at = detail & ~PYTHON_DETAIL_GENERATOR, unit = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_UNWIND_TABLES_CFI_ROW_H
-#define CAIRN_UNWIND_TABLES_CFI_ROW_H
+#ifndef CAIRN_UNWIND_TABLES_CFI_RULE_H
+#define CAIRN_UNWIND_TABLES_CFI_RULE_H
 
 /**
  * @file

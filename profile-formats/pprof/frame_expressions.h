@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_PROFILE_FORMATS_PPROF_DROPPED_FRAMES_H
-#define CAIRN_PROFILE_FORMATS_PPROF_DROPPED_FRAMES_H
+#ifndef CAIRN_PROFILE_FORMATS_PPROF_FRAME_EXPRESSIONS_H
+#define CAIRN_PROFILE_FORMATS_PPROF_FRAME_EXPRESSIONS_H
 
 /**
  * @file
@@ -19,7 +19,7 @@
 
 #include "common/error.h"
 
-struct dropped_frames;
+struct frame_expressions;
 
 /**
  * @param drop,keep    regular expressions; keep "": none.
@@ -27,14 +27,14 @@ struct dropped_frames;
  * @return ST_USAGE: an expression is invalid, or uses what common/text/regex_match.h lacks; ST_TOO_BIG: it has more
  * than LIMIT_FRAMES_PATTERN_BYTES; ST_NO_MEMORY.
  */
-enum status dropped_frames_create(const char *drop, const char *keep, size_t input_bytes, struct dropped_frames **ret,
-                                  struct error *err) MUST_CHECK;
-void dropped_frames_destroy(struct dropped_frames *d); /* takes NULL */
+enum status frame_expressions_create(const char *drop, const char *keep, size_t input_bytes,
+                                     struct frame_expressions **ret, struct error *err) MUST_CHECK;
+void frame_expressions_destroy(struct frame_expressions *d); /* takes NULL */
 
 /** @param is_plain  the sender gave no other linkage name, so the name may be of C++ and not simplified. */
-bool dropped_frames_match(struct dropped_frames *d, const char *name, bool is_plain);
+bool frame_expressions_match(struct frame_expressions *d, const char *name, bool is_plain);
 
 /** ST_TOO_BIG: the matches took too many steps, and the results of some are wrong. */
-enum status dropped_frames_check(struct dropped_frames *d, struct error *err) MUST_CHECK;
+enum status frame_expressions_check(struct frame_expressions *d, struct error *err) MUST_CHECK;
 
 #endif

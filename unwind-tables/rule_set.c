@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind-tables/rules.h"
+#include "unwind-tables/rule_set.h"
 
 #include <assert.h>
 #include <stdlib.h>
