@@ -14,11 +14,7 @@
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
-
-void check_ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
+#include "tests/support/temporary_dir.h"
 
 void store_fixture_open(struct store_fixture *f)
 {
@@ -33,8 +29,7 @@ void store_fixture_open(struct store_fixture *f)
 
 void store_fixture_begin(struct store_fixture *f)
 {
-        snprintf(f->dir, sizeof f->dir, "/tmp/cairn-store-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(f->dir));
+        temporary_dir_create(f->dir, "store");
         store_fixture_open(f);
 }
 
@@ -48,7 +43,7 @@ void store_fixture_end(struct store_fixture *f)
 {
         profile_store_close(f->store);
         f->store = NULL;
-        ck_assert_int_eq(file_remove_tree(f->dir, NULL), ST_OK);
+        temporary_dir_remove(f->dir);
 }
 
 void store_fixture_flush(struct store_fixture *f)

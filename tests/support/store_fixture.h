@@ -4,6 +4,7 @@
 
 /* A profile store in a temporary directory, one per test. By default it flushes only on request. */
 #include "profile-store/profile_store.h"
+#include "tests/support/suite.h"
 
 #define STORE_FIXTURE_ID "00112233445566778899aabbccddeeff00112233" /* build-id of all locations */
 #define STORE_FIXTURE_DAY_NS INT64_C(86400000000000)
@@ -14,9 +15,6 @@ struct store_fixture {
         struct profile_store *store;
         struct profile_store_options options; /* a size or flush_interval_ms of 0 means the default */
 };
-
-/* Fail the test unless st is ST_OK. */
-void check_ok(enum status st, const struct error *err);
 
 void store_fixture_begin(struct store_fixture *f); /* open a store in a new directory */
 void store_fixture_open(struct store_fixture *f);

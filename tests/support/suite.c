@@ -3,12 +3,17 @@
 
 #include <stdlib.h>
 
+void check_ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
 int suite_run(const char *name, const TTest *const *tests, size_t count)
 {
         return suite_run_with(name, NULL, NULL, tests, count);
 }
 
-int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *const *tests,
+int suite_run_with(const char *name, void (*set_up)(void), void (*tear_down)(void), const TTest *const *tests,
                    size_t count)
 {
         Suite *suite = suite_create(name);
@@ -16,8 +21,8 @@ int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void)
         SRunner *runner;
         int failed;
 
-        if (setup)
-                tcase_add_checked_fixture(tcase, setup, teardown);
+        if (set_up)
+                tcase_add_checked_fixture(tcase, set_up, tear_down);
         for (size_t i = 0; i < count; i++)
                 tcase_add_test(tcase, tests[i]);
         tcase_set_timeout(tcase, 120);

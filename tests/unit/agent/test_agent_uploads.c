@@ -23,6 +23,7 @@
 #include "sandbox/fork_server.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -92,10 +93,10 @@ END_TEST
 
 START_TEST(container_path_stays_in_its_root)
 {
-        char dir[] = "/tmp/cairn-root-XXXXXX", path[64];
+        char dir[TEMPORARY_DIR_BYTES], path[64];
         int root, fd;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "root");
         snprintf(path, sizeof path, "%s/link", dir);
         ck_assert_int_eq(symlink("/etc/passwd", path), 0);
         snprintf(path, sizeof path, "%s/file", dir);
@@ -110,7 +111,7 @@ START_TEST(container_path_stays_in_its_root)
         ck_assert_int_ge(fd, 0);
         close(fd);
         close(root);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 
@@ -331,7 +332,7 @@ static void write_modules(const char *root)
 /* upload_files_find() in a root where the agent's own program is installed as that file. */
 static size_t find_in_root(const char *dirs, const char *name, const char *offered_path)
 {
-        char dir[] = "/tmp/cairn-root-XXXXXX", path[PATH_MAX];
+        char dir[TEMPORARY_DIR_BYTES], path[PATH_MAX];
         struct upload_file files[UPLOAD_FILES_MAX];
         struct upload_offer o = { .fd = -1 };
         const struct inspected_file nothing = { 0 };
@@ -340,7 +341,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         enum inspect_end end;
 
         worker_set_program(agent);
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "root");
         snprintf(path, sizeof path, "%s/%s", dir, dirs);
         ck_assert_int_eq(file_make_dirs(path, NULL), ST_OK);
         snprintf(path, sizeof path, "%s/%s/%s", dir, dirs, name);
@@ -362,7 +363,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         }
         upload_offer_deinit(&o);
         file_opener_end(&opener);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
         return found;
 }
 

@@ -13,20 +13,21 @@
 #include "tests/support/symcache_walk.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define SYMCACHE_BYTES KiB(64) /* of those that are only evicted */
 
-static char directory[] = "/tmp/cairn-cache-XXXXXX";
+static char directory[TEMPORARY_DIR_BYTES];
 static int directory_fd;
 
-static void setup(void)
+static void set_up(void)
 {
-        ck_assert_ptr_nonnull(mkdtemp(directory));
+        temporary_dir_create(directory, "cache");
         directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         ck_assert_int_ge(directory_fd, 0);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         char command[64];
 
@@ -208,16 +209,7 @@ START_TEST(symcache_writable_by_others_is_not_used)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                least_recently_used_file_is_evicted_first,
-                only_symcaches_and_stale_temporary_files_are_removed,
-                cache_stays_within_limit_and_keeps_used_files,
-                stale_temporary_file_of_same_pid_is_replaced,
-                damaged_symcache_is_removed,
-                symcache_writable_by_others_is_not_used,
-        };
-
-        return suite_run_with("symbol_cache", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("symbol_cache", least_recently_used_file_is_evicted_first,
+                        only_symcaches_and_stale_temporary_files_are_removed,
+                        cache_stays_within_limit_and_keeps_used_files, stale_temporary_file_of_same_pid_is_replaced,
+                        damaged_symcache_is_removed, symcache_writable_by_others_is_not_used)

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/memory/buf.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 struct values {
         const char *listen, *limit, *token_file, *port_file, *ca_file;
@@ -214,11 +215,11 @@ END_TEST
 START_TEST(credential_files_are_read)
 {
         char *args[] = { "x", NULL };
-        char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
+        char dir[TEMPORARY_DIR_BYTES], path[80];
         struct values v;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "credentials");
         setenv("CREDENTIALS_DIRECTORY", dir, 1);
         snprintf(path, sizeof path, "%s/cairn.port-file", dir);
         ck_assert_int_eq(file_write_durable(path, "1\n", 2, &err), ST_OK);
@@ -229,18 +230,18 @@ START_TEST(credential_files_are_read)
         ck_assert_ptr_null(v.port_file);
         ck_assert_ptr_null(v.ca_file);
         free_values(&v);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 
 START_TEST(unreadable_credential_is_an_error)
 {
         char *args[] = { "x", NULL };
-        char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
+        char dir[TEMPORARY_DIR_BYTES], path[80];
         struct values v;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "credentials");
         snprintf(path, sizeof path, "%s/cairn.token-file", dir);
         ck_assert_int_eq(symlink("cairn.token-file", path), 0); /* to itself */
         setenv("CREDENTIALS_DIRECTORY", dir, 1);
@@ -249,7 +250,7 @@ START_TEST(unreadable_credential_is_an_error)
         free_values(&v);
         ck_assert_int_eq(parse_with_file("serve:\n  token-file: /x\n", args, &v, &err), ST_OK); /* it is not needed */
         free_values(&v);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -15,10 +15,11 @@
 #include "common/files/lmdb_env.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define PAGE 4096
 
-static char dir[64], path[80];
+static char dir[TEMPORARY_DIR_BYTES], path[80];
 static uint32_t seed = 1;
 
 static uint32_t next_random(void)
@@ -27,16 +28,15 @@ static uint32_t next_random(void)
         return seed >> 8;
 }
 
-static void setup(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-lmdb-check-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "lmdb-check");
         snprintf(path, sizeof path, "%s/data.mdb", dir);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static MDB_env *open_database(void)
@@ -272,13 +272,7 @@ START_TEST(errors_tell_damage_from_a_broken_environment)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                databases_with_any_history_are_sound, database_is_sound_between_transactions_of_its_writer,
-                page_that_refers_to_itself_is_found,  cut_off_file_is_found,
-                what_is_accepted_can_be_read,         errors_tell_damage_from_a_broken_environment,
-        };
-
-        return suite_run_with("lmdb_check", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("lmdb_check", databases_with_any_history_are_sound,
+                        database_is_sound_between_transactions_of_its_writer, page_that_refers_to_itself_is_found,
+                        cut_off_file_is_found, what_is_accepted_can_be_read,
+                        errors_tell_damage_from_a_broken_environment)

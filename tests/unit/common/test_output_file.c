@@ -15,23 +15,23 @@
 
 #include "common/files/file.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[64], path[80], other[80];
+static char dir[TEMPORARY_DIR_BYTES], path[80], other[80];
 static mode_t umask_before;
 
-static void make_dir(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-output-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "output");
         snprintf(path, sizeof path, "%s/out", dir);
         snprintf(other, sizeof other, "%s/other", dir);
         umask_before = umask(0027);
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
         umask(umask_before);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static void write_plain(const char *to, const char *text)
@@ -260,21 +260,10 @@ START_TEST(missing_directory_is_an_error)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { new_file_has_the_mode_that_the_umask_leaves,
-                                       new_file_of_a_service_is_readable_by_all,
-                                       regular_file_keeps_mode_and_owner,
-                                       file_appears_complete_or_not_at_all,
-                                       other_names_of_a_file_see_the_new_content,
-                                       link_is_followed_and_stays,
-                                       target_of_a_dangling_link_is_created,
-                                       device_is_written_in_place,
-                                       reader_of_a_fifo_gets_the_text,
-                                       service_does_not_wait_for_the_reader_of_a_fifo,
-                                       directory_socket_and_block_device_are_refused,
-                                       descriptor_is_written_at_its_offset,
-                                       missing_directory_is_an_error };
-
-        return suite_run_with("output-file", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("output-file", new_file_has_the_mode_that_the_umask_leaves,
+                        new_file_of_a_service_is_readable_by_all, regular_file_keeps_mode_and_owner,
+                        file_appears_complete_or_not_at_all, other_names_of_a_file_see_the_new_content,
+                        link_is_followed_and_stays, target_of_a_dangling_link_is_created, device_is_written_in_place,
+                        reader_of_a_fifo_gets_the_text, service_does_not_wait_for_the_reader_of_a_fifo,
+                        directory_socket_and_block_device_are_refused, descriptor_is_written_at_its_offset,
+                        missing_directory_is_an_error)

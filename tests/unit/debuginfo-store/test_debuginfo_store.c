@@ -17,15 +17,16 @@
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 /* The object of these tests is the test program itself: a complete ELF file with a build-id and DWARF. */
 static struct file_map self;
 static struct build_id self_id;
 static uint8_t self_sha[32];
-static char dir[] = "/tmp/cairn-store-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct debuginfo_store *store;
 
-static void setup(void)
+static void set_up(void)
 {
         struct error err;
         struct elf_image img;
@@ -43,15 +44,15 @@ static void setup(void)
         sha256_update(&sha, self.data, self.size);
         sha256_final(&sha, self_sha);
         sha256_deinit(&sha);
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "store");
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         debuginfo_store_close(store);
         file_map_close(&self);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct object_claim claim_self(void)
@@ -569,29 +570,14 @@ START_TEST(list_names_each_kind_once)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                stored_object_reads_back_byte_for_byte_after_reopening,
-                section_offsets_survive_reopening_and_contents_are_cached,
-                sections_of_replaced_content_are_not_used,
-                zstd_upload_equals_plain_upload,
-                truncated_zstd_stream_is_refused_without_residue,
-                other_build_id_is_refused,
-                other_hash_is_refused,
-                upload_that_is_not_elf_is_refused,
-                bytes_past_the_announced_size_are_refused_at_once,
-                only_better_quality_is_wanted,
-                removed_object_is_deleted_from_disk,
-                successor_of_removed_object_is_not_pinned,
-                list_names_each_kind_once,
-                interrupted_upload_resumes_after_restart,
-                damaged_partial_upload_is_refused_and_deleted,
-                only_one_connection_appends_to_upload,
-                idle_connection_yields_upload_to_new_one,
-                abandoned_upload_is_deleted_after_a_day,
-                upload_restarted_during_deletion_is_kept,
-        };
-
-        return suite_run_with("debuginfo store", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("debuginfo store", stored_object_reads_back_byte_for_byte_after_reopening,
+                        section_offsets_survive_reopening_and_contents_are_cached,
+                        sections_of_replaced_content_are_not_used, zstd_upload_equals_plain_upload,
+                        truncated_zstd_stream_is_refused_without_residue, other_build_id_is_refused,
+                        other_hash_is_refused, upload_that_is_not_elf_is_refused,
+                        bytes_past_the_announced_size_are_refused_at_once, only_better_quality_is_wanted,
+                        removed_object_is_deleted_from_disk, successor_of_removed_object_is_not_pinned,
+                        list_names_each_kind_once, interrupted_upload_resumes_after_restart,
+                        damaged_partial_upload_is_refused_and_deleted, only_one_connection_appends_to_upload,
+                        idle_connection_yields_upload_to_new_one, abandoned_upload_is_deleted_after_a_day,
+                        upload_restarted_during_deletion_is_kept)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/verify_worker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-links-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct debuginfo_store *store;
 
-static void setup(void)
+static void set_up(void)
 {
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "links");
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         debuginfo_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct build_id id_of(uint8_t number)
@@ -244,19 +244,8 @@ START_TEST(verify_result_round_trips_and_truncations_are_bad_data)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                alias_is_valid_until_its_object_is_removed,
-                first_object_keeps_shared_alias_until_removed,
-                alias_found_in_file_overrides_claimed_one,
-                alias_missing_in_replacement_is_removed,
-                stored_id_is_not_an_alias,
-                kinds_of_one_object_share_alias,
-                missing_companions_are_listed_sorted_and_survive_reopening,
-                companions_are_found_by_object,
-                verify_result_round_trips_and_truncations_are_bad_data,
-        };
-
-        return suite_run_with("links", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("links", alias_is_valid_until_its_object_is_removed,
+                        first_object_keeps_shared_alias_until_removed, alias_found_in_file_overrides_claimed_one,
+                        alias_missing_in_replacement_is_removed, stored_id_is_not_an_alias,
+                        kinds_of_one_object_share_alias, missing_companions_are_listed_sorted_and_survive_reopening,
+                        companions_are_found_by_object, verify_result_round_trips_and_truncations_are_bad_data)

@@ -8,25 +8,26 @@
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/object_record.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define DAY 86400
 #define NOW (1000 * DAY)
 
-static char dir[] = "/tmp/cairn-retention-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct debuginfo_store *store;
 
-static void setup(void)
+static void set_up(void)
 {
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "retention");
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         debuginfo_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static char *format_object_path(const struct stored_object *o)
@@ -539,28 +540,15 @@ START_TEST(record_of_the_documented_example_is_read)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                objects_expire_by_age_and_last_use,
-                first_matching_rule_applies,
-                size_limit_removes_upstream_copies_first_then_least_recently_used,
-                pinned_and_needed_objects_are_kept_and_counted,
-                dry_run_reports_and_removes_nothing,
-                object_pinned_during_collection_is_kept,
-                object_used_during_collection_is_kept,
-                object_kept_during_collection_counts_towards_size,
-                object_removed_concurrently_does_not_count_towards_size,
-                files_without_record_are_removed_and_foreign_ones_kept,
-                use_of_stored_objects_is_recorded_hourly,
-                query_for_upload_of_equal_quality_counts_as_use,
-                object_removed_during_query_for_upload_is_wanted,
-                symbols_are_removed_when_equal_quality_is_stored,
-                pinned_or_uniquely_named_symbols_are_kept,
-                empty_and_invalid_rules_are_refused,
-                rules_are_compared_in_all_fields,
-                record_of_the_documented_example_is_read,
-        };
-
-        return suite_run_with("retention", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("retention", objects_expire_by_age_and_last_use, first_matching_rule_applies,
+                        size_limit_removes_upstream_copies_first_then_least_recently_used,
+                        pinned_and_needed_objects_are_kept_and_counted, dry_run_reports_and_removes_nothing,
+                        object_pinned_during_collection_is_kept, object_used_during_collection_is_kept,
+                        object_kept_during_collection_counts_towards_size,
+                        object_removed_concurrently_does_not_count_towards_size,
+                        files_without_record_are_removed_and_foreign_ones_kept,
+                        use_of_stored_objects_is_recorded_hourly, query_for_upload_of_equal_quality_counts_as_use,
+                        object_removed_during_query_for_upload_is_wanted,
+                        symbols_are_removed_when_equal_quality_is_stored, pinned_or_uniquely_named_symbols_are_kept,
+                        empty_and_invalid_rules_are_refused, rules_are_compared_in_all_fields,
+                        record_of_the_documented_example_is_read)

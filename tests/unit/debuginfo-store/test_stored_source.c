@@ -11,17 +11,18 @@
 #include "debuginfo-store/part_cache.h"
 #include "debuginfo-store/stored_source.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-source-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static const struct build_id id = { .bytes = { 1, 2, 3, 4 }, .size = 4 };
 static struct debuginfo_store *store;
 
-static void setup(void)
+static void set_up(void)
 {
         _cleanup_close_ int fd = -1;
         char *path;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "source");
         path = path_join(dir, "text");
         ck_assert_int_eq(file_write_durable(path, "int x;\n", 7, NULL), ST_OK);
         fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -30,10 +31,10 @@ static void setup(void)
         ck_assert_int_eq(part_cache_insert(store, &id, "source/src/a%20b.c", fd, NULL), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         debuginfo_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static enum status append_cached(const char *path, size_t max, struct buf *ret, struct error *err)
@@ -112,15 +113,6 @@ START_TEST(a_missing_file_has_the_reason)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                a_fetched_file_is_found_by_its_unescaped_path,
-                a_relative_path_and_one_above_its_root_are_not_found,
-                a_file_that_exceeds_the_limit_is_too_big,
-                a_read_only_store_does_not_change_the_time_of_a_fetched_file,
-                a_missing_file_has_the_reason,
-        };
-
-        return suite_run_with("stored source", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("stored source", a_fetched_file_is_found_by_its_unescaped_path,
+                        a_relative_path_and_one_above_its_root_are_not_found, a_file_that_exceeds_the_limit_is_too_big,
+                        a_read_only_store_does_not_change_the_time_of_a_fetched_file, a_missing_file_has_the_reason)

@@ -13,13 +13,14 @@
 #include "symbolizer/formats/portable_symbols.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 static struct file_map self; /* debuginfo of DWARF quality */
 static struct build_id id, go_id;
-static char dir[] = "/tmp/cairn-symbols-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct debuginfo_store *store;
 
-static void setup(void)
+static void set_up(void)
 {
         const char *build = getenv("CAIRN_SAN");
         struct elf_image img;
@@ -30,15 +31,15 @@ static void setup(void)
         id = img.build_id;
         elf_image_close(&img);
         ck_assert(build_id_from_bytes(&go_id, "a Go build-id, hashed", 20));
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "symbols");
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, NULL), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         debuginfo_store_close(store);
         file_map_close(&self);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static enum refusal send(const struct object_claim *claim, const void *data, size_t n)
@@ -171,12 +172,6 @@ START_TEST(aliases_of_the_object_refer_to_its_symbols)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { better_symbols_replace_worse_ones_and_never_the_reverse,
-                                       debuginfo_replaces_symbols_and_never_the_reverse,
-                                       upload_that_differs_from_claim_is_refused,
-                                       aliases_of_the_object_refer_to_its_symbols };
-
-        return suite_run_with("symbol_objects", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("symbol_objects", better_symbols_replace_worse_ones_and_never_the_reverse,
+                        debuginfo_replaces_symbols_and_never_the_reverse, upload_that_differs_from_claim_is_refused,
+                        aliases_of_the_object_refer_to_its_symbols)

@@ -15,6 +15,7 @@
 #include "sandbox/worker.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define PATIENCE_NS 60000000000
 #define THREADS 4
@@ -32,7 +33,7 @@ struct upstream {
         char way[FORWARDED_SIZE]; /* X-Forwarded-For of the last request */
 };
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct debuginfo_store *store;
 static struct upstream upstreams[2];
 static atomic_uint arrivals, failures, went, came_back;
@@ -109,21 +110,20 @@ static void start_upstream(struct upstream *u, uint8_t has)
         snprintf(u->url, sizeof u->url, "http://127.0.0.1:%u", http_server_port(u->server));
 }
 
-static void setup(void)
+static void set_up(void)
 {
         const char *build = getenv("CAIRN_SAN");
         char *program = path_join(build ? build : "build/san", "cairn"); /* kept for the lifetime of the process */
 
         ck_assert_msg(access(program, X_OK) == 0, "no program '%s': CAIRN_SAN names the build directory", program);
         worker_set_program(program);
-        snprintf(dir, sizeof dir, "/tmp/cairn-federation-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "federation");
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, NULL), ST_OK);
         start_upstream(&upstreams[0], 1);
         start_upstream(&upstreams[1], 2);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         for (size_t i = 0; i < 2; i++) {
                 if (upstreams[i].server)
@@ -131,7 +131,7 @@ static void teardown(void)
                 buf_deinit(&upstreams[i].file);
         }
         debuginfo_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static void arrived(void *context, const struct stored_object *object)
@@ -948,43 +948,20 @@ START_TEST(misses_of_forwarded_and_direct_requests_are_separate)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                object_of_upstream_is_stored_and_reported,
-                background_requests_are_fetched_once,
-                object_stored_during_background_request_is_not_requested,
-                object_with_alias_is_fetched_once,
-                concurrent_requests_are_merged,
-                merged_requests_are_released_after_upstream_is_recorded,
-                miss_is_cached,
-                cached_miss_expires,
-                unreachable_upstream_is_not_a_miss,
-                only_not_found_is_a_miss,
-                retry_after_of_upstream_is_respected,
-                failing_upstream_opens_circuit_breaker,
-                successful_probe_closes_circuit_breaker,
-                an_upstream_is_shown_without_its_password,
-                object_of_another_sender_is_fetched_before_thousands_of_unknown_ones,
-                senders_take_turns_and_the_most_sampled_is_first,
-                background_requests_have_a_rate,
-                background_requests_do_not_delay_clients,
-                failed_background_request_is_not_repeated_soon,
-                cancelled_request_ends_at_once,
-                request_ends_at_deadline_and_fetch_continues,
-                stop_does_not_wait_for_an_upstream,
-                request_carries_its_forwarding_path,
-                looping_request_is_not_forwarded,
-                forwarding_is_limited_to_eight_servers,
-                forwarding_path_of_any_length_is_accepted,
-                forwarded_request_does_not_wait_for_direct_one,
-                forwarded_requests_need_no_service_thread,
-                requests_over_the_limit_are_queued,
-                requests_forwarded_further_have_a_separate_limit,
-                forwarded_request_can_be_cancelled,
-                clients_behind_a_proxy_share_one_request,
-                misses_of_forwarded_and_direct_requests_are_separate,
-        };
-
-        return suite_run_with("federation", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("federation", object_of_upstream_is_stored_and_reported, background_requests_are_fetched_once,
+                        object_stored_during_background_request_is_not_requested, object_with_alias_is_fetched_once,
+                        concurrent_requests_are_merged, merged_requests_are_released_after_upstream_is_recorded,
+                        miss_is_cached, cached_miss_expires, unreachable_upstream_is_not_a_miss,
+                        only_not_found_is_a_miss, retry_after_of_upstream_is_respected,
+                        failing_upstream_opens_circuit_breaker, successful_probe_closes_circuit_breaker,
+                        an_upstream_is_shown_without_its_password,
+                        object_of_another_sender_is_fetched_before_thousands_of_unknown_ones,
+                        senders_take_turns_and_the_most_sampled_is_first, background_requests_have_a_rate,
+                        background_requests_do_not_delay_clients, failed_background_request_is_not_repeated_soon,
+                        cancelled_request_ends_at_once, request_ends_at_deadline_and_fetch_continues,
+                        stop_does_not_wait_for_an_upstream, request_carries_its_forwarding_path,
+                        looping_request_is_not_forwarded, forwarding_is_limited_to_eight_servers,
+                        forwarding_path_of_any_length_is_accepted, forwarded_request_does_not_wait_for_direct_one,
+                        forwarded_requests_need_no_service_thread, requests_over_the_limit_are_queued,
+                        requests_forwarded_further_have_a_separate_limit, forwarded_request_can_be_cancelled,
+                        clients_behind_a_proxy_share_one_request, misses_of_forwarded_and_direct_requests_are_separate)

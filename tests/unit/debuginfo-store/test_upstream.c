@@ -11,14 +11,14 @@
 
 static struct upstream *upstream;
 
-static void setup(void)
+static void set_up(void)
 {
         const struct upstream_options o = { .url = "http://127.0.0.1:1", .failures_max = FAILURES, .pause_s = 1 };
 
         ck_assert_int_eq(upstream_create(&o, &upstream, NULL), ST_OK);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         upstream_unref(upstream);
 }
@@ -177,17 +177,7 @@ START_TEST(http_error_counts_for_fetch_of_object_only)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                consecutive_failures_open_breaker,
-                changed_header_closes_breaker,
-                requests_from_before_opening_do_not_affect_probe,
-                successful_request_from_before_opening_closes_breaker,
-                only_busy_counts_against_upstream,
-                cancelled_request_does_not_count_against_upstream,
-                http_error_counts_for_fetch_of_object_only,
-        };
-
-        return suite_run_with("upstream", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("upstream", consecutive_failures_open_breaker, changed_header_closes_breaker,
+                        requests_from_before_opening_do_not_affect_probe,
+                        successful_request_from_before_opening_closes_breaker, only_busy_counts_against_upstream,
+                        cancelled_request_does_not_count_against_upstream, http_error_counts_for_fetch_of_object_only)

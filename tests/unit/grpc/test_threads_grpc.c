@@ -60,7 +60,7 @@ static const struct grpc_method methods[] = {
 static struct http_server *http;
 static struct grpc_server *server;
 
-static void start_servers(void)
+static void set_up(void)
 {
         const struct http_pool_options pool = { .name = "test", .threads = 4, .timeout_s = POOL_TIMEOUT_S };
         const struct http_options h = {
@@ -350,5 +350,5 @@ int main(void)
                                        connection_shared_with_another_process_is_removed,
                                        idle_connection_is_closed_without_memory };
 
-        return suite_run_with("threads_grpc", start_servers, NULL, tests, sizeof tests / sizeof *tests);
+        return suite_run_with("threads_grpc", set_up, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -257,14 +257,8 @@ START_TEST(client_that_reads_nothing_and_holds_memory_is_closed)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { client_that_reads_nothing_and_holds_memory_is_closed,
-                                       two_connections_admitted_for_one_slot_do_not_both_stay,
-                                       two_connections_admitted_for_the_last_slot_do_not_both_stay,
-                                       new_connection_is_closed_if_no_other_may_be,
-                                       request_is_cancelled_when_client_disconnects,
-                                       short_request_of_half_closed_connection_is_not_cancelled };
-
-        return suite_run_with("connections", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("connections", client_that_reads_nothing_and_holds_memory_is_closed,
+                        two_connections_admitted_for_one_slot_do_not_both_stay,
+                        two_connections_admitted_for_the_last_slot_do_not_both_stay,
+                        new_connection_is_closed_if_no_other_may_be, request_is_cancelled_when_client_disconnects,
+                        short_request_of_half_closed_connection_is_not_cancelled)

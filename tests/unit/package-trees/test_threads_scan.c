@@ -12,17 +12,18 @@
 #include "package-trees/package_index.h"
 #include "package-trees/package_scan_internal.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-scan-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 
-static void make_dir(void)
+static void set_up(void)
 {
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "scan");
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* ---- the index ---- */
@@ -285,15 +286,6 @@ START_TEST(files_outside_the_tree_are_not_opened)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { changed_files_replace_earlier_entries,
-                                       sections_belong_to_one_version_of_a_member,
-                                       damaged_section_list_is_not_overread,
-                                       ids_with_common_prefix_are_distinct,
-                                       a_path_is_normalized,
-                                       opening_debuginfo_does_not_block_unpacking,
-                                       files_outside_the_tree_are_not_opened };
-
-        return suite_run_with("scan", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("scan", changed_files_replace_earlier_entries, sections_belong_to_one_version_of_a_member,
+                        damaged_section_list_is_not_overread, ids_with_common_prefix_are_distinct, a_path_is_normalized,
+                        opening_debuginfo_does_not_block_unpacking, files_outside_the_tree_are_not_opened)

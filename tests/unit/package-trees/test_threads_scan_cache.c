@@ -11,17 +11,18 @@
 #include "common/files/file.h"
 #include "package-trees/extracted_cache.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-scan-cache-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 
-static void make_dir(void)
+static void set_up(void)
 {
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "scan-cache");
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 struct maker {
@@ -219,15 +220,7 @@ START_TEST(removed_file_is_extracted_again)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { concurrently_requested_file_is_extracted_once,
-                                       waiting_requests_get_the_error,
-                                       most_recently_used_files_are_kept,
-                                       file_larger_than_cache_is_returned_and_evicts_nothing,
-                                       temporarily_unopenable_file_is_not_extracted_again,
-                                       open_file_is_unchanged_when_its_name_is_reused,
-                                       removed_file_is_extracted_again };
-
-        return suite_run_with("scan cache", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("scan cache", concurrently_requested_file_is_extracted_once, waiting_requests_get_the_error,
+                        most_recently_used_files_are_kept, file_larger_than_cache_is_returned_and_evicts_nothing,
+                        temporarily_unopenable_file_is_not_extracted_again,
+                        open_file_is_unchanged_when_its_name_is_reused, removed_file_is_extracted_again)

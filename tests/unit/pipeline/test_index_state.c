@@ -4,28 +4,27 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/files/file.h"
 #include "pipeline/index_state.h"
 #include "symbol-index/index_load.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *symbols;
 
-static void begin(void)
+static void set_up(void)
 {
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-needs-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "needs");
         ck_assert_msg(symbol_index_open(dir, false, &symbols, &err) == ST_OK, "%s", err.text);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         symbol_index_close(symbols);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* Stored long ago, so that by their times all of them would have been indexed. */
@@ -72,14 +71,12 @@ START_TEST(object_stored_during_indexing_is_pending)
         struct stored_object package = stored(OBJECT_DWP, 3);
         struct symbol_inputs inputs = inputs_of(&old);
 
-        begin();
         ck_assert(index_state_is_pending(symbols, &old));
         ck_assert(!index_state_is_pending(symbols, &package)); /* nothing without the object's file */
         load(&inputs, QUALITY_SYMTAB);
         ck_assert(!index_state_is_pending(symbols, &old));
         ck_assert(index_state_is_pending(symbols, &better));
         ck_assert(index_state_is_pending(symbols, &package));
-        end();
 }
 END_TEST
 
@@ -88,13 +85,11 @@ START_TEST(object_stored_during_failed_indexing_is_pending)
         struct stored_object old = stored(OBJECT_DEBUGINFO, 1), better = stored(OBJECT_DEBUGINFO, 2);
         struct symbol_inputs inputs = inputs_of(&old);
 
-        begin();
         mark(OBJECT_PENDING, NULL);
         ck_assert(index_state_is_pending(symbols, &better));
         mark(OBJECT_FAILED, &inputs);
         ck_assert(!index_state_is_pending(symbols, &old));
         ck_assert(index_state_is_pending(symbols, &better));
-        end();
 }
 END_TEST
 
@@ -103,13 +98,11 @@ START_TEST(object_indexed_without_symbols_is_not_pending)
         struct stored_object good = stored(OBJECT_DEBUGINFO, 1), poor = stored(OBJECT_EXECUTABLE, 2);
         struct symbol_inputs inputs = inputs_of(&good);
 
-        begin();
         load(&inputs, QUALITY_DWARF);
         symbol_inputs_add(&inputs, poor.sha256);
         load(&inputs, QUALITY_SYMTAB);
         ck_assert(!index_state_is_pending(symbols, &good));
         ck_assert(!index_state_is_pending(symbols, &poor));
-        end();
 }
 END_TEST
 
@@ -118,7 +111,6 @@ START_TEST(debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none)
         struct stored_object o = stored(OBJECT_DEBUGINFO, 1), program = stored(OBJECT_EXECUTABLE, 2);
         struct symbol_inputs inputs = inputs_of(&o);
 
-        begin();
         o.quality = program.quality = QUALITY_DWARF;
         ck_assert(!index_state_is_empty(symbols, &o));
         load(&inputs, QUALITY_NONE);
@@ -127,7 +119,6 @@ START_TEST(debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none)
         ck_assert(!index_state_is_pending(symbols, &o));
         o.quality = QUALITY_NONE;
         ck_assert(!index_state_is_empty(symbols, &o));
-        end();
 }
 END_TEST
 
@@ -137,12 +128,10 @@ START_TEST(alias_with_own_object_is_pending)
         struct stored_object first = stored(OBJECT_DEBUGINFO, 1), other = stored(OBJECT_DEBUGINFO, 1);
         struct symbol_inputs inputs = inputs_of(&first);
 
-        begin();
         other.build_id = alias;
         load(&inputs, QUALITY_DWARF);
         ck_assert_int_eq(symbol_index_add_aliases(symbols, &of, &alias, 1, NULL, NULL), ST_OK);
         ck_assert(index_state_is_pending(symbols, &other));
-        end();
 }
 END_TEST
 
@@ -151,16 +140,14 @@ START_TEST(time_decides_without_recorded_inputs)
         struct stored_object o = stored(OBJECT_DEBUGINFO, 1);
         int64_t now = wall_clock_ns() / 1000000000;
 
-        begin();
         load(NULL, QUALITY_DWARF);
         ck_assert(!index_state_is_pending(symbols, &o));
         o.stored_unix_s = now + 3600;
         ck_assert(index_state_is_pending(symbols, &o));
-        end();
 }
 END_TEST
 
-TEST_SUITE("index needs", object_stored_during_indexing_is_pending, object_stored_during_failed_indexing_is_pending,
-           object_indexed_without_symbols_is_not_pending,
-           debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none, alias_with_own_object_is_pending,
-           time_decides_without_recorded_inputs)
+TEST_SUITE_WITH_FIXTURE("index needs", object_stored_during_indexing_is_pending,
+                        object_stored_during_failed_indexing_is_pending, object_indexed_without_symbols_is_not_pending,
+                        debuginfo_indexed_without_symbols_is_empty_until_its_quality_is_none,
+                        alias_with_own_object_is_pending, time_decides_without_recorded_inputs)

@@ -11,11 +11,12 @@
 #include "common/limits.h"
 #include "pipeline/resymbolizer.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define OBJECTS 9
 #define BAD 6
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static char *queue;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -88,8 +89,7 @@ START_TEST(failed_object_does_not_stop_others)
         struct resymbolizer *h;
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-resymbolizer-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "resymbolizer");
         queue = path_join(dir, "queue");
         ck_assert_int_eq(resymbolizer_start(stores, 1, NULL, queue, &h, &err), ST_OK);
         for (unsigned i = 0; i < OBJECTS; i++)
@@ -120,7 +120,7 @@ START_TEST(failed_object_does_not_stop_others)
         resymbolizer_stop(h);
         ck_assert(!write_symbols(BAD));
         free(queue);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -9,9 +9,10 @@
 #include "pipeline/snapshot.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 static struct store_fixture fixture;
-static char folder[] = "/tmp/cairn-snapshot-XXXXXX", data[64], target[64];
+static char folder[TEMPORARY_DIR_BYTES], data[64], target[64];
 static int rename_error;            /* errno of renameat2() */
 static void (*before_rename)(void); /* like another process in the meantime */
 
@@ -28,12 +29,12 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
 }
 
 /* A data directory that contains one sample. */
-static void make_data(void)
+static void set_up(void)
 {
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 1, 0x1000);
         store_fixture_flush(&fixture);
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        temporary_dir_create(folder, "snapshot");
         snprintf(data, sizeof data, "%s/data", folder);
         snprintf(target, sizeof target, "%s/copy", folder);
         ck_assert_int_eq(mkdir(data, 0755), 0);
@@ -42,7 +43,7 @@ static void make_data(void)
         snprintf(data, sizeof data, "%s/data", folder);
 }
 
-static void remove_data(void)
+static void tear_down(void)
 {
         store_fixture_end(&fixture);
         check_ok(file_remove_tree(folder, NULL), &(struct error){ .text = "cannot remove" });
@@ -133,11 +134,6 @@ START_TEST(a_dangling_link_is_not_replaced)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { snapshot_without_rename_noreplace_support,
-                                       target_created_concurrently_is_not_replaced, other_rename_errors_are_reported,
-                                       trailing_slashes_are_ignored, a_dangling_link_is_not_replaced };
-
-        return suite_run_with("snapshot", make_data, remove_data, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("snapshot", snapshot_without_rename_noreplace_support,
+                        target_created_concurrently_is_not_replaced, other_rename_errors_are_reported,
+                        trailing_slashes_are_ignored, a_dangling_link_is_not_replaced)

@@ -13,7 +13,7 @@
 static struct store_fixture first, second;
 static struct profile_store *stores[2];
 
-static void begin(void)
+static void set_up(void)
 {
         store_fixture_begin(&first);
         store_fixture_begin(&second);
@@ -21,7 +21,7 @@ static void begin(void)
         stores[1] = second.store;
 }
 
-static void end(void)
+static void tear_down(void)
 {
         store_fixture_end(&first);
         store_fixture_end(&second);
@@ -94,12 +94,5 @@ START_TEST(counts_of_one_store_keep_those_of_the_others)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                a_count_is_the_sum_of_all_stores_and_the_last_one_becomes_the_one_before,
-                counts_of_one_store_keep_those_of_the_others,
-        };
-
-        return suite_run_with("unresolved counts", begin, end, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("unresolved counts", a_count_is_the_sum_of_all_stores_and_the_last_one_becomes_the_one_before,
+                        counts_of_one_store_keep_those_of_the_others)

@@ -21,12 +21,12 @@
 
 static struct buf input;
 
-static void open_input(void)
+static void set_up(void)
 {
         buf_init(&input, MiB(64));
 }
 
-static void free_input(void)
+static void tear_down(void)
 {
         buf_deinit(&input);
 }
@@ -388,23 +388,10 @@ START_TEST(thousands_of_empty_files_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                nested_nodes_whose_stacks_exceed_the_input_are_refused,
-                recursion_with_a_value_at_each_level_is_accepted,
-                many_leaves_below_a_deep_stack_are_accepted,
-                frames_of_a_trie_may_be_split_between_nodes,
-                frames_above_the_longest_stack_cost_no_work,
-                events_of_a_deep_stack_are_accepted,
-                mappings_of_other_files_are_not_searched,
-                a_file_with_many_mappings_and_frames_is_refused,
-                text_of_many_attributes_is_read_once,
-                name_of_the_type_of_many_profiles_is_made_once,
-                text_of_a_key_of_many_labels_is_read_once,
-                labels_of_a_series_are_added_in_one_pass,
-                thousands_of_empty_files_are_refused,
-        };
-
-        return suite_run_with("decode_work", open_input, free_input, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("decode_work", nested_nodes_whose_stacks_exceed_the_input_are_refused,
+                        recursion_with_a_value_at_each_level_is_accepted, many_leaves_below_a_deep_stack_are_accepted,
+                        frames_of_a_trie_may_be_split_between_nodes, frames_above_the_longest_stack_cost_no_work,
+                        events_of_a_deep_stack_are_accepted, mappings_of_other_files_are_not_searched,
+                        a_file_with_many_mappings_and_frames_is_refused, text_of_many_attributes_is_read_once,
+                        name_of_the_type_of_many_profiles_is_made_once, text_of_a_key_of_many_labels_is_read_once,
+                        labels_of_a_series_are_added_in_one_pass, thousands_of_empty_files_are_refused)

@@ -242,25 +242,17 @@ START_TEST(message_memory_is_limited_and_charged)
 }
 END_TEST
 
-static void reset_memory(void)
+static void set_up(void)
 {
         arena_init(&memory, 0);
 }
 
-static void free_memory(void)
+static void tear_down(void)
 {
         arena_deinit(&memory);
 }
 
-int main(void)
-{
-        const TTest *const tests[] = { both_member_spellings_and_quoted_integers_are_accepted,
-                                       repeated_messages_and_strings_are_decoded,
-                                       values_of_wrong_type_are_refused,
-                                       bytes_are_base64_of_either_alphabet,
-                                       numbers_are_encoded_as_proto_json,
-                                       strings_and_messages_are_encoded_nested,
-                                       message_memory_is_limited_and_charged };
-
-        return suite_run_with("ProtoJSON", reset_memory, free_memory, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("ProtoJSON", both_member_spellings_and_quoted_integers_are_accepted,
+                        repeated_messages_and_strings_are_decoded, values_of_wrong_type_are_refused,
+                        bytes_are_base64_of_either_alphabet, numbers_are_encoded_as_proto_json,
+                        strings_and_messages_are_encoded_nested, message_memory_is_limited_and_charged)

@@ -9,6 +9,7 @@
 #include "profile-store/delta/delta_replay.h"
 #include "tests/support/disk_storage.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define FILES 12
 
@@ -61,7 +62,7 @@ static const struct parquet_field fields[] = { { .name = "date", .kind = PARQUET
                 ck_assert_msg(!(call), "%s", err.text);                                                                \
         } while (0)
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct delta_place place;
 
 /* Its checkpoint contains live and removed files, metaData with properties, and an application transaction. */
@@ -71,8 +72,7 @@ static void begin_with_checkpoint(void)
         const struct delta_retention retention = { 3600, 3600 };
         struct delta_table *t = NULL;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-delta-memory-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "delta-memory");
         OK(delta_place_init(&place, disk_storage(), dir + 1, &err));
         OK(delta_table_create(disk_storage(), dir + 1, fields, 2, date, 1, &retention, &err));
         OK(delta_table_open(disk_storage(), dir + 1, &t, &err));
@@ -101,7 +101,7 @@ static void begin_with_checkpoint(void)
         delta_table_close(t);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         OK(file_remove_tree(dir, &err));
         delta_place_deinit(&place);
@@ -132,7 +132,7 @@ START_TEST(a_checkpoint_is_read_as_a_whole_or_not_at_all)
                 delta_state_deinit(&read);
         }
         delta_state_deinit(&whole);
-        end();
+        tear_down();
 }
 END_TEST
 

@@ -22,6 +22,7 @@
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
@@ -353,7 +354,7 @@ START_TEST(batch_of_killed_retry_counts_once)
         bool killed = true;
 
         for (unsigned at = 1; killed; at++) {
-                char dir[] = "/tmp/cairn-faults-XXXXXX";
+                char dir[TEMPORARY_DIR_BYTES];
                 _cleanup_free_ char *profiles = NULL;
                 _cleanup_free_ struct quarantine_item *items = NULL;
                 struct error err = { 0 };
@@ -362,7 +363,7 @@ START_TEST(batch_of_killed_retry_counts_once)
                 pid_t child;
 
                 ck_assert_uint_lt(at, 200);
-                ck_assert_ptr_nonnull(mkdtemp(dir));
+                temporary_dir_create(dir, "faults");
                 profiles = path_join(dir, "profiles");
                 inject_flush_failure(fail_second_batch);
                 ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
@@ -390,7 +391,7 @@ START_TEST(batch_of_killed_retry_counts_once)
                 ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
                 check_counts(3);
                 close_both();
-                ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+                temporary_dir_remove(dir);
         }
 }
 END_TEST
@@ -423,10 +424,10 @@ static void flush_between(void *context, uint64_t done, uint64_t all)
 
 static void resymbolize_with_flush_between(struct between *b)
 {
-        char dir[] = "/tmp/cairn-faults-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         struct error err = { 0 };
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "faults");
         fault_fs_watch(dir);
         ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
         for (unsigned i = 0; i < LAST_BATCH; i++) /* each flush writes a part, and each part is a round */
@@ -440,7 +441,7 @@ static void resymbolize_with_flush_between(struct between *b)
         ck_assert_msg(append(LAST_BATCH, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         check_counts((1u << BATCHES) - 1);
         close_both();
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 START_TEST(flush_that_fails_between_resymbolization_rounds_is_repeated)

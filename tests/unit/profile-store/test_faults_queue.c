@@ -82,9 +82,4 @@ START_TEST(a_full_disk_needs_no_recovery)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { queue_fails_until_recovery_creates_a_segment, a_full_disk_needs_no_recovery };
-
-        return suite_run_with("faults queue", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("faults queue", queue_fails_until_recovery_creates_a_segment, a_full_disk_needs_no_recovery)

@@ -86,10 +86,6 @@ START_TEST(a_file_that_another_writer_removed_is_not_rewritten)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { flush_commits_after_another_writer, resymbolization_commits_after_another_writer,
-                                       a_file_that_another_writer_removed_is_not_rewritten };
-
-        return suite_run_with("foreign writer", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("foreign writer", flush_commits_after_another_writer,
+                        resymbolization_commits_after_another_writer,
+                        a_file_that_another_writer_removed_is_not_rewritten)

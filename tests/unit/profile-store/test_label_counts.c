@@ -15,13 +15,13 @@
 
 static struct store_fixture fixture;
 
-static void begin(void)
+static void set_up(void)
 {
         fixture.options = (struct profile_store_options){ 0 };
         store_fixture_begin(&fixture);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         store_fixture_end(&fixture);
 }
@@ -86,9 +86,4 @@ START_TEST(values_are_counted_in_one_pass)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { values_are_counted_in_one_pass };
-
-        return suite_run_with("label_counts", begin, end, tests, 1);
-}
+TEST_SUITE_WITH_FIXTURE("label_counts", values_are_counted_in_one_pass)

@@ -28,14 +28,14 @@
 static struct store_fixture fixture;
 static unsigned next_batch;
 
-static void begin(void)
+static void set_up(void)
 {
         next_batch = 0;
         fixture.options = (struct profile_store_options){ 0 };
         store_fixture_begin(&fixture);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         store_fixture_end(&fixture);
 }
@@ -195,7 +195,7 @@ static void check_rules(const char *first, const char *second, is_row_expired *i
         struct expiry e;
         uint64_t rows;
 
-        begin();
+        set_up();
         append_random(3);
         if (is_compacted)
                 compact();
@@ -221,7 +221,7 @@ static void check_rules(const char *first, const char *second, is_row_expired *i
         check_same_rows(&wanted, &left);
         table_rows_deinit(&left);
         table_rows_deinit(&wanted);
-        end();
+        tear_down();
 }
 
 START_TEST(only_rows_selected_by_a_rule_are_removed)
@@ -255,7 +255,7 @@ START_TEST(files_without_other_rows_are_removed_unread_with_stacks)
 {
         struct expiry e;
 
-        begin();
+        set_up();
         append_env(0, "env=dev");
         append_env(1, "env=dev");
         append_env(1, "env=prod");
@@ -284,7 +284,7 @@ START_TEST(files_without_other_rows_are_removed_unread_with_stacks)
         store_fixture_check_last_commit(&fixture, "samples", "\"UPDATE\"");
         ck_assert_uint_eq(count_sample_files(), 2);
         ck_assert_uint_eq(store_fixture_count_stacks(&fixture), 2);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -292,7 +292,7 @@ START_TEST(labels_without_a_column_are_selected)
 {
         struct expiry e;
 
-        begin();
+        set_up();
         for (unsigned i = 0; i < LIMIT_LABEL_COLUMNS; i += 32) {
                 char texts[32][16];
                 const char *labels[33] = { NULL };
@@ -312,7 +312,7 @@ START_TEST(labels_without_a_column_are_selected)
         e = expire("{zone=\"a\"},age=1d");
         ck_assert_uint_eq(sum_expiry(&e).rows, 1);
         ck_assert_int_eq(store_fixture_sum(&fixture), LIMIT_LABEL_COLUMNS / 32 + 2);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -320,7 +320,7 @@ START_TEST(ages_and_sizes_of_all_samples_count_beside_labels)
 {
         struct expiry e;
 
-        begin();
+        set_up();
         for (int day = 0; day < DAYS; day++) {
                 append_env(day, "env=dev");
                 append_env(day, "env=prod");
@@ -333,7 +333,7 @@ START_TEST(ages_and_sizes_of_all_samples_count_beside_labels)
         e = expire("{env=\"dev\"},age=1h", "size=1");
         expiry_deinit(&e);
         ck_assert_int_eq(store_fixture_sum(&fixture), 1);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(a_dry_run_counts_no_row_twice)
 {
         uint64_t rows[2], files[2];
 
-        begin();
+        set_up();
         for (int day = 0; day < DAYS; day++) {
                 for (int i = 0; i < 20; i++)
                         append_env(day, i % 4 ? "env=dev" : "env=prod");
@@ -369,7 +369,7 @@ START_TEST(a_dry_run_counts_no_row_twice)
         ck_assert_uint_eq(rows[1], rows[0]);
         ck_assert_uint_eq(files[1], files[0]);
         ck_assert_uint_eq(rows[0] + (uint64_t)store_fixture_sum(&fixture), 21 * DAYS);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(unreadable_file_is_skipped)
         _cleanup_free_ char *path = NULL;
         struct expiry e;
 
-        begin();
+        set_up();
         for (int day = 0; day < DAYS; day++) {
                 append_env(day, "env=dev");
                 append_env(day, "env=prod");
@@ -412,7 +412,7 @@ START_TEST(unreadable_file_is_skipped)
 
                 ck_assert_int_eq(check_unchanged(part), strcmp(part->path, path) == 0);
         }
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -444,7 +444,7 @@ START_TEST(failed_file_does_not_stop_others_of_its_day)
         struct expiry e;
         struct error err = { 0 };
 
-        begin();
+        set_up();
         for (int i = 0; i < 3; i++) {
                 append_env(0, "env=dev");
                 append_env(0, "env=prod");
@@ -464,7 +464,7 @@ START_TEST(failed_file_does_not_stop_others_of_its_day)
         e = expire("{env=\"dev\"},age=2d");
         ck_assert_uint_eq(sum_expiry(&e).rows, 1);
         ck_assert_int_eq(store_fixture_sum(&fixture), 6);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -476,7 +476,7 @@ START_TEST(health_reports_rules_that_failed)
         _cleanup_free_ char *away = NULL;
         struct error err = { 0 };
 
-        begin();
+        set_up();
         append_env(0, "env=dev");
         append_env(1, "env=dev");
         append_env(5, "env=prod");
@@ -548,7 +548,7 @@ START_TEST(file_removed_concurrently_is_not_restored)
         struct expiry e;
         struct error err;
 
-        begin();
+        set_up();
         append_env(0, "env=dev");
         append_env(0, "env=prod");
         store_fixture_flush(&fixture);
@@ -561,7 +561,7 @@ START_TEST(file_removed_concurrently_is_not_restored)
         check_ok(expire_meanwhile((struct expiry_request){ 0 }, &e, &err), &err);
         ck_assert_uint_eq(sum_expiry(&e).rows, 1);
         ck_assert_int_eq(store_fixture_sum(&fixture), 2);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -581,7 +581,7 @@ START_TEST(samples_flushed_concurrently_are_kept_until_next_run)
         struct expiry e;
         struct error err;
 
-        begin();
+        set_up();
         append_env(0, "env=dev");
         append_env(0, "env=prod");
         append_env(5, "env=prod");
@@ -594,7 +594,7 @@ START_TEST(samples_flushed_concurrently_are_kept_until_next_run)
         e = expire("{env=\"dev\"},age=1d");
         ck_assert_uint_eq(sum_expiry(&e).rows, 1);
         ck_assert_int_eq(store_fixture_sum(&fixture), 3);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -641,7 +641,7 @@ START_TEST(merges_run_between_files_of_a_day)
         struct expiry e;
         struct error err;
 
-        begin();
+        set_up();
         for (int i = 0; i < 4; i++) {
                 append_env(0, "env=dev");
                 append_env(0, "env=prod");
@@ -657,7 +657,7 @@ START_TEST(merges_run_between_files_of_a_day)
         ck_assert_uint_eq(e.count, 1);
         ck_assert_uint_eq(sum_expiry(&e).rows, 4);
         ck_assert_int_eq(store_fixture_sum(&fixture), 8);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -677,7 +677,7 @@ START_TEST(cancelled_run_changes_nothing)
         struct expiry e;
         struct error err;
 
-        begin();
+        set_up();
         append_env(0, "env=dev");
         append_env(0, "env=prod");
         append_env(5, "env=prod");
@@ -685,7 +685,7 @@ START_TEST(cancelled_run_changes_nothing)
         meanwhile = is_dev_text;
         ck_assert_int_eq(expire_meanwhile((struct expiry_request){ .proceed = stop_now }, &e, &err), ST_BUSY);
         ck_assert_int_eq(store_fixture_sum(&fixture), 3);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -707,7 +707,7 @@ START_TEST(background_run_removes_late_samples_and_reads_files_once)
         struct table_part *part;
         struct error err;
 
-        begin();
+        set_up();
         check_ok(sample_rules_add(&rules, "{env=\"dev\"},age=2d", &err), &err);
         fixture.options.limits = rules.limits;
         fixture.options.limits.size_bytes = GiB(200); /* from which no samples arrive */
@@ -756,7 +756,7 @@ START_TEST(replaced_rules_are_applied_to_processed_files)
         struct table_part *part;
         struct error err;
 
-        begin();
+        set_up();
         check_ok(sample_rules_add(&first, "{env=\"dev\"},age=2d", &err), &err);
         check_ok(sample_rules_add(&second, "{env=\"prod\"},age=2d", &err), &err);
         fixture.options.limits = first.limits;

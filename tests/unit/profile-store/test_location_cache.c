@@ -31,7 +31,7 @@ static void begin_with_flushed_locations(void)
         store_fixture_flush(&fixture);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         struct symbol_index *symbols = fixture.options.symbols;
 
@@ -85,7 +85,7 @@ START_TEST(second_query_fills_cache_and_later_ones_use_it)
         for (int i = 0; i < 3; i++)
                 expect_locations(false);
         ck_assert_uint_eq(memory_use_held(MEMORY_CACHES), before);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(locations_resolved_later_replace_cached_ones)
         for (int i = 0; i < 3; i++)
                 expect_locations(true);
         ck_assert_uint_ge(memory_use_held(MEMORY_CACHES), cached);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(startup_fills_cache)
         location_cache_fill(fixture.store->tables, &never);
         ck_assert_uint_ge(memory_use_held(MEMORY_CACHES), before + LOCATIONS * sizeof(struct scan_location));
         expect_locations(false);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(queries_read_files_without_cache_memory)
         for (int i = 0; i < 3; i++)
                 expect_locations(false);
         memory_release(&all);
-        end();
+        tear_down();
         ck_assert_uint_eq(memory_use_held(MEMORY_CACHES), 0);
 }
 END_TEST

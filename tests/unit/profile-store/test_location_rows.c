@@ -3,43 +3,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/rows/frame_chains.h"
 #include "profile-store/rows/location_rows.h"
 #include "symbol-index/index_load.h"
 #include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define START 0x1000u
 #define DEEP_BYTES 60000u /* of code, with DEPTH frames at each address: 15 million frames */
 #define DEPTH 250u
 #define SHALLOW_COUNT 100u
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *symbols;
 static struct arena texts;
 
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
-static void begin(void)
+static void set_up(void)
 {
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-location-rows-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        ok(symbol_index_open(dir, false, &symbols, &err), &err);
+        temporary_dir_create(dir, "location-rows");
+        check_ok(symbol_index_open(dir, false, &symbols, &err), &err);
         arena_init(&texts, LIMIT_FLUSH_MEMORY_BYTES);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         arena_deinit(&texts);
         symbol_index_close(symbols);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct build_id make_id(uint8_t last)
@@ -72,12 +66,12 @@ static void load_object(uint8_t id, uint32_t byte_count, uint32_t depth, uint32_
                 symbol_table_builder_add_range(&b, START + at, START + at + step,
                                                symbol_table_builder_add_chain(&b, frames, depth));
         }
-        ok(symbol_table_builder_finish(&b, &table, &err), &err);
+        check_ok(symbol_table_builder_finish(&b, &table, &err), &err);
         table.build_id = make_id(id);
         table.quality = QUALITY_LINES;
         table.segments = &segment;
         table.segment_count = 1;
-        ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
+        check_ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
         ck_assert(replaced);
         table.segments = NULL;
         table.segment_count = 0;
@@ -148,7 +142,7 @@ START_TEST(deep_locations_share_frames_and_do_not_exhaust_memory)
 
         load_object(1, DEEP_BYTES, DEPTH, DEEP_BYTES);
         load_object(2, SHALLOW_COUNT, 2, 1);
-        ok(location_rows_resolve(rows, count, symbols, &texts, NULL, &err), &err);
+        check_ok(location_rows_resolve(rows, count, symbols, &texts, NULL, &err), &err);
         c = count_rows(rows, count);
         ck_assert_uint_eq(c.shallow, SHALLOW_COUNT);
         ck_assert_uint_le(c.frames, LIMIT_FLUSH_FRAMES);
@@ -174,12 +168,12 @@ START_TEST(locations_over_arena_limit_are_resolved_later)
         for (size_t i = 0; i < count; i++)
                 make_row(&rows[i], 1, START + i);
         arena_init(&small, MiB(1)); /* a hundred distinct chains of 10,000 bytes */
-        ok(location_rows_resolve(rows, count, symbols, &small, NULL, &err), &err);
+        check_ok(location_rows_resolve(rows, count, symbols, &small, NULL, &err), &err);
         c = count_rows(rows, count);
         ck_assert_uint_gt(c.resolved, 50);
         ck_assert_uint_gt(c.too_large, 4000);
 
-        ok(location_rows_resolve(rows, count, symbols, &texts, changed, &err), &err);
+        check_ok(location_rows_resolve(rows, count, symbols, &texts, changed, &err), &err);
         c = count_rows(rows, count);
         ck_assert_uint_eq(c.resolved, count);
         ck_assert_uint_eq(changed[0], 0);
@@ -198,15 +192,15 @@ START_TEST(frames_of_a_lookup_are_reserved_from_the_budget)
         struct error err;
 
         load_object(1, COUNT, DEPTH, 1);
-        ok(memory_budget_set_limit(MiB(512), &err), &err);
+        check_ok(memory_budget_set_limit(MiB(512), &err), &err);
         arena_init_budget(&budgeted, MiB(512), MEMORY_FLUSH);
         /* COUNT * DEPTH frames of 16 bytes are 20 MB */
-        ok(memory_reserve(&other, memory_use_ceiling(MEMORY_FLUSH) - MiB(16), &err), &err);
+        check_ok(memory_reserve(&other, memory_use_ceiling(MEMORY_FLUSH) - MiB(16), &err), &err);
         for (size_t i = 0; i < COUNT; i++)
                 make_row(&rows[i], 1, START + i);
         ck_assert_int_eq(location_rows_resolve(rows, COUNT, symbols, &budgeted, NULL, &err), ST_BUSY);
         ck_assert_int_eq(rows[0].state, SYMBOL_NO_DEBUGINFO);
-        ok(location_rows_resolve(rows, 500, symbols, &budgeted, NULL, &err), &err);
+        check_ok(location_rows_resolve(rows, 500, symbols, &budgeted, NULL, &err), &err);
         ck_assert_uint_eq(rows[499].shown.frame_count, DEPTH);
         arena_deinit(&budgeted);
         ck_assert_uint_eq(memory_use_held(MEMORY_FLUSH), other.bytes);
@@ -228,7 +222,7 @@ START_TEST(existing_frames_are_kept_without_memory_for_better_ones)
         row.shown.frames = &old;
         row.shown.frame_count = 1;
         arena_init(&none, 16);
-        ok(location_rows_resolve(&row, 1, symbols, &none, &changed, &err), &err);
+        check_ok(location_rows_resolve(&row, 1, symbols, &none, &changed, &err), &err);
         ck_assert_int_eq(row.state, SYMBOL_RESOLVED);
         ck_assert_ptr_eq(row.shown.frames, &old);
         ck_assert_uint_eq(changed, 0);
@@ -277,12 +271,12 @@ static void load_declared_object(uint8_t id, uint32_t start_line, uint32_t byte_
         frames[0].function = symbol_table_builder_intern_function(&b, &g);
         frames[1].function = symbol_table_builder_add_function(&b, "", "f");
         symbol_table_builder_add_range(&b, START, START + byte_count, symbol_table_builder_add_chain(&b, frames, 2));
-        ok(symbol_table_builder_finish(&b, &table, &err), &err);
+        check_ok(symbol_table_builder_finish(&b, &table, &err), &err);
         table.build_id = make_id(id);
         table.quality = QUALITY_DWARF;
         table.segments = &segment;
         table.segment_count = 1;
-        ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
+        check_ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
         table.segments = NULL;
         symbol_table_deinit(&table);
         symbol_table_builder_deinit(&b);
@@ -301,7 +295,7 @@ START_TEST(start_lines_are_from_index_or_sender)
         row.state = SYMBOL_SENDER;
         row.shown.frames = sent;
         row.shown.frame_count = 2;
-        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_int_eq(row.state, SYMBOL_RESOLVED);
         ck_assert_uint_eq(changed, 1);
         ck_assert_uint_eq(row.shown.frame_count, 2);
@@ -313,26 +307,19 @@ START_TEST(start_lines_are_from_index_or_sender)
         /* The same symbols again, under a new generation. */
         changed = 0;
         load_declared_object(1, 10, 4);
-        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_uint_eq(changed, 0);
 
         /* A new start line alone causes the row to be written again. */
         load_declared_object(1, 11, 4);
-        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_uint_eq(changed, 1);
         ck_assert_int_eq(row.shown.frames[0].start_line, 11);
         ck_assert_int_eq(row.shown.frames[1].start_line, 18);
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { deep_locations_share_frames_and_do_not_exhaust_memory,
-                                       locations_over_arena_limit_are_resolved_later,
-                                       frames_of_a_lookup_are_reserved_from_the_budget,
-                                       existing_frames_are_kept_without_memory_for_better_ones,
-                                       start_lines_are_from_index_or_sender,
-                                       chains_are_shared_when_all_frames_are_equal };
-
-        return suite_run_with("location_rows", begin, end, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("location_rows", deep_locations_share_frames_and_do_not_exhaust_memory,
+                        locations_over_arena_limit_are_resolved_later, frames_of_a_lookup_are_reserved_from_the_budget,
+                        existing_frames_are_kept_without_memory_for_better_ones, start_lines_are_from_index_or_sender,
+                        chains_are_shared_when_all_frames_are_equal)

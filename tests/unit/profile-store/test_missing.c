@@ -12,48 +12,43 @@
 #include "symbol-index/index_load.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define T0 (INT64_C(20000) * 86400 * INT64_C(1000000000))
 #define KNOWN 0x1000     /* in test objects: inside a function */
 #define UNKNOWN 0x2000   /* in the segment, outside of functions */
 #define OUTSIDE 0x900000 /* in no segment */
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *symbols;
 static struct profile_store *store;
 
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
-static void begin(void)
+static void set_up(void)
 {
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         _cleanup_free_ char *index = NULL, *profiles = NULL;
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-missing-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "missing");
         index = path_join(dir, "index");
         profiles = path_join(dir, "profiles");
-        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        check_ok(symbol_index_open(index, false, &symbols, &err), &err);
         options.symbols = symbols;
-        ok(profile_store_open(profiles, &options, &store, &err), &err);
+        check_ok(profile_store_open(profiles, &options, &store, &err), &err);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         profile_store_close(store);
         symbol_index_close(symbols);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static void flush(void)
 {
         struct error err;
 
-        ok(profile_store_flush(store, &err), &err);
+        check_ok(profile_store_flush(store, &err), &err);
 }
 
 static struct build_id id_of(const char *hex)
@@ -69,7 +64,7 @@ static void mark(const char *hex, enum symbol_object_state state)
         const struct build_id id = id_of(hex);
         struct error err;
 
-        ok(symbol_index_set_state(symbols, &id, state, "it is broken", NULL, &err), &err);
+        check_ok(symbol_index_set_state(symbols, &id, state, "it is broken", NULL, &err), &err);
 }
 
 /* Symbols of an executable with one loaded segment; without a function if it is stripped. */
@@ -99,8 +94,8 @@ static void load(const char *hex, enum symbol_quality quality, bool stripped)
                 t.functions = &function;
                 t.range_count = t.chain_count = t.frame_count = t.function_count = 1;
         }
-        ok(symbol_table_check(&t, &err), &err);
-        ok(symbol_index_load(symbols, &t, &replaced, &generation, &err), &err);
+        check_ok(symbol_table_check(&t, &err), &err);
+        check_ok(symbol_index_load(symbols, &t, &replaced, &generation, &err), &err);
         ck_assert(replaced);
 }
 
@@ -110,7 +105,7 @@ static void append(struct test_profile *t)
         struct error err;
 
         number++;
-        ok(profile_store_append(store, &t->p, hash_bytes128(&number, sizeof number), NULL, &err), &err);
+        check_ok(profile_store_append(store, &t->p, hash_bytes128(&number, sizeof number), NULL, &err), &err);
         test_profile_deinit(t);
 }
 
@@ -148,7 +143,7 @@ static void ingest_without_address(const char *hex)
 
         test_profile_init(&t, hex, "/bin/x");
         l.mapping = t.mapping;
-        ok(profile_add_location(&t.p, &l, &location, &err), &err);
+        check_ok(profile_add_location(&t.p, &l, &location, &err), &err);
         test_sample(&t, T0, 2, &location, 1, NULL);
         append(&t);
 }
@@ -199,7 +194,6 @@ START_TEST(new_locations_without_frames_are_counted_by_reason)
                 { "stripped", 5 },    { "uncovered", 6 },  { "not_in_object", 7 }, { "outside", 8 },
         };
 
-        begin();
         ingest_every_reason();
         for (size_t i = 0; i < sizeof want / sizeof *want; i++)
                 ck_assert_msg(counted(want[i].reason) == 0, "%s is not 0 before the flush", want[i].reason);
@@ -210,7 +204,6 @@ START_TEST(new_locations_without_frames_are_counted_by_reason)
                                       counted(want[i].reason), want[i].count);
                 ingest_every_reason();
         }
-        end();
 }
 END_TEST
 
@@ -218,14 +211,12 @@ START_TEST(locations_with_frames_have_no_reason)
 {
         _cleanup_buf_ struct buf out;
 
-        begin();
         ingest_every_reason();
         flush();
         buf_init(&out, MiB(1));
         metrics_write(&out);
         ck_assert_ptr_null(strstr(buf_cstr(&out), "reason=\"sender\""));
         ck_assert_ptr_null(strstr(buf_cstr(&out), "reason=\"resolved\""));
-        end();
 }
 END_TEST
 
@@ -250,11 +241,10 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
         struct scan_uploads u;
         struct error err;
 
-        begin();
         ingest_every_reason();
         for (int round = 0; round < 2; round++) { /* the head, then parts */
-                ok(store_scan_begin(store, &scan, &err), &err);
-                ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+                check_ok(store_scan_begin(store, &scan, &err), &err);
+                check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
                 ck_assert_uint_eq(u.samples, 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10);
                 ck_assert_str_eq(u.unit, "nanoseconds");
                 ck_assert_uint_eq(u.missing_count, 5);
@@ -269,7 +259,6 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
                 store_scan_end(scan);
                 flush();
         }
-        end();
 }
 END_TEST
 
@@ -280,19 +269,17 @@ START_TEST(object_with_full_debuginfo_requests_no_upload)
         struct resymbolize_result result;
         struct error err;
 
-        begin();
         load("ffffff", QUALITY_SYMTAB, false);
         ingest("ffffff", UNKNOWN, 2);
         ingest("ffffff", KNOWN, 3);
         flush();
         load("ffffff", QUALITY_DWARF, false);
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 0);
         store_scan_end(scan);
-        end();
 }
 END_TEST
 
@@ -304,7 +291,6 @@ START_TEST(object_is_listed_once_with_main_reason)
         struct error err;
         uint32_t stack[3];
 
-        begin();
         load("ffffff", QUALITY_SYMTAB, false);
         test_profile_init(&t, "ffffff", "/bin/x");
         for (uint32_t i = 0; i < 3; i++)
@@ -312,8 +298,8 @@ START_TEST(object_is_listed_once_with_main_reason)
         test_sample(&t, T0, 5, stack, 3, NULL);
         append(&t);
         flush();
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 1);
         ck_assert_uint_eq(u.missing[0].samples, 1);
         ck_assert_uint_eq(u.missing[0].locations, 3);
@@ -326,13 +312,12 @@ START_TEST(object_is_listed_once_with_main_reason)
         mark("dddddd", OBJECT_FAILED);
         ingest("dddddd", 0x20, 2);
         flush();
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 2);
         expect(&u.missing[0], "dddddd", SYMBOL_FAILED, 3);
         ck_assert_uint_eq(u.missing[1].samples, 1);
         store_scan_end(scan);
-        end();
 }
 END_TEST
 
@@ -342,20 +327,19 @@ START_TEST(sender_names_without_lines_request_upload)
         struct scan_uploads u;
         struct error err;
 
-        begin();
         ingest_named("aaaaaa", 0x10, "");
         ingest_named("bbbbbb", 0x10, "sent.c");
         ingest_named("", 0x10, "");
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 1);
         expect(&u.poor[0], "aaaaaa", SYMBOL_SENDER, 1);
         store_scan_end(scan);
-        end();
 }
 END_TEST
 
-TEST_SUITE("missing", new_locations_without_frames_are_counted_by_reason, locations_with_frames_have_no_reason,
-           only_reasons_fixed_by_debuginfo_request_upload, object_with_full_debuginfo_requests_no_upload,
-           object_is_listed_once_with_main_reason, sender_names_without_lines_request_upload)
+TEST_SUITE_WITH_FIXTURE("missing", new_locations_without_frames_are_counted_by_reason,
+                        locations_with_frames_have_no_reason, only_reasons_fixed_by_debuginfo_request_upload,
+                        object_with_full_debuginfo_requests_no_upload, object_is_listed_once_with_main_reason,
+                        sender_names_without_lines_request_upload)

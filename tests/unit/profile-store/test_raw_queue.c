@@ -7,6 +7,7 @@
 #include "profile-store/queue/batch_ids.h"
 #include "profile-store/queue/raw_queue.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 struct replayed {
         uint64_t positions[64];
@@ -26,18 +27,17 @@ static enum status keep(void *context, const struct raw_record *record, struct e
         return ST_OK;
 }
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 
 static const char *new_dir(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-queue-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "queue");
         return dir;
 }
 
 static void remove_dir(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct raw_queue *open_queue(uint64_t flushed, struct replayed *replayed, struct raw_queue_report *report)

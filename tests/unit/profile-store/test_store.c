@@ -12,20 +12,16 @@
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define OTHER_ID "ffeeddccbbaa99887766554433221100ffeeddcc"
 #define DAY_NS INT64_C(86400000000000)
 #define T0 (INT64_C(20000) * DAY_NS + INT64_C(1000000000)) /* 2024-10-04T00:00:01Z */
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *symbols;
 static struct profile_store *store;
-
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
 
 static void open_store(bool read_only)
 {
@@ -35,7 +31,7 @@ static void open_store(bool read_only)
         _cleanup_free_ char *path = path_join(dir, "profiles");
         struct error err;
 
-        ok(profile_store_open(path, &options, &store, &err), &err);
+        check_ok(profile_store_open(path, &options, &store, &err), &err);
 }
 
 static void reopen(void)
@@ -44,23 +40,22 @@ static void reopen(void)
         open_store(false);
 }
 
-static void begin(void)
+static void set_up(void)
 {
         _cleanup_free_ char *index = NULL;
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-store-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "store");
         index = path_join(dir, "index");
-        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        check_ok(symbol_index_open(index, false, &symbols, &err), &err);
         open_store(false);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         profile_store_close(store);
         symbol_index_close(symbols);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static bool append(struct test_profile *t, const char *batch)
@@ -68,7 +63,7 @@ static bool append(struct test_profile *t, const char *batch)
         struct error err;
         bool duplicate = false;
 
-        ok(profile_store_append(store, &t->p, hash_bytes128(batch, strlen(batch)), &duplicate, &err), &err);
+        check_ok(profile_store_append(store, &t->p, hash_bytes128(batch, strlen(batch)), &duplicate, &err), &err);
         return duplicate;
 }
 
@@ -76,7 +71,7 @@ static void flush(void)
 {
         struct error err;
 
-        ok(profile_store_flush(store, &err), &err);
+        check_ok(profile_store_flush(store, &err), &err);
 }
 
 /* Two samples of one stack and one of another, at T0, T0 + 1 s and T0 + 1 day. */
@@ -106,8 +101,8 @@ static struct stack_sums sum(const struct scan_filter *filter, int64_t *total, u
 
         *total = 0;
         *samples = 0;
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, filter, &sums, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, filter, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++) {
                 *total += sums.items[i].value;
                 *samples += sums.items[i].samples;
@@ -140,9 +135,9 @@ static char *folded(const struct scan_filter *filter)
         char *lines[64];
         size_t n = 0;
 
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, filter, &sums, &err), &err);
-        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, filter, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         ck_assert_uint_eq(stacks->count, sums.count);
         for (size_t i = 0; i < stacks->count; i++) {
                 buf_init(&out, 1 << 20);
@@ -193,7 +188,7 @@ static struct profile_store_stat stat_of(void)
         struct profile_store_stat s;
         struct error err;
 
-        ok(profile_store_stat(store, &s, &err), &err);
+        check_ok(profile_store_stat(store, &s, &err), &err);
         return s;
 }
 
@@ -208,7 +203,7 @@ static void append_one(const char *batch, const char *id, uint64_t address)
         test_profile_init(&t, id, "/bin/x");
         leaf = test_location(&t, address);
         test_sample(&t, T0, 1, &leaf, 1, NULL);
-        ok(profile_store_append(store, &t.p, hash_bytes128(batch, strlen(batch)), NULL, &err), &err);
+        check_ok(profile_store_append(store, &t.p, hash_bytes128(batch, strlen(batch)), NULL, &err), &err);
         test_profile_deinit(&t);
 }
 
@@ -217,7 +212,7 @@ START_TEST(samples_are_equal_in_head_in_part_and_after_reopening)
         static const char raw[] = "/usr/bin/worker+0x1010(no_debuginfo); 40\n"
                                   "/usr/bin/worker+0x1110(no_debuginfo);/usr/bin/worker+0x1010(no_debuginfo); 30\n";
 
-        begin();
+        set_up();
         append_three("a");
         expect_total(&everything, 70, 3, 2);
         expect_folded(raw);
@@ -232,7 +227,7 @@ START_TEST(samples_are_equal_in_head_in_part_and_after_reopening)
         reopen();
         expect_total(&everything, 70, 3, 2);
         expect_folded(raw);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -241,7 +236,7 @@ START_TEST(resent_batch_counts_once)
         struct test_profile t;
         uint32_t leaf;
 
-        begin();
+        set_up();
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
         test_sample(&t, T0, 7, &leaf, 1, NULL);
@@ -254,7 +249,7 @@ START_TEST(resent_batch_counts_once)
         ck_assert(!append(&t, "b"));
         expect_total(&everything, 14, 2, 1);
         test_profile_deinit(&t);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -270,7 +265,7 @@ START_TEST(filters_select_by_time_type_and_labels_in_head_and_parts)
         const struct scan_filter half_open = { T0, T0 + 1000000000, NULL, NULL, 0 };
         const struct scan_filter other_type = { 0, INT64_MAX, "memory:alloc:bytes:space:bytes", NULL, 0 };
 
-        begin();
+        set_up();
         append_three("a");
         for (int round = 0; round < 2; round++) {
                 expect_total(&by_api, 30, 2, 1);
@@ -280,7 +275,7 @@ START_TEST(filters_select_by_time_type_and_labels_in_head_and_parts)
                 expect_total(&other_type, 0, 0, 0);
                 flush();
         }
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -297,7 +292,7 @@ START_TEST(matchers_of_type_components_select_samples)
                 { "__period_unit__", "nanoseconds" },
         };
 
-        begin();
+        set_up();
         append_three("a");
         for (int round = 0; round < 2; round++) {
                 for (size_t i = 0; i < sizeof matching / sizeof *matching; i++) {
@@ -315,47 +310,47 @@ START_TEST(matchers_of_type_components_select_samples)
                 }
                 flush();
         }
-        end();
+        tear_down();
 }
 END_TEST
 
 START_TEST(label_names_and_values_are_limited_to_time_range)
 {
-        begin();
+        set_up();
         append_three("a");
         for (int round = 0; round < 2; round++) {
                 struct store_scan *scan;
                 struct scan_names names;
                 struct error err;
 
-                ok(store_scan_begin(store, &scan, &err), &err);
+                check_ok(store_scan_begin(store, &scan, &err), &err);
                 const struct scan_filter later = { T0 + 1, INT64_MAX, NULL, NULL, 0 };
                 const struct label_matcher web = { .key = "service_name", .op = LABEL_EQUAL, .value = "web" };
                 const struct scan_filter of_web = { 0, INT64_MAX, NULL, &web, 1 };
                 int64_t from, to;
 
-                ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
+                check_ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "comm");
                 ck_assert_str_eq(names.items[1], "service_name");
-                ok(store_scan_list_label_names(scan, &later, &names, &err), &err);
+                check_ok(store_scan_list_label_names(scan, &later, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
-                ok(store_scan_list_label_names(scan, &of_web, &names, &err), &err);
+                check_ok(store_scan_list_label_names(scan, &of_web, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1); /* that has no comm */
                 ck_assert(store_scan_get_time_range(scan, &from, &to));
                 ck_assert_int_eq(from, T0);
                 ck_assert(to >= T0 + DAY_NS && to < T0 + DAY_NS + 1000000); /* statistics are of milliseconds */
-                ok(store_scan_list_label_values(scan, "service.name", &everything, &names, &err), &err);
+                check_ok(store_scan_list_label_values(scan, "service.name", &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "api");
                 ck_assert_str_eq(names.items[1], "web");
-                ok(store_scan_list_types(scan, &everything, &names, &err), &err);
+                check_ok(store_scan_list_types(scan, &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
                 ck_assert_str_eq(names.items[0], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
                 store_scan_end(scan);
                 flush();
         }
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -366,19 +361,21 @@ START_TEST(late_symbols_rewrite_only_locations)
         struct build_id id;
         struct error err;
 
-        begin();
+        set_up();
         append_three("a");
         flush();
         before = stat_of();
         ck_assert_uint_eq(before.unresolved_locations, 2);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
         ck_assert(build_id_from_hex(&id, OTHER_ID, strlen(OTHER_ID)));
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
-           &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result,
+                                           &err),
+                 &err);
         ck_assert_uint_eq(result.locations_seen, 0);
         ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
-           &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result,
+                                           &err),
+                 &err);
         ck_assert_uint_eq(result.locations_seen, 2);
         ck_assert_uint_eq(result.locations_changed, 2);
         ck_assert_uint_eq(result.files_rewritten, 1);
@@ -389,13 +386,13 @@ START_TEST(late_symbols_rewrite_only_locations)
         expect_folded("work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 40\n"
                       "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
                       "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 30\n");
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_seen, 2);
         ck_assert_uint_eq(result.locations_changed, 0);
         ck_assert_uint_eq(result.files_rewritten, 0);
         reopen();
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -407,7 +404,7 @@ static void check_resymbolize_without_file(bool is_missing)
         struct build_id id;
         struct error err;
 
-        begin();
+        set_up();
         append_one("a", OTHER_ID, 0x3000);
         flush();
         append_one("b", ID, 0x1000);
@@ -415,20 +412,21 @@ static void check_resymbolize_without_file(bool is_missing)
         path = path_join(dir, first);
         ck_assert_int_eq(is_missing ? unlink(path) : truncate(path, 100), 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 1);
         ck_assert_uint_eq(result.locations_changed, 1);
         ck_assert_uint_eq(result.files_rewritten, 1);
         ck_assert_uint_eq(stat_of().unresolved_locations, 1);
         ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
-           &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result,
+                                           &err),
+                 &err);
         ck_assert_uint_eq(result.locations_seen, 1);
         ck_assert_uint_eq(result.locations_changed, 0);
         /* The statistics of the damaged file exclude this object, so it is not opened. */
         ck_assert_uint_eq(result.files_skipped, 0);
         ck_assert_uint_eq(result.files_read, 1);
-        end();
+        tear_down();
 }
 
 START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized)
@@ -450,12 +448,12 @@ START_TEST(a_dry_run_counts_what_would_change_and_writes_nothing)
         struct profile_store_stat before;
         struct error err;
 
-        begin();
+        set_up();
         append_three("a");
         flush();
         before = stat_of();
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
-        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &request, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 2);
         ck_assert_uint_eq(result.files_rewritten, 1);
         ck_assert_uint_eq(result.before[SYMBOL_NO_DEBUGINFO], 2);
@@ -463,7 +461,7 @@ START_TEST(a_dry_run_counts_what_would_change_and_writes_nothing)
         ck_assert_uint_eq(result.after[SYMBOL_RESOLVED], 2);
         ck_assert_uint_eq(stat_of().unresolved_locations, 2);
         ck_assert_uint_eq(stat_of().bytes, before.bytes);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -474,24 +472,24 @@ START_TEST(only_objects_indexed_since_a_time_are_resymbolized)
         struct build_id id;
         struct error err;
 
-        begin();
+        set_up();
         append_one("a", OTHER_ID, 0x3000);
         append_one("b", ID, 0x1000);
         flush();
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
-        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &request, &result, &err), &err);
         ck_assert_uint_eq(result.locations_seen, 0);
         request.indexed_since_unix_s = 1; /* the other object was never indexed */
         ck_assert(build_id_from_hex(&id, OTHER_ID, strlen(OTHER_ID)));
         request.ids = &id;
         request.count = 1;
-        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &request, &result, &err), &err);
         ck_assert_uint_eq(result.locations_seen, 0);
         request.count = 0;
-        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &request, &result, &err), &err);
         ck_assert_uint_eq(result.locations_seen, 1);
         ck_assert_uint_eq(result.locations_changed, 1);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -511,7 +509,7 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
         struct error err;
         enum status st;
 
-        begin();
+        set_up();
         for (int i = 0; i < 8; i++) {
                 char name[16];
 
@@ -520,7 +518,7 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
                 flush();
         }
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 8, "work", "/src/work.c");
-        ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
         for (enum memory_use use = MEMORY_CONNECTIONS; use < MEMORY_USES; use++)
                 if (use != MEMORY_FLUSH && use != MEMORY_RESYMBOLIZE)
                         take_all_memory(&held[use], use);
@@ -528,13 +526,13 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
         st = profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err);
         ck_assert_int_eq(st, ST_BUSY); /* not even the floor is available */
         memory_shrink(&own, own.bytes - KiB(64));
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 0);
         ck_assert_uint_eq(result.locations_changed, 8);
         memory_release(&own);
         ck_assert_uint_eq(memory_use_held(MEMORY_RESYMBOLIZE), 0);
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -544,14 +542,14 @@ START_TEST(head_is_resolved_at_scan_and_at_flush)
                                    "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
                                    "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 30\n";
 
-        begin();
+        set_up();
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
         append_three("a");
         expect_folded(want);
         flush();
         expect_folded(want);
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -562,7 +560,7 @@ START_TEST(sender_frames_are_replaced_by_lines_of_the_object)
         struct error err;
         uint32_t leaf;
 
-        begin();
+        set_up();
         test_profile_init(&t, ID, "[kernel]");
         leaf = test_named_location(&t, true, 0x1010, "vfs_read", "", 0);
         test_sample(&t, T0, 1, &leaf, 1, NULL);
@@ -576,17 +574,17 @@ START_TEST(sender_frames_are_replaced_by_lines_of_the_object)
         expect_folded("eval@page.js:3; 4\nmain.run@run.go:7; 2\nvfs_read@:0; 1\n");
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "k", "/src/k.c");
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 2);
         expect_folded("eval@page.js:3; 4\nk_0_inner@/src/k.c:11i;k_0@/src/k.c:10; "
                       "1\nk_1_inner@/src/k.c:21i;k_1@/src/k.c:20; 2\n");
-        end();
+        tear_down();
 }
 END_TEST
 
 START_TEST(stacks_and_locations_are_written_once)
 {
-        begin();
+        set_up();
         append_three("a");
         flush();
         append_three("b");
@@ -601,7 +599,7 @@ START_TEST(stacks_and_locations_are_written_once)
         ck_assert_uint_eq(stat_of().stack_rows, 2);
         ck_assert_uint_eq(stat_of().location_rows, 2);
         expect_total(&everything, 280, 12, 2);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -615,7 +613,7 @@ START_TEST(labels_over_column_limit_are_stored_in_map)
         struct error err;
         uint32_t leaf;
 
-        begin();
+        set_up();
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
         for (int i = 0; i < 256; i++) {
@@ -634,14 +632,14 @@ START_TEST(labels_over_column_limit_are_stored_in_map)
         test_profile_deinit(&t);
         flush();
         expect_total(&by_late, 1000, 1, 1);
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_list_label_values(scan, "late", &everything, &names, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_list_label_values(scan, "late", &everything, &names, &err), &err);
         ck_assert_uint_eq(names.count, 1);
         ck_assert_str_eq(names.items[0], "here");
-        ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
+        check_ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
         ck_assert_uint_eq(names.count, 257);
         store_scan_end(scan);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -655,10 +653,10 @@ START_TEST(a_full_queue_refuses_until_it_is_flushed)
         struct error err;
         uint32_t leaf;
 
-        begin();
+        set_up();
         path = path_join(dir, "profiles");
         profile_store_close(store);
-        ok(profile_store_open(path, &options, &store, &err), &err);
+        check_ok(profile_store_open(path, &options, &store, &err), &err);
         append_three("a");
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
@@ -668,7 +666,7 @@ START_TEST(a_full_queue_refuses_until_it_is_flushed)
         ck_assert(!append(&t, "b"));
         expect_total(&everything, 77, 4, 3);
         test_profile_deinit(&t);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -679,7 +677,7 @@ START_TEST(only_one_process_writes_and_others_read_what_is_acknowledged)
         struct profile_store *second, *writer;
         struct error err;
 
-        begin();
+        set_up();
         path = path_join(dir, "profiles");
         ck_assert_int_eq(profile_store_open(path, &write, &second, &err), ST_BUSY);
         append_three("a");
@@ -697,7 +695,7 @@ START_TEST(only_one_process_writes_and_others_read_what_is_acknowledged)
         ck_assert_int_eq(profile_store_flush(store, &err), ST_USAGE);
         profile_store_close(store);
         store = writer;
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -723,7 +721,7 @@ START_TEST(reader_reads_only_new_queue_records)
         struct profile_store *reader, *writer;
         int fd;
 
-        begin();
+        set_up();
         append_three("a");
         writer = store;
         open_store(true);
@@ -750,7 +748,7 @@ START_TEST(reader_reads_only_new_queue_records)
         close(fd);
         profile_store_close(reader);
         store = writer;
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -763,9 +761,9 @@ static size_t count_resolved_locations(void)
         struct error err;
         size_t ret;
 
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &everything, &sums, &err), &err);
-        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &everything, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         ret = stacks->first[stacks->count];
         free(sums.items);
         store_scan_end(scan);
@@ -777,7 +775,7 @@ START_TEST(stacks_are_cached_after_first_query)
         _cleanup_free_ char *stacks = NULL;
         size_t count;
 
-        begin();
+        set_up();
         append_three("a");
         flush();
         count = count_resolved_locations();
@@ -785,7 +783,7 @@ START_TEST(stacks_are_cached_after_first_query)
         stacks = path_join(dir, "profiles/tables/stacks");
         ck_assert_int_eq(file_remove_tree(stacks, NULL), ST_OK);
         ck_assert_uint_eq(count_resolved_locations(), count);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -797,18 +795,18 @@ START_TEST(missing_counts_resolvable_samples)
         size_t count;
         char hex[BUILD_ID_HEX_MAX];
 
-        begin();
+        set_up();
         append_three("a");
         flush();
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_list_missing(scan, &everything, &missing, &count, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_list_missing(scan, &everything, &missing, &count, &err), &err);
         ck_assert_uint_eq(count, 1);
         ck_assert_str_eq(build_id_hex(&missing[0].build_id, hex), ID);
         ck_assert_str_eq(missing[0].state, "no_debuginfo");
         ck_assert_uint_eq(missing[0].locations, 2);
         ck_assert_int_eq(missing[0].samples, 3);
         store_scan_end(scan);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -822,26 +820,26 @@ START_TEST(values_of_two_units_are_not_summed)
         struct error err;
         uint32_t leaf;
 
-        begin();
+        set_up();
         test_profile_init(&t, ID, "/bin/x");
         leaf = test_location(&t, 0x1000);
         test_sample(&t, T0, 7, &leaf, 1, NULL);
         bytes = (struct profile_type){ .id = test_string(&t, "memory:inuse:bytes:space:bytes"),
                                        .unit = test_string(&t, "bytes") };
-        ok(profile_add_type(&t.p, &bytes, &t.type, &err), &err);
+        check_ok(profile_add_type(&t.p, &bytes, &t.type, &err), &err);
         test_sample(&t, T0, 4096, &leaf, 1, NULL);
         append(&t, "a");
         test_profile_deinit(&t);
         for (int round = 0; round < 2; round++) {
-                ok(store_scan_begin(store, &scan, &err), &err);
+                check_ok(store_scan_begin(store, &scan, &err), &err);
                 ck_assert_int_eq(store_scan_sum(scan, &everything, &sums, &err), ST_USAGE);
-                ok(store_scan_rank_uploads(scan, &everything, &uploads, &err), &err);
+                check_ok(store_scan_rank_uploads(scan, &everything, &uploads, &err), &err);
                 ck_assert_uint_eq(uploads.missing[0].samples, 2);
                 ck_assert_str_eq(uploads.unit, "");
                 store_scan_end(scan);
                 flush();
         }
-        end();
+        tear_down();
 }
 END_TEST
 

@@ -15,11 +15,6 @@
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define T0 INT64_C(1728000000000000000)
 
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
 static int compare_text(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
@@ -80,13 +75,13 @@ static void make_everything(struct test_profile *t)
         stack[n++] = test_named_location(t, true, 0x1110, "main.run", "run.go", 7);
         stack[n++] = test_named_location(t, false, 0, "eval", "page.js", 3);
         l = (struct profile_location){ .mapping = t->mapping, .kind = ADDRESS_FILE_OFFSET, .address = 0x77 };
-        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        check_ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = t->mapping,
                                        .address = UINT64_C(0xffffffff81000010),
                                        .frame_type = PROFILE_FRAME_KERNEL };
-        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        check_ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001234 };
-        ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
+        check_ok(profile_add_location(&t->p, &l, &stack[n++], &err), &err);
         test_sample(t, T0 + 1234567, 5, stack, n, (const char *const[]){ "service.name=api", "Thread.Name=w-1", NULL });
         test_sample(t, T0 + 2234567, -6, stack + 1, n - 1, (const char *const[]){ "service.name=api", NULL });
         test_sample(t, T0, 7, stack, 1, NULL);
@@ -95,7 +90,7 @@ static void make_everything(struct test_profile *t)
         other.id = test_string(t, "memory:inuse_space:bytes:space:bytes");
         other.unit = test_string(t, "bytes");
         other.period = 524288;
-        ok(profile_add_type(&t->p, &other, &t->type, &err), &err);
+        check_ok(profile_add_type(&t->p, &other, &t->type, &err), &err);
         test_sample(t, T0, 4096, stack + 2, 2, (const char *const[]){ "service.name=api", NULL });
 }
 
@@ -109,10 +104,10 @@ START_TEST(batch_is_equal_from_request_and_from_queue)
 
         buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
         make_everything(&t);
-        ok(batch_create(&t.p, &a, &err), &err);
-        ok(payload_encode(&t.p, &payload, &err), &err);
-        ok(payload_decode(payload.data, payload.size, &again, &err), &err);
-        ok(batch_create(&again, &b, &err), &err);
+        check_ok(batch_create(&t.p, &a, &err), &err);
+        check_ok(payload_encode(&t.p, &payload, &err), &err);
+        check_ok(payload_decode(payload.data, payload.size, &again, &err), &err);
+        check_ok(batch_create(&again, &b, &err), &err);
         expect_equal(a, b);
         batch_unref(a);
         batch_unref(b);
@@ -133,15 +128,15 @@ START_TEST(identities_match_documentation)
         buf_init(&scratch, 4096);
         buf_init(&bytes, 4096);
         ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
-        ok(location_identity_hash(&l, &scratch, &hash, &err), &err);
+        check_ok(location_identity_hash(&l, &scratch, &hash, &err), &err);
         buf_append(&bytes, "\0\0\x10\x10\0\0\0\0\0\0\x14", 11);
         buf_append(&bytes, id.bytes, id.size);
         ck_assert_uint_eq(hash, hash_bytes64(bytes.data, bytes.size));
         l.mapping = "/another/path";
-        ok(location_identity_hash(&l, &scratch, &other, &err), &err);
+        check_ok(location_identity_hash(&l, &scratch, &other, &err), &err);
         ck_assert_uint_eq(hash, other);
         l.is_kernel = true;
-        ok(location_identity_hash(&l, &scratch, &other, &err), &err);
+        check_ok(location_identity_hash(&l, &scratch, &other, &err), &err);
         ck_assert_uint_ne(hash, other);
         buf_clear(&bytes);
         buf_append_u64(&bytes, hash);
@@ -163,7 +158,7 @@ START_TEST(equivalent_keys_become_one_label)
         leaf = test_location(&t, 0x1000);
         test_sample(&t, T0, 1, &leaf, 1,
                     (const char *const[]){ "a_b=second", "A.b=first", "a.b=third", "empty=", NULL });
-        ok(batch_create(&t.p, &b, &err), &err);
+        check_ok(batch_create(&t.p, &b, &err), &err);
         ck_assert_uint_eq(b->label_sets[0].count, 1);
         ck_assert_str_eq(b->label_sets[0].labels[0].name, "a_b");
         ck_assert_str_eq(b->label_sets[0].labels[0].value, "first");
@@ -219,8 +214,8 @@ static void add_named_sample(struct test_profile *t, const char *function, const
         uint32_t leaf;
 
         l.line_count = 1;
-        ok(profile_add_line(&t->p, &line, &l.first_line, &err), &err);
-        ok(profile_add_location(&t->p, &l, &leaf, &err), &err);
+        check_ok(profile_add_line(&t->p, &line, &l.first_line, &err), &err);
+        check_ok(profile_add_location(&t->p, &l, &leaf, &err), &err);
         test_sample(t, T0, 1, &leaf, 1, NULL);
 }
 
@@ -245,7 +240,7 @@ START_TEST(mangled_names_of_senders_are_readable_under_the_id_of_the_sent_name)
         test_profile_init(&t, ID, "/bin/x");
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
                 add_named_sample(&t, names[i].function, names[i].linkage_name);
-        ok(batch_create(&t.p, &b, &err), &err);
+        check_ok(batch_create(&t.p, &b, &err), &err);
         ck_assert_uint_eq(b->location_count, sizeof names / sizeof names[0]);
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
                 const struct sent_frame *f = &b->locations[i].identity.frames[0];
@@ -257,7 +252,7 @@ START_TEST(mangled_names_of_senders_are_readable_under_the_id_of_the_sent_name)
                 uint64_t id;
 
                 buf_init(&scratch, 4096);
-                ok(location_identity_hash(&l, &scratch, &id, &err), &err);
+                check_ok(location_identity_hash(&l, &scratch, &id, &err), &err);
                 ck_assert_uint_eq(b->locations[i].id, id);
                 if (!names[i].readable)
                         continue;
@@ -286,7 +281,7 @@ START_TEST(names_that_expand_are_demangled_up_to_a_limit)
                         n += snprintf(name + n, sizeof name - (size_t)n, "S_IS%d_S%d_E", k, k);
                 add_named_sample(&t, name, "");
         }
-        ok(batch_create(&t.p, &b, &err), &err);
+        check_ok(batch_create(&t.p, &b, &err), &err);
         for (uint32_t i = 0; i < b->location_count; i++) {
                 const char *name = b->locations[i].identity.frames[0].function;
 

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 
 #include "common/clock.h"
-#include "common/files/file.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define T0 INT64_C(1728000000000000000)
@@ -144,13 +144,13 @@ static void check(struct profile_store *store, uint32_t first_unknown)
 
 START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
 {
-        char dir[] = "/tmp/cairn-crash-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         int64_t end = monotonic_ns() + BUDGET_NS;
         uint32_t next = 0;
         struct profile_store *store;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "crash");
         srandom((unsigned)end);
         /* A slow machine needs more rounds until batches are acknowledged. */
         for (int round = 0; next <= 100 || (round < ROUNDS && monotonic_ns() < end); round++) {
@@ -165,7 +165,7 @@ START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
         ck_assert_msg(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
         check(store, next);
         profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

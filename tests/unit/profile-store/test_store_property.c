@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define DAY_NS INT64_C(86400000000000)
@@ -58,7 +58,7 @@ static int64_t extreme_number(void)
         return numbers[random_below(sizeof numbers / sizeof *numbers)];
 }
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct profile_store *store;
 
 static void ok(enum status st, const struct error *err)
@@ -191,8 +191,7 @@ START_TEST(every_acknowledged_sample_is_in_the_tables_after_one_flush)
         struct error err;
 
         state = seed ? strtoull(seed, NULL, 0) | 1 : 20261122;
-        snprintf(dir, sizeof dir, "/tmp/cairn-property-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "property");
         open_store();
         do {
                 for (int i = 0; i < BATCHES_A_FLUSH; i++)
@@ -210,7 +209,7 @@ START_TEST(every_acknowledged_sample_is_in_the_tables_after_one_flush)
         read_all_files();
         ck_assert_uint_gt(acknowledged, 0);
         profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

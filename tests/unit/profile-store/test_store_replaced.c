@@ -30,7 +30,7 @@ static void append_and_flush(unsigned first, unsigned count)
         store_fixture_flush(&fixture);
 }
 
-static void begin(void)
+static void set_up(void)
 {
         const struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct error err;
@@ -61,7 +61,7 @@ static void restore_copy(unsigned more)
                 append_and_flush(10, more);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         profile_store_close(reader);
         run_command("rm -rf '%s.old'", fixture.dir);
@@ -70,38 +70,32 @@ static void end(void)
 
 START_TEST(reader_follows_restored_older_tables)
 {
-        begin();
         ck_assert_int_eq(sum_of_reader(), 3);
         restore_copy(0);
         ck_assert_int_eq(sum_of_reader(), 1);
         append_and_flush(20, 5);
         ck_assert_int_eq(sum_of_reader(), 6);
-        end();
 }
 END_TEST
 
 /* The log has the same number of commits, and the files have the same names as before. */
 START_TEST(reader_follows_replaced_tables_of_equal_version)
 {
-        begin();
         ck_assert_int_eq(sum_of_reader(), 3);
         restore_copy(4);
         ck_assert_int_eq(sum_of_reader(), 5);
-        end();
 }
 END_TEST
 
 START_TEST(hard_links_of_snapshot_are_not_a_replacement)
 {
-        begin();
         ck_assert_int_eq(sum_of_reader(), 3);
         run_command("cp -al '%s' '%s.old'", fixture.dir, fixture.dir);
         ck_assert_int_eq(sum_of_reader(), 3);
         ck_assert(!reader->tables->is_replaced);
         run_command("rm -rf '%s.copy'", fixture.dir);
-        end();
 }
 END_TEST
 
-TEST_SUITE("store replaced", reader_follows_restored_older_tables, reader_follows_replaced_tables_of_equal_version,
-           hard_links_of_snapshot_are_not_a_replacement)
+TEST_SUITE_WITH_FIXTURE("store replaced", reader_follows_restored_older_tables,
+                        reader_follows_replaced_tables_of_equal_version, hard_links_of_snapshot_are_not_a_replacement)

@@ -22,11 +22,6 @@
 static struct symbol_index *symbols;
 static struct profile_store *store;
 
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
-
 static uint32_t random_state = 1;
 
 static uint32_t draw(uint32_t below)
@@ -49,16 +44,16 @@ static void append_batch(uint32_t batch)
         test_profile_init(&t, ID, "/usr/bin/worker");
         kernel.file = test_string(&t, "[kernel.kallsyms]");
         ck_assert(build_id_from_hex(&kernel.build_id, KERNEL_ID, strlen(KERNEL_ID)));
-        ok(profile_add_mapping(&t.p, &kernel, &in_kernel.mapping, &err), &err);
+        check_ok(profile_add_mapping(&t.p, &kernel, &in_kernel.mapping, &err), &err);
         line.function = test_string(&t, "vfs_read");
-        ok(profile_add_line(&t.p, &line, &in_kernel.first_line, &err), &err);
+        check_ok(profile_add_line(&t.p, &line, &in_kernel.first_line, &err), &err);
         for (int i = 0; i < 200; i++) {
                 uint32_t stack[8], n = 0;
                 char label[32];
 
                 if (draw(4) == 0) {
                         in_kernel.address = KERNEL_TEXT + 0x10 * draw(8);
-                        ok(profile_add_location(&t.p, &in_kernel, &stack[n++], &err), &err);
+                        check_ok(profile_add_location(&t.p, &in_kernel, &stack[n++], &err), &err);
                 }
                 for (uint32_t depth = 1 + draw(4); depth; depth--)
                         stack[n++] = test_location(&t, 0x1000 + 0x40 * draw(32));
@@ -68,7 +63,7 @@ static void append_batch(uint32_t batch)
                 test_sample(&t, T0 + draw(3) * DAY_NS + draw(1000) * INT64_C(1000000), 1 + draw(100), stack, n,
                             (const char *const[]){ "service.name=api", label, NULL });
         }
-        ok(profile_store_append(store, &t.p, hash_bytes128(&batch, sizeof batch), NULL, &err), &err);
+        check_ok(profile_store_append(store, &t.p, hash_bytes128(&batch, sizeof batch), NULL, &err), &err);
         test_profile_deinit(&t);
 }
 
@@ -78,10 +73,10 @@ static void open_all(const char *dir)
         _cleanup_free_ char *profiles = path_join(dir, "profiles"), *index = path_join(dir, "index");
         struct error err;
 
-        ok(file_make_dirs(dir, &err), &err);
-        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        check_ok(file_make_dirs(dir, &err), &err);
+        check_ok(symbol_index_open(index, false, &symbols, &err), &err);
         options.symbols = symbols;
-        ok(profile_store_open(profiles, &options, &store, &err), &err);
+        check_ok(profile_store_open(profiles, &options, &store, &err), &err);
 }
 
 static void close_all(void)
@@ -102,9 +97,9 @@ static void write_top(const char *dir)
         struct error err;
 
         buf_init(&out, 1 << 24);
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &all, &sums, &err), &err);
-        ok(store_scan_resolve(scan, &sums, &s, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &s, &err), &err);
         for (size_t i = 0; i < s->count; i++) {
                 const struct scan_location *leaf = &s->locations[s->indexes[s->first[i]]];
 
@@ -115,7 +110,7 @@ static void write_top(const char *dir)
                         buf_printf(&out, "0x%" PRIx64 " [%s]\t\t%" PRId64 "\n", leaf->address, path_base(leaf->mapping),
                                    sums.items[i].value);
         }
-        ok(file_write_durable(path, out.data, out.size, &err), &err);
+        check_ok(file_write_durable(path, out.data, out.size, &err), &err);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
@@ -128,8 +123,8 @@ static int64_t total(void)
         struct error err;
         int64_t ret = 0;
 
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++)
                 ret += sums.items[i].value;
         stack_sums_deinit(&sums);
@@ -145,7 +140,7 @@ static void fill(const char *dir)
         open_all(dir);
         for (uint32_t i = 0; i < 4; i++) {
                 append_batch(i);
-                ok(profile_store_flush(store, &err), &err);
+                check_ok(profile_store_flush(store, &err), &err);
         }
 }
 
@@ -175,10 +170,10 @@ START_TEST(totals_are_unchanged_by_resymbolization)
         fill(after);
         ck_assert_int_eq(total(), raw);
         load_all_symbols();
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 32 + 8);
         ck_assert_int_eq(total(), raw);
-        ok(profile_store_stat(store, &stat, &err), &err);
+        check_ok(profile_store_stat(store, &stat, &err), &err);
         ck_assert_uint_eq(stat.location_rows, 32 + 8 + 1);
         ck_assert_uint_eq(stat.unresolved_locations, 0);
         ck_assert_uint_eq(stat.sample_rows, 800);
@@ -186,11 +181,11 @@ START_TEST(totals_are_unchanged_by_resymbolization)
         close_all();
         fill(compacted);
         load_all_symbols();
-        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
-        ok(profile_store_compact(store, NULL, NULL, &merged, &err), &err);
+        check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        check_ok(profile_store_compact(store, NULL, NULL, &merged, &err), &err);
         ck_assert_uint_gt(merged.merges, 3);
         ck_assert_int_eq(total(), raw);
-        ok(profile_store_stat(store, &stat, &err), &err);
+        check_ok(profile_store_stat(store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, 800);
         ck_assert_uint_eq(stat.sample_files, 3);
         ck_assert_uint_eq(stat.location_files, 1);

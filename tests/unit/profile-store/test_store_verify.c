@@ -157,23 +157,17 @@ START_TEST(a_file_that_cannot_be_opened_is_one_problem)
 }
 END_TEST
 
-static void remove_store(void)
+static void tear_down(void)
 {
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
         store_fixture_end(&fixture);
 }
 
-static void read_descriptor_limit(void)
+static void set_up(void)
 {
         ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
 }
 
-int main(void)
-{
-        const TTest *const tests[] = { lack_of_descriptors_is_not_reported_for_a_file,
-                                       a_file_lost_between_the_passes_is_missing,
-                                       files_replaced_between_the_passes_are_not_reported,
-                                       a_file_that_cannot_be_opened_is_one_problem };
-
-        return suite_run_with("store_verify", read_descriptor_limit, remove_store, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("store_verify", lack_of_descriptors_is_not_reported_for_a_file,
+                        a_file_lost_between_the_passes_is_missing, files_replaced_between_the_passes_are_not_reported,
+                        a_file_that_cannot_be_opened_is_one_problem)

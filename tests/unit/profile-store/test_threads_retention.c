@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define DAY_NS INT64_C(86400000000000)
@@ -22,11 +22,6 @@
 
 static struct profile_store *store;
 static atomic_int begun, acknowledged, appenders_done;
-
-static void check_status(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
 
 /* Two samples of an old day, of which one is kept, or a new sample. */
 static void append_pair(uint32_t thread, uint32_t number, int day)
@@ -41,7 +36,7 @@ static void append_pair(uint32_t thread, uint32_t number, int day)
         leaf = test_location(&t, 0x1000 + number % 5);
         for (int i = 0; i < 2; i++)
                 test_sample(&t, T0 + day * DAY_NS, 1, &leaf, 1, labels[i]);
-        check_status(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
+        check_ok(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
         test_profile_deinit(&t);
 }
 
@@ -84,10 +79,10 @@ static void *expire_all(void *context)
         do {
                 struct expiry e;
 
-                check_status(profile_store_expire(store, &(struct expiry_request){ 0 }, &e, &err), &err);
+                check_ok(profile_store_expire(store, &(struct expiry_request){ 0 }, &e, &err), &err);
                 ck_assert_uint_eq(e.skipped_files, 0);
                 expiry_deinit(&e);
-                check_status(profile_store_compact(store, NULL, NULL, NULL, &err), &err);
+                check_ok(profile_store_compact(store, NULL, NULL, NULL, &err), &err);
                 sweep_all();
         } while (atomic_load(&appenders_done) < APPENDERS);
         return NULL;
@@ -102,7 +97,7 @@ static void *plan_all(void *context)
         do {
                 struct expiry e;
 
-                check_status(profile_store_expire(store, &(struct expiry_request){ .dry_run = true }, &e, &err), &err);
+                check_ok(profile_store_expire(store, &(struct expiry_request){ .dry_run = true }, &e, &err), &err);
                 expiry_deinit(&e);
         } while (atomic_load(&appenders_done) < APPENDERS);
         return NULL;
@@ -117,8 +112,8 @@ static int64_t count_env(const char *env)
         struct error err;
         int64_t ret = 0;
 
-        check_status(store_scan_begin(store, &scan, &err), &err);
-        check_status(store_scan_sum(scan, &filter, &sums, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &filter, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++)
                 ret += sums.items[i].value;
         stack_sums_deinit(&sums);
@@ -128,7 +123,7 @@ static int64_t count_env(const char *env)
 
 START_TEST(unselected_samples_count_once_during_retention)
 {
-        char dir[] = "/tmp/cairn-threads-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
         unsigned looks = 0;
         const struct label_matcher matcher = { "env", LABEL_REGEX, "dev", match_dev, &looks };
@@ -136,9 +131,9 @@ START_TEST(unselected_samples_count_once_during_retention)
         pthread_t threads[APPENDERS], expirer, planner;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "threads");
         options.limits = (struct sample_limits){ .rules = &rule, .rule_count = 1 };
-        check_status(profile_store_open(dir, &options, &store, &err), &err);
+        check_ok(profile_store_open(dir, &options, &store, &err), &err);
         append_pair(APPENDERS, 0, 3);
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all_pairs, (void *)i), 0);
@@ -155,17 +150,17 @@ START_TEST(unselected_samples_count_once_during_retention)
                 pthread_join(threads[i], NULL);
         pthread_join(expirer, NULL);
         pthread_join(planner, NULL);
-        check_status(profile_store_flush(store, &err), &err);
+        check_ok(profile_store_flush(store, &err), &err);
         expire_all(NULL);
         ck_assert_int_eq(count_env("prod"), APPENDERS * BATCHES + 1);
         ck_assert_int_eq(count_env("dev"), 1);
         profile_store_close(store);
-        check_status(profile_store_open(dir, &options, &store, &err), &err);
+        check_ok(profile_store_open(dir, &options, &store, &err), &err);
         ck_assert_int_eq(count_env("prod"), APPENDERS * BATCHES + 1);
         ck_assert_int_eq(count_env("dev"), 1);
         profile_store_close(store);
         ck_assert_uint_gt(looks, 0);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -12,6 +12,7 @@
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "00112233445566778899aabbccddeeff00112233"
 #define T0 INT64_C(1728000000000000000)
@@ -21,11 +22,6 @@
 static struct profile_store *store;
 static struct symbol_index *symbols;
 static atomic_int begun, acknowledged, appenders_done;
-
-static void ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
 
 static void *append_all(void *context)
 {
@@ -41,7 +37,7 @@ static void *append_all(void *context)
                 leaf = test_location(&t, 0x1000 + i);
                 test_sample(&t, T0, 1, &leaf, 1, NULL);
                 atomic_fetch_add(&begun, 1);
-                ok(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
+                check_ok(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
                 atomic_fetch_add(&acknowledged, 1);
                 test_profile_deinit(&t);
         }
@@ -59,10 +55,10 @@ static void *resymbolize_all(void *context)
         for (int q = QUALITY_DYNSYM; q <= QUALITY_DWARF; q++) {
                 snprintf(name, sizeof name, "quality%d", q);
                 test_load_symbols(symbols, ID, q, 0x1000, 1, name, "/src/x.c");
-                ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
+                check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
         }
         while (atomic_load(&appenders_done) < APPENDERS)
-                ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
+                check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
         return NULL;
 }
 
@@ -74,7 +70,7 @@ static void *compact_all(void *context)
         struct error err = { 0 };
 
         do {
-                ok(profile_store_compact(store, NULL, NULL, &r, &err), &err);
+                check_ok(profile_store_compact(store, NULL, NULL, &r, &err), &err);
                 ck_assert_uint_eq(r.skipped_files, 0);
                 *merges += r.merges;
         } while (atomic_load(&appenders_done) < APPENDERS);
@@ -90,9 +86,9 @@ static int64_t total(void)
         struct error err;
         int64_t ret = 0;
 
-        ok(store_scan_begin(store, &scan, &err), &err);
-        ok(store_scan_sum(scan, &all, &sums, &err), &err);
-        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         for (size_t i = 0; i < sums.count; i++) {
                 ck_assert_uint_eq(stacks->first[i + 1] - stacks->first[i], 1);
                 ck_assert_str_eq(stacks->locations[stacks->indexes[stacks->first[i]]].mapping, "/bin/x");
@@ -105,7 +101,7 @@ static int64_t total(void)
 
 START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
 {
-        char dir[] = "/tmp/cairn-threads-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
         _cleanup_free_ char *index = NULL;
         pthread_t threads[APPENDERS], resymbolizer, compactor;
@@ -113,11 +109,11 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         struct profile_store_stat stat;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "threads");
         index = path_join(dir, "index");
-        ok(symbol_index_open(index, false, &symbols, &err), &err);
+        check_ok(symbol_index_open(index, false, &symbols, &err), &err);
         options.symbols = symbols;
-        ok(profile_store_open(dir, &options, &store, &err), &err);
+        check_ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
         ck_assert_int_eq(pthread_create(&resymbolizer, NULL, resymbolize_all, NULL), 0);
@@ -133,12 +129,12 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
                 pthread_join(threads[i], NULL);
         pthread_join(resymbolizer, NULL);
         pthread_join(compactor, NULL);
-        ok(profile_store_flush(store, &err), &err);
+        check_ok(profile_store_flush(store, &err), &err);
         ck_assert_int_eq(total(), APPENDERS * BATCHES);
         compact_all(&merges);
         ck_assert_uint_gt(merges, 0);
         ck_assert_int_eq(total(), APPENDERS * BATCHES);
-        ok(profile_store_stat(store, &stat, &err), &err);
+        check_ok(profile_store_stat(store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, APPENDERS * BATCHES);
         ck_assert_uint_eq(stat.location_rows, BATCHES);
         ck_assert_uint_eq(stat.failed_flushes, 0);
@@ -147,7 +143,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         ck_assert_uint_eq(stat.unresolved_locations, 0);
         profile_store_close(store);
         symbol_index_close(symbols);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 
@@ -156,12 +152,12 @@ START_TEST(stacks_of_many_days_are_found_by_several_threads)
 {
         enum { DAYS = 12, STACKS = 40, ROUNDS = 8 };
         const int64_t day_ns = INT64_C(86400000000000);
-        char dir[] = "/tmp/cairn-threads-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 1000000 };
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        ok(profile_store_open(dir, &options, &store, &err), &err);
+        temporary_dir_create(dir, "threads");
+        check_ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uint32_t day = 0; day < DAYS; day++) {
                 struct test_profile t;
 
@@ -171,17 +167,17 @@ START_TEST(stacks_of_many_days_are_found_by_several_threads)
 
                         test_sample(&t, T0 + day * day_ns, 1, &leaf, 1, NULL);
                 }
-                ok(profile_store_append(store, &t.p, hash_bytes128(&day, sizeof day), NULL, &err), &err);
+                check_ok(profile_store_append(store, &t.p, hash_bytes128(&day, sizeof day), NULL, &err), &err);
                 test_profile_deinit(&t);
         }
-        ok(profile_store_flush(store, &err), &err);
+        check_ok(profile_store_flush(store, &err), &err);
         for (int round = 0; round < ROUNDS; round++) { /* each with an empty cache */
                 profile_store_close(store);
-                ok(profile_store_open(dir, &options, &store, &err), &err);
+                check_ok(profile_store_open(dir, &options, &store, &err), &err);
                 ck_assert_int_eq(total(), DAYS * STACKS);
         }
         profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -14,12 +14,12 @@
 
 static struct store_fixture f;
 
-static void make_store(void)
+static void set_up(void)
 {
         store_fixture_begin(&f);
 }
 
-static void remove_store(void)
+static void tear_down(void)
 {
         store_fixture_end(&f);
 }
@@ -228,11 +228,6 @@ START_TEST(tree_names_match_computed_sizes)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { response_over_memory_limit_is_refused, too_many_selectors_are_refused,
-                                       repetition_of_type_labels_is_limited, sums_and_times_of_series_are_clamped,
-                                       tree_names_match_computed_sizes };
-
-        return suite_run_with("querier", make_store, remove_store, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("querier", response_over_memory_limit_is_refused, too_many_selectors_are_refused,
+                        repetition_of_type_labels_is_limited, sums_and_times_of_series_are_clamped,
+                        tree_names_match_computed_sizes)

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof/pprof.h"
 #include "query/engine/unit_text.h"
 #include "query/query.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define S INT64_C(1000000000)
 #define NOW (INT64_C(1700000000) * S)
@@ -78,7 +78,7 @@ END_TEST
 
 /* ---- queries of a store --------------------------------------------------------------------------- */
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct profile_store *store;
 
 static void append_folded(const char *text, const char *type, const char *service, int64_t time_unix_ns, uint8_t id)
@@ -102,8 +102,7 @@ static void open_store(void)
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-query-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "query");
         ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
         append_folded("main;work;leaf 5000000000\nmain;work 1000000000\nmain;rec;rec;rec 2000000000\n"
                       "main;read;sys_read_[k] 500000000\n",
@@ -116,7 +115,7 @@ static void open_store(void)
 static void close_store(void)
 {
         profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* "name=value" pairs follow the operation, ended by NULL. */

@@ -14,12 +14,12 @@
 
 static struct store_fixture f;
 
-static void make_store(void)
+static void set_up(void)
 {
         store_fixture_begin(&f);
 }
 
-static void remove_store(void)
+static void tear_down(void)
 {
         store_fixture_end(&f);
 }
@@ -137,9 +137,4 @@ START_TEST(source_lines_are_found_in_any_order)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { recursion_counts_once_per_instruction, source_lines_are_found_in_any_order };
-
-        return suite_run_with("query disassembly", make_store, remove_store, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("query disassembly", recursion_counts_once_per_instruction, source_lines_are_found_in_any_order)

@@ -5,7 +5,6 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "common/text/regex_match.h"
@@ -14,6 +13,7 @@
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define S INT64_C(1000000000)
 #define MS INT64_C(1000000)
@@ -25,25 +25,24 @@
 
 /* ---- a store ---- */
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct profile_store *store;
 static uint8_t batches;
 
-static void make_store(void)
+static void set_up(void)
 {
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-views-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "views");
         batches = 0;
         ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
 }
 
-static void remove_store(void)
+static void tear_down(void)
 {
         profile_store_close(store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* A manually built profile, one sample at a time. */
@@ -235,7 +234,7 @@ static void check_mixed_types(void)
 
 START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_reported)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "b;main", .labels = "host=otel" });
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 4, .stack = "c;main", .labels = "host=go" },
@@ -243,7 +242,7 @@ START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_reported)
         APPEND({ .type = COUNT, .value = 5, .stack = "d;main", .labels = "host=none" });
         APPEND({ .type = MEMORY, .value = 4096, .stack = "e;main", .labels = "host=agent" });
         check_head_and_parts(check_mixed_types);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -302,20 +301,20 @@ static void check_partial_types(void)
 
 START_TEST(partial_type_name_is_summed_by_the_same_rules)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "b;main", .labels = "host=otel" });
         APPEND({ .type = BARE_COUNT, .value = 5, .stack = "d;main", .labels = "host=none" });
         APPEND({ .type = MEMORY, .value = 4096, .stack = "e;main", .labels = "host=agent" },
                { .type = "memory:alloc_space:bytes:space:bytes", .value = 1, .stack = "e;main" });
         check_head_and_parts(check_partial_types);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
 START_TEST(a_diff_converts_the_types_of_both_sides)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .period = 10 * MS, .value = 20 * MS, .stack = "a;main", .labels = "v=1" });
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "a;main", .labels = "v=2" });
         {
@@ -323,7 +322,7 @@ START_TEST(a_diff_converts_the_types_of_both_sides)
 
                 EXPECT(rows, "\"flat\":20000000,\"cumulative\":20000000,\"flat_after\":30000000,");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -370,7 +369,7 @@ static void check_groups(void)
 
 START_TEST(groups_are_summed_separately_and_smallest_merged)
 {
-        make_store();
+        set_up();
         append_groups();
         check_head_and_parts(check_groups);
         {
@@ -381,13 +380,13 @@ START_TEST(groups_are_summed_separately_and_smallest_merged)
                 EXPECT(empty, "list of 1 to 8 label names");
                 EXPECT(csv, "the formats of flame are json, text and html; csv is a format of tables");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
 START_TEST(csv_fields_are_quoted)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .value = 6, .stack = "operator(a, \"b\")\x1b;main" });
         {
                 ASK(csv, "top", "format=csv", "limit=1");
@@ -395,7 +394,7 @@ START_TEST(csv_fields_are_quoted)
                 ck_assert_str_eq(csv, "function,file,line,object,kind,flat,cumulative\r\n"
                                       "\"operator(a, \"\"b\"\")\\x1b\",,0,,native,6,6\r\n");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -439,7 +438,7 @@ START_TEST(sums_that_do_not_fit_are_the_largest_number_and_noted)
 {
         static const char note[] = "sums beyond 9223372036854775807 are shown as this number";
 
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .value = INT64_MAX - 10, .stack = "a;main", .labels = "host=h1" },
                { .type = CPU, .value = INT64_MAX / 2, .stack = "b;main", .labels = "host=h1" },
                { .type = CPU, .value = 6, .stack = "c;main", .labels = "host=h2" });
@@ -468,7 +467,7 @@ START_TEST(sums_that_do_not_fit_are_the_largest_number_and_noted)
                 EXPECT(small, "\"total\":6,");
                 ck_assert_str_eq(answer.note, "");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -484,7 +483,7 @@ static size_t count_parts(const char *text, const char *part)
 /* 20 functions of equal cost, each called from 5 places. */
 START_TEST(functions_of_an_inverted_graph_take_half_of_its_nodes)
 {
-        make_store();
+        set_up();
         for (int i = 0; i < 20; i++) {
                 for (int k = 0; k < 5; k++) {
                         char stack[64];
@@ -510,13 +509,13 @@ START_TEST(functions_of_an_inverted_graph_take_half_of_its_nodes)
                 EXPECT(upright, "[\"caller4\",");
                 ck_assert_uint_eq(count_parts(upright, "[\"leaf"), 1);
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
 START_TEST(frames_filter_as_in_pprof)
 {
-        make_store();
+        set_up();
         append_calls();
         {
                 ASK(focus, "folded", "focus=^par");
@@ -566,7 +565,7 @@ START_TEST(frames_filter_as_in_pprof)
                 }
                 ck_assert_uint_ne(counts[0], counts[1]);
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -574,7 +573,7 @@ END_TEST
 
 START_TEST(callers_and_callees_of_all_matching_functions)
 {
-        make_store();
+        set_up();
         append_calls();
         {
                 ASK(callers, "folded", "callers_matching=^(alloc|run)$");
@@ -607,7 +606,7 @@ START_TEST(callers_and_callees_of_all_matching_functions)
                 EXPECT(two, "are mutually exclusive");
                 EXPECT(none, "function is missing");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -653,7 +652,7 @@ START_TEST(lines_have_cost_and_source)
 {
         static const struct query_sources from_test = { .read = read_test_source };
 
-        make_store();
+        set_up();
         append_calls();
         append_object_lines();
         sources = &from_test;
@@ -677,7 +676,7 @@ START_TEST(lines_have_cost_and_source)
                 EXPECT(none, "lines needs function");
         }
         sources = NULL;
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -764,7 +763,7 @@ START_TEST(lines_compare_two_selections_by_number)
 {
         static const struct query_sources from_versions = { .read = read_version_source };
 
-        make_store();
+        set_up();
         append_version(0, NOW - 100 * S);
         append_version(1, NOW - 10 * S);
         sources = &from_versions;
@@ -777,7 +776,7 @@ START_TEST(lines_compare_two_selections_by_number)
                 EXPECT(by, "by is not a parameter of lines");
         }
         sources = NULL;
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -790,7 +789,7 @@ START_TEST(inlined_recursion_counts_once)
         uint32_t location, number;
         bool duplicate;
 
-        make_store();
+        set_up();
         ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
         ck_assert_int_eq(profile_type_add_id(&p, CPU, 0, &s.type, NULL), ST_OK);
         for (unsigned i = 0; i < l.line_count; i++) { /* walk() calls itself twice in line 5, and then leaf() */
@@ -814,7 +813,7 @@ START_TEST(inlined_recursion_counts_once)
                 EXPECT(diff, "{\"function\":\"walk\",\"file\":\"tree.c\",\"flat\":7,\"cumulative\":7,"
                              "\"flat_after\":7,\"cumulative_after\":7}");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -889,12 +888,12 @@ static size_t measure_held_memory(const char *operation, struct pairs p)
 
 START_TEST(spans_and_lines_are_part_of_the_memory_of_a_query)
 {
-        make_store();
+        set_up();
         append_many();
         ck_assert_uint_ge(measure_held_memory("spans", (struct pairs){ { "by=host", "limit=1" } }), 280 * MANY);
         ck_assert_uint_ge(measure_held_memory("lines", (struct pairs){ { "function=walk", "limit=1" } }), 140 * MANY);
         ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -952,10 +951,10 @@ static void check_heaps(void)
 
 START_TEST(gauges_are_averaged_over_the_snapshots_of_each_series)
 {
-        make_store();
+        set_up();
         append_heaps();
         check_head_and_parts(check_heaps);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -963,7 +962,7 @@ END_TEST
 
 START_TEST(averages_add_up_and_any_label_may_identify_a_series)
 {
-        make_store();
+        set_up();
         APPEND({ .type = GOROUTINES, .value = 1, .stack = "a;main", .labels = "run=1" },
                { .type = GOROUTINES, .value = 1, .stack = "b;main", .labels = "run=1", .time_unix_ns = NOW - 50 * S },
                { .type = GOROUTINES, .value = 1, .stack = "c;main", .labels = "run=1", .time_unix_ns = NOW - 40 * S },
@@ -978,7 +977,7 @@ START_TEST(averages_add_up_and_any_label_may_identify_a_series)
                 EXPECT(by, "1,main,,0,,native,0,1\r\n");
                 EXPECT(first, "main,,0,,native,0,1\r\n");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -986,7 +985,7 @@ END_TEST
 
 START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .value = 10, .stack = "a;main", .labels = "v=1" },
                { .type = CPU, .value = 30, .stack = "b;main", .labels = "v=1" },
                { .type = CPU, .value = 40, .stack = "a;main", .labels = "v=2" },
@@ -1035,7 +1034,7 @@ START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
                 EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
                 EXPECT(one_side, "base_from is a parameter of diff, sandwich and lines, not of series");
         }
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -1058,13 +1057,13 @@ static void check_ids(void)
 
 START_TEST(samples_of_a_trace_or_span_are_selected)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .value = 1, .stack = "a;main", .trace = 0xab },
                { .type = CPU, .value = 2, .stack = "b;main", .trace = 0xab, .span = 0xcd, .labels = "trace_id=0123" },
                { .type = CPU, .value = 4, .stack = "c;main" },
                { .type = CPU, .value = 8, .stack = "d;main", .labels = "trace_id=0123" });
         check_head_and_parts(check_ids);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -1110,7 +1109,7 @@ static void check_spans(void)
 
 START_TEST(spans_are_listed_by_cost)
 {
-        make_store();
+        set_up();
         APPEND({ .type = CPU, .value = 1, .stack = "a;main", .trace = 0xab },
                { .type = CPU,
                  .value = 2,
@@ -1134,7 +1133,7 @@ START_TEST(spans_are_listed_by_cost)
                  .span = 0xce,
                  .labels = "service.name=api" });
         check_head_and_parts(check_spans);
-        remove_store();
+        tear_down();
 }
 END_TEST
 
@@ -1198,13 +1197,13 @@ static void check_pprof(void)
 
 START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 {
-        make_store();
+        set_up();
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "a@a.c:9;main", .labels = "host=x;pid=1" },
                { .type = CPU, .period = 10 * MS, .value = 30 * MS, .stack = "a@a.c:9;main", .labels = "host=x;pid=1" },
                { .type = COUNT, .period = 10 * MS, .value = 4, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" },
                { .type = MEMORY, .period = 524288, .value = 4096, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" });
         check_head_and_parts(check_pprof);
-        remove_store();
+        tear_down();
 }
 END_TEST
 

@@ -135,12 +135,6 @@ START_TEST(stacks_are_walked_with_known_mappings_when_queue_is_full)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { stack_with_known_mappings_is_walked_at_once,
-                                       stack_waits_for_mapping_of_its_caller,
-                                       stack_is_truncated_at_drain_without_mapping,
-                                       stacks_are_walked_with_known_mappings_when_queue_is_full };
-
-        return suite_run_with("agent-late", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("agent-late", stack_with_known_mappings_is_walked_at_once,
+                        stack_waits_for_mapping_of_its_caller, stack_is_truncated_at_drain_without_mapping,
+                        stacks_are_walked_with_known_mappings_when_queue_is_full)

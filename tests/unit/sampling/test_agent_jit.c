@@ -96,14 +96,14 @@ static enum status feed(size_t from, uint64_t *ret)
         return jitdump_feed(&dump, file.data + from, file.size - from, file.size - from, PID, ret, &err);
 }
 
-static void begin(void)
+static void set_up(void)
 {
         buf_init(&file, MiB(1));
         jitdump_init(&dump, NULL);
         header();
 }
 
-static void end(void)
+static void tear_down(void)
 {
         buf_deinit(&file);
         jitdump_deinit(&dump);
@@ -130,7 +130,7 @@ START_TEST(code_has_names_and_lines_in_both_byte_orders)
                 uint64_t used = 0;
 
                 swapped = i;
-                begin();
+                set_up();
                 load(0x1000, 0x20, 1, "plain");
                 two_lines(0x2000, 0x2004, 11, 0x2010, 12, "a.js");
                 load(0x2000, 0x20, 2, "JS:*f a.js:10:3");
@@ -144,7 +144,7 @@ START_TEST(code_has_names_and_lines_in_both_byte_orders)
                 ck_assert_str_eq(at(0x200f), "JS:*f a.js:10:3 a.js:11");
                 ck_assert_str_eq(at(0x201f), "JS:*f a.js:10:3 a.js:12");
                 ck_assert_str_eq(at(0x3000), "after"); /* lines apply to one code range only */
-                end();
+                tear_down();
         }
         swapped = false;
 }
@@ -154,7 +154,7 @@ START_TEST(later_code_replaces_code_at_its_address)
 {
         uint64_t used = 0;
 
-        begin();
+        set_up();
         load(0x1000, 0x100, 1, "old");
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_str_eq(at(0x1080), "old");
@@ -163,7 +163,7 @@ START_TEST(later_code_replaces_code_at_its_address)
         ck_assert_str_eq(at(0x107f), "old");
         ck_assert_str_eq(at(0x1080), "new");
         ck_assert_str_eq(at(0x10a0), "old");
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -171,7 +171,7 @@ START_TEST(moved_code_keeps_name_and_lines)
 {
         uint64_t used = 0;
 
-        begin();
+        set_up();
         two_lines(0x1000, 0x1000, 5, 0x1010, 6, "m.js");
         load(0x1000, 0x20, 77, "mover");
         move(0x1000, 0x5000, 0x20, 77);
@@ -184,7 +184,7 @@ START_TEST(moved_code_keeps_name_and_lines)
         ck_assert_str_eq(at(0x5010), "mover m.js:5");
         ck_assert_str_eq(at(0x502f), "mover m.js:6");
         ck_assert_uint_eq(dump.dropped, 1);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -193,20 +193,20 @@ START_TEST(line_addresses_with_elf_header_offset_are_detected)
 {
         uint64_t used = 0;
 
-        begin();
+        set_up();
         two_lines(0x1000, 0x1000 + 64, 5, 0x1010 + 64, 6, "v8.js");
         load(0x1000, 0x20, 1, "f");
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_str_eq(at(0x1000), "f v8.js:5");
         ck_assert_str_eq(at(0x101f), "f v8.js:6");
-        end();
-        begin(); /* the same offsets are used unchanged if another line is in the first bytes */
+        tear_down();
+        set_up(); /* the same offsets are used unchanged if another line is in the first bytes */
         two_lines(0x1000, 0x1000, 1, 0x1000 + 64, 2, "x.java");
         load(0x1000, 0x80, 1, "g");
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_str_eq(at(0x103f), "g x.java:1");
         ck_assert_str_eq(at(0x1040), "g x.java:2");
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(invalid_lines_are_ignored)
 {
         uint64_t used = 0;
 
-        begin();
+        set_up();
         two_lines(0x1000, 0x1000, 5, 0x9000, 6, "far.js");
         load(0x1000, 0x20, 1, "f");
         two_lines(0x2000, 0x2000, 5, 0x1000, 6, "before.js");
@@ -231,7 +231,7 @@ START_TEST(invalid_lines_are_ignored)
         ck_assert_str_eq(at(0x2000), "g");
         ck_assert_str_eq(at(0x3000), "h");
         ck_assert_str_eq(at(0x4000), "i");
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -239,7 +239,7 @@ START_TEST(unknown_records_are_skipped_and_close_ends_dump)
 {
         uint64_t used = 0;
 
-        begin();
+        set_up();
         record(4, 8);
         u64(0);
         record(77, 0);
@@ -249,7 +249,7 @@ START_TEST(unknown_records_are_skipped_and_close_ends_dump)
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_str_eq(at(0x1000), "f");
         ck_assert(dump.is_over);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(record_is_read_once_complete)
 {
         size_t first, size;
 
-        begin();
+        set_up();
         load(0x1000, 0x20, 1, "first");
         first = file.size;
         two_lines(0x2000, 0x2004, 11, 0x2010, 12, "a.js");
@@ -283,7 +283,7 @@ START_TEST(record_is_read_once_complete)
                 ck_assert_str_eq(at(0x2005), "second a.js:11");
                 free(part);
         }
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -292,25 +292,25 @@ START_TEST(dump_of_another_process_is_refused)
         struct error err;
         uint64_t used = 0;
 
-        begin();
+        set_up();
         load(0x1000, 0x20, 1, "f");
         ck_assert_int_eq(jitdump_feed(&dump, file.data, file.size, file.size, PID + 1, &used, &err), ST_BAD_DATA);
         ck_assert(dump.is_over);
-        end();
-        begin();
+        tear_down();
+        set_up();
         file.data[4] = 3; /* version */
         ck_assert_int_eq(feed(0, &used), ST_BAD_DATA);
-        end();
-        begin();
+        tear_down();
+        set_up();
         file.data[0] ^= 1;
         ck_assert_int_eq(feed(0, &used), ST_BAD_DATA);
-        end();
-        begin();
+        tear_down();
+        set_up();
         u32(0);
         u32(15); /* a record shorter than its header */
         u64(0);
         ck_assert_int_eq(feed(0, &used), ST_BAD_DATA);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -321,7 +321,7 @@ START_TEST(budget_bounds_code_of_all_processes)
         uint64_t used = 0;
         struct error err;
 
-        begin();
+        set_up();
         for (uint64_t i = 0; i < 100; i++)
                 load(0x1000 + 0x20 * i, 0x20, i, "a name that takes some room");
         jitdump_deinit(&dump);
@@ -335,7 +335,7 @@ START_TEST(budget_bounds_code_of_all_processes)
         ck_assert_int_eq(jitdump_feed(&other, file.data, file.size, file.size, PID, &used, &err), ST_OK);
         ck_assert_uint_ge(other.dropped, 99);
         jitdump_deinit(&other);
-        end();
+        tear_down();
         ck_assert_uint_eq(budget.used, 0);
 }
 END_TEST
@@ -348,7 +348,7 @@ START_TEST(growing_file_is_read_within_limit)
         struct error err;
 
         unlink(path);
-        begin();
+        set_up();
         load(0x1000, 0x20, 1, "f");
         load(0x100000, 600000, 2, "large"); /* its code is larger than the read window and is skipped */
         load(0x2000, 0x20, 3, "g");
@@ -370,7 +370,7 @@ START_TEST(growing_file_is_read_within_limit)
                 ck_assert_int_eq(fchown(fd, 1234, 1234), 0);
                 ck_assert_int_eq(jitdump_refresh(&dump, fd, PID, 1000, &left, &err), ST_UNSUPPORTED);
         }
-        end();
+        tear_down();
 }
 END_TEST
 

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "sampling/objects/vdso.h"
 #include "sampling/processes/kernel.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 
 static void put(const char *name, const void *content, size_t n)
 {
@@ -37,13 +37,12 @@ static void section(const char *name, const char *address)
 }
 
 /* With a build-id note as written by linkers. */
-static void begin(void)
+static void set_up(void)
 {
         static const uint8_t note[] = { 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 0x01 };
         char path[128];
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         snprintf(path, sizeof path, "%s/sections", dir);
         ck_assert_int_eq(mkdir(path, 0755), 0);
         snprintf(path, sizeof path, "%s/notes", dir);
@@ -51,11 +50,9 @@ static void begin(void)
         put("notes/.note.gnu.build-id", note, sizeof note);
 }
 
-static void end(void)
+static void tear_down(void)
 {
-        struct error err;
-
-        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 START_TEST(module_address_is_offset_in_text)
@@ -63,7 +60,7 @@ START_TEST(module_address_is_offset_in_text)
         struct kernel_module m;
         uint64_t address = 7;
 
-        begin();
+        set_up();
         section(".text", "0xffffffffc0a10000\n");
         section(".text.unlikely", "0xffffffffc0a14000\n");
         section(".init.text", "0xffffffffc0b00000\n");
@@ -80,7 +77,7 @@ START_TEST(module_address_is_offset_in_text)
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0b00010, &address));
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a0ffff, &address));
         ck_assert_uint_eq(address, 0x3fff);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -89,14 +86,14 @@ START_TEST(hidden_module_addresses_are_unknown)
         struct kernel_module m;
         uint64_t address;
 
-        begin();
+        set_up();
         section(".text", "0x0000000000000000\n");
         kernel_module_read(dir, &m);
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
         section(".text", "nonsense");
         kernel_module_read(dir, &m);
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
-        end();
+        tear_down();
         kernel_module_read("/sys/module/no-such-module", &m);
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a10000, &address));
 }

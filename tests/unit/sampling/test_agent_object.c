@@ -17,6 +17,7 @@
 #include "sampling/objects/object_cache.h"
 #include "sampling/objects/proc_maps.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 static const char SOURCE[] =
         "#include <fcntl.h>\n"
@@ -30,7 +31,7 @@ static const char SOURCE[] =
         "        while ((n = read(fd, text, sizeof text)) > 0) if (write(1, text, n) != n) return 1;\n"
         "        return where_am_i(1); }\n";
 
-static char dir[32];
+static char dir[TEMPORARY_DIR_BYTES];
 
 static void shell(const char *command, bool must)
 {
@@ -99,17 +100,14 @@ static void make_source(void)
         char path[64];
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         snprintf(path, sizeof path, "%s/source.c", dir);
         ck_assert_int_eq(file_write_durable(path, SOURCE, strlen(SOURCE), &err), ST_OK);
 }
 
 static void remove_source(void)
 {
-        struct error err;
-
-        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 START_TEST(addresses_of_every_layout_match_symbol_table)

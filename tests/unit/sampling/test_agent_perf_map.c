@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "sampling/processes/perf_map.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 static void feed(struct perf_map *m, const char *text, size_t used)
 {
@@ -136,12 +136,11 @@ START_TEST(lines_over_limit_are_dropped_and_counted)
 END_TEST
 
 /* A root directory with tmp/perf-42.map in it. */
-static int make_root(char dir[static 32])
+static int make_root(char dir[static TEMPORARY_DIR_BYTES])
 {
         char path[64];
 
-        snprintf(dir, 32, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "perf-map");
         snprintf(path, sizeof path, "%s/tmp", dir);
         ck_assert_int_eq(mkdir(path, 0755), 0);
         return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -168,7 +167,7 @@ static enum status refresh(struct perf_map *m, int root, uid_t uid, struct error
 
 START_TEST(growing_file_is_continued_and_new_one_read_from_start)
 {
-        char dir[32], path[64];
+        char dir[TEMPORARY_DIR_BYTES], path[64];
         _cleanup_close_ int root = make_root(dir);
         struct perf_map m;
         struct error err = { 0 };
@@ -189,13 +188,13 @@ START_TEST(growing_file_is_continued_and_new_one_read_from_start)
         ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_OK);
         ck_assert_str_eq(find(&m, 0x30), "three");
         perf_map_deinit(&m);
-        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 
 START_TEST(symlinks_and_files_of_other_users_are_not_read)
 {
-        char dir[32], path[64], secret[64];
+        char dir[TEMPORARY_DIR_BYTES], path[64], secret[64];
         _cleanup_close_ int root = make_root(dir);
         struct perf_map m;
         struct error err = { 0 };
@@ -226,18 +225,18 @@ START_TEST(symlinks_and_files_of_other_users_are_not_read)
                 ck_assert_int_eq(refresh(&m, root, 1234, &err), ST_OK);
         }
         perf_map_deinit(&m);
-        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 
 START_TEST(device_is_not_opened)
 {
-        char dir[] = "/tmp/cairn-perf-map-XXXXXX", path[sizeof dir + 32];
+        char dir[TEMPORARY_DIR_BYTES], path[sizeof dir + 32];
         struct perf_map m;
         struct error err;
         int root;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "perf-map");
         perf_map_init(&m, NULL);
         snprintf(path, sizeof path, "%s/tmp", dir);
         ck_assert_int_eq(mkdir(path, 0755), 0);
@@ -250,7 +249,7 @@ START_TEST(device_is_not_opened)
         }
         close(root);
         perf_map_deinit(&m);
-        ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -37,7 +37,7 @@ static struct sample_process self(void)
         return (struct sample_process){ .tgid = (uint32_t)getpid(), .start_boot_ns = process_start_ns(&stat) };
 }
 
-static void begin(void)
+static void set_up(void)
 {
         struct error err;
 
@@ -74,7 +74,7 @@ static void build(const uint64_t *user, uint32_t user_count, const uint64_t *ker
 
         for (uint32_t i = 0; i < kernel_count + user_count; i++)
                 frames[i] = i < kernel_count ? kernel_frames[i] : user[i - kernel_count];
-        begin();
+        set_up();
         stats = (struct profile_build_stats){ 0 };
         ck_assert_msg(profile_build(&c, &batch, &profile, &stats, &err) == ST_OK, "%s", err.text);
         ck_assert_uint_eq(profile.samples.count, 1);
@@ -291,7 +291,7 @@ START_TEST(ended_process_keeps_time_and_thread_name)
         };
         struct error err;
 
-        begin();
+        set_up();
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
         ck_assert_str_eq(frame_name(0), "[exited]");
         ck_assert_uint_eq(depth(), 1);
@@ -335,7 +335,7 @@ START_TEST(replaced_jit_code_is_renamed_in_next_interval)
         char path[64];
 
         snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
-        begin();
+        set_up();
         for (int i = 0; i < 2; i++) {
                 FILE *f = fopen(path, "ae");
                 struct user_location place;
@@ -396,7 +396,7 @@ START_TEST(kernel_threads_of_one_kind_share_name)
         };
         struct error err;
 
-        begin();
+        set_up();
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
         ck_assert_str_eq(label("process.executable.name"), "kworker");
         ck_assert_str_eq(label("thread.name"), "kworker/3:1-evn");
@@ -430,12 +430,12 @@ START_TEST(samples_with_equal_labels_are_merged)
         static const char *drop[] = { "thread.name" };
         struct error err;
 
-        begin();
+        set_up();
         ck_assert_int_eq(build_threads(&err), ST_OK);
         ck_assert_uint_eq(profile.samples.count, 2);
         done();
         choice.drop = (struct option_list){ drop, 1 };
-        begin();
+        set_up();
         ck_assert_int_eq(build_threads(&err), ST_OK);
         ck_assert_uint_eq(profile.samples.count, 1);
         ck_assert_int_eq(profile.samples.items[0].value, 7 * (int64_t)PERIOD_NS);
@@ -475,7 +475,7 @@ START_TEST(relabel_rules_drop_and_rename_samples)
         struct error err;
 
         finish_rules(items, 3);
-        begin();
+        set_up();
         ck_assert_int_eq(build_threads(&err), ST_OK);
         ck_assert_uint_eq(profile.samples.count, 1);
         ck_assert_int_eq(profile.samples.items[0].value, 5 * (int64_t)PERIOD_NS);
@@ -496,7 +496,7 @@ START_TEST(samples_with_equal_relabeled_labels_are_merged)
         struct error err;
 
         finish_rules(items, 1);
-        begin();
+        set_up();
         ck_assert_int_eq(build_threads(&err), ST_OK);
         ck_assert_uint_eq(profile.samples.count, 1);
         ck_assert_int_eq(profile.samples.items[0].value, 7 * (int64_t)PERIOD_NS);
@@ -521,7 +521,7 @@ START_TEST(excluded_processes_are_reported_to_sampler_and_counted)
         const struct process_filter filter = { .only_process = { only, 1 } };
         struct error err;
 
-        begin();
+        set_up();
         processes.filter = &filter;
         processes.on_excluded = on_excluded;
         ck_assert_int_eq(build_threads(&err), ST_OK);
@@ -543,7 +543,7 @@ START_TEST(process_with_too_many_mappings_has_none)
         const size_t others = 1048576 - 8; /* one process may add a quarter of the rest: two */
         struct process *p;
 
-        begin();
+        set_up();
         processes.mapping_count = others;
         process_table_begin_drain(&processes);
         p = process_table_get(&processes, &id, "x");
@@ -553,7 +553,7 @@ START_TEST(process_with_too_many_mappings_has_none)
         ck_assert_uint_eq(processes.mapping_count, others);
         process_table_deinit(&processes);
 
-        begin();
+        set_up();
         process_table_begin_drain(&processes);
         p = process_table_get(&processes, &id, "x");
         ck_assert_int_eq(process_table_locate(&processes, p, here).kind, USER_LOCATION_OBJECT);

@@ -7,8 +7,9 @@
 #include "common/files/file.h"
 #include "scrape/discovery.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-discovery-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct scrape_config config;
 static struct discovery *discovery;
 
@@ -24,7 +25,7 @@ static void begin_discovery(const char *pattern)
         _cleanup_free_ char *path = NULL;
         char text[200];
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "discovery");
         path = path_join(dir, "config");
         snprintf(text, sizeof text, "scrape_configs: [{job_name: a, file_sd_configs: [{files: ['%s']}]}]", pattern);
         write_file("config", text);
@@ -36,7 +37,7 @@ static void end_discovery(void)
 {
         discovery_destroy(discovery);
         scrape_config_deinit(&config);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* Addresses after reading the files, each followed by a space, and the number of files that failed. */

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "sending/sender.h"
 #include "tests/support/sender_batch.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define RUNS 50
 #define BATCHES_MAX BATCH_POSTS_MAX
@@ -142,11 +142,11 @@ static void count_accepted(unsigned char *times)
 START_TEST(killed_sender_neither_loses_nor_duplicates_batches)
 {
         static unsigned char times[BATCHES_MAX];
-        char dir[] = "/tmp/cairn-killed-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         uint32_t number = 0;
 
         srand(11);
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "killed");
         for (int i = 0; i < BATCH_POSTS_MAX - 1; i++)
                 answers[i].code = rand() % 40 == 0 ? 503 : rand() % 5 == 0 ? 0 : 200;
         answers[BATCH_POSTS_MAX - 1].code = -1;
@@ -160,7 +160,7 @@ START_TEST(killed_sender_neither_loses_nor_duplicates_batches)
                 ck_assert_msg(times[n] == 1 || (times[n] == 0 && !is_put[n]), "batch %u counted %u times", n, times[n]);
         ck_assert_uint_gt(number, 3 * RUNS);
         batch_service_deinit(&service);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "sending/sender.h"
 #include "tests/support/sender_batch.h"
 #include "tests/support/batch_service.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define NAMES_MAX 256
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following fields */
 static ino_t synced[NAMES_MAX];
 static size_t synced_count, sync_count;
@@ -92,15 +92,14 @@ static void discard_unsynced(const char *name)
                 ck_assert_int_eq(truncate(path, 0), 0);
 }
 
-static void make_dir(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-cut-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "cut");
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct sender *sender_to(const char *url)
@@ -218,10 +217,5 @@ START_TEST(no_sync_while_service_responds)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { batches_queued_during_outage_survive_power_cut, shutdown_syncs_everything,
-                                       no_sync_while_service_responds };
-
-        return suite_run_with("agent_power_cut", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("agent_power_cut", batches_queued_during_outage_survive_power_cut, shutdown_syncs_everything,
+                        no_sync_while_service_responds)

@@ -11,19 +11,19 @@
 #include "common/limits.h"
 #include "sending/outbox.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[64], spool[80];
+static char dir[TEMPORARY_DIR_BYTES], spool[80];
 
-static void make_dir(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-spool-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "spool");
         snprintf(spool, sizeof spool, "%s/spool", dir);
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static struct outbox open_outbox(uint64_t max)
@@ -447,27 +447,12 @@ START_TEST(each_batch_is_synced_once)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                batches_of_earlier_run_are_sent_first_with_their_ids,
-                only_acknowledged_batches_are_removed,
-                a_spool_belongs_to_one_agent,
-                spool_writable_by_others_is_refused,
-                link_of_another_user_is_not_followed,
-                own_link_is_followed,
-                truncated_batch_is_moved_aside,
-                every_changed_byte_is_detected,
-                layout_matches_documentation,
-                spool_of_another_version_is_refused_unchanged,
-                foreign_files_are_kept_and_temporary_ones_removed,
-                batch_under_wrong_number_is_not_sent,
-                spool_over_limit_drops_oldest_batch,
-                batch_in_flight_is_not_dropped,
-                batch_older_than_deduplication_is_not_sent,
-                batch_is_kept_in_memory_until_disk_accepts_it,
-                each_batch_is_synced_once,
-        };
-
-        return suite_run_with("agent_spool", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("agent_spool", batches_of_earlier_run_are_sent_first_with_their_ids,
+                        only_acknowledged_batches_are_removed, a_spool_belongs_to_one_agent,
+                        spool_writable_by_others_is_refused, link_of_another_user_is_not_followed, own_link_is_followed,
+                        truncated_batch_is_moved_aside, every_changed_byte_is_detected, layout_matches_documentation,
+                        spool_of_another_version_is_refused_unchanged,
+                        foreign_files_are_kept_and_temporary_ones_removed, batch_under_wrong_number_is_not_sent,
+                        spool_over_limit_drops_oldest_batch, batch_in_flight_is_not_dropped,
+                        batch_older_than_deduplication_is_not_sent, batch_is_kept_in_memory_until_disk_accepts_it,
+                        each_batch_is_synced_once)

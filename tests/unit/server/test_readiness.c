@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "server/core/readiness.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define SECOND INT64_C(1000000000)
 
-static char dir[] = "/tmp/cairn-readiness-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct profile_store *store;
 static struct readiness *readiness;
 
@@ -20,7 +20,7 @@ static void open_with(const char *watched)
 {
         const struct profile_store_options o = { .size = sizeof o };
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "readiness");
         ck_assert_int_eq(profile_store_open(dir, &o, &store, NULL), ST_OK);
         ck_assert_int_eq(readiness_start(watched, &(struct readiness_store){ .store = store }, 1, &readiness, NULL),
                          ST_OK);
@@ -106,7 +106,7 @@ START_TEST(error_of_some_tenants_is_a_warning_until_all_have_it)
         struct readiness_store stores[2] = { { .tenant = "a" }, { .tenant = "b" } };
         char paths[2][64];
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "readiness");
         for (int i = 0; i < 2; i++) {
                 snprintf(paths[i], sizeof paths[i], "%s/%s", dir, stores[i].tenant);
                 ck_assert_int_eq(profile_store_open(paths[i], &o, &stores[i].store, NULL), ST_OK);
@@ -120,7 +120,7 @@ START_TEST(error_of_some_tenants_is_a_warning_until_all_have_it)
         readiness_stop(readiness);
         for (int i = 0; i < 2; i++)
                 profile_store_close(stores[i].store);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define ID "0123456789abcdef0123456789abcdef01234567"
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct server_options options;
 static struct server server;
 static struct debuginfo_space space;
@@ -71,8 +71,7 @@ static void open_stores(void)
         char index[80], objects[80];
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-deadline-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "deadline");
         snprintf(index, sizeof index, "%s/index", dir);
         snprintf(objects, sizeof objects, "%s/objects", dir);
         server = (struct server){ .options = &options };
@@ -87,7 +86,7 @@ static void close_stores(void)
         text_cache_destroy(space.symbol_texts);
         symbol_index_close(space.symbols);
         debuginfo_store_close(space.objects);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static char *send_request(const char *request)

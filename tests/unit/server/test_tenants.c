@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "server/core/tenants.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 static struct tenant_configs *parse_tenants(const char *text)
 {
@@ -99,7 +99,7 @@ START_TEST(names_are_valid_folder_names)
 }
 END_TEST
 
-static char folder[] = "/tmp/cairn-tenants-XXXXXX";
+static char folder[TEMPORARY_DIR_BYTES];
 
 static struct tenants *open_tenants_of(const struct tenant_configs *configs, const struct server_options *server)
 {
@@ -158,7 +158,7 @@ START_TEST(tenant_is_selected_by_token_or_permitted_header)
         char command[64];
         struct tenants *t;
 
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        temporary_dir_create(folder, "tenants");
         t = open_tenants_of(c, &server);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 expect_choice(t, cases[i].says, cases[i].header, TENANCY_OWN, cases[i].own);
@@ -183,7 +183,7 @@ START_TEST(stores_share_the_limits_of_one)
         char command[64];
         struct tenants *t;
 
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        temporary_dir_create(folder, "tenants");
         t = open_tenants_of(NULL, &server);
         ck_assert_uint_eq(tenants_get_stores(t)[0]->options.flush_bytes, MiB(64));
         ck_assert_uint_eq(tenants_get_stores(t)[0]->options.max_queued_bytes, MiB(512));
@@ -212,7 +212,7 @@ START_TEST(rules_outlive_a_reload_that_does_not_change_them)
         struct tenants *t;
         struct error err;
 
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        temporary_dir_create(folder, "tenants");
         t = open_tenants_of(NULL, &server);
         for (unsigned i = 0; i < 2; i++)
                 ck_assert_int_eq(tenants_reload(t, &server, NULL, &changes, &err), ST_OK);
@@ -236,7 +236,7 @@ START_TEST(request_bodies_of_a_tenant_are_limited)
         char command[64];
         unsigned taken = 0;
 
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        temporary_dir_create(folder, "tenants");
         ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), ST_OK);
         t = open_tenants_of(c, &server);
         ck_assert_uint_eq(tenants_choose(t, &(struct tenant_request){ "a", NULL, TENANCY_OWN }, &a, &err), 0);

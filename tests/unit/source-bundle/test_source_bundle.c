@@ -10,8 +10,9 @@
 #include "source-bundle/bundle.h"
 #include "tests/support/bytes_source.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[] = "/tmp/cairn-source-bundle-XXXXXX";
+static char dir[TEMPORARY_DIR_BYTES];
 static struct source_file files[3];
 static const char *const contents[3] = { "int a;\n", "", "int c(void);\n" };
 static struct build_id id;
@@ -37,13 +38,13 @@ static size_t bundle_into(uint8_t *bytes, size_t capacity)
         return size;
 }
 
-static void setup(void)
+static void set_up(void)
 {
         static const char *const names[3] = { "/src/a.c", "/src/a.c.inc", "/usr/include/c.h" };
         struct error err;
 
         build_id_from_bytes(&id, (const uint8_t *)"0123456789abcdefghij", 20);
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "source-bundle");
         for (size_t i = 0; i < 3; i++) {
                 files[i] = (struct source_file){ .name = strdup(names[i]), .size_bytes = strlen(contents[i]) };
                 ck_assert_int_gt(asprintf(&files[i].path, "%s/%zu", dir, i), 0);
@@ -51,13 +52,13 @@ static void setup(void)
         }
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         for (size_t i = 0; i < 3; i++) {
                 free(files[i].name);
                 free(files[i].path);
         }
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 START_TEST(files_are_found_by_full_name)
@@ -146,11 +147,5 @@ START_TEST(file_changed_during_bundling_is_refused)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { files_are_found_by_full_name, files_are_found_by_normalized_name,
-                                       truncations_and_changed_bytes_stay_in_bounds,
-                                       file_changed_during_bundling_is_refused };
-
-        return suite_run_with("source bundle", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("source bundle", files_are_found_by_full_name, files_are_found_by_normalized_name,
+                        truncations_and_changed_bytes_stay_in_bounds, file_changed_during_bundling_is_refused)

@@ -5,28 +5,27 @@
 #include <sys/stat.h>
 #include <utime.h>
 
-#include "common/files/file.h"
 #include "storage/local_storage.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define WRITERS 8
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct storage *storage;
 
 static void set_up(void)
 {
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-storage-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "storage");
         ck_assert_int_eq(local_storage_open(dir, &storage, &err), ST_OK);
 }
 
 static void tear_down(void)
 {
         storage_close(storage);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static enum status put_text(const char *key, const char *text, enum storage_mode mode)
@@ -195,14 +194,6 @@ START_TEST(only_regular_files_are_opened)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { object_is_replaced_or_stays,
-                                       one_of_racing_writers_creates_an_object,
-                                       keys_are_listed_in_byte_order,
-                                       folder_is_removed_with_its_last_object,
-                                       interrupted_uploads_are_removed_when_old,
-                                       only_regular_files_are_opened };
-
-        return suite_run_with("storage", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("storage", object_is_replaced_or_stays, one_of_racing_writers_creates_an_object,
+                        keys_are_listed_in_byte_order, folder_is_removed_with_its_last_object,
+                        interrupted_uploads_are_removed_when_old, only_regular_files_are_opened)

@@ -13,6 +13,7 @@
 #include "tests/support/faulty_storage.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define BATCHES 2 /* in a file of each table each */
 #define TWO_DAYS_MS (INT64_C(2) * 86400000)
@@ -26,8 +27,7 @@ static void set_up(void)
         struct error err;
 
         fixture = (struct store_fixture){ .options = { .removed_grace_ms = 3600000, .part_rows = 1 } };
-        snprintf(fixture.dir, sizeof fixture.dir, "/tmp/cairn-storage-faults-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(fixture.dir));
+        temporary_dir_create(fixture.dir, "faults");
         check_ok(open_table_storage(fixture.dir, &inner, &err), &err);
         faulty = faulty_storage_create(inner);
         fixture.options.tables = &faulty->storage;

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "symbol-index/index_load.h"
@@ -17,13 +16,13 @@
 #include "symbol-index/text_hash_index.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[32]; /* of this test; empty until it is created */
+static char dir[TEMPORARY_DIR_BYTES]; /* of this test; empty until it is created */
 
 static void make_dir(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
 }
 
 /* Number of steps until this process is killed, one before and one after each commit; 0: never. */
@@ -61,7 +60,7 @@ static struct symbol_index *open_index(bool read_only)
 static void finish(struct symbol_index *index)
 {
         symbol_index_close(index);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
         dir[0] = 0;
 }
 

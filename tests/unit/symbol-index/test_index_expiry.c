@@ -3,25 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "symbol-index/index_expiry.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define OBJECTS 6
 
-static char dir[32];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *index_of_test;
 static struct build_id ids[OBJECTS], go_id;
 static bool used[OBJECTS], is_go_id_used;
-
-static void check_ok(enum status st, const struct error *err)
-{
-        ck_assert_msg(st == ST_OK, "%s", err->text);
-}
 
 static bool is_used(void *context, const struct build_id *id)
 {
@@ -37,8 +32,7 @@ static void set_up(void)
 {
         struct error err;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         check_ok(symbol_index_open(dir, false, &index_of_test, &err), &err);
         for (unsigned i = 0; i < OBJECTS; i++) {
                 struct symbol_table t = random_table(&(struct random_table_spec){ .seed = i ? i : 1,
@@ -64,7 +58,7 @@ static void set_up(void)
 static void tear_down(void)
 {
         symbol_index_close(index_of_test);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static uint64_t remove_unused(int64_t indexed_before_unix_s)
@@ -197,14 +191,6 @@ START_TEST(nothing_is_removed_from_read_only_index)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { unused_object_is_removed_with_blocks_and_aliases,
-                                       object_used_by_alias_is_kept,
-                                       recently_read_object_is_kept,
-                                       stopped_removal_is_no_error,
-                                       failed_object_is_removed_and_pending_one_kept,
-                                       nothing_is_removed_from_read_only_index };
-
-        return suite_run_with("index expiry", set_up, tear_down, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("index expiry", unused_object_is_removed_with_blocks_and_aliases, object_used_by_alias_is_kept,
+                        recently_read_object_is_kept, stopped_removal_is_no_error,
+                        failed_object_is_removed_and_pending_one_kept, nothing_is_removed_from_read_only_index)

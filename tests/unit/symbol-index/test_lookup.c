@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "symbol-index/block.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/lookup_internal.h"
@@ -12,25 +11,25 @@
 #include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[32];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *tested; /* empty before each test */
 static struct symbol_batch batch;
 
-static void setup(void)
+static void set_up(void)
 {
         struct error err = { 0 };
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         ck_assert_msg(symbol_index_open(dir, false, &tested, &err) == ST_OK, "%s", err.text);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         symbol_batch_deinit(&batch);
         symbol_index_close(tested);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static uint64_t load(const struct symbol_table *t)
@@ -588,27 +587,12 @@ START_TEST(sort_orders_by_the_upper_half)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                dense_and_sparse_batches_agree_with_the_table,
-                several_threads_agree_with_one,
-                threads_read_the_snapshot_of_the_view,
-                random_batch_over_a_big_table_agrees_with_the_table,
-                all_of_a_large_batch_in_one_object_agrees_with_the_table,
-                every_edge_in_order_agrees_with_the_table,
-                single_keys_agree_with_table,
-                mixed_objects_keep_order_of_keys,
-                file_offsets_are_translated_by_the_segments,
-                empty_batch_is_valid_and_batches_are_reusable,
-                view_keeps_generation_during_reload,
-                table_without_ranges_is_stripped_with_a_generation,
-                damaged_block_fails_only_its_keys,
-                damaged_object_record_fails_its_keys_and_a_load_repairs_it,
-                damaged_string_page_is_bad_data,
-                demangled_names_are_cached_and_plain_ones_shared,
-                sort_orders_by_the_upper_half,
-        };
-
-        return suite_run_with("lookup", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("lookup", dense_and_sparse_batches_agree_with_the_table, several_threads_agree_with_one,
+                        threads_read_the_snapshot_of_the_view, random_batch_over_a_big_table_agrees_with_the_table,
+                        all_of_a_large_batch_in_one_object_agrees_with_the_table,
+                        every_edge_in_order_agrees_with_the_table, single_keys_agree_with_table,
+                        mixed_objects_keep_order_of_keys, file_offsets_are_translated_by_the_segments,
+                        empty_batch_is_valid_and_batches_are_reusable, view_keeps_generation_during_reload,
+                        table_without_ranges_is_stripped_with_a_generation, damaged_block_fails_only_its_keys,
+                        damaged_object_record_fails_its_keys_and_a_load_repairs_it, damaged_string_page_is_bad_data,
+                        demangled_names_are_cached_and_plain_ones_shared, sort_orders_by_the_upper_half)

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/range_walk.h"
 #include "symbol-index/symbol_index_internal.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define RANGES 20000
 
-static char dir[32];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct symbol_index *index_of_test;
 static struct symbol_table table;
 
@@ -37,20 +37,19 @@ static void load(const struct symbol_table *t)
         ck_assert(replaced);
 }
 
-static void setup(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         ck_assert_int_eq(symbol_index_open(dir, false, &index_of_test, NULL), ST_OK);
         table = table_of(1);
         load(&table);
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         symbol_table_deinit(&table);
         symbol_index_close(index_of_test);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 struct visited {
@@ -218,14 +217,6 @@ START_TEST(damaged_block_ends_walk_after_preceding_ones)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { walk_returns_the_ranges_of_the_table,
-                                       paused_walk_resumes,
-                                       replacing_symbols_ends_walk,
-                                       walk_of_unknown_object_is_not_found,
-                                       failed_visitor_ends_walk,
-                                       damaged_block_ends_walk_after_preceding_ones };
-
-        return suite_run_with("range_walk", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("range_walk", walk_returns_the_ranges_of_the_table, paused_walk_resumes,
+                        replacing_symbols_ends_walk, walk_of_unknown_object_is_not_found, failed_visitor_ends_walk,
+                        damaged_block_ends_walk_after_preceding_ones)

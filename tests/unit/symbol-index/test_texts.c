@@ -14,15 +14,15 @@
 #include "symbol-index/text_page.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[32];
+static char dir[TEMPORARY_DIR_BYTES];
 
 static struct symbol_index *new_index(void)
 {
         struct symbol_index *index = NULL;
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         ck_assert_int_eq(symbol_index_open(dir, false, &index, NULL), ST_OK);
         return index;
 }
@@ -30,7 +30,7 @@ static struct symbol_index *new_index(void)
 static void finish(struct symbol_index *index)
 {
         symbol_index_close(index);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* Names of a few kinds, distinct for each i; occasionally a very long one. */

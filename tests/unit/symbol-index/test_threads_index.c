@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/file.h"
 #include "symbol-index/index_load.h"
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
 #define READERS 3
 #define LOADS 12
@@ -92,13 +92,13 @@ static void *read_batches(void *arg)
 
 START_TEST(batches_see_one_generation_while_a_writer_reloads)
 {
-        char dir[] = "/tmp/cairn-test-XXXXXX";
+        char dir[TEMPORARY_DIR_BYTES];
         struct shared *s = calloc(1, sizeof *s);
         pthread_t threads[READERS];
         uint64_t generation;
         bool replaced;
 
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "test");
         ck_assert_int_eq(symbol_index_open(dir, false, &s->index, NULL), ST_OK);
         s->versions[0] = table_of(1);
         s->versions[1] = table_of(2);
@@ -118,7 +118,7 @@ START_TEST(batches_see_one_generation_while_a_writer_reloads)
         symbol_table_deinit(&s->versions[0]);
         symbol_table_deinit(&s->versions[1]);
         free(s);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 END_TEST
 

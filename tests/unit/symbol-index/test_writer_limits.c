@@ -22,18 +22,18 @@
 #include "tests/support/disk_storage.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 
-static void make_dir(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-limits-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "limits");
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* ---- table log ---- */
@@ -73,7 +73,7 @@ START_TEST(log_lines_and_checkpoint_rows_at_the_limit_are_read)
         struct delta_table *t;
         struct error err;
 
-        make_dir();
+        set_up();
         check_ok(delta_table_create(disk_storage(), dir + 1, fields, 1, NULL, 0, NULL, &err), &err);
         check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         memset(stats, 'x', n);
@@ -95,7 +95,7 @@ START_TEST(log_lines_and_checkpoint_rows_at_the_limit_are_read)
         }
         ck_assert_uint_eq(count_stats_bytes(), n);
         free(stats);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(commit_over_the_limit_is_refused_without_loss)
         struct delta_table *t;
         struct error err = { 0 };
 
-        make_dir();
+        set_up();
         check_ok(delta_table_create(disk_storage(), dir + 1, fields, 1, NULL, 0, NULL, &err), &err);
         check_ok(delta_table_open(disk_storage(), dir + 1, &t, &err), &err);
         check_ok(commit_stats(t, "before.parquet", "{}", &err), &err);
@@ -129,7 +129,7 @@ START_TEST(commit_over_the_limit_is_refused_without_loss)
         ck_assert_uint_eq(count_stats_bytes(), 4);
         delta_table_close(t);
         free(stats);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(file_at_the_limit_is_read_and_longer_one_refused)
         struct error err;
         struct buf b;
 
-        make_dir();
+        set_up();
         ck_assert_int_gt(asprintf(&path, "%s/file", dir), 0);
         memset(text, 'x', sizeof text);
         for (size_t n = 4096; n <= 4097; n++) {
@@ -153,7 +153,7 @@ START_TEST(file_at_the_limit_is_read_and_longer_one_refused)
                 ck_assert_int_eq(file_read(path, &b, &err), n == 4096 ? ST_OK : ST_TOO_BIG);
                 buf_deinit(&b);
         }
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -240,7 +240,7 @@ START_TEST(longest_queue_segment_is_replayed_and_longer_record_refused)
         struct raw_queue *q;
         struct error err;
 
-        make_dir();
+        set_up();
         check_ok(raw_queue_open(dir, &options, &q, &report, &err), &err);
         write_record(q, payload, first);
         write_record(q, payload, LIMIT_QUEUE_RECORD_BYTES);
@@ -253,7 +253,7 @@ START_TEST(longest_queue_segment_is_replayed_and_longer_record_refused)
         ck_assert_uint_eq(report.torn_bytes + report.damaged_segments, 0);
         raw_queue_close(q);
         free(payload);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(longest_record_is_read_from_quarantine)
 
         memset(reason, '\\', sizeof reason - 1); /* twice as long in JSON */
         reason[sizeof reason - 1] = 0;
-        make_dir();
+        set_up();
         check_ok(quarantine_add(dir, &record, reason, NULL, &err), &err);
         check_ok(quarantine_list(dir, &items, &count, &err), &err);
         ck_assert_uint_eq(count, 1);
@@ -282,7 +282,7 @@ START_TEST(longest_record_is_read_from_quarantine)
         buf_deinit(&file);
         free(items);
         free(payload);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -297,7 +297,7 @@ START_TEST(largest_batch_is_read_from_spool)
         struct error err;
         struct buf file;
 
-        make_dir();
+        set_up();
         check_ok(spool_open(dir, NULL, NULL, &spool, &found, &err), &err);
         check_ok(spool_write(spool, &batch, &err), &err);
         buf_init(&file, LIMIT_AGENT_QUEUE_BYTES + SPOOL_FILE_HEADER_BYTES);
@@ -307,7 +307,7 @@ START_TEST(largest_batch_is_read_from_spool)
         spool_found_deinit(&found);
         spool_close(spool);
         free(payload);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -433,7 +433,7 @@ START_TEST(index_supports_longest_names_deepest_chain_and_most_segments)
         uint64_t generation;
         bool replaced;
 
-        make_dir();
+        set_up();
         check_ok(symbol_index_open(dir, false, &index, &err), &err);
         check_ok(symbol_index_load(index, &t, &replaced, &generation, &err), &err);
         check_ok(symbol_view_begin(index, &view, &err), &err);
@@ -453,7 +453,7 @@ START_TEST(index_supports_longest_names_deepest_chain_and_most_segments)
         symbol_view_end(view);
         symbol_index_close(index);
         symbol_table_deinit(&t);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 

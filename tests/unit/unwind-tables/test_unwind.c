@@ -18,7 +18,7 @@ static struct buf frames, file;
 static struct unwind_rules rules;
 static struct unwind_table table;
 
-static void setup(void)
+static void set_up(void)
 {
         buf_init(&frames, MiB(1));
         buf_init(&file, MiB(1));
@@ -26,7 +26,7 @@ static void setup(void)
         table = (struct unwind_table){ 0 };
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         buf_deinit(&frames);
         buf_deinit(&file);
@@ -470,30 +470,14 @@ START_TEST(aarch64_leaf_returns_through_its_link_register)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                rows_follow_the_prologue,
-                find_between_fdes_is_not_found,
-                function_over_several_pages_has_rows_in_each,
-                discarded_and_foreign_functions_are_skipped,
-                restore_state_restores_the_cfa_too,
-                nesting_over_the_limit_is_malformed_from_there,
-                undefined_return_address_ends_the_stack,
-                plt_expression_is_supported,
-                realigned_frame_is_supported,
-                unsupported_rules_are_counted_by_reason,
-                record_past_the_section_is_bad_data,
-                cie_with_unknown_augmentation_skips_only_its_functions,
-                overlapping_function_ends_where_the_next_begins,
-                other_processors_are_not_supported,
-                rules_are_shared_by_tables,
-                full_rule_table_is_reported,
-                step_needs_progress,
-                scratch_registers_are_unknown_above_frames_that_pushed,
-                scratch_registers_are_known_above_a_leaf_that_pushed_nothing,
-                aarch64_leaf_returns_through_its_link_register,
-        };
-
-        return suite_run_with("unwind", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("unwind", rows_follow_the_prologue, find_between_fdes_is_not_found,
+                        function_over_several_pages_has_rows_in_each, discarded_and_foreign_functions_are_skipped,
+                        restore_state_restores_the_cfa_too, nesting_over_the_limit_is_malformed_from_there,
+                        undefined_return_address_ends_the_stack, plt_expression_is_supported,
+                        realigned_frame_is_supported, unsupported_rules_are_counted_by_reason,
+                        record_past_the_section_is_bad_data, cie_with_unknown_augmentation_skips_only_its_functions,
+                        overlapping_function_ends_where_the_next_begins, other_processors_are_not_supported,
+                        rules_are_shared_by_tables, full_rule_table_is_reported, step_needs_progress,
+                        scratch_registers_are_unknown_above_frames_that_pushed,
+                        scratch_registers_are_known_above_a_leaf_that_pushed_nothing,
+                        aarch64_leaf_returns_through_its_link_register)

@@ -6,10 +6,11 @@
 #include "common/limits.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 #include "uploader/split.h"
 #include "uploader/strip.h"
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 
 /* A program with inlined calls, a PLT, and a large table that is irrelevant for symbolization. */
 static const char source[] =
@@ -46,15 +47,14 @@ static char *output_of(const char *fmt, const char *file)
         return text;
 }
 
-static void make_dir(void)
+static void set_up(void)
 {
-        snprintf(dir, sizeof dir, "/tmp/cairn-split-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "split");
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 /* Build dir/name with additional flags and split it to dir/name.split. */
@@ -173,12 +173,12 @@ static void check_program(const char *name, const char *flags)
 
 START_TEST(split_gives_the_same_symbols_and_is_as_small_as_objcopys)
 {
-        make_dir();
+        set_up();
         check_program("pie", "");
         check_program("static", "-static");
         check_program("packed", "-gz=zlib");
         check_program("relocs", "-Wl,--emit-relocs");
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -188,13 +188,13 @@ START_TEST(gdb_accepts_split_as_debug_file)
         _cleanup_free_ char *text = NULL;
         char path[128];
 
-        make_dir();
+        set_up();
         build_and_split("program", "", &whole, &split);
         snprintf(path, sizeof path, "%s/program", dir);
         run_shell("cd %s && strip program && objcopy --add-gnu-debuglink=program.split program", dir);
         text = output_of("gdb -nx -q -batch -ex 'info line outer' $f 2>&1", path);
         ck_assert_msg(strstr(text, "Line 5 of"), "%s", text);
-        remove_dir();
+        tear_down();
 }
 END_TEST
 
@@ -482,11 +482,11 @@ static void check_against_eu_strip(const char *name, const char *flags)
 
 START_TEST(split_and_stripped_files_agree_with_eu_strip)
 {
-        make_dir();
+        set_up();
         check_against_eu_strip("pie", "");
         check_against_eu_strip("packed", "-gz=zlib");
         check_against_eu_strip("static", "-static");
-        remove_dir();
+        tear_down();
 }
 END_TEST
 

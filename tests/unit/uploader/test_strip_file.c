@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/files/file.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 #include "uploader/strip.h"
 
-static char dir[64], path[80], other[80];
+static char dir[TEMPORARY_DIR_BYTES], path[80], other[80];
 static enum { NOBODY, LINKER, WRITER } comes;
 
 /*
@@ -32,13 +32,12 @@ int fchmod(int fd, mode_t mode)
         return (int)syscall(SYS_fchmod, fd, mode);
 }
 
-static void make_program(void)
+static void set_up(void)
 {
         char command[400];
 
         comes = NOBODY;
-        snprintf(dir, sizeof dir, "/tmp/cairn-strip-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "strip");
         snprintf(path, sizeof path, "%s/program", dir);
         snprintf(other, sizeof other, "%s/other", dir);
         snprintf(command, sizeof command,
@@ -47,9 +46,9 @@ static void make_program(void)
         ck_assert_int_eq(system(command), 0);
 }
 
-static void remove_dir(void)
+static void tear_down(void)
 {
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static enum status strip_program(struct error *err)
@@ -106,10 +105,5 @@ START_TEST(program_modified_concurrently_is_kept)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { program_is_stripped_in_place, program_replaced_concurrently_is_kept,
-                                       program_modified_concurrently_is_kept };
-
-        return suite_run_with("strip-file", make_program, remove_dir, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("strip-file", program_is_stripped_in_place, program_replaced_concurrently_is_kept,
+                        program_modified_concurrently_is_kept)

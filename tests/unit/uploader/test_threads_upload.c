@@ -11,6 +11,7 @@
 #include "http/http_server.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
 #include "uploader/find_files.h"
 #include "uploader/offer.h"
 #include "uploader/send_all.h"
@@ -69,7 +70,7 @@ static const struct http_route routes[] = {
         { .method = "PUT", .path = "/api/v1/debuginfo/{id}/{kind}", .max_body = MiB(64), .handle = put },
 };
 
-static char dir[64];
+static char dir[TEMPORARY_DIR_BYTES];
 static struct service service;
 static struct upload_list list;
 static struct report report;
@@ -123,12 +124,11 @@ static void add(char *path)
         free(path);
 }
 
-static void setup(void)
+static void set_up(void)
 {
         const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .threads = 8 };
 
-        snprintf(dir, sizeof dir, "/tmp/cairn-upload-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        temporary_dir_create(dir, "upload");
         service = (struct service){ 0 };
         ck_assert_int_eq(http_server_start(&o, routes, 1, &service, &service.server, NULL), ST_OK);
         snprintf(service.url, sizeof service.url, "http://127.0.0.1:%u", http_server_port(service.server));
@@ -137,11 +137,11 @@ static void setup(void)
         ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
 }
 
-static void teardown(void)
+static void tear_down(void)
 {
         http_server_stop(service.server);
         upload_list_deinit(&list);
-        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+        temporary_dir_remove(dir);
 }
 
 static void send_everything(void)
@@ -361,19 +361,8 @@ START_TEST(responses_are_matched_by_position)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = {
-                uploads_are_split_and_match_their_claims,
-                one_rejection_fails_one_file,
-                a_refused_token_ends_the_run,
-                object_stored_concurrently_counts_as_stored,
-                file_replaced_after_query_is_not_sent,
-                best_file_of_a_build_id_is_selected,
-                supplementary_file_is_uploaded_too,
-                directory_walk_terminates_with_symlink_cycle,
-                responses_are_matched_by_position,
-        };
-
-        return suite_run_with("upload", setup, teardown, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("upload", uploads_are_split_and_match_their_claims, one_rejection_fails_one_file,
+                        a_refused_token_ends_the_run, object_stored_concurrently_counts_as_stored,
+                        file_replaced_after_query_is_not_sent, best_file_of_a_build_id_is_selected,
+                        supplementary_file_is_uploaded_too, directory_walk_terminates_with_symlink_cycle,
+                        responses_are_matched_by_position)

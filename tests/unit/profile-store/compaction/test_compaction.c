@@ -31,12 +31,12 @@
 static struct store_fixture fixture;
 static struct symbol_index *symbols;
 
-static void begin(void)
+static void set_up(void)
 {
         store_fixture_begin(&fixture);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         store_fixture_end(&fixture);
         if (symbols)
@@ -716,8 +716,8 @@ START_TEST(day_expired_during_merge_is_not_restored)
                 struct table_rows wanted, left;
 
                 if (round) { /* the store opened by the fixture */
-                        end();
-                        begin();
+                        tear_down();
+                        set_up();
                 }
                 fill_store(0, 4);
                 wanted = read_table_rows(fixture.store, TABLE_SAMPLES);
@@ -1124,35 +1124,19 @@ START_TEST(merge_without_memory_uses_fewer_files)
 }
 END_TEST
 
-int main(void)
-{
-        const TTest *const tests[] = { rows_of_a_day_are_merged_into_one_file,
-                                       rows_are_sorted_by_type_labels_stack_and_time,
-                                       later_and_empty_columns_are_kept,
-                                       labels_without_a_column_are_kept,
-                                       duplicate_stacks_are_merged_without_data_change,
-                                       newest_frames_of_duplicate_locations_are_kept,
-                                       merge_is_abandoned_when_input_is_removed,
-                                       merge_continues_when_another_writer_adds_a_file,
-                                       damaged_file_is_skipped,
-                                       missing_file_is_skipped,
-                                       file_removed_by_another_writer_is_not_missing,
-                                       failure_is_cleared_once_partition_needs_no_merge,
-                                       samples_and_stacks_are_merged_during_a_resymbolization,
-                                       compaction_that_waits_for_resymbolization_can_be_cancelled,
-                                       the_thread_merges_samples_during_a_resymbolization,
-                                       work_that_waits_for_another_merge_can_be_cancelled,
-                                       day_expired_during_merge_is_not_restored,
-                                       merge_with_missing_output_is_not_committed_and_repeated,
-                                       failed_partition_does_not_stop_others,
-                                       large_merge_is_split_into_consecutive_files,
-                                       overlapping_row_groups_are_sorted,
-                                       dropped_rows_are_omitted_from_row_groups_in_any_order,
-                                       undropped_row_of_equal_ids_is_kept,
-                                       outputs_inherit_retention_rules_applied_to_all_inputs,
-                                       cancelled_merge_leaves_no_files,
-                                       progress_callback_is_called_and_can_cancel,
-                                       merge_without_memory_uses_fewer_files };
-
-        return suite_run_with("compaction", begin, end, tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE_WITH_FIXTURE("compaction", rows_of_a_day_are_merged_into_one_file,
+                        rows_are_sorted_by_type_labels_stack_and_time, later_and_empty_columns_are_kept,
+                        labels_without_a_column_are_kept, duplicate_stacks_are_merged_without_data_change,
+                        newest_frames_of_duplicate_locations_are_kept, merge_is_abandoned_when_input_is_removed,
+                        merge_continues_when_another_writer_adds_a_file, damaged_file_is_skipped,
+                        missing_file_is_skipped, file_removed_by_another_writer_is_not_missing,
+                        failure_is_cleared_once_partition_needs_no_merge,
+                        samples_and_stacks_are_merged_during_a_resymbolization,
+                        compaction_that_waits_for_resymbolization_can_be_cancelled,
+                        the_thread_merges_samples_during_a_resymbolization,
+                        work_that_waits_for_another_merge_can_be_cancelled, day_expired_during_merge_is_not_restored,
+                        merge_with_missing_output_is_not_committed_and_repeated, failed_partition_does_not_stop_others,
+                        large_merge_is_split_into_consecutive_files, overlapping_row_groups_are_sorted,
+                        dropped_rows_are_omitted_from_row_groups_in_any_order, undropped_row_of_equal_ids_is_kept,
+                        outputs_inherit_retention_rules_applied_to_all_inputs, cancelled_merge_leaves_no_files,
+                        progress_callback_is_called_and_can_cancel, merge_without_memory_uses_fewer_files)

@@ -55,7 +55,7 @@ static void begin_with_days(void)
         store_fixture_flush(&fixture);
 }
 
-static void end(void)
+static void tear_down(void)
 {
         store_fixture_end(&fixture);
 }
@@ -145,7 +145,7 @@ START_TEST(only_locations_of_removed_stacks_are_removed)
                 ck_assert_int_eq(store_fixture_sum(&fixture), LOCATIONS / 3);
                 ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
                 check_references();
-                end();
+                tear_down();
         }
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(removed_location_is_written_again_when_sampled)
         store_fixture_flush(&fixture);
         ck_assert_uint_eq(count_locations(), LOCATIONS);
         check_references();
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -179,7 +179,7 @@ START_TEST(passes_with_few_ids_have_equal_result)
                 ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
                 check_references();
                 ck_assert_uint_eq(sweep_now(&(struct sweep_request){ .pass_ids = pass_ids }).rows, 0);
-                end();
+                tear_down();
         }
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(large_sweep_continues_in_next_one)
         }
         ck_assert_uint_eq(removed, LOCATIONS - LOCATIONS / 3);
         ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -249,7 +249,7 @@ static void sweep_while_sampled_again(void)
                          st ? LOCATIONS - LOCATIONS / 3 - meanwhile.acted : 0);
         ck_assert_uint_eq(count_locations(), LOCATIONS / 3 + meanwhile.acted);
         check_references();
-        end();
+        tear_down();
 }
 
 START_TEST(location_sampled_during_sweep_is_kept_or_rewritten)
@@ -317,7 +317,7 @@ START_TEST(stacks_added_just_before_commit_keep_locations)
         ck_assert_ptr_nonnull(strstr(err.text, "sampled again"));
         ck_assert(meanwhile.acted);
         ck_assert_uint_eq(count_locations(), LOCATIONS);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -358,7 +358,7 @@ START_TEST(sweep_yields_to_resymbolization_without_residue)
                 ck_assert_uint_eq(count_locations(), st ? LOCATIONS : LOCATIONS / 3);
                 given_way += st != ST_OK;
                 check_references();
-                end();
+                tear_down();
         }
         ck_assert_uint_ge(given_way, 1);
 }
@@ -379,7 +379,7 @@ START_TEST(restorable_file_of_stacks_keeps_all_locations)
         ck_assert_int_eq(rename(away, path), 0);
         ck_assert_uint_eq(count_locations(), LOCATIONS);
         check_references();
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -410,7 +410,7 @@ START_TEST(stacks_removed_concurrently_do_not_stop_sweep)
                 LOCATIONS - LOCATIONS / 3);
         ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
         check_references();
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -441,7 +441,7 @@ START_TEST(sweep_yields_between_files_and_can_be_cancelled)
                 check_references();
         }
         ck_assert_uint_eq(meanwhile.calls, 3 + 1 + 3); /* files of locations, of stacks, and of locations again */
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -460,7 +460,7 @@ START_TEST(damaged_file_of_locations_is_unchanged)
         ck_assert_uint_eq(removed.files, 1);
         ck_assert_uint_eq(removed.rows, 3 + 2); /* of the first five and the last two */
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 2);
-        end();
+        tear_down();
 }
 END_TEST
 
@@ -479,7 +479,7 @@ START_TEST(background_sweep_runs_after_retention)
         check_references();
         ck_assert(!fixture.store->sweep_due);
         ck_assert_int_gt(fixture.store->next_sweep_ns, 0);
-        end();
+        tear_down();
 }
 END_TEST
 
