@@ -175,7 +175,9 @@ static enum status choose_real_symbol(struct function_symbols *s, const struct f
 
 static size_t find_first_symbol(const struct function_symbols *s, uint64_t start)
 {
-        return find_lower_bound(i, 0, s->count, s->items[i].start < start);
+        size_t first = find_lower_bound(i, 0, s->count, s->items[i].start < start);
+
+        return first;
 }
 
 enum status function_symbols_find_end(struct function_symbols *s, const struct dwarf_interval *range, uint64_t *ret)
