@@ -166,9 +166,11 @@ static bool read_process_memory(void *ctx, uint64_t addr, void *to, size_t n)
         while (done < n && addr + done <= INT64_MAX) {
                 ssize_t got = pread(*(int *)ctx, (char *)to + done, n - done, (off_t)(addr + done));
 
-                if (got <= 0 && errno != EINTR)
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0) /* 0: the process has ended */
                         return false;
-                done += got > 0 ? (size_t)got : 0;
+                done += (size_t)got;
         }
         return done == n;
 }
