@@ -14,11 +14,12 @@ static bool lacks_resources(int os_errno)
 }
 
 #define ROOM_PAUSE_MS 5
+#define ACCEPT_BATCH 64 /* so that a flood of connections does not delay the end of the thread */
 
-/* Accept until none waits. @return the time until the next attempt in ms; -1: when another connection arrives */
+/* Accept some that wait. @return the time until the next attempt in ms; -1: when another connection arrives */
 static int accept_waiting(const struct accept_thread *t)
 {
-        for (;;) {
+        for (int i = 0; i < ACCEPT_BATCH; i++) {
                 struct sockaddr_storage address;
                 socklen_t n = sizeof address;
                 int fd;
@@ -33,6 +34,7 @@ static int accept_waiting(const struct accept_thread *t)
                 else if (errno != ECONNABORTED && errno != EINTR)
                         return -1;
         }
+        return 0;
 }
 
 static void *run_accept_thread(void *arg)

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -111,24 +112,38 @@ START_TEST(connections_that_ended_meanwhile_cause_no_pause)
 }
 END_TEST
 
-START_TEST(stop_does_not_wait_for_descriptors)
+/* Stop after the attempts have failed some times, and go on failing. */
+static void stop_while_failing(int os_errno, int attempts)
 {
         struct accept_thread t = { .has_room = has_always_room, .take = take_connection };
         _cleanup_close_ int client = -1;
         uint16_t port;
 
-        ck_assert_int_eq(pipe(failed_pipe), 0);
+        ck_assert_int_eq(pipe2(failed_pipe, O_NONBLOCK), 0);
+        ck_assert_int_eq(fcntl(failed_pipe[0], F_SETFL, 0), 0);
         ck_assert_int_eq(open_listen_socket("127.0.0.1", 0, &t.listener, &port, NULL), ST_OK);
-        atomic_store(&failure, EMFILE);
+        atomic_store(&failure, os_errno);
         client = connect_to(port);
         ck_assert_int_eq(accept_thread_start(&t, NULL), ST_OK);
-        wait_for_bytes(failed_pipe[0], 1);
+        wait_for_bytes(failed_pipe[0], attempts);
         accept_thread_stop(&t);
         atomic_store(&failure, 0);
         close(failed_pipe[0]);
         close(failed_pipe[1]);
 }
+
+START_TEST(stop_does_not_wait_for_descriptors)
+{
+        stop_while_failing(EMFILE, 1);
+}
+END_TEST
+
+/* As in a flood, some connection always waits. */
+START_TEST(stop_does_not_wait_until_no_connection_waits)
+{
+        stop_while_failing(ECONNABORTED, 1000);
+}
 END_TEST
 
 TEST_SUITE("accept_thread", attempts_without_descriptors_are_apart, connections_that_ended_meanwhile_cause_no_pause,
-           stop_does_not_wait_for_descriptors)
+           stop_does_not_wait_for_descriptors, stop_does_not_wait_until_no_connection_waits)
