@@ -182,7 +182,7 @@ static enum status collect_keys(const struct storage *s, const char *folder, con
         if (!d)
                 return error_os(err, errno, "cannot list '%s'", path);
         (void)steal_fd(&fd);
-        while (!st && (e = readdir(d))) {
+        while (!st && (errno = 0, e = readdir(d))) {
                 bool is_dir = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
 
                 if (is_dir && depth && e->d_name[0] != '.') {
@@ -199,7 +199,7 @@ static enum status collect_keys(const struct storage *s, const char *folder, con
                 if (!st && strcmp(to->items[to->count - 1], after) <= 0)
                         free(to->items[--to->count]);
         }
-        return st;
+        return !st && errno ? error_os(err, errno, "cannot list '%s'", path) : st;
 }
 
 static enum status visit_keys(struct storage *s, const char *folder, const char *after, bool is_unfinished,
