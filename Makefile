@@ -68,7 +68,7 @@ PROTO_FILES := $(wildcard profile-formats/proto/*.proto)
 PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
+	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lmd -lyaml -lm
 LIBS_cairn := common storage sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
 	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := $(SYSTEM_LIBS)
@@ -78,7 +78,7 @@ LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index sy
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -lcrypto -lyaml -lm
 # The replacements of other symbolizers: only what they use is linked.
 LIBS_cairn-addr2line := common sandbox archive elf-image dwarf debuginfod-client symbol-index symbolizer cli
-SYSTEM_cairn-addr2line := -lseccomp -liberty -lzstd -lz -ldeflate -llzma -lxxhash -lm
+SYSTEM_cairn-addr2line := -lseccomp -liberty -lzstd -lz -ldeflate -llzma -lxxhash -lmd -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-addr2line := cli/drop-in/main.c
 MAIN_cairn-agent := agent/main.c

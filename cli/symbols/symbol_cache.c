@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sha2.h> /* of libmd: loading libcrypto would take longer than a small program runs */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/hash/sha256_short.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
@@ -240,6 +240,7 @@ static bool make_cache_name(struct symbol_cache *c, const struct extract_inputs 
         _cleanup_buf_ struct buf key = { 0 };
         uint8_t digest[SHA256_BYTES];
         char hex[SHA256_HEX_MAX];
+        SHA2_CTX hash;
 
         buf_init(&key, KiB(64));
         c->is_settled = true;
@@ -250,7 +251,9 @@ static bool make_cache_name(struct symbol_cache *c, const struct extract_inputs 
             !add_file_to_key(&key, "altlink", in->altlink_fd, &c->is_settled) ||
             !add_file_to_key(&key, "dwp", in->dwp_fd > 0 ? in->dwp_fd : -1, &c->is_settled) || key.failed)
                 return false;
-        sha256_compute_short(key.data, key.size, digest);
+        SHA256Init(&hash);
+        SHA256Update(&hash, key.data, key.size);
+        SHA256Final(digest, &hash);
         snprintf(c->name, sizeof c->name, "%s" SYMBOL_CACHE_SUFFIX, hex_encode(digest, sizeof digest, hex));
         return true;
 }
