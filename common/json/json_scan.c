@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text/utf8.h"
 
 void json_scan_init(struct json_scan *s, const void *data, size_t n)
 {
@@ -323,17 +324,6 @@ static uint32_t decode_unicode_escape(const char *digits)
         return v;
 }
 
-static void append_utf8_code_point(struct buf *to, uint32_t c)
-{
-        uint8_t bytes[4];
-        unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-        for (unsigned i = n; i-- > 1; c >>= 6)
-                bytes[i] = (uint8_t)(0x80 | (c & 0x3f));
-        bytes[0] = (uint8_t)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
-        buf_append(to, bytes, n);
-}
-
 /* Decode an escape starting at its 'u'. Returns its end. */
 static const char *append_unicode(const char *p, const char *end, struct buf *to)
 {
@@ -344,11 +334,11 @@ static const char *append_unicode(const char *p, const char *end, struct buf *to
                 uint32_t low = decode_unicode_escape(p + 2);
 
                 if (low >= 0xdc00 && low < 0xe000) {
-                        append_utf8_code_point(to, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
+                        utf8_append_code_point(to, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
                         return p + 6;
                 }
         }
-        append_utf8_code_point(to, c >= 0xd800 && c < 0xe000 ? REPLACEMENT : c);
+        utf8_append_code_point(to, c >= 0xd800 && c < 0xe000 ? REPLACEMENT : c);
         return p;
 }
 

@@ -64,6 +64,17 @@ const char *utf8_replace_invalid(const char *text, struct buf *scratch)
         return copy ? copy : "";
 }
 
+void utf8_append_code_point(struct buf *to, uint32_t c)
+{
+        uint8_t bytes[4];
+        unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+        for (unsigned i = n; i-- > 1; c >>= 6)
+                bytes[i] = (uint8_t)(0x80 | (c & 0x3f));
+        bytes[0] = (uint8_t)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
+        buf_append(to, bytes, n);
+}
+
 bool utf8_is_c1(const char *s, size_t left)
 {
         return left >= 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;

@@ -17,6 +17,9 @@ bool utf8_valid(const char *s, size_t n);
 /** text if it is valid UTF-8, else a copy in scratch with U+FFFD for each invalid byte; "" when out of memory. */
 const char *utf8_replace_invalid(const char *text, struct buf *scratch);
 
+/** Append a code point, at most 0x10ffff, as UTF-8. */
+void utf8_append_code_point(struct buf *to, uint32_t c);
+
 /** Whether s begins with a control character of the C1 set: two bytes in UTF-8, 0xc2 and 0x80 to 0x9f. */
 bool utf8_is_c1(const char *s, size_t n);
 

@@ -32,20 +32,6 @@ static bool is_key_char(char c)
                c == '-' || c == '/' || (unsigned char)c >= 0x80;
 }
 
-static void append_code_point(struct buf *b, unsigned code)
-{
-        if (code < 0x80) {
-                buf_append_u8(b, (uint8_t)code);
-        } else if (code < 0x800) {
-                buf_append_u8(b, (uint8_t)(0xc0 | code >> 6));
-                buf_append_u8(b, (uint8_t)(0x80 | (code & 0x3f)));
-        } else {
-                buf_append_u8(b, (uint8_t)(0xe0 | code >> 12));
-                buf_append_u8(b, (uint8_t)(0x80 | (code >> 6 & 0x3f)));
-                buf_append_u8(b, (uint8_t)(0x80 | (code & 0x3f)));
-        }
-}
-
 static bool parse_hex_digits(const char *at, int n, unsigned *ret)
 {
         unsigned v = 0;
@@ -77,7 +63,7 @@ static enum status parse_selector_escape(struct selector_parser *p, struct buf *
         digits = *p->at == 'x' ? 2 : *p->at == 'u' ? 4 : 0;
         if (!digits || !parse_hex_digits(p->at + 1, digits, &code) || code == 0)
                 return report_expected(p, "an escape (\\\\, \\\", \\n, \\xHH, \\uHHHH)");
-        append_code_point(b, code);
+        utf8_append_code_point(b, code);
         p->at += 1 + digits;
         return ST_OK;
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/cleanup.h"
 #include "common/reader.h"
+#include "common/text/utf8.h"
 
 /* ---- lines ---- */
 
@@ -121,33 +123,6 @@ bool python_code_read_key(const struct process_memory *m, const struct python_ob
         return true;
 }
 
-/* Append a code point as UTF-8; '\n' and other control characters stay. */
-static size_t put_utf8(char *to, uint32_t c)
-{
-        if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000) || !c)
-                c = 0xfffd;
-        if (c < 0x80) {
-                to[0] = (char)c;
-                return 1;
-        }
-        if (c < 0x800) {
-                to[0] = (char)(0xc0 | c >> 6);
-                to[1] = (char)(0x80 | (c & 63));
-                return 2;
-        }
-        if (c < 0x10000) {
-                to[0] = (char)(0xe0 | c >> 12);
-                to[1] = (char)(0x80 | (c >> 6 & 63));
-                to[2] = (char)(0x80 | (c & 63));
-                return 3;
-        }
-        to[0] = (char)(0xf0 | c >> 18);
-        to[1] = (char)(0x80 | (c >> 12 & 63));
-        to[2] = (char)(0x80 | (c >> 6 & 63));
-        to[3] = (char)(0x80 | (c & 63));
-        return 4;
-}
-
 /* State bits of a string: how wide its characters are. */
 #define TEXT_KIND(state) ((state) >> 2 & 7) /* bytes per character: 1, 2 or 4 */
 #define TEXT_IS_COMPACT (1u << 5)
@@ -158,11 +133,12 @@ static char *read_python_text(const struct process_memory *m, const struct pytho
 {
         uint8_t header[64] = { 0 };
         _cleanup_free_ uint8_t *raw = NULL;
+        _cleanup_buf_ struct buf text;
         uint64_t length;
         uint32_t state;
-        size_t n, width, at = 0;
-        char *ret;
+        size_t n, width;
 
+        buf_init(&text, 4 * max + 1);
         if (o->text_ascii > sizeof header || o->text_length + 8u > o->text_ascii ||
             o->text_state + 4u > o->text_ascii || !m->read(m->ctx, addr, header, o->text_ascii) ||
             get_header_word(header, 8) != o->text_type)
@@ -174,30 +150,28 @@ static char *read_python_text(const struct process_memory *m, const struct pytho
                 return NULL;
         n = length < max ? (size_t)length : max;
         raw = malloc(n * width + 1);
-        ret = malloc(n * 4 + 1);
-        if (!raw || !ret ||
-            !m->read(m->ctx, addr + (state & TEXT_IS_ASCII ? o->text_ascii : o->text_compact), raw, n * width)) {
-                free(ret);
+        if (!raw || !m->read(m->ctx, addr + (state & TEXT_IS_ASCII ? o->text_ascii : o->text_compact), raw, n * width))
                 return NULL;
-        }
         for (size_t i = 0; i < n; i++) {
                 uint32_t c = 0;
 
                 memcpy(&c, raw + i * width, width); /* little-endian */
-                at += put_utf8(ret + at, c);
+                utf8_append_code_point(&text, c && c < 0x110000 && (c < 0xd800 || c >= 0xe000) ? c : 0xfffd);
         }
-        ret[at] = '\0';
-        return ret;
+        return buf_cstr(&text) ? strdup(buf_cstr(&text)) : NULL;
 }
 
+/* A table beyond the limit is read as an empty one, which has no lines. */
 static uint8_t *read_line_table(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
                                 uint32_t *size_ret)
 {
         uint64_t size;
         uint8_t *ret;
 
-        if (!m->read(m->ctx, addr + o->bytes_size, &size, sizeof size) || size > LIMIT_PYTHON_LINE_TABLE)
+        if (!m->read(m->ctx, addr + o->bytes_size, &size, sizeof size))
                 return NULL;
+        if (size > LIMIT_PYTHON_LINE_TABLE)
+                size = 0;
         ret = malloc(size + 1);
         if (ret && !m->read(m->ctx, addr + o->bytes_data, ret, size)) {
                 free(ret);

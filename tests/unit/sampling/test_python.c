@@ -255,6 +255,22 @@ START_TEST(frame_has_qualified_name_file_and_line)
 }
 END_TEST
 
+/* As of the body of a large generated module. */
+START_TEST(frame_with_a_large_line_table_has_no_line)
+{
+        struct python_name_cache names = { 0 };
+        struct python_location place;
+
+        set_up();
+        attach();
+        put(LINES + 16, LIMIT_PYTHON_LINE_TABLE + 1);
+        ck_assert_int_eq(locate(&names, 1, 3, &place), PYTHON_FRAME_FOUND);
+        ck_assert_str_eq(place.name, "Work.method");
+        ck_assert_uint_eq(place.line, 0);
+        python_name_cache_deinit(&names);
+}
+END_TEST
+
 START_TEST(reused_address_is_read_again_in_next_interval)
 {
         struct python_name_cache names = { 0 };
@@ -345,5 +361,5 @@ END_TEST
 TEST_SUITE("python", state_is_found_by_key_of_thread_specific_data, odd_interpreters_are_refused_with_reason,
            runs_end_at_entry_frames_and_have_anchors, entry_frame_since_3_12_is_anchor_and_not_shown,
            endless_chain_ends_the_walk, state_of_another_thread_is_not_used, frame_has_qualified_name_file_and_line,
-           reused_address_is_read_again_in_next_interval, names_of_all_widths_become_utf_8,
-           lines_agree_with_interpreter)
+           frame_with_a_large_line_table_has_no_line, reused_address_is_read_again_in_next_interval,
+           names_of_all_widths_become_utf_8, lines_agree_with_interpreter)
