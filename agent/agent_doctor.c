@@ -35,7 +35,6 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "http/http_client.h"
-#include "sampling/objects/object_cache.h"
 #include "sampling/processes/kernel.h"
 #include "sampling/processes/process_read.h"
 #include "sampling/samplers/sampler.h"

@@ -30,7 +30,6 @@
 #include "common/program/service_notify.h"
 #include "common/program/standard_output.h"
 #include "common/text/number_text.h"
-#include "common/text/utf8.h"
 #include "debuginfod-client/debuginfod_worker.h"
 #include "http/http_client.h"
 #include "sampling/unwinding/unwind_builder.h"

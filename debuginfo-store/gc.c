@@ -16,7 +16,6 @@
 #include "debuginfo-store/gc.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

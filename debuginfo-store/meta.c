@@ -14,7 +14,6 @@
 #include "debuginfo-store/meta.h"
 
 #include <lmdb.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "common/files/file.h"

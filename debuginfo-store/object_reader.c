@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading stored objects and their sections. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 

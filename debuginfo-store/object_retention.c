@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/limits.h"
 #include "common/text/number_text.h"
 
 static bool parse_rule_pattern(const char *text, char ret[static OBJECT_TAG_SIZE])

@@ -11,7 +11,6 @@
  *  2. a crash before the commit leaves the old record and its old file;
  *  3. an orphaned file is removed by the next upload of the object (sweep()).
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

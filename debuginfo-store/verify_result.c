@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoding and decoding of the verifying worker's result. Separate from verify_worker.c, so that tests can replace the
  * worker. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
-#include "common/reader.h"
 #include "dwarf/split_units.h"
 #include "elf-image/elf_identity.h"
 #include "elf-image/section_list.h"

@@ -2,7 +2,6 @@
 /* The worker's side of disassemble_job.h. */
 #include <capstone/capstone.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/line.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

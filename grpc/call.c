@@ -14,7 +14,6 @@
  * States and owning threads are in grpc_internal.h; the response is in call_answer.c. Only the list of handled calls
  * needs a lock, that of the dispatcher: at any time one thread owns the call.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

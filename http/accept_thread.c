@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/limits.h"
 
 static bool lacks_resources(int os_errno)
 {

@@ -31,7 +31,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"

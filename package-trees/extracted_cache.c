@@ -10,7 +10,6 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files/file.h"
-#include "common/limits.h"
 #include "common/metrics.h"
 #include "common/threads/condition.h"
 

@@ -9,7 +9,6 @@
 
 #include "common/cleanup.h"
 #include "common/files/file.h"
-#include "common/hash.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "package-trees/package_scan_internal.h"

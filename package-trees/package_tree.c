@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fts.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "parquet/chunk_read.h"
 #include "parquet/encoding.h"
 #include "parquet/format.h"

@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "parquet/encoding.h"
 #include "parquet/format.h"
 

@@ -25,7 +25,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/limits.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/threads/condition.h"

@@ -13,7 +13,6 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
-#include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/jfr/jfr_decode.h"
 #include "profile-formats/otlp/otlp.h"
 #include "sandbox/worker.h"

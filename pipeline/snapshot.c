@@ -22,7 +22,6 @@
 
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
-#include "common/program/log.h"
 #include "profile-store/delta/delta_place.h"
 #include "profile-store/tables/tables.h"
 #include "storage/local_storage.h"

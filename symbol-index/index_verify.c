@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "common/memory/array.h"
-#include "common/limits.h"
 #include "symbol-index/block_bits.h"
 #include "symbol-index/index_map.h"
 #include "symbol-index/index_object.h"

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "common/memory/huge_pages.h"
-#include "common/limits.h"
 #include "symbol-index/lookup_internal.h"
 
 /* ---- memory ---- */

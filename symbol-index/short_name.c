@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "common/text.h"
 
 /* ---- scanning names ---- */

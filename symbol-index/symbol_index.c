@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
@@ -7,7 +6,6 @@
 #include "common/cleanup.h"
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
-#include "common/limits.h"
 #include "symbol-index/block.h"
 #include "symbol-index/index_blocks.h"
 #include "symbol-index/name_cache.h"

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "symbol-index/index_blocks.h"
 #include "symbol-index/index_map.h"
 

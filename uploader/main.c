@@ -9,7 +9,6 @@
 #include "common/config/configuration.h"
 #include "common/config/options.h"
 #include "common/files/tenant_name.h"
-#include "common/limits.h"
 #include "common/program/standard_output.h"
 #include "common/text/utf8.h"
 #include "http/http_client.h"

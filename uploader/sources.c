@@ -2,7 +2,6 @@
 #include "uploader/sources.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

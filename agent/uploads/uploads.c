@@ -43,7 +43,6 @@
 #include "sampling/processes/process_read.h"
 #include "uploader/offer.h"
 #include "uploader/send.h"
-#include "uploader/split.h"
 
 struct uploads {
         struct uploads_options options; /* strings are borrowed */

@@ -12,7 +12,6 @@
 #include "common/files/file.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
-#include "query/engine/unit_text.h"
 #include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"
 

@@ -28,7 +28,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/config/options.h"
 #include "common/limits.h"
 #include "common/program/shutdown_signals.h"
 #include "common/text/number_text.h"

@@ -11,7 +11,6 @@
 #include "common/limits.h"
 #include "common/program/log.h"
 #include "common/program/shutdown_signals.h"
-#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "scrape/scrape_status.h"
 

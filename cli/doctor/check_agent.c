@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The findings of `cairn-agent --doctor`, on a host where the agent is installed. */
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "cli/shared/service.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/limits.h"
 #include "common/text.h"
 #include "debuginfo-store/federation/fetch.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small program with the replacements of other symbolizers; its name selects one. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/drop-in/drop_in.h"
-#include "common/exit_code.h"
 #include "common/program/standard_output.h"
 #include "sandbox/worker.h"
 

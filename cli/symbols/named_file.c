@@ -7,7 +7,6 @@
 
 #include "archive/file_magic.h"
 #include "common/cleanup.h"
-#include "elf-image/elf_image.h"
 #include "package-trees/package_inspect.h"
 #include "sandbox/worker.h"
 

@@ -14,7 +14,6 @@
 #include "cli/symbols/object_directory.h"
 #include "common/cleanup.h"
 #include "common/files/file.h"
-#include "symbol-index/lookup.h"
 
 struct object_finder {
         struct object_finder_options options;

@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "common/compress/compress.h"
-#include "common/limits.h"
 #include "common/reader.h"
 
 /* ---- snappy ---- */

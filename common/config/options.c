@@ -14,13 +14,11 @@
 #include "common/config/options.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "common/text.h"
 #include "common/text/number_text.h"
 

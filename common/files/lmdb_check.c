@@ -26,7 +26,6 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/files/file.h"
-#include "common/limits.h"
 
 /* Sizes and offsets of LMDB's structures on 64-bit machines. */
 #define PAGE_HEADER 16

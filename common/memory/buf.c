@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <endian.h>
 #include <string.h>
 
 #include "common/memory/huge_pages.h"

@@ -21,7 +21,6 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/threads/condition.h"
-#include "common/limits.h"
 #include "common/metrics.h"
 #include "debuginfo-store/federation/federation_internal.h"
 #include "debuginfo-store/part_cache.h"

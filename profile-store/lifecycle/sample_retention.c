@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
-#include "common/limits.h"
 #include "common/stable_clock.h"
 #include "common/text/number_text.h"
 #include "profile-store/compaction/label_expiry.h"

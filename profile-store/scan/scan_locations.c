@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "common/memory/array.h"

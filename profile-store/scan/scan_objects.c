@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
 
 struct object_visit {

@@ -6,7 +6,6 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
-#include "profile-store/rows/location_rows.h"
 
 #define ROW_BYTES_EXPECTED 400 /* with frames and names: a group that is larger in all likelihood is not decoded */
 

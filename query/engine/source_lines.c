@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 
+
 /* ---- text ---- */
 
 /* The offset of the line after the one at `at`. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "common/text/csv.h"
 #include "query/engine/loaded_sides.h"
 #include "symbol-index/symbol_state.h"

@@ -16,7 +16,6 @@
 
 #include "common/json/json_out.h"
 #include "common/text/csv.h"
-#include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
 #include "profile-store/scan_groups.h"
 #include "query/engine/gauge_average.h"

@@ -7,7 +7,6 @@
  * `demo SECONDS` stops by itself.
  */
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,6 @@
 #include <libdeflate.h>
 
 #include "common/cleanup.h"
-#include "common/limits.h"
 #include "elf-image/elf_image.h"
 
 /* ---- split DWARF ---- */

@@ -25,7 +25,6 @@
 #include "symbol-index/demangle.h"
 #include "symbolizer/formats/symcache_internal.h"
 #include "symbolizer/table/huge_array.h"
-#include "symbolizer/table/symbol_table_builder.h"
 
 /* ---- writing ---- */
 

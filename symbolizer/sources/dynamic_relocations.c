@@ -7,7 +7,6 @@
 #include "common/reader.h"
 #include "common/search.h"
 #include "symbolizer/table/huge_array.h"
-#include "symbolizer/table/symbol_table_builder.h"
 
 void dynamic_relocations_deinit(struct dynamic_relocations *r)
 {

@@ -21,7 +21,6 @@
 #include "common/search.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/sources/data_pieces.h"
-#include "symbolizer/table/symbol_table_builder.h"
 
 /* Go's tables of values by pc. */
 

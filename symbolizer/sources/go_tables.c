@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "common/reader.h"
 #include "symbolizer/sources/data_pieces.h"
 #include "symbolizer/sources/dynamic_relocations.h"

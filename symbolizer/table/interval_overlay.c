@@ -12,7 +12,6 @@
 #include "common/sort.h"
 #include "symbolizer/table/interval_overlay.h"
 #include "symbolizer/table/huge_array.h"
-#include "symbolizer/table/symbol_table_builder.h"
 
 void interval_list_deinit(struct interval_list *l)
 {

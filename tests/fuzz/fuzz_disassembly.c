@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "disassembler/disassembly.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

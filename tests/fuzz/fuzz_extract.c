@@ -3,7 +3,6 @@
  * Arbitrary bytes as an ELF file with DWARF: extraction must not crash, and the resulting table must keep its
  * invariants.
  */
-#include <assert.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work of a query that is shared by threads. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 

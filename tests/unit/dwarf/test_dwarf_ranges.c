@@ -2,7 +2,6 @@
 #include <check.h>
 #include <string.h>
 
-#include "common/limits.h"
 #include "tests/support/dwarf_usual.h"
 #include "tests/support/suite.h"
 

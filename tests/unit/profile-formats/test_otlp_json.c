@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "common/json/json_scan.h"
-#include "common/limits.h"
 #include "profile-formats/json/json_wire.h"
 #include "profile-formats/otlp/otlp_json.h"
-#include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 

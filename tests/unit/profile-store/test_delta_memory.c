@@ -5,7 +5,6 @@
 
 #include "common/files/file.h"
 #include "parquet/schema.h"
-#include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
 #include "tests/support/disk_storage.h"
 #include "tests/support/suite.h"

@@ -11,7 +11,6 @@
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
-#include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

@@ -12,7 +12,6 @@
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/tables/table_vacuum.h"
-#include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/program/metrics_write.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/memory/arena.h"
 #include "query/engine/top.h"
 #include "tests/support/suite.h"
 

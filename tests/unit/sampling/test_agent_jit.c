@@ -3,7 +3,6 @@
  * Generated jitdumps: code that is loaded, unloaded and moved, lines, both byte orders, and files that are not a
  * jitdump of this process.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 

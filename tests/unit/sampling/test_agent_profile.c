@@ -3,7 +3,6 @@
  * Conversion of stacks in the BPF program's format, from this process, to a profile: adjustment of return addresses,
  * truncation, and names.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 
 #include "common/cleanup.h"
 #include "common/files/file.h"
-#include "common/limits.h"
 #include "source-bundle/bundle.h"
 #include "tests/support/bytes_source.h"
 #include "tests/support/suite.h"

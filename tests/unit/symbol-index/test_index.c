@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/hash.h"
-#include "common/limits.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "symbol-index/symbol_index_internal.h"

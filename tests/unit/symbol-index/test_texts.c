@@ -12,7 +12,6 @@
 #include "symbol-index/symbol_index_internal.h"
 #include "symbol-index/text_hash_index.h"
 #include "symbol-index/text_page.h"
-#include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
 

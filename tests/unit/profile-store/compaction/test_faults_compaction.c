@@ -12,7 +12,6 @@
 #include "common/files/file.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/scan.h"
-#include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
-#include "common/limits.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/core/profile_store_internal.h"
