@@ -13,6 +13,11 @@ struct route_table {
         const struct http_route *routes;
         size_t count;
 };
+/* The head of a route: what is requested, the scope that a token needs for it, and whose data it reads or writes. */
+#define ROUTE(verb, pattern, needed_scope, data_of)                                                                    \
+        .method = (verb), .path = (pattern), .scope = (needed_scope), .tenancy = (data_of)
+/* The same for a route that needs no token. */
+#define OPEN_ROUTE(verb, pattern) .method = (verb), .path = (pattern), .scope = SCOPE_NONE
 #define ROUTE_TABLE(items)                                                                                             \
         {                                                                                                              \
                 (items), sizeof(items) / sizeof *(items)                                                               \

@@ -42,12 +42,12 @@ def find_routes():
     for path in glob.glob("server/**/*.c", recursive=True):
         with open(path, encoding="utf-8") as f:
             text = f.read()
-        if "struct http_route" not in text:
+        if "struct http_route routes[]" not in text:
             continue  # gRPC methods, which a read-only service does not serve
         names = dict(re.findall(r'#define (\w+) ("[^"]*")', text))
         flat = re.sub(r"\s+", " ", text)
-        paths += len(re.findall(r'[ {]\.path = (?:\w+ )?"', flat))
-        for method, parts in re.findall(r'\.method = "(\w+)", \.path = ((?:\w+ )?"[^"]*")', flat):
+        paths += flat.count(".handle = ")
+        for method, parts in re.findall(r'ROUTE\("(\w+)", ((?:\w+ )?"[^"]*")', flat):
             routes.add((path, method, "".join(names.get(p, p).strip('"') for p in parts.split())))
     return sorted(routes), paths
 

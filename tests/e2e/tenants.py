@@ -36,18 +36,14 @@ def find_routes():
     for path in glob.glob("server/**/*.c", recursive=True):
         with open(path, encoding="utf-8") as f:
             text = f.read()
-        if "struct http_route" not in text:
+        if "struct http_route routes[]" not in text:
             continue
         names = dict(re.findall(r'#define (\w+) ("[^"]*")', text))
         flat = re.sub(r"\s+", " ", text)
-        paths += len(re.findall(r'[ {]\.path = (?:\w+ )?"', flat))
-        for item in re.findall(r'\{ [^{}]*\.method = "\w+", \.path = (?:[^{}]|\{[\w.]+\})*\}', flat):
-            method = re.search(r'\.method = "(\w+)"', item).group(1)
-            parts = re.search(r'\.path = ((?:\w+ )?"[^"]*")', item).group(1).split()
-            scope = re.search(r"\.scope = SCOPE_(\w+)", item)
-            tenancy = re.search(r"\.tenancy = TENANCY_(\w+)", item)
-            routes.add((method, "".join(names.get(p, p).strip('"') for p in parts),
-                        scope.group(1) if scope else "NONE", tenancy.group(1) if tenancy else "NONE"))
+        paths += flat.count(".handle = ")
+        for method, parts, scope, tenancy in re.findall(
+                r'ROUTE\("(\w+)", ((?:\w+ )?"[^"]*")(?:, SCOPE_(\w+), TENANCY_(\w+))?\)', flat):
+            routes.add((method, "".join(names.get(p, p).strip('"') for p in parts.split()), scope or "NONE", tenancy or "NONE"))
     return sorted(routes), paths
 
 

@@ -54,15 +54,7 @@ static void handle_missing(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET",
-          .path = "/api/v1/debuginfo",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .handle = handle_list },
-        { .method = "GET",
-          .path = "/api/v1/debuginfo/missing",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .handle = handle_missing },
+        { ROUTE("GET", "/api/v1/debuginfo", SCOPE_READ, TENANCY_SPACE), .handle = handle_list },
+        { ROUTE("GET", "/api/v1/debuginfo/missing", SCOPE_READ, TENANCY_OWN), .handle = handle_missing },
 };
 const struct route_table debuginfo_routes = ROUTE_TABLE(routes);

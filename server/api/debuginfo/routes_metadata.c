@@ -246,11 +246,6 @@ static void handle_metadata(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_DEBUGINFOD,
-          .method = "GET",
-          .path = "/metadata",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .handle = handle_metadata },
+        { ROUTE("GET", "/metadata", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD, .handle = handle_metadata },
 };
 const struct route_table metadata_routes = ROUTE_TABLE(routes);

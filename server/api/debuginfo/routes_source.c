@@ -258,12 +258,7 @@ static void handle_source(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_DEBUGINFOD,
-          .method = "GET",
-          .path = "/buildid/{id}/source/{path...}",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .cacheable = true,
-          .handle = handle_source },
+        { ROUTE("GET", "/buildid/{id}/source/{path...}", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
+          .cacheable = true, .handle = handle_source },
 };
 const struct route_table source_routes = ROUTE_TABLE(routes);

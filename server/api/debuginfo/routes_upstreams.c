@@ -57,10 +57,6 @@ static void handle_upstreams(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET",
-          .path = "/api/v1/debuginfo/upstreams",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_WHOLE,
-          .handle = handle_upstreams },
+        { ROUTE("GET", "/api/v1/debuginfo/upstreams", SCOPE_READ, TENANCY_WHOLE), .handle = handle_upstreams },
 };
 const struct route_table upstream_routes = ROUTE_TABLE(routes);

@@ -236,19 +236,10 @@ static void handle_logout(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_STATUS, .method = "GET", .path = "/api/v1/session", .handle = handle_session },
-        { .pool = POOL_STATUS,
-          .method = "POST",
-          .path = "/login",
-          .max_body = LIMIT_SIGN_IN_BYTES,
-          .handle = handle_login,
+        { OPEN_ROUTE("GET", "/api/v1/session"), .pool = POOL_STATUS, .handle = handle_session },
+        { OPEN_ROUTE("POST", "/login"), .pool = POOL_STATUS, .max_body = LIMIT_SIGN_IN_BYTES, .handle = handle_login,
           .writes = true },
-        { .pool = POOL_STATUS,
-          .method = "POST",
-          .path = "/logout",
-          .max_body = LIMIT_SIGN_IN_BYTES,
-          .body_type = "application/json",
-          .handle = handle_logout,
-          .writes = true },
+        { OPEN_ROUTE("POST", "/logout"), .pool = POOL_STATUS, .max_body = LIMIT_SIGN_IN_BYTES,
+          .body_type = "application/json", .handle = handle_logout, .writes = true },
 };
 const struct route_table session_routes = ROUTE_TABLE(routes);

@@ -33,11 +33,7 @@ static void handle_parca_web_query(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST",
-          .path = "/parca.query.v1alpha1.QueryService/{method}",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .max_body = GRPC_QUERY_BYTES + MESSAGE_PREFIX_BYTES,
-          .handle = handle_parca_web_query },
+        { ROUTE("POST", "/parca.query.v1alpha1.QueryService/{method}", SCOPE_READ, TENANCY_OWN),
+          .max_body = GRPC_QUERY_BYTES + MESSAGE_PREFIX_BYTES, .handle = handle_parca_web_query },
 };
 const struct route_table parca_routes = ROUTE_TABLE(routes);

@@ -92,21 +92,9 @@ static void handle_otlp_ingest(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_INGEST,
-          .method = "POST",
-          .path = "/v1development/profiles",
-          .scope = SCOPE_INGEST,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = handle_otlp_ingest,
-          .put_error = put_status },
-        { .pool = POOL_INGEST,
-          .method = "POST",
-          .path = "/v1/profiles",
-          .scope = SCOPE_INGEST,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = handle_otlp_ingest,
-          .put_error = put_status },
+        { ROUTE("POST", "/v1development/profiles", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST,
+          .max_body = LIMIT_HTTP_BODY_BYTES, .handle = handle_otlp_ingest, .put_error = put_status },
+        { ROUTE("POST", "/v1/profiles", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST,
+          .max_body = LIMIT_HTTP_BODY_BYTES, .handle = handle_otlp_ingest, .put_error = put_status },
 };
 const struct route_table ingest_routes = ROUTE_TABLE(routes);

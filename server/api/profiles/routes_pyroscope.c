@@ -450,20 +450,9 @@ static void handle_push(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_INGEST,
-          .method = "POST",
-          .path = "/ingest",
-          .scope = SCOPE_INGEST,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
+        { ROUTE("POST", "/ingest", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST, .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_ingest },
-        { .pool = POOL_INGEST,
-          .method = "POST",
-          .path = "/push.v1.PusherService/Push",
-          .scope = SCOPE_INGEST,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = handle_push,
-          .put_error = connect_put_error },
+        { ROUTE("POST", "/push.v1.PusherService/Push", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST,
+          .max_body = LIMIT_HTTP_BODY_BYTES, .handle = handle_push, .put_error = connect_put_error },
 };
 const struct route_table pyroscope_routes = ROUTE_TABLE(routes);

@@ -93,17 +93,9 @@ static void handle_page_asset(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/", .handle = handle_page },
-        { .method = "GET", .path = "/assets/{name}", .handle = handle_page_asset, .cacheable = true },
-        { .method = "GET",
-          .path = "/api/v1/query/{operation}",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .handle = handle_query },
-        { .method = "GET",
-          .path = "/api/v1/query/label/{name}/values",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .handle = label_values },
+        { OPEN_ROUTE("GET", "/"), .handle = handle_page },
+        { OPEN_ROUTE("GET", "/assets/{name}"), .handle = handle_page_asset, .cacheable = true },
+        { ROUTE("GET", "/api/v1/query/{operation}", SCOPE_READ, TENANCY_OWN), .handle = handle_query },
+        { ROUTE("GET", "/api/v1/query/label/{name}/values", SCOPE_READ, TENANCY_OWN), .handle = label_values },
 };
 const struct route_table query_routes = ROUTE_TABLE(routes);

@@ -125,20 +125,10 @@ static void handle_resymbolize(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET",
-          .path = "/api/v1/resymbolize",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .pool = POOL_STATUS,
+        { ROUTE("GET", "/api/v1/resymbolize", SCOPE_READ, TENANCY_OWN), .pool = POOL_STATUS,
           .handle = handle_progress },
-        { .method = "POST",
-          .path = "/api/v1/resymbolize",
-          .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_JSON_BYTES,
-          .body_type = "application/json",
-          .pool = POOL_ADMIN,
-          .handle = handle_resymbolize,
+        { ROUTE("POST", "/api/v1/resymbolize", SCOPE_ADMIN, TENANCY_OWN), .pool = POOL_ADMIN,
+          .max_body = LIMIT_HTTP_JSON_BYTES, .body_type = "application/json", .handle = handle_resymbolize,
           .writes = true },
 };
 const struct route_table resymbolize_routes = ROUTE_TABLE(routes);

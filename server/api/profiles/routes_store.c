@@ -75,23 +75,9 @@ static void handle_compact(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST",
-          .path = "/api/v1/store/compact",
-          .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_OWN,
-          .max_body = KiB(4),
-          .body_type = "application/json",
-          .pool = POOL_ADMIN,
-          .handle = handle_compact,
-          .writes = true },
-        { .method = "POST",
-          .path = "/api/v1/store/expire",
-          .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_OWN,
-          .max_body = LIMIT_HTTP_JSON_BYTES,
-          .body_type = "application/json",
-          .pool = POOL_ADMIN,
-          .handle = handle_expire,
-          .writes = true },
+        { ROUTE("POST", "/api/v1/store/compact", SCOPE_ADMIN, TENANCY_OWN), .pool = POOL_ADMIN, .max_body = KiB(4),
+          .body_type = "application/json", .handle = handle_compact, .writes = true },
+        { ROUTE("POST", "/api/v1/store/expire", SCOPE_ADMIN, TENANCY_OWN), .pool = POOL_ADMIN,
+          .max_body = LIMIT_HTTP_JSON_BYTES, .body_type = "application/json", .handle = handle_expire, .writes = true },
 };
 const struct route_table store_routes = ROUTE_TABLE(routes);

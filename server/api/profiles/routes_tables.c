@@ -107,23 +107,9 @@ static void handle_table_file(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET",
-          .path = "/store/",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .cacheable = true,
-          .handle = handle_table_list },
-        { .method = "GET",
-          .path = "/store/{table}/",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .cacheable = true,
-          .handle = handle_table_list },
-        { .method = "GET",
-          .path = "/store/{table}/{path...}",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_OWN,
-          .cacheable = true,
+        { ROUTE("GET", "/store/", SCOPE_READ, TENANCY_OWN), .cacheable = true, .handle = handle_table_list },
+        { ROUTE("GET", "/store/{table}/", SCOPE_READ, TENANCY_OWN), .cacheable = true, .handle = handle_table_list },
+        { ROUTE("GET", "/store/{table}/{path...}", SCOPE_READ, TENANCY_OWN), .cacheable = true,
           .handle = handle_table_file },
 };
 const struct route_table table_routes = ROUTE_TABLE(routes);

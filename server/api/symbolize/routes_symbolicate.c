@@ -490,20 +490,10 @@ static void handle_symbolicate(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_SYMBOLIZE,
-          .method = "POST",
-          .path = "/symbolicate/v5",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .duration = &symbolize_duration,
-          .handle = handle_symbolicate,
+        { ROUTE("POST", "/symbolicate/v5", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE,
+          .max_body = LIMIT_HTTP_BODY_BYTES, .duration = &symbolize_duration, .handle = handle_symbolicate,
           .cross_origin = true },
-        { .pool = POOL_SYMBOLIZE,
-          .method = "OPTIONS",
-          .path = "/symbolicate/v5",
-          .scope = SCOPE_NONE,
-          .handle = handle_preflight,
+        { OPEN_ROUTE("OPTIONS", "/symbolicate/v5"), .pool = POOL_SYMBOLIZE, .handle = handle_preflight,
           .cross_origin = true },
 };
 const struct route_table symbolicate_routes = ROUTE_TABLE(routes);

@@ -55,13 +55,7 @@ static void handle_symbolize(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_SYMBOLIZE,
-          .method = "POST",
-          .path = "/api/v1/symbolize",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .duration = &symbolize_duration,
-          .handle = handle_symbolize },
+        { ROUTE("POST", "/api/v1/symbolize", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE,
+          .max_body = LIMIT_HTTP_BODY_BYTES, .duration = &symbolize_duration, .handle = handle_symbolize },
 };
 const struct route_table symbolize_routes = ROUTE_TABLE(routes);

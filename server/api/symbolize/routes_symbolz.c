@@ -17,26 +17,11 @@ static void handle_symbolz(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST",
-          .path = "/api/v1/query/symbolz",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .duration = &symbolize_duration,
-          .handle = handle_symbolz },
-        { .method = "POST",
-          .path = "/symbolz",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .duration = &symbolize_duration,
-          .handle = handle_symbolz },
-        { .method = "POST",
-          .path = "/share/{id}/symbolz",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .max_body = LIMIT_HTTP_BODY_BYTES,
-          .duration = &symbolize_duration,
-          .handle = handle_symbolz },
+        { ROUTE("POST", "/api/v1/query/symbolz", SCOPE_READ, TENANCY_SPACE), .max_body = LIMIT_HTTP_BODY_BYTES,
+          .duration = &symbolize_duration, .handle = handle_symbolz },
+        { ROUTE("POST", "/symbolz", SCOPE_READ, TENANCY_SPACE), .max_body = LIMIT_HTTP_BODY_BYTES,
+          .duration = &symbolize_duration, .handle = handle_symbolz },
+        { ROUTE("POST", "/share/{id}/symbolz", SCOPE_READ, TENANCY_SPACE), .max_body = LIMIT_HTTP_BODY_BYTES,
+          .duration = &symbolize_duration, .handle = handle_symbolz },
 };
 const struct route_table symbolz_routes = ROUTE_TABLE(routes);

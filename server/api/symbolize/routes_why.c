@@ -89,11 +89,6 @@ static void handle_why(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_SYMBOLIZE,
-          .method = "GET",
-          .path = "/api/v1/why",
-          .scope = SCOPE_READ,
-          .tenancy = TENANCY_SPACE,
-          .handle = handle_why },
+        { ROUTE("GET", "/api/v1/why", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE, .handle = handle_why },
 };
 const struct route_table why_routes = ROUTE_TABLE(routes);

@@ -87,7 +87,7 @@ mistakes = set()
 routes = set()
 for path, text in CODE.items():
     names = dict(re.findall(r'^#define (\w+) ("[^"]*")$', text, re.M))
-    for method, parts in re.findall(r'\.method = "(\w+)", \.path = ((?:\w+ )?"[^"]*")', text):
+    for method, parts in re.findall(r'(?:ROUTE\(|\.method = )"(\w+)", (?:\.path = )?((?:\w+ )?"[^"]*")', text):
         if path.startswith(("server/", "agent/")):
             routes.add((path, method, "".join(names.get(p, p).strip('"') for p in parts.split())))
 everything = re.sub(r"\s+", " ", "\n".join(DOCS.values()))
