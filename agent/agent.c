@@ -20,6 +20,7 @@
 #include "agent/agent_metrics.h"
 #include "agent/uploads/uploads.h"
 #include "common/clock.h"
+#include "common/files/distribution.h"
 #include "common/files/file.h"
 #include "common/files/output_file.h"
 #include "common/limits.h"
@@ -147,6 +148,9 @@ static enum status start_agent(struct agent *r, struct error *err)
                 st = metrics_server_start(r->o->metrics_listen, r->o->interval_s, &r->metrics, err);
         if (!st)
                 log_sampler(r, kept);
+        if (!st && r->uploads)
+                log_info("agent", "for all names of this distribution's programs, start the service with --upstream %s",
+                         get_distribution_debuginfod());
         return st;
 }
 
@@ -186,7 +190,6 @@ static void update_metrics(struct agent *r)
                                            .jit_dropped = recorder->processes.jit_dropped,
                                            .jit_bytes = recorder->processes.jit_budget.used,
                                            .python_read = recorder->processes.python_read,
-                                           .python_refused = recorder->processes.python_refused,
                                            .python_bytes = recorder->processes.python_bytes,
                                            .excluded_processes = recorder->processes.excluded,
                                            .unwinder = recorder->unwinder.stats,
@@ -194,6 +197,7 @@ static void update_metrics(struct agent *r)
                                            .sampler_kind = sampler_get_kind(recorder->sampler) };
         struct error err;
 
+        memcpy(counters.python_refused, recorder->processes.python_refused, sizeof counters.python_refused);
         if (recorder_get_stats(recorder, counters.sampler, &err))
                 log_warn("agent", "%s, ignoring", err.text);
         if (r->sender)

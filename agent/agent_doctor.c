@@ -28,9 +28,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent/doctor_runtimes.h"
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
 #include "common/error.h"
+#include "common/files/distribution.h"
 #include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
@@ -50,6 +52,8 @@ static void check_unwind_tables(struct doctor *d, struct fork_server *workers);
 static void check_upload_workers(struct doctor *d, struct fork_server *server);
 static void check_cgroup_namespace(struct doctor *d);
 static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
+static void check_runtimes(struct doctor *d, struct fork_server *workers);
+static void check_distribution(struct doctor *d);
 
 PRINTF(6, 7)
 static void add_item(struct doctor *d, const char *name, enum sampler_kind needed_by, enum finding_state state,
@@ -243,6 +247,8 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_unwind_tables(d, o->fork_server);
         if (o->uploads)
                 check_upload_workers(d, o->upload_fork_server);
+        if (o->reads_python)
+                check_runtimes(d, o->fork_server);
         check_perf_sampler(d);
         check_perf_buffers(d);
         check_pid_namespace(d);
@@ -250,6 +256,8 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_cgroup_namespace(d);
         check_kernel_symbols(d);
         check_stack_depth(d);
+        if (o->uploads)
+                check_distribution(d);
         if (o->spool)
                 check_spool_room(d, o->spool, o->spool_bytes);
 }
@@ -457,6 +465,33 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
                  "free disk space, or lower --spool-size: else batches are dropped when the disk is full",
                  "'%.100s': %" PRIu64 " MiB free for %" PRIu64, where, (uint64_t)fs.f_bavail * fs.f_frsize >> 20,
                  bytes >> 20);
+}
+
+/* An item for each process whose runtime is refused, and one for all others. */
+static void check_runtimes(struct doctor *d, struct fork_server *workers)
+{
+        struct found_runtimes found;
+        struct error err;
+
+        if (doctor_find_runtimes(workers, &found, &err)) {
+                add_item(d, "runtimes", SAMPLER_BPF, FINDING_WARNING, "", "%s", err.text);
+                return;
+        }
+        for (size_t i = 0; i < found.refused_count && i < REFUSED_RUNTIMES_MAX; i++)
+                add_item(d, "runtime", SAMPLER_BPF, FINDING_WARNING,
+                         "see the table of runtimes in docs/quick-starts/agents.md: such frames are those of the "
+                         "interpreter",
+                         "process %u (%s): %s is not read: %s", found.refused[i].pid, found.refused[i].process,
+                         found.refused[i].runtime, found.refused[i].reason);
+        add_item(d, "runtimes", SAMPLER_BPF, FINDING_OK, "", "%zu processes are read, %zu are refused",
+                 found.read_count, found.refused_count);
+}
+
+/* Programs of a distribution are stripped: the agent uploads their exported functions only. */
+static void check_distribution(struct doctor *d)
+{
+        add_item(d, "distribution", SAMPLER_AUTO, FINDING_OK, "",
+                 "for all names of its programs, start the service with --upstream %s", get_distribution_debuginfod());
 }
 
 #define OFFER_TIMEOUT_S 10

@@ -150,8 +150,26 @@ static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
         METRIC_COUNTER("cairn_agent_python_processes_total", "Processes with a Python interpreter.",                   \
                        "result=\"" result "\"")
 
-static struct metric python_frames[] = { PYTHON_FRAMES("named"), PYTHON_FRAMES("exited"), PYTHON_FRAMES("unreadable") };
+#define RUNTIME_REFUSALS(runtime, reason)                                                                              \
+        METRIC_COUNTER("cairn_agent_runtimes_refused_total", "Processes whose runtime is not read, by reason.",        \
+                       "runtime=\"" runtime "\",reason=\"" reason "\"")
+
+static struct metric python_frames[PYTHON_FRAME_STATES] = {
+        [PYTHON_FRAME_FOUND] = PYTHON_FRAMES("named"), [PYTHON_FRAME_INCOMPLETE] = PYTHON_FRAMES("incomplete"),
+        [PYTHON_FRAME_FREED] = PYTHON_FRAMES("freed"), [PYTHON_FRAME_UNREADABLE] = PYTHON_FRAMES("unreadable"),
+        [PYTHON_FRAME_LIMIT] = PYTHON_FRAMES("limit"), [PYTHON_FRAME_GONE] = PYTHON_FRAMES("exited"),
+};
 static struct metric python_processes[] = { PYTHON_PROCESSES("read"), PYTHON_PROCESSES("refused") };
+static struct metric python_refusals[REFUSAL_COUNT] = {
+        [REFUSAL_VERSION] = RUNTIME_REFUSALS("python", "version"),
+        [REFUSAL_BUILD] = RUNTIME_REFUSALS("python", "build"),
+        [REFUSAL_SYMBOLS] = RUNTIME_REFUSALS("python", "symbols"),
+        [REFUSAL_RIGHTS] = RUNTIME_REFUSALS("python", "rights"),
+        [REFUSAL_MEMORY] = RUNTIME_REFUSALS("python", "memory"),
+        [REFUSAL_THREADS] = RUNTIME_REFUSALS("python", "threads"),
+        [REFUSAL_PROCESSOR] = RUNTIME_REFUSALS("python", "processor"),
+        [REFUSAL_LIMIT] = RUNTIME_REFUSALS("python", "limit"),
+};
 static struct metric python_bytes =
         METRIC_GAUGE("cairn_agent_python_bytes", "Memory of names and line tables of Python code.", "");
 static struct metric relabel_dropped =
@@ -211,6 +229,20 @@ static void update_uploads(const struct uploads_stats *u)
         set_metric(&upload_waiting, u->waiting);
 }
 
+static void update_python(const struct agent_counters *r)
+{
+        uint64_t refused = 0;
+
+        for (size_t i = 0; i < PYTHON_FRAME_STATES; i++)
+                set_metric(&python_frames[i], r->build.python_frames[i]);
+        for (size_t i = REFUSAL_NONE + 1; i < REFUSAL_COUNT; i++) {
+                set_metric(&python_refusals[i], r->python_refused[i]);
+                refused += r->python_refused[i];
+        }
+        set_metric(&python_processes[0], r->python_read);
+        set_metric(&python_processes[1], refused);
+}
+
 static void update_mounts(void)
 {
         struct mount_probe_stats stats;
@@ -238,11 +270,7 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&frames[0], r->build.jit_frames);
         set_metric(&frames[1], r->build.no_build_id);
         set_metric(&frames[2], r->build.kernel_name_only);
-        set_metric(&python_frames[0], r->build.python_frames);
-        set_metric(&python_frames[1], r->build.python_gone);
-        set_metric(&python_frames[2], r->build.python_unreadable);
-        set_metric(&python_processes[0], r->python_read);
-        set_metric(&python_processes[1], r->python_refused);
+        update_python(r);
         set_metric(&python_bytes, r->python_bytes);
         set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
         set_metric(&relabel_failures, r->build.relabel_failures);

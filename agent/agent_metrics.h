@@ -31,7 +31,8 @@ struct agent_counters {
         struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes, excluded_processes, too_many_mappings;
         uint64_t jit_dropped, jit_bytes;
-        uint64_t python_read, python_refused, python_bytes; /* processes; memory of names */
+        uint64_t python_read, python_bytes;     /* processes; memory of names */
+        uint64_t python_refused[REFUSAL_COUNT]; /* processes */
         bool kernel_shift_known;
 };
 

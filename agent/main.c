@@ -176,6 +176,7 @@ static enum status examine_host(const struct command_line *c, struct doctor *d, 
         const struct doctor_options options = { .fork_server = o->fork_server,
                                                 .upload_fork_server = o->upload_fork_server,
                                                 .uploads = o->upload && !o->output,
+                                                .reads_python = o->reads_python,
                                                 .spool = o->spool,
                                                 .spool_bytes = o->spool_bytes };
         _cleanup_free_ char *token = NULL;

@@ -310,30 +310,32 @@
 #define LIMIT_AGENT_MAPPINGS 65536          /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384           /* ELF files whose build-id is cached */
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
-#define LIMIT_AGENT_MODULES_BYTES MiB(8)      /* /lib/modules/RELEASE/modules.dep */
-#define LIMIT_AGENT_FILE_WAIT_MS 3000         /* for the first access to a mount */
-#define LIMIT_AGENT_THREAD_WAIT_S 15          /* for a thread that was told to stop */
-#define LIMIT_AGENT_MOUNT_RETRY_S 30          /* before an unresponsive mount is accessed again */
-#define LIMIT_AGENT_PROBES_STUCK 8            /* processes stuck on unresponsive mounts */
-#define LIMIT_AGENT_JIT_READ_BYTES MiB(64)    /* of all perf maps and jitdumps in one interval */
-#define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64) /* names of the JIT-compiled code of one process */
-#define LIMIT_AGENT_JIT_BYTES MiB(256)        /* of all processes */
-#define LIMIT_AGENT_JIT_SYMBOLS 500000        /* live pieces of JIT-compiled code of one process */
-#define LIMIT_PYTHON_NAME 1024                /* characters of a qualified name */
-#define LIMIT_PYTHON_LINE_TABLE KiB(64)       /* bytes of the line table of a code object */
-#define LIMIT_AGENT_PYTHON_CODE 65536         /* code objects of one process whose names are cached */
-#define LIMIT_AGENT_PYTHON_BYTES MiB(64)      /* of names and line tables of all processes */
-#define LIMIT_AGENT_PYTHON_ATTEMPTS 30        /* intervals that an interpreter may take to start */
-#define LIMIT_AGENT_PERF_EVENTS 65536         /* open concurrently: threads times CPUs */
-#define LIMIT_AGENT_PERF_RING_BYTES KiB(512)  /* per CPU: the default of kernel.perf_event_mlock_kb */
-#define LIMIT_AGENT_THREADS 65536             /* threads whose names are cached */
-#define LIMIT_AGENT_QUEUE_BYTES MiB(64)       /* batches queued in memory while the server is unreachable */
-#define LIMIT_AGENT_SPOOL_FILES 65536         /* batches in a spool */
-#define LIMIT_AGENT_SPOOL_AGE_S 165600        /* age after which a spooled batch is dropped: 46 hours */
-#define LIMIT_AGENT_UPLOAD_WORKER_CPU_S 60    /* of the worker that inspects a file before its upload */
-#define LIMIT_AGENT_UPLOAD_OFFERS 64          /* open files queued for the upload thread */
-#define LIMIT_AGENT_UPLOAD_IDS 65536          /* build-ids with a known upload result */
-#define LIMIT_AGENT_RETRY_AFTER_MS 600000     /* maximum Retry-After of a server that is followed */
+#define LIMIT_AGENT_MODULES_BYTES MiB(8)        /* /lib/modules/RELEASE/modules.dep */
+#define LIMIT_AGENT_FILE_WAIT_MS 3000           /* for the first access to a mount */
+#define LIMIT_AGENT_THREAD_WAIT_S 15            /* for a thread that was told to stop */
+#define LIMIT_AGENT_MOUNT_RETRY_S 30            /* before an unresponsive mount is accessed again */
+#define LIMIT_AGENT_PROBES_STUCK 8              /* processes stuck on unresponsive mounts */
+#define LIMIT_AGENT_JIT_READ_BYTES MiB(64)      /* of all perf maps and jitdumps in one interval */
+#define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64)   /* names of the JIT-compiled code of one process */
+#define LIMIT_AGENT_JIT_BYTES MiB(256)          /* of all processes */
+#define LIMIT_AGENT_JIT_SYMBOLS 500000          /* live pieces of JIT-compiled code of one process */
+#define LIMIT_PYTHON_NAME 1024                  /* characters of a qualified name */
+#define LIMIT_PYTHON_LINE_TABLE KiB(64)         /* bytes of the line table of a code object */
+#define LIMIT_AGENT_PYTHON_CODE 65536           /* code objects of one process whose names are cached */
+#define LIMIT_AGENT_PYTHON_BYTES MiB(64)        /* of names and line tables of all processes */
+#define LIMIT_AGENT_PYTHON_WORK MiB(128)        /* bytes of all processes read and decoded for names in one interval */
+#define LIMIT_AGENT_PYTHON_PROCESS_WORK MiB(32) /* of one process */
+#define LIMIT_AGENT_PYTHON_ATTEMPTS 30          /* intervals that an interpreter may take to start */
+#define LIMIT_AGENT_PERF_EVENTS 65536           /* open concurrently: threads times CPUs */
+#define LIMIT_AGENT_PERF_RING_BYTES KiB(512)    /* per CPU: the default of kernel.perf_event_mlock_kb */
+#define LIMIT_AGENT_THREADS 65536               /* threads whose names are cached */
+#define LIMIT_AGENT_QUEUE_BYTES MiB(64)         /* batches queued in memory while the server is unreachable */
+#define LIMIT_AGENT_SPOOL_FILES 65536           /* batches in a spool */
+#define LIMIT_AGENT_SPOOL_AGE_S 165600          /* age after which a spooled batch is dropped: 46 hours */
+#define LIMIT_AGENT_UPLOAD_WORKER_CPU_S 60      /* of the worker that inspects a file before its upload */
+#define LIMIT_AGENT_UPLOAD_OFFERS 64            /* open files queued for the upload thread */
+#define LIMIT_AGENT_UPLOAD_IDS 65536            /* build-ids with a known upload result */
+#define LIMIT_AGENT_RETRY_AFTER_MS 600000       /* maximum Retry-After of a server that is followed */
 
 /* cairn scrape */
 #define LIMIT_SCRAPE_JOBS 1024

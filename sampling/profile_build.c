@@ -13,6 +13,7 @@
 #include "common/hash/id_table.h"
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
+#include "sampling/processes/process_python.h"
 #include "sampling/profile_labels.h"
 #include "sampling/samplers/sample_end.h"
 #include "sampling/samplers/sample_frame.h"
@@ -163,24 +164,22 @@ static enum status build_python_frame(struct build *b, struct process *process, 
         const struct profile_location l = { .mapping = PROFILE_NONE,
                                             .kind = ADDRESS_NONE,
                                             .frame_type = PROFILE_FRAME_CPYTHON };
+        static const char *const unnamed[PYTHON_FRAME_STATES] = { [PYTHON_FRAME_FREED] = "[python: freed]",
+                                                                  [PYTHON_FRAME_UNREADABLE] = "[python: unreadable]",
+                                                                  [PYTHON_FRAME_LIMIT] = "[python: limit]",
+                                                                  [PYTHON_FRAME_GONE] = "[python: exited]" };
         struct python_location place;
+        enum python_frame_state state;
         struct jit_location known;
 
-        switch (process_table_locate_python(b->c->processes, process, f->address, f->detail, &place)) {
-        case PYTHON_FRAME_FOUND:
-                b->stats->python_frames++;
-                known = (struct jit_location){ place.name, b->c->omits_files ? "" : place.file, place.line };
-                return intern_jit_location(b, l, &known, &ret->location);
-        case PYTHON_FRAME_INCOMPLETE:
+        state = process_python_locate(b->c->processes, process, f->address, f->detail, &place);
+        b->stats->python_frames[state]++;
+        if (state == PYTHON_FRAME_INCOMPLETE)
                 return ST_OK;
-        case PYTHON_FRAME_GONE:
-                b->stats->python_gone++;
-                return build_named_frame(b, "[python: exited]", PROFILE_FRAME_CPYTHON, &ret->location);
-        case PYTHON_FRAME_UNREADABLE:
-                break;
-        }
-        b->stats->python_unreadable++;
-        return build_named_frame(b, "[python: unreadable]", PROFILE_FRAME_CPYTHON, &ret->location);
+        if (state != PYTHON_FRAME_FOUND)
+                return build_named_frame(b, unnamed[state], PROFILE_FRAME_CPYTHON, &ret->location);
+        known = (struct jit_location){ place.name, b->c->omits_files ? "" : place.file, place.line };
+        return intern_jit_location(b, l, &known, &ret->location);
 }
 
 /*

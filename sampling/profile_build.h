@@ -56,9 +56,7 @@ struct profile_build_stats {
         uint64_t relabel_dropped_samples; /* by a relabel rule */
         uint64_t relabel_failures;        /* label sets past a limit of relabelling */
         uint64_t kernel_name_only;        /* kernel frames sent without an address */
-        uint64_t python_frames;           /* with a name; each counted once per stack and interval, like the others */
-        uint64_t python_gone;             /* of processes that exited before names were read */
-        uint64_t python_unreadable;       /* whose code object was freed, or could not be read */
+        uint64_t python_frames[PYTHON_FRAME_STATES]; /* each counted once per stack and interval, like the others */
 };
 
 /**

@@ -32,6 +32,7 @@
 #include "sampling/objects/object_cache.h"
 #include "sampling/objects/vdso.h"
 #include "sampling/processes/moved_text.h"
+#include "sampling/processes/process_python.h"
 #include "sampling/processes/process_read.h"
 
 static void init_jit_names(struct jit_names *j, struct code_budget *budget)
@@ -116,13 +117,6 @@ void process_table_init(struct process_table *t)
         *t = (struct process_table){ .jit_budget.max = LIMIT_AGENT_JIT_BYTES, .jit_left = LIMIT_AGENT_JIT_READ_BYTES };
 }
 
-static void close_python_memory(struct process *p)
-{
-        if (p->python.memory_in && p->python.memory_fd >= 0)
-                close(p->python.memory_fd);
-        p->python.memory_in = 0;
-}
-
 static void process_destroy(struct process_table *t, struct process *p)
 {
         if (t->unwinder)
@@ -133,9 +127,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         free(p->objects);
         free(p->executable);
         pod_release(p->pod.pod);
-        t->python_bytes -= p->python.names.bytes;
-        close_python_memory(p);
-        python_name_cache_deinit(&p->python.names);
+        process_python_deinit(t, p);
         free(p);
 }
 
@@ -152,81 +144,12 @@ void process_table_deinit(struct process_table *t)
 
 /* ---- reading ------------------------------------------------------------------- */
 
-static int open_process_memory(const struct process *p)
-{
-        _cleanup_close_ int proc_fd = process_open(&p->id);
-
-        return proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
-}
-
-static bool read_process_memory(void *ctx, uint64_t addr, void *to, size_t n)
-{
-        size_t done = 0;
-
-        while (done < n && addr + done <= INT64_MAX) {
-                ssize_t got = pread(*(int *)ctx, (char *)to + done, n - done, (off_t)(addr + done));
-
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got <= 0) /* 0: the process has ended */
-                        return false;
-                done += (size_t)got;
-        }
-        return done == n;
-}
-
-static void refuse_python(struct process_table *t, struct process *p, const char *reason)
-{
-        p->python.state = PYTHON_IS_REFUSED;
-        t->python_refused++;
-        log_info("agent", "process %u (%s): the Python interpreter is not read: %s", p->id.tgid, p->name, reason);
-}
-
-/* Find the interpreter of a process that maps one, unless that was done before. True when it is read from now on. */
-static bool find_python(struct process_table *t, struct process *p)
-{
-        _cleanup_close_ int fd = -1;
-        const struct process_memory memory = { read_process_memory, &fd };
-        struct python_layout layout;
-        const char *reason;
-
-        if (!t->reads_python || !p->unwind.python.runtime || p->python.state > PYTHON_IS_STARTING ||
-            !unwind_maps_have_python(&t->unwinder->maps))
-                return false;
-        fd = open_process_memory(p);
-        if (fd < 0) {
-                if (errno == EACCES || errno == EPERM)
-                        refuse_python(t, p, "this user may not read its memory");
-                return false;
-        }
-        switch (python_layout_find(&memory, &p->unwind.python, &layout, &reason)) {
-        case PYTHON_ATTACHED:
-                p->unwind.python_number = unwind_maps_add_python(&t->unwinder->maps, &layout.process);
-                if (!p->unwind.python_number) {
-                        refuse_python(t, p, "there are too many interpreters");
-                        return false;
-                }
-                p->python.state = PYTHON_IS_READ;
-                p->python.objects = layout.objects;
-                t->python_read++;
-                return true;
-        case PYTHON_STARTING:
-                p->python.state = PYTHON_IS_STARTING;
-                if (++p->python.attempts == LIMIT_AGENT_PYTHON_ATTEMPTS)
-                        refuse_python(t, p, "it has no threads");
-                return false;
-        case PYTHON_REFUSED:
-                refuse_python(t, p, reason);
-        }
-        return false;
-}
-
 static void update_unwinder(struct process_table *t, struct process *p, int proc_fd)
 {
         if (!t->unwinder)
                 return;
         unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
-        if (find_python(t, p)) /* which the kernel has to know */
+        if (process_python_attach(t, p)) /* which the kernel has to know */
                 unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects,
                                      &p->unwind);
 }
@@ -490,6 +413,7 @@ void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
+        t->python_left = LIMIT_AGENT_PYTHON_WORK;
         for (size_t i = 0; i < t->count; i++)
                 if (t->items[i]->python.state == PYTHON_IS_STARTING)
                         update_unwinder(t, t->items[i], -1);
@@ -500,16 +424,6 @@ static int compare_process_last_use(const void *a, const void *b)
         const struct process *const *x = a, *const *y = b;
 
         return (*x)->used_in > (*y)->used_in ? -1 : (*x)->used_in < (*y)->used_in;
-}
-
-/* Names are read again when they are needed, so the cache is emptied at its limit. */
-static void limit_python_names(struct process_table *t, struct process *p)
-{
-        close_python_memory(p);
-        if (p->python.names.count <= LIMIT_AGENT_PYTHON_CODE && t->python_bytes <= LIMIT_AGENT_PYTHON_BYTES)
-                return;
-        t->python_bytes -= p->python.names.bytes;
-        python_name_cache_deinit(&p->python.names);
 }
 
 void process_table_end_drain(struct process_table *t)
@@ -523,7 +437,7 @@ void process_table_end_drain(struct process_table *t)
         for (size_t i = 0; i < t->count; i++) {
                 struct process *p = t->items[i];
 
-                limit_python_names(t, p);
+                process_python_end_drain(t, p);
                 if (forget_objects || kept == LIMIT_AGENT_PROCESSES || t->drain - p->used_in > UNUSED_DRAINS_MAX ||
                     !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
                         process_destroy(t, p);
@@ -579,25 +493,6 @@ static struct user_location locate_in_mapping(struct process_table *t, struct pr
         else
                 ret.kind = USER_LOCATION_ANONYMOUS;
         return ret;
-}
-
-enum python_frame_state process_table_locate_python(struct process_table *t, struct process *p, uint64_t code,
-                                                    uint64_t detail, struct python_location *ret)
-{
-        struct process_python *python = &p->python;
-        const struct process_memory memory = { read_process_memory, &python->memory_fd };
-        enum python_frame_state state;
-        size_t bytes = python->names.bytes;
-
-        if (python->memory_in != t->drain) {
-                python->memory_fd = open_process_memory(p);
-                python->memory_in = t->drain;
-        }
-        if (python->memory_fd < 0)
-                return PYTHON_FRAME_GONE;
-        state = python_name_cache_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
-        t->python_bytes += python->names.bytes - bytes;
-        return state;
 }
 
 struct user_location process_table_locate(struct process_table *t, struct process *p, uint64_t addr)

@@ -46,6 +46,7 @@ enum python_state { PYTHON_UNKNOWN, PYTHON_IS_STARTING, PYTHON_IS_READ, PYTHON_I
 /** The CPython interpreter of a process. */
 struct process_python {
         enum python_state state;
+        struct runtime_refusal refusal; /* why it is refused */
         unsigned attempts;
         struct python_objects objects;
         struct python_name_cache names;
@@ -92,13 +93,15 @@ struct process_table {
         struct code_budget jit_budget; /* for names of generated code of all processes */
         struct code_names vdso;        /* by link-time address */
         bool vdso_tried;
-        uint64_t jit_left;    /* read budget in bytes for their files in this drain */
-        uint64_t jit_dropped; /* names of generated code past a limit */
-        uint64_t excluded;    /* excluded processes */
-        bool reads_python;    /* find Python interpreters */
-        uint64_t python_read; /* processes whose interpreter is read, in total; refused ones below */
-        uint64_t python_refused;
-        size_t python_bytes; /* of cached names and line tables */
+        uint64_t jit_left;                      /* read budget in bytes for their files in this drain */
+        uint64_t jit_dropped;                   /* names of generated code past a limit */
+        uint64_t excluded;                      /* excluded processes */
+        bool reads_python;                      /* find Python interpreters */
+        bool is_only_listing;                   /* find runtimes to list them: processes are not sampled */
+        uint64_t python_read;                   /* processes whose interpreter is read, in total */
+        uint64_t python_refused[REFUSAL_COUNT]; /* others by reason */
+        size_t python_bytes;                    /* of cached names and line tables */
+        uint64_t python_left; /* bytes that may be read and decoded for names of Python code in this drain */
 };
 
 void process_table_init(struct process_table *t);
@@ -152,10 +155,6 @@ struct user_location {
         const struct object *object;        /* NULL unless USER_LOCATION_OBJECT */
         struct jit_location jit; /* of generated code, or a vDSO function; else empty; borrowed like mapping */
 };
-
-/** Resolve a frame of the process's Python interpreter. @param ret  borrowed until the process is used again. */
-enum python_frame_state process_table_locate_python(struct process_table *t, struct process *p, uint64_t code,
-                                                    uint64_t detail, struct python_location *ret);
 
 /** Resolve an address of the process. */
 struct user_location process_table_locate(struct process_table *t, struct process *p, uint64_t addr);

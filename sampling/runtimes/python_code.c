@@ -190,11 +190,12 @@ void python_code_deinit(struct python_code *c)
 }
 
 enum status python_code_read(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
-                             struct python_code *ret)
+                             struct python_code *ret, bool *is_code_ret)
 {
         struct python_code c = { .code_bytes = o->code_bytes };
 
-        if (!python_code_read_key(m, o, addr, &c.key))
+        *is_code_ret = python_code_read_key(m, o, addr, &c.key);
+        if (!*is_code_ret)
                 return ST_BAD_DATA;
         c.name = read_python_text(m, o, c.key.name, LIMIT_PYTHON_NAME);
         c.file = read_python_text(m, o, c.key.file, LIMIT_PATH_BYTES);

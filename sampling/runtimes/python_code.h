@@ -39,10 +39,11 @@ bool python_code_read_key(const struct process_memory *m, const struct python_ob
 
 /**
  * @param ret  owned, python_code_deinit(); untouched on failure.
- * @return ST_BAD_DATA: no readable code object; ST_NO_MEMORY.
+ * @param is_code_ret  whether a code object is at the address, also on failure.
+ * @return ST_BAD_DATA: no readable code object, or no memory for it.
  */
 enum status python_code_read(const struct process_memory *m, const struct python_objects *o, uint64_t addr,
-                             struct python_code *ret) MUST_CHECK;
+                             struct python_code *ret, bool *is_code_ret) MUST_CHECK;
 
 /**
  * The line of an instruction.

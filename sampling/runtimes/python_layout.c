@@ -96,8 +96,13 @@ static uint16_t take_debug_offset(const uint8_t *table, uint32_t group, uint32_t
         return (uint16_t)value;
 }
 
-static const char *fill_layout_from_process(const struct process_memory *m, const struct python_symbols *s,
-                                            uint64_t version, struct version_layout *v)
+static struct runtime_refusal refuse_python(enum runtime_refusal_reason reason, const char *text)
+{
+        return (struct runtime_refusal){ reason, text };
+}
+
+static struct runtime_refusal fill_layout_from_process(const struct process_memory *m, const struct python_symbols *s,
+                                                       uint64_t version, struct version_layout *v)
 {
         const struct debug_groups *g = version >> 16 == 0x030d ? &groups_3_13 : &groups_3_14;
         uint8_t t[DEBUG_OFFSETS_BYTES];
@@ -107,11 +112,11 @@ static const char *fill_layout_from_process(const struct process_memory *m, cons
         bool valid = true;
 
         if (!m->read(m->ctx, s->runtime, t, sizeof t) || memcmp(t, DEBUG_OFFSETS_COOKIE, 8) != 0)
-                return "its table of offsets cannot be read";
+                return refuse_python(REFUSAL_MEMORY, "its table of offsets cannot be read");
         if (get_debug_offset(t, 8, 0) != version)
-                return "its table of offsets is that of another version";
+                return refuse_python(REFUSAL_MEMORY, "its table of offsets is that of another version");
         if (get_debug_offset(t, 16, 0))
-                return "it is a free-threaded build";
+                return refuse_python(REFUSAL_BUILD, "it is a free-threaded build");
         v->threads.interpreters = take_debug_offset(t, g->runtime, 2, OFFSET_MAX, &valid);
         v->threads.threads = take_debug_offset(t, g->interpreter, 3, OFFSET_MAX, &valid);
         v->threads.next = take_debug_offset(t, g->thread, 2, OFFSET_MAX, &valid);
@@ -134,24 +139,23 @@ static const char *fill_layout_from_process(const struct process_memory *m, cons
         o->text_compact = (uint16_t)(o->text_ascii + 16);
         o->code_first_traceable = (uint16_t)(o->code_bytes - 16);
         if (!valid || o->code_bytes < 16 || (p->frame_previous | p->frame_code | p->frame_position) & 7)
-                return "its table of offsets is malformed";
-        return NULL;
+                return refuse_python(REFUSAL_MEMORY, "its table of offsets is malformed");
+        return refuse_python(REFUSAL_NONE, NULL);
 }
 
-/* NULL, or why there is no layout. */
-static const char *choose_python_layout(const struct process_memory *m, const struct python_symbols *s,
-                                        struct version_layout *ret)
+static struct runtime_refusal choose_python_layout(const struct process_memory *m, const struct python_symbols *s,
+                                                   struct version_layout *ret)
 {
         uint64_t version = 0, size = 0;
-        const char *reason = NULL;
+        struct runtime_refusal refusal = { REFUSAL_NONE, NULL };
 
 #if !defined(__x86_64__)
-        return "this processor is not supported";
+        return refuse_python(REFUSAL_PROCESSOR, "this processor is not supported");
 #endif
         if (!s->version)
-                return "it is older than 3.11";
+                return refuse_python(REFUSAL_VERSION, "it is older than 3.11");
         if (!m->read(m->ctx, s->version, &version, sizeof version))
-                return "its memory cannot be read";
+                return refuse_python(REFUSAL_MEMORY, "its memory cannot be read");
         *ret = (struct version_layout){ .layout.objects = code_objects };
         switch (version >> 16) {
         case 0x030b:
@@ -162,23 +166,23 @@ static const char *choose_python_layout(const struct process_memory *m, const st
                 break;
         case 0x030d:
         case 0x030e:
-                reason = fill_layout_from_process(m, s, version, ret);
+                refusal = fill_layout_from_process(m, s, version, ret);
                 break;
         default:
-                return "its version is not supported";
+                return refuse_python(REFUSAL_VERSION, "its version is not supported");
         }
-        if (reason)
-                return reason;
+        if (refusal.reason)
+                return refusal;
         ret->layout.objects.version = (uint32_t)(version >> 16);
         ret->layout.objects.code_type = s->code_type;
         ret->layout.objects.text_type = s->text_type;
         if (!s->code_type || !s->text_type)
-                return "its types are not exported";
+                return refuse_python(REFUSAL_SYMBOLS, "its types are not exported");
         if (!m->read(m->ctx, s->code_type + TYPE_BASIC_SIZE, &size, sizeof size))
-                return "its memory cannot be read";
+                return refuse_python(REFUSAL_MEMORY, "its memory cannot be read");
         if (size != ret->layout.objects.code_bytes)
-                return "its code objects have another size, as those of a debug build";
-        return NULL;
+                return refuse_python(REFUSAL_BUILD, "its code objects have another size, as those of a debug build");
+        return refusal;
 }
 
 /* The key of the thread's state: the pthread key whose value for this thread is the state; KEYS_MAX: none. */
@@ -195,13 +199,13 @@ static uint32_t find_state_key(const struct process_memory *m, uint64_t thread_p
 }
 
 enum python_attach python_layout_find(const struct process_memory *m, const struct python_symbols *s,
-                                      struct python_layout *ret, const char **reason_ret)
+                                      struct python_layout *ret, struct runtime_refusal *refusal_ret)
 {
         struct version_layout v = { 0 };
         uint64_t interpreter = 0, state = 0;
 
-        *reason_ret = choose_python_layout(m, s, &v);
-        if (*reason_ret)
+        *refusal_ret = choose_python_layout(m, s, &v);
+        if (refusal_ret->reason)
                 return PYTHON_REFUSED;
         if (!m->read(m->ctx, s->runtime + v.threads.interpreters, &interpreter, sizeof interpreter) || !interpreter ||
             !m->read(m->ctx, interpreter + v.threads.threads, &state, sizeof state) || !state)
@@ -223,6 +227,7 @@ enum python_attach python_layout_find(const struct process_memory *m, const stru
                         return PYTHON_STARTING;
                 state = next;
         }
-        *reason_ret = "its threads are not found, as with another C library than glibc";
+        *refusal_ret =
+                refuse_python(REFUSAL_THREADS, "its threads are not found, as with another C library than glibc");
         return PYTHON_REFUSED;
 }

@@ -21,6 +21,7 @@
 
 #include "bpf/python_walk.h"
 #include "sampling/runtimes/python_symbols.h"
+#include "sampling/runtimes/runtime_refusal.h"
 
 /** Read n bytes at an address of a process; a short read is a failure. */
 typedef bool process_memory_fn(void *ctx, uint64_t addr, void *to, size_t n);
@@ -53,10 +54,10 @@ enum python_attach {
 
 /**
  * Find the layout of a process.
- * @param s           addresses in the process.
- * @param reason_ret  for PYTHON_REFUSED: static text that completes "the Python interpreter is not read: ".
+ * @param s  addresses in the process.
+ * @param refusal_ret  for PYTHON_REFUSED.
  */
 enum python_attach python_layout_find(const struct process_memory *m, const struct python_symbols *s,
-                                      struct python_layout *ret, const char **reason_ret);
+                                      struct python_layout *ret, struct runtime_refusal *refusal_ret);
 
 #endif

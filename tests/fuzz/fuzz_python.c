@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "common/limits.h"
 #include "sampling/runtimes/python_name_cache.h"
 #include "tests/support/fake_memory.h"
 
@@ -36,7 +37,7 @@ static void name_frames(const struct python_walk *w, const struct python_objects
 static void walk_frames(const struct python_layout *l, uint64_t thread_pointer)
 {
         struct python_walk *w = calloc(1, sizeof *w);
-        struct python_name_cache names = { 0 };
+        struct python_name_cache names = { .work_left = LIMIT_AGENT_PYTHON_PROCESS_WORK };
 
         if (!w)
                 __builtin_trap();
@@ -59,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct python_symbols s;
         struct python_layout layout;
-        const char *reason;
+        struct runtime_refusal refusal;
         uint64_t thread_pointer;
 
         if (size < sizeof s + sizeof thread_pointer)
@@ -68,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&s, data, sizeof s);
         memcpy(&thread_pointer, data + sizeof s, sizeof thread_pointer);
         (void)python_line_find(data, size, 1, size);
-        if (python_layout_find(&process, &s, &layout, &reason) == PYTHON_ATTACHED)
+        if (python_layout_find(&process, &s, &layout, &refusal) == PYTHON_ATTACHED)
                 walk_frames(&layout, thread_pointer);
         return 0;
 }

@@ -102,6 +102,28 @@ profile hidden --no-source-paths
 like "$(cat "$tmp/hidden.dump")" 'Arbeit.methode' "--no-source-paths keeps names"
 unlike "$(strings -a "$tmp/hidden.otlp")" '\.py' "and leaves out paths"
 kill "$program"
+# A program that looks like an interpreter of a version to come.
+cat >"$tmp/later.c" <<'C'
+const unsigned long Py_Version = 0x036300f0;
+char _PyRuntime[64], PyCode_Type[64], PyUnicode_Type[64];
+int main(void)
+{
+        for (volatile int i = 0;; i++)
+                ;
+}
+C
+${CC:-cc} -rdynamic -o "$tmp/later" "$tmp/later.c"
+"$tmp/later" &
+program=$!
+profile refused
+"$agent" --doctor >"$tmp/doctor"
+kill "$program"
+is "$(count 'cairn_agent_runtimes_refused_total{runtime="python",reason="version"}')" 1 \
+        "an unknown version is refused, and counted with the reason"
+like "$(cat "$tmp/doctor")" "process $program .later.: Python is not read: its version is not supported" \
+        "--doctor names the process with the reason"
+like "$(cat "$tmp/doctor")" 'start the service with --upstream https://debuginfod' \
+        "--doctor says where the distribution has debuginfo"
 "$agent" --runtimes ruby --output "$tmp/x" 2>"$tmp/err"
 is $? 64 "an unknown runtime is a usage error"
 done_testing

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/processes/process_python.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "common/program/log.h"
+#include "sampling/processes/process_read.h"
+
+static void close_python_memory(struct process *p)
+{
+        if (p->python.memory_in && p->python.memory_fd >= 0)
+                close(p->python.memory_fd);
+        p->python.memory_in = 0;
+}
+
+void process_python_deinit(struct process_table *t, struct process *p)
+{
+        t->python_bytes -= p->python.names.bytes;
+        close_python_memory(p);
+        python_name_cache_deinit(&p->python.names);
+}
+
+static int open_process_memory(const struct process *p)
+{
+        _cleanup_close_ int proc_fd = process_open(&p->id);
+
+        return proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
+}
+
+static bool read_process_memory(void *ctx, uint64_t addr, void *to, size_t n)
+{
+        size_t done = 0;
+
+        while (done < n && addr + done <= INT64_MAX) {
+                ssize_t got = pread(*(int *)ctx, (char *)to + done, n - done, (off_t)(addr + done));
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0) /* 0: the process has ended */
+                        return false;
+                done += (size_t)got;
+        }
+        return done == n;
+}
+
+static bool refuse_process_python(struct process_table *t, struct process *p, enum runtime_refusal_reason reason,
+                                  const char *text)
+{
+        p->python.state = PYTHON_IS_REFUSED;
+        p->python.refusal = (struct runtime_refusal){ reason, text };
+        t->python_refused[reason]++;
+        if (!t->is_only_listing)
+                log_info("agent", "process %u (%s): the Python interpreter is not read: %s", p->id.tgid, p->name, text);
+        return false;
+}
+
+bool process_python_attach(struct process_table *t, struct process *p)
+{
+        _cleanup_close_ int fd = -1;
+        const struct process_memory memory = { read_process_memory, &fd };
+        struct runtime_refusal refusal;
+        struct python_layout layout;
+
+        if (!t->reads_python || !p->unwind.python.runtime || p->python.state > PYTHON_IS_STARTING ||
+            !(t->is_only_listing || unwind_maps_have_python(&t->unwinder->maps)))
+                return false;
+        fd = open_process_memory(p);
+        if (fd < 0)
+                return (errno == EACCES || errno == EPERM) &&
+                       refuse_process_python(t, p, REFUSAL_RIGHTS, "this user may not read its memory");
+        switch (python_layout_find(&memory, &p->unwind.python, &layout, &refusal)) {
+        case PYTHON_ATTACHED:
+                break;
+        case PYTHON_STARTING:
+                p->python.state = PYTHON_IS_STARTING;
+                return ++p->python.attempts == LIMIT_AGENT_PYTHON_ATTEMPTS &&
+                       refuse_process_python(t, p, REFUSAL_THREADS, "it has no threads");
+        case PYTHON_REFUSED:
+                return refuse_process_python(t, p, refusal.reason, refusal.text);
+        }
+        if (!t->is_only_listing) {
+                p->unwind.python_number = unwind_maps_add_python(&t->unwinder->maps, &layout.process);
+                if (!p->unwind.python_number)
+                        return refuse_process_python(t, p, REFUSAL_LIMIT, "there are too many interpreters");
+        }
+        p->python.state = PYTHON_IS_READ;
+        p->python.objects = layout.objects;
+        t->python_read++;
+        return true;
+}
+
+void process_python_end_drain(struct process_table *t, struct process *p)
+{
+        close_python_memory(p);
+        if (p->python.names.count <= LIMIT_AGENT_PYTHON_CODE && t->python_bytes <= LIMIT_AGENT_PYTHON_BYTES)
+                return;
+        t->python_bytes -= p->python.names.bytes; /* names are read again when they are needed */
+        python_name_cache_deinit(&p->python.names);
+}
+
+enum python_frame_state process_python_locate(struct process_table *t, struct process *p, uint64_t code,
+                                              uint64_t detail, struct python_location *ret)
+{
+        struct process_python *python = &p->python;
+        const struct process_memory memory = { read_process_memory, &python->memory_fd };
+        size_t bytes = python->names.bytes;
+        enum python_frame_state state;
+        uint64_t left;
+
+        if (python->memory_in != t->drain) {
+                python->memory_fd = open_process_memory(p);
+                python->memory_in = t->drain;
+                python->names.work_left = LIMIT_AGENT_PYTHON_PROCESS_WORK;
+        }
+        if (python->memory_fd < 0)
+                return PYTHON_FRAME_GONE;
+        if (python->names.work_left > t->python_left)
+                python->names.work_left = t->python_left;
+        left = python->names.work_left;
+        state = python_name_cache_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
+        t->python_left -= left - python->names.work_left;
+        t->python_bytes += python->names.bytes - bytes;
+        return state;
+}
