@@ -69,11 +69,11 @@ enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *add
         dwarf_code_init(&d->code);
         d->symbols = v->symbols;
         for (size_t i = 0; i < count; i++)
-                d->addresses[i] = addresses[i] - v->prelink_bias;
+                d->addresses[i] = addresses[i] - v->dwarf_bias;
         d->regions = calloc(v->code->count + 1, sizeof *d->regions);
         for (size_t i = 0; d->regions && i < v->code->count; i++)
-                d->regions[i] = (struct dwarf_region){ v->code->regions[i].start - v->prelink_bias,
-                                                       v->code->regions[i].end - v->prelink_bias };
+                d->regions[i] = (struct dwarf_region){ v->code->regions[i].start - v->dwarf_bias,
+                                                       v->code->regions[i].end - v->dwarf_bias };
         st = d->regions ? dwarf_object_open(v->best, v->altlink, &d->object, err) : error_no_memory(err);
         if (!st) {
                 d->object.companions = *v->companions;

@@ -9,8 +9,8 @@
  * unreadable parts; lack of memory, system errors and a full table are failures of the extraction.
  *
  * With an address filter the lesser sources are skipped if DWARF names all its addresses. The filter is dropped once
- * all units were read, which makes the table complete. Files prelinked to other addresses have a bias: DWARF is read
- * in the addresses of its own file, then all is moved to those of the executable.
+ * all units were read, which makes the table complete. Files prelinked to other addresses have a bias, as has the DWARF
+ * of relocatable files: DWARF is read in its own addresses, then all is moved to those of the executable.
  *
  * Order: ELF symbols, PLT, Go, segments, DWARF, the observer's view, code maps, extract_table().
  */
@@ -230,26 +230,60 @@ static enum status add_segments(const struct extract_files *f, struct symbol_tab
         return ST_OK;
 }
 
-/* @param filter becomes NULL when all units were read. */
-static enum status add_dwarf_ranges(struct extract_files *f, const struct code_map *code,
-                                    struct function_symbols *symbols, const struct address_filter **filter,
-                                    struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+/* ---- DWARF ---- */
+
+/* The work of symbol_table_extract(), with what is released at its end. */
+struct extraction {
+        struct extract_files files;
+        struct code_map code, dwarf_code; /* in addresses of the executable; of the DWARF */
+        struct elf_symbols elf;
+        struct function_symbols functions; /* those of elf */
+        struct symbol_table_builder builder;
+};
+
+static int compare_filter_addresses(const void *a, const void *b)
 {
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return x < y ? -1 : x > y;
+}
+
+/* Modulo 2^64, as the bias. @param moved_ret owned, also after a failure; addresses of ret */
+static enum status move_filter(const struct address_filter *filter, uint64_t by, uint64_t **moved_ret,
+                               struct address_filter *ret, struct error *err)
+{
+        uint64_t *moved = *moved_ret = calloc(filter->count + 1, sizeof *moved);
+
+        if (!moved)
+                return error_no_memory(err);
+        for (size_t i = 0; i < filter->count; i++)
+                moved[i] = filter->addresses[i] + by;
+        qsort(moved, filter->count, sizeof *moved, compare_filter_addresses);
+        *ret = *filter;
+        ret->addresses = moved;
+        return ST_OK;
+}
+
+/* In its own addresses. @param filter becomes NULL when all units were read. */
+static enum status read_dwarf_ranges(struct extraction *x, const struct address_filter **filter,
+                                     enum symbol_quality *quality, struct error *err)
+{
+        struct extract_files *f = &x->files;
         const struct dwarf_companions companions = extract_files_companions(f);
         const struct elf_image *img = extract_files_best(f);
         const struct dwarf_input input = { .img = img,
                                            .altlink = extract_files_altlink(f, img),
-                                           .code = code,
+                                           .code = &x->dwarf_code,
                                            .companions = &companions,
                                            .filter = *filter,
-                                           .symbols = symbols };
+                                           .symbols = &x->functions };
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
-        enum status st = dwarf_extract(&input, b, &dwarf, &reason);
+        enum status st = dwarf_extract(&input, &x->builder, &dwarf, &reason);
 
         if (st || dwarf.is_complete)
                 *filter = NULL;
-        if (st && b->failed) {
+        if (st && x->builder.failed) {
                 if (err)
                         *err = reason;
                 return st;
@@ -257,6 +291,27 @@ static enum status add_dwarf_ranges(struct extract_files *f, const struct code_m
         *quality = dwarf.quality;
         extract_notes_add_dwarf(&f->notes, &dwarf);
         return extract_notes_add_failure(&f->notes, st, &reason, err);
+}
+
+/* @param filter becomes NULL when all units were read. */
+static enum status add_dwarf_ranges(struct extraction *x, uint64_t dwarf_bias, const struct address_filter **filter,
+                                    enum symbol_quality *quality, struct error *err)
+{
+        _cleanup_free_ uint64_t *addresses = NULL;
+        const struct address_filter *read = *filter;
+        struct address_filter moved;
+        enum status st = ST_OK;
+
+        if (read && dwarf_bias) {
+                st = move_filter(*filter, -dwarf_bias, &addresses, &moved, err);
+                read = &moved;
+        }
+        if (!st)
+                st = read_dwarf_ranges(x, &read, quality, err);
+        if (!read)
+                *filter = NULL;
+        add_prelink_bias(&x->builder, &x->dwarf_code, dwarf_bias);
+        return st;
 }
 
 static bool are_all_named(struct symbol_table_builder *b, const struct address_filter *w)
@@ -300,7 +355,7 @@ static enum status show_result(const struct extract_files *f, const struct code_
                                         .altlink = extract_files_altlink(f, best),
                                         .mini = get_open_image(&f->mini),
                                         .code = code,
-                                        .prelink_bias = extract_files_prelink_bias(f, best),
+                                        .dwarf_bias = extract_files_dwarf_bias(f, best),
                                         .companions = &companions,
                                         .symbols = symbols };
 
@@ -322,15 +377,6 @@ static enum status locate_code(const struct extract_files *f, struct code_map *r
         return st;
 }
 
-/* The work of symbol_table_extract(), with what is released at its end. */
-struct extraction {
-        struct extract_files files;
-        struct code_map code, dwarf_code; /* in addresses of the executable; of the file with the DWARF */
-        struct elf_symbols elf;
-        struct function_symbols functions; /* those of elf */
-        struct symbol_table_builder builder;
-};
-
 static enum status extract_table(struct extraction *x, const struct address_filter *filter,
                                  const struct extract_observer *o, struct symbol_table *t, struct error *err)
 {
@@ -338,20 +384,17 @@ static enum status extract_table(struct extraction *x, const struct address_filt
         struct symbol_table_builder *b = &x->builder;
         enum symbol_quality quality = QUALITY_NONE;
         uint64_t prelink_bias = extract_files_prelink_bias(f, extract_files_best(f));
+        uint64_t dwarf_bias = extract_files_dwarf_bias(f, extract_files_best(f));
         enum status st;
         uint32_t partial;
 
         x->elf = (struct elf_symbols){ .files = f, .code = &x->code };
         x->functions = (struct function_symbols){ .collect = give_function_symbols,
                                                   .context = &x->elf,
-                                                  .prelink_bias = prelink_bias };
-        if (prelink_bias) {
-                filter = NULL;                               /* its addresses are those of the executable */
-                add_prelink_bias(b, &x->code, prelink_bias); /* no ranges yet */
-        }
-        st = add_dwarf_ranges(f, &x->dwarf_code, &x->functions, &filter, b, &quality, err);
-        if (prelink_bias)
-                add_prelink_bias(b, &x->dwarf_code, prelink_bias);
+                                                  .dwarf_bias = dwarf_bias };
+        add_prelink_bias(b, &x->code, prelink_bias);                    /* no ranges yet */
+        add_prelink_bias(b, &x->dwarf_code, prelink_bias - dwarf_bias); /* the same */
+        st = add_dwarf_ranges(x, dwarf_bias, &filter, &quality, err);
         if (!st && o) {
                 symbol_table_builder_settle(b);
                 st = o->dwarf(o->context, b, err);

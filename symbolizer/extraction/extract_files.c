@@ -97,12 +97,12 @@ void extract_files_close(struct extract_files *f)
         elf_image_close(&f->dwp);
         elf_image_close(&f->mini);
         buf_deinit(&f->mini_bytes);
-        buf_deinit(&f->debuginfo_placed);
-        buf_deinit(&f->executable_placed);
+        buf_deinit(&f->debuginfo_placed.bytes);
+        buf_deinit(&f->executable_placed.bytes);
 }
 
 /* Replace a relocatable file by a copy with addresses. */
-static enum status assign_addresses(struct elf_image *img, struct buf *bytes, struct extract_notes *notes,
+static enum status assign_addresses(struct elf_image *img, struct placed_file *copy, struct extract_notes *notes,
                                     struct error *err)
 {
         struct elf_image placed;
@@ -111,7 +111,7 @@ static enum status assign_addresses(struct elf_image *img, struct buf *bytes, st
 
         if (img->type != ET_REL)
                 return ST_OK;
-        st = relocatable_assign_addresses(img, bytes, &placed, &dropped, err);
+        st = relocatable_assign_addresses(img, &copy->bytes, &placed, &copy->dwarf_bias, &dropped, err);
         if (st)
                 return st;
         if (dropped.code)
@@ -123,7 +123,7 @@ static enum status assign_addresses(struct elf_image *img, struct buf *bytes, st
 
 /* @param placed NULL: relocatable files are unsupported here. */
 static enum status open_input_file(int fd, const char *name, const char *what, struct elf_image *ret,
-                                   struct buf *placed, struct extract_notes *notes, struct error *err)
+                                   struct placed_file *placed, struct extract_notes *notes, struct error *err)
 {
         char full[LIMIT_PATH_BYTES];
         struct elf_image img;
@@ -201,6 +201,13 @@ uint64_t extract_files_prelink_bias(const struct extract_files *f, const struct 
         const struct elf_image *runs = extract_files_running(f);
 
         return img == runs || !extract_file_is_open(img) ? 0 : find_prelink_bias(runs, img);
+}
+
+uint64_t extract_files_dwarf_bias(const struct extract_files *f, const struct elf_image *img)
+{
+        const struct placed_file *placed = img == &f->debuginfo ? &f->debuginfo_placed : &f->executable_placed;
+
+        return extract_files_prelink_bias(f, img) - placed->dwarf_bias;
 }
 
 const struct elf_image *extract_files_best(const struct extract_files *f)

@@ -32,11 +32,17 @@ void extract_notes_add_dwarf(struct extract_notes *n, const struct dwarf_summary
 enum status extract_notes_add_failure(struct extract_notes *n, enum status st, const struct error *reason,
                                       struct error *err) MUST_CHECK;
 
+/* The copy of a relocatable file, with addresses (symbolizer/extraction/relocatable.h). */
+struct placed_file {
+        struct buf bytes;
+        uint64_t dwarf_bias; /* address in its DWARF minus that in its section headers */
+};
+
 struct extract_files {
         struct elf_image debuginfo, executable, altlink;
         struct elf_image mini; /* .gnu_debugdata of the executable; opened when its symbols are read */
         struct buf mini_bytes;
-        struct buf debuginfo_placed, executable_placed; /* copies of relocatable files, with addresses */
+        struct placed_file debuginfo_placed, executable_placed;
         struct elf_image dwp;
         struct dwarf_package package; /* of dwp; all zero without one */
         struct dwarf_dwo_source dwo;
@@ -61,6 +67,9 @@ const struct elf_image *extract_files_running(const struct extract_files *f);
 
 /** Prelink bias of the executable against an image (prelink_bias.h). */
 uint64_t extract_files_prelink_bias(const struct extract_files *f, const struct elf_image *img);
+
+/** Address in the executable minus that in the DWARF of an image, which has a bias in copies of relocatable files. */
+uint64_t extract_files_dwarf_bias(const struct extract_files *f, const struct elf_image *img);
 
 /** The file with the best symbols; its section headers locate code even when their content was stripped. */
 const struct elf_image *extract_files_best(const struct extract_files *f);

@@ -22,7 +22,7 @@ struct extract_view {
         const struct dwarf_companions *companions; /* sources of the split units of best */
         struct function_symbols *symbols;          /* names that they give to functions of the DWARF of best */
         const struct code_map *code;               /* in addresses of the executable, as the table */
-        uint64_t prelink_bias; /* of the executable against best (symbolizer/extraction/prelink_bias.h) */
+        uint64_t dwarf_bias;                       /* of the executable against the DWARF of best (extract_files.h) */
 };
 
 struct extract_observer {

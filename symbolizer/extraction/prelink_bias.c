@@ -60,6 +60,8 @@ void add_prelink_bias(struct symbol_table_builder *b, struct code_map *code, uin
 {
         size_t kept = 0;
 
+        if (!by)
+                return;
         for (size_t i = 0; i < b->range_count; i++) {
                 struct symbol_range r = b->ranges[i];
 

@@ -19,7 +19,7 @@
  */
 uint64_t find_prelink_bias(const struct elf_image *runs, const struct elf_image *other);
 
-/** Move the ranges of the builder and of the map; ranges that would wrap around are dropped. */
+/** Move the ranges of the builder and of the map, also by another bias; ranges that would wrap around are dropped. */
 void add_prelink_bias(struct symbol_table_builder *b, struct code_map *code, uint64_t by);
 
 #endif

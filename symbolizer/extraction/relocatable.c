@@ -9,6 +9,10 @@
  * sections have no address, so the place P of a PC-relative relocation is an offset in its section. An unknown type
  * drops the DWARF of the copy as a whole, rather than leave wrong addresses in it.
  *
+ * An address without a relocation belongs to a function that a linker discarded (ld -r): gold removes the relocation,
+ * and leaves 0. The code of the file is at 0 too, so addresses in the DWARF are those of the section headers plus
+ * DWARF_BIAS, and what was not relocated lies below all code.
+ *
  * Order: addresses, symbols, relocations, the copy.
  */
 #include "symbolizer/extraction/relocatable.h"
@@ -22,14 +26,21 @@
 #include "common/text.h"
 
 #define ALIGNMENT_MAX MiB(64)
+#define DWARF_BIAS GiB(1) /* leaves 3 GiB for code in 32-bit files */
+
+struct placed_symbol {
+        uint64_t value;  /* all ones: undefined */
+        bool is_address; /* of a section with addresses */
+};
 
 struct placing {
         const struct elf_image *img;
-        struct buf *bytes;   /* the copy */
-        uint64_t *addresses; /* owned; by section */
-        uint64_t *symbols;   /* owned; values by symbol number; all ones: undefined */
+        struct buf *bytes;             /* the copy */
+        uint64_t *addresses;           /* owned; by section */
+        struct placed_symbol *symbols; /* owned; by symbol number */
         size_t symbol_count;
         uint64_t headers_at; /* of the section headers */
+        uint64_t dwarf_bias; /* of the addresses in the DWARF */
 };
 
 static void put_copy_number(struct placing *p, uint64_t at, uint64_t value, unsigned width)
@@ -90,13 +101,14 @@ static enum status place_sections(struct placing *p, struct error *err)
 
 /* ---- symbols ---- */
 
-static uint64_t get_placed_value(const struct placing *p, const struct elf_symbol *sym)
+static struct placed_symbol place_symbol(const struct placing *p, const struct elf_symbol *sym)
 {
         if (sym->section == ELF_SECTION_ABS)
-                return sym->value;
+                return (struct placed_symbol){ .value = sym->value };
         if (sym->section == SHN_UNDEF || sym->section >= p->img->section_count)
-                return UINT64_MAX;
-        return p->addresses[sym->section] + sym->value;
+                return (struct placed_symbol){ .value = UINT64_MAX };
+        return (struct placed_symbol){ .value = p->addresses[sym->section] + sym->value,
+                                       .is_address = p->img->sections[sym->section].flags & SHF_ALLOC };
 }
 
 static enum status place_symbols(struct placing *p, struct error *err)
@@ -116,11 +128,11 @@ static enum status place_symbols(struct placing *p, struct error *err)
                 return error_no_memory(err);
         while (elf_symbols_next(&c, &sym)) {
                 size_t field = p->img->is_64 ? offsetof(Elf64_Sym, st_value) : offsetof(Elf32_Sym, st_value);
-                uint64_t value = get_placed_value(p, &sym);
+                struct placed_symbol placed = place_symbol(p, &sym);
 
-                p->symbols[p->symbol_count] = value;
-                if (value != UINT64_MAX)
-                        put_copy_number(p, section->offset + p->symbol_count * c.entry_size + field, value,
+                p->symbols[p->symbol_count] = placed;
+                if (placed.value != UINT64_MAX)
+                        put_copy_number(p, section->offset + p->symbol_count * c.entry_size + field, placed.value,
                                         get_address_bytes(p));
                 p->symbol_count++;
         }
@@ -130,7 +142,7 @@ static enum status place_symbols(struct placing *p, struct error *err)
 /* ---- relocations of the DWARF ---- */
 
 enum formula {
-        DISCARDED, /* none: linkers write it at references to discarded functions */
+        DISCARDED, /* none: lld writes it at references to discarded functions; also padding */
         IGNORED,
         ABSOLUTE,          /* S + A */
         RELATIVE_TO_PLACE, /* S + A - P */
@@ -263,6 +275,7 @@ static const struct relocation_kind *find_relocation_kind(uint16_t machine, uint
 struct relocated_section {
         const char *name;
         uint64_t start, size; /* in the copy */
+        uint64_t bias;        /* of the addresses in it */
         bool has_lists;       /* .debug_ranges, .debug_loc: all ones is a base address there, and zero an end */
 };
 
@@ -345,21 +358,6 @@ static void write_place(struct placing *p, uint64_t at, unsigned width, unsigned
                 put_copy_number(p, at, value, bytes);
 }
 
-/* Only sections with addresses are considered; their headers have none. Linkers also use the type as padding. */
-static bool may_hold_discarded_address(const struct relocated_section *to, uint64_t at)
-{
-        static const char *const names[] = { "debug_info",    "debug_types",    "debug_line",
-                                             "debug_aranges", "debug_rnglists", "debug_loclists" };
-        const char *of = strstr(to->name, "debug_");
-
-        if (of && (to->has_lists || strcmp(of, "debug_addr") == 0))
-                return true;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (of && strcmp(of, names[i]) == 0)
-                        return at > 0;
-        return false;
-}
-
 static uint64_t get_discarded_address(const struct relocated_section *to)
 {
         return to->has_lists ? 1 : UINT64_MAX;
@@ -370,7 +368,9 @@ static enum status apply_relocation(struct placing *p, const struct relocated_se
                                     bool has_addend, const struct relocation_kind *kind, struct error *err)
 {
         unsigned width = kind->formula == DISCARDED ? get_address_bytes(p) : kind->width, bytes = width;
-        uint64_t symbol = r->symbol < p->symbol_count ? p->symbols[r->symbol] : UINT64_MAX, value, old, addend;
+        struct placed_symbol s =
+                r->symbol < p->symbol_count ? p->symbols[r->symbol] : (struct placed_symbol){ .value = UINT64_MAX };
+        uint64_t symbol = s.value + (s.is_address ? to->bias : 0), value, old, addend;
 
         if (width == WIDTH_6_BITS)
                 bytes = 1;
@@ -386,7 +386,7 @@ static enum status apply_relocation(struct placing *p, const struct relocated_se
         addend = has_addend ? r->addend : old;
         if (kind->formula == ADDEND)
                 value = addend;
-        else if (kind->formula == DISCARDED || symbol == UINT64_MAX)
+        else if (kind->formula == DISCARDED || s.value == UINT64_MAX)
                 value = get_discarded_address(to);
         else if (kind->formula == ADDED)
                 value = old + symbol + r->addend;
@@ -425,7 +425,7 @@ static enum status relocate_section(struct placing *p, const struct elf_section 
                                          "the DWARF of '%s' is not used: relocation type %" PRIu32
                                          " of machine %u in %.64s is unknown",
                                          p->img->name, one.type, p->img->machine, relocations->name);
-                if (kind->formula != IGNORED && (kind->formula != DISCARDED || may_hold_discarded_address(to, one.at)))
+                if (kind->formula != IGNORED && (kind->formula != DISCARDED || to->has_lists))
                         st = apply_relocation(p, to, &one, has_addend, kind, err);
         }
         return st;
@@ -497,7 +497,10 @@ static enum status relocate_dwarf(struct placing *p, struct error *err)
                 to = (struct relocated_section){ .name = target->name,
                                                  .start = target->offset,
                                                  .size = target->size,
+                                                 .bias = is_dwarf_section(target) ? DWARF_BIAS : 0,
                                                  .has_lists = has_address_pairs(target->name) };
+                if (to.bias)
+                        p->dwarf_bias = to.bias;
                 if (elf_section_is_compressed(target))
                         st = unpack_section(p, target, &to, err);
                 if (!st)
@@ -551,7 +554,7 @@ static enum status copy_image(struct placing *p, struct error *err)
 }
 
 enum status relocatable_assign_addresses(const struct elf_image *img, struct buf *bytes, struct elf_image *ret,
-                                         struct error *dropped_ret, struct error *err)
+                                         uint64_t *dwarf_bias_ret, struct error *dropped_ret, struct error *err)
 {
         struct placing p = { .img = img, .bytes = bytes };
         enum status st = copy_image(&p, err);
@@ -574,6 +577,7 @@ enum status relocatable_assign_addresses(const struct elf_image *img, struct buf
         }
         if (!st)
                 st = elf_image_from_memory(bytes->data, bytes->size, img->name, ret, err);
+        *dwarf_bias_ret = p.dwarf_bias;
         free(p.addresses);
         free(p.symbols);
         return st;

@@ -20,16 +20,19 @@
 
 /**
  * Copy a relocatable image, with addresses in its section headers and symbols, and with the relocations of its DWARF
- * applied. References to an undefined symbol or to a discarded function become an address that is not code: all ones,
- * in lists of address pairs 1.
+ * applied. These have a bias, so that addresses without a relocation, of discarded functions, are not code. References
+ * to an undefined symbol become all ones; in lists of address pairs, they and those to a discarded function become 1.
  *
  * If a relocation is unknown or damaged, the copy has no DWARF, only the symbols.
- * @param bytes       empty; ret borrows it.
- * @param ret         of type ET_EXEC; elf_image_close() it before bytes is freed.
- * @param dropped_ret why the copy has no DWARF; code ST_OK when it has it.
+ * @param bytes          empty; ret borrows it.
+ * @param ret            of type ET_EXEC; elf_image_close() it before bytes is freed.
+ * @param dwarf_bias_ret address in the DWARF of the copy minus that in its section headers and symbols; 0 without
+ *                       relocations
+ * @param dropped_ret    why the copy has no DWARF; code ST_OK when it has it.
  * @return ST_UNSUPPORTED, ST_BAD_DATA; ST_TOO_BIG.
  */
 enum status relocatable_assign_addresses(const struct elf_image *img, struct buf *bytes, struct elf_image *ret,
-                                         struct error *dropped_ret, struct error *err) MUST_CHECK;
+                                         uint64_t *dwarf_bias_ret, struct error *dropped_ret,
+                                         struct error *err) MUST_CHECK;
 
 #endif

@@ -69,7 +69,7 @@ static enum status load_function_symbols(struct function_symbols *s)
         for (size_t i = 0; i < s->count; i++) {
                 const struct code_symbol *c = ordered[i].symbol;
 
-                s->items[i] = (struct function_symbol){ c->start - s->prelink_bias, c->end - s->prelink_bias, c->name,
+                s->items[i] = (struct function_symbol){ c->start - s->dwarf_bias, c->end - s->dwarf_bias, c->name,
                                                         c->is_function };
         }
         s->is_loaded = true;

@@ -35,7 +35,7 @@ struct function_symbols {
         /** Gives the symbols, on first use. */
         enum status (*collect)(void *context, const struct code_symbols **ret);
         void *context;
-        uint64_t prelink_bias; /* of the symbols against the DWARF */
+        uint64_t dwarf_bias; /* of the symbols against the DWARF */
 
         struct function_symbol *items; /* owned; those with a size, by start, then best first */
         size_t count;

@@ -397,24 +397,27 @@ for machine in riscv32 riscv64 bpf mips mipsel mips64 mips64el; do
         ok $? "a relocatable file of $machine: $(head -c 100 got)"
 done
 
-# A discarded function of a COMDAT group, to which lld leaves relocations without effect.
+# A discarded function of a COMDAT group: lld leaves relocations without effect, gold removes them.
 cat > shared.h << 'END'
 struct shared { int a[4]; __attribute__((noinline)) int sum(int n) const { int s = 0; for (int i = 0; i < n; i++) s += a[i & 3]; return s; } };
 END
 echo 'extern "C" int at_the_start(int n) { return n * 3; }' > no-debug.cc
 g++ -O1 -c no-debug.cc || cannot "compile"
-for dwarf in 4 5; do
+for dwarf in 2 3 4 5; do
         for unit in a b; do
                 printf '#include "shared.h"\nint call_%s(shared *s) { return s->sum(3); }\n' $unit > shared-$unit.cc
                 g++ -O1 -g -gdwarf-$dwarf -c shared-$unit.cc || cannot "compile"
         done
-        for linker in ld ld.lld; do
+        for linker in ld ld.lld ld.gold; do
                 $linker -r -o discarded.o no-debug.o shared-a.o shared-b.o || cannot "link with $linker"
                 is "$("$cairn" symbolize -e discarded.o 0 | head -1)" at_the_start \
                         "$linker -r: a discarded function has no address (DWARF $dwarf)"
                 is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" "  and others have theirs"
         done
 done
+gcc -O1 -g -c module.c -o relocated.o && objcopy --remove-section '.rela.debug*' relocated.o ||
+        cannot "remove relocations"
+is "$("$cairn" symbolize -e relocated.o 0 | grep -o ':[0-9?]*')" :1 "DWARF without any relocation has its addresses"
 
 # ---- symbols that are not those of functions in a section
 

@@ -33,10 +33,10 @@ static void add_symbol(const char *name, uint64_t start, uint64_t size, uint8_t 
 }
 
 /* The name of a function of 16 bytes at AT; "" if DWARF's is kept. Borrowed until the next call. */
-static const char *get_name(const struct dwarf_name *name, uint64_t prelink_bias)
+static const char *get_name(const struct dwarf_name *name, uint64_t dwarf_bias)
 {
         static char text[200];
-        struct function_symbols s = { .collect = give_known, .prelink_bias = prelink_bias };
+        struct function_symbols s = { .collect = give_known, .dwarf_bias = dwarf_bias };
         const struct dwarf_interval range = { .start = AT, .end = AT + 16 };
         struct function_symbol_name found;
 
