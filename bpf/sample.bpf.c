@@ -171,6 +171,7 @@ static __always_inline void walk_user(struct unwind_walk *w, __u64 thread_pointe
         r->user_end = SAMPLE_END_TOO_DEEP;
         w->window_bytes = 0;
         w->python.anchor = 0;
+        w->python.eval_bytes = 0;
         if (unlikely(w->process.python)) {
                 w->python.is_unreadable = 0;
                 python_begin_process(w, thread_pointer);

@@ -319,6 +319,49 @@ __noinline __u32 unwind_find_gap_rule(struct unwind_walk *w)
         return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_gap(number) : number;
 }
 
+/*
+ * The state of a thread whose process has no key for it, found in the interpreters' lists. A search of many threads
+ * takes microseconds, so it is made once, and seldom for threads that have none. The state is checked at each use.
+ */
+struct python_thread {
+        __u64 state;
+        __u64 misses;
+};
+
+struct {
+        __uint(type, BPF_MAP_TYPE_LRU_HASH);
+        __uint(max_entries, 16384);
+        __type(key, __u32); /* thread id */
+        __type(value, struct python_thread);
+} python_threads SEC(".maps");
+
+#define PYTHON_SEARCH_EVERY 16 /* samples of a thread without a state */
+
+__noinline int python_begin_listed(struct unwind_walk *w)
+{
+        __u32 thread = (__u32)bpf_get_current_pid_tgid();
+        struct python_thread *known = bpf_map_lookup_elem(&python_threads, &thread), now = { 0 };
+
+        if (!w)
+                return 0;
+        if (known) {
+                now = *known;
+                w->python.state = now.state;
+                if (now.state && !python_begin_state(&w->python))
+                        return 0;
+                if (!now.state && now.misses++ % PYTHON_SEARCH_EVERY) {
+                        known->misses = now.misses;
+                        return 0;
+                }
+        }
+        python_search_state(&w->python);
+        now.state = w->python.state;
+        bpf_map_update_elem(&python_threads, &thread, &now, BPF_ANY);
+        if (now.state)
+                python_begin_state(&w->python);
+        return 0;
+}
+
 /* Find the Python frames of the thread, and read the first run. */
 static __always_inline void python_begin_process(struct unwind_walk *w, __u64 thread_pointer)
 {
@@ -328,7 +371,12 @@ static __always_inline void python_begin_process(struct unwind_walk *w, __u64 th
         if (!p)
                 return;
         w->python.process = *p;
-        python_begin(&w->python, thread_pointer);
+        w->python.thread_pointer = thread_pointer;
+        w->python.word_count = 0;
+        if (w->python.process.key_offset)
+                python_begin(&w->python, thread_pointer);
+        else
+                python_begin_listed(w);
 }
 
 /* Replace the native frame recorded last by the run. 1 when there is no space for all of it. */
@@ -403,7 +451,7 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
                 w->record.frames[at] = sample_frame_pack_native(pc, 1);
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED) { /* sp is now the CFA */
-                if (unlikely(w->python.anchor - sp < w->regs.sp - sp))
+                if (unlikely(python_is_activation(&w->python, sp, w->regs.sp, pc)))
                         return python_place_run(w);
                 return 0;
         }

@@ -67,7 +67,41 @@ static bool read_line_entry(struct reader *r, unsigned code, uint32_t *line)
         }
 }
 
-uint32_t python_line_find(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit)
+/* 3.8 and 3.9: pairs of a distance in bytes and one in lines, each from the pair before. */
+static uint32_t find_line_in_lnotab(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit)
+{
+        uint32_t line = first_line;
+        uint64_t at = 0;
+
+        for (size_t i = 0; i + 1 < size; i += 2) {
+                at += table[i];
+                if (at > 2 * unit)
+                        break;
+                line += (uint32_t)(int8_t)table[i + 1];
+        }
+        return line > INT32_MAX ? 0 : line;
+}
+
+/* 3.10: pairs of a length in bytes and a distance in lines, or NO_LINE, for this range. */
+static uint32_t find_line_in_ranges(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit)
+{
+        const int8_t no_line = -128;
+        uint32_t line = first_line;
+        uint64_t end = 0;
+
+        for (size_t i = 0; i + 1 < size; i += 2) {
+                int8_t delta = (int8_t)table[i + 1];
+
+                if (delta != no_line)
+                        line += (uint32_t)delta;
+                end += table[i];
+                if (2 * unit < end)
+                        return delta == no_line || line > INT32_MAX ? 0 : line;
+        }
+        return 0;
+}
+
+static uint32_t find_line_in_locations(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit)
 {
         struct reader r;
         uint64_t next = 0;
@@ -85,6 +119,20 @@ uint32_t python_line_find(const uint8_t *table, size_t size, uint32_t first_line
                         return code == ENTRY_NONE || line > INT32_MAX ? 0 : line;
         }
         return 0;
+}
+
+uint32_t python_line_find(enum python_lines format, const uint8_t *table, size_t size, uint32_t first_line,
+                          uint64_t unit)
+{
+        switch (format) {
+        case PYTHON_LINES_RANGES:
+                return find_line_in_ranges(table, size, first_line, unit);
+        case PYTHON_LINES_LNOTAB:
+                return find_line_in_lnotab(table, size, first_line, unit);
+        case PYTHON_LINES_LOCATIONS:
+                break;
+        }
+        return find_line_in_locations(table, size, first_line, unit);
 }
 
 /* ---- code objects ---- */
@@ -113,7 +161,8 @@ bool python_code_read_key(const struct process_memory *m, const struct python_ob
         if (o->code_bytes > PYTHON_HEADER_MAX || o->code_file + 8u > o->code_bytes ||
             o->code_qualified_name + 8u > o->code_bytes || o->code_lines + 8u > o->code_bytes ||
             o->code_first_line + 4u > o->code_bytes || o->code_first_traceable + 4u > o->code_bytes ||
-            !m->read(m->ctx, addr, header, o->code_bytes) || get_header_word(header, 8) != o->code_type)
+            o->object_type + 8u > o->code_bytes || !m->read(m->ctx, addr, header, o->code_bytes) ||
+            get_header_word(header, o->object_type) != o->code_type)
                 return false;
         *ret = (struct python_code_key){ .file = get_header_word(header, o->code_file),
                                          .name = get_header_word(header, o->code_qualified_name),
@@ -123,10 +172,10 @@ bool python_code_read_key(const struct process_memory *m, const struct python_ob
         return true;
 }
 
-/* State bits of a string: how wide its characters are. */
-#define TEXT_KIND(state) ((state) >> 2 & 7) /* bytes per character: 1, 2 or 4 */
-#define TEXT_IS_COMPACT (1u << 5)
-#define TEXT_IS_ASCII (1u << 6)
+/* State bits of a string, shifted so that the kind comes first. */
+#define TEXT_KIND(state) ((state)&7) /* bytes per character: 1, 2 or 4 */
+#define TEXT_IS_COMPACT (1u << 3)
+#define TEXT_IS_ASCII (1u << 4)
 
 /* Read a str object. Owned; NULL: it is none, or there is no memory. Longer texts are cut at max characters. */
 static char *read_python_text(const struct process_memory *m, const struct python_objects *o, uint64_t addr, size_t max)
@@ -141,10 +190,10 @@ static char *read_python_text(const struct process_memory *m, const struct pytho
         buf_init(&text, 4 * max + 1);
         if (o->text_ascii > sizeof header || o->text_length + 8u > o->text_ascii ||
             o->text_state + 4u > o->text_ascii || !m->read(m->ctx, addr, header, o->text_ascii) ||
-            get_header_word(header, 8) != o->text_type)
+            o->object_type + 8u > o->text_ascii || get_header_word(header, o->object_type) != o->text_type)
                 return NULL;
         length = get_header_word(header, o->text_length);
-        state = get_header_int(header, o->text_state);
+        state = get_header_int(header, o->text_state) >> (o->text_state_shift & 31);
         width = TEXT_KIND(state);
         if (!(state & TEXT_IS_COMPACT) || (width != 1 && width != 2 && width != 4))
                 return NULL;

@@ -10,7 +10,7 @@
  * valid UTF-8.
  *
  * Threads: no shared state.
- * Source: CPython Objects/locations.md (3.11), Include/cpython/unicodeobject.h.
+ * Source: CPython Objects/locations.md (3.11), Objects/lnotab_notes.txt (before), Include/cpython/unicodeobject.h.
  */
 #include "common/error.h"
 #include "sampling/runtimes/python_layout.h"
@@ -50,6 +50,7 @@ enum status python_code_read(const struct process_memory *m, const struct python
  * @param unit  number of the two-byte code unit.
  * @return 0 when it has none, or the table ends before it.
  */
-uint32_t python_line_find(const uint8_t *table, size_t size, uint32_t first_line, uint64_t unit);
+uint32_t python_line_find(enum python_lines format, const uint8_t *table, size_t size, uint32_t first_line,
+                          uint64_t unit);
 
 #endif

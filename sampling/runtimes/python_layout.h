@@ -4,12 +4,14 @@
 
 /**
  * @file
- * Layout of the structures of a running CPython interpreter, 3.11 to 3.14.
+ * Layout of the structures of a running CPython interpreter, 3.8 to 3.15.
  *
- * Offsets come from a table in the source for 3.11 and 3.12, and from the interpreter's own table (_Py_DebugOffsets)
- * since 3.13. They are not trusted: the size of code objects that the interpreter states must match, and a thread whose
- * state is found through the C library's thread-specific data must be in the interpreter's list of threads. An
- * interpreter that fails is refused rather than guessed.
+ * Offsets come from a table in the source up to 3.12, and from the interpreter's own table (_Py_DebugOffsets) since
+ * 3.13. They are not trusted: the size of code objects that the interpreter states must match, and a listed thread must
+ * be one whose thread pointer refers to itself. An interpreter that fails is refused rather than guessed.
+ *
+ * The state of a thread is found by the pthread key under which the interpreter keeps it, where glibc's first block of
+ * thread-specific data has that key; else, as with musl, with many keys, and in 3.15, by the interpreters' lists.
  *
  * The process is a stranger: reads are bounded, and wrong values lead to a refusal.
  *
@@ -31,10 +33,18 @@ struct process_memory {
         void *ctx;
 };
 
+enum python_lines {
+        PYTHON_LINES_LOCATIONS, /* co_linetable, since 3.11 */
+        PYTHON_LINES_RANGES,    /* co_linetable of 3.10 */
+        PYTHON_LINES_LNOTAB,    /* co_lnotab */
+};
+
 /** Offsets to read names and lines. */
 struct python_objects {
         uint64_t code_type, text_type; /* addresses */
-        uint32_t version;              /* 0x030b for 3.11 */
+        enum python_lines lines;
+        uint16_t object_type;     /* of ob_type */
+        uint8_t text_state_shift; /* bits before the kind in the state of a string */
         uint16_t code_first_line, code_first_traceable, code_file, code_qualified_name, code_lines, code_bytes;
         uint16_t bytes_size, bytes_data;
         uint16_t text_length, text_state;

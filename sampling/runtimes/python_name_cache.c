@@ -96,15 +96,32 @@ static struct named_code *find_named_code(struct python_name_cache *n, const str
         return c;
 }
 
-static uint32_t find_code_line(struct python_name_cache *n, struct named_code *c, uint64_t unit)
+static uint32_t find_code_line(struct python_name_cache *n, enum python_lines format, struct named_code *c,
+                               uint64_t unit)
 {
         if (c->line_unit == unit)
                 return c->line;
         if (!spend_work(n, c->code.line_bytes))
                 return 0;
-        c->line = python_line_find(c->code.lines, c->code.line_bytes, c->code.key.first_line, unit);
+        c->line = python_line_find(format, c->code.lines, c->code.line_bytes, c->code.key.first_line, unit);
         c->line_unit = unit;
         return c->line;
+}
+
+/* The code unit of a frame's instruction; false when the frame is being set up. */
+static bool find_frame_unit(const struct python_objects *o, const struct python_code *c, uint64_t detail, uint64_t *ret)
+{
+        uint64_t at = detail & ~PYTHON_DETAIL_GENERATOR;
+
+        *ret = 0;
+        if (o->lines != PYTHON_LINES_LOCATIONS) { /* f_lasti: -1 before the first instruction */
+                if ((int32_t)at >= 0)
+                        *ret = o->lines == PYTHON_LINES_RANGES ? (uint32_t)at : (uint32_t)at / 2;
+                return true;
+        }
+        if (at >= c->code_bytes)
+                *ret = (at - c->code_bytes) / 2;
+        return detail & PYTHON_DETAIL_GENERATOR || (at >= c->code_bytes && *ret >= c->key.first_traceable);
 }
 
 enum python_frame_state python_name_cache_locate(struct python_name_cache *n, const struct process_memory *m,
@@ -112,16 +129,14 @@ enum python_frame_state python_name_cache_locate(struct python_name_cache *n, co
                                                  uint64_t detail, struct python_location *ret)
 {
         struct named_code *c = find_named_code(n, m, o, interval, code);
-        uint64_t at = detail & ~PYTHON_DETAIL_GENERATOR, unit = 0;
+        uint64_t unit;
 
         if (!c || c->state != PYTHON_FRAME_FOUND)
                 return c ? c->state : PYTHON_FRAME_LIMIT;
-        if (at >= c->code.code_bytes)
-                unit = (at - c->code.code_bytes) / 2;
-        if (!(detail & PYTHON_DETAIL_GENERATOR) && (at < c->code.code_bytes || unit < c->code.key.first_traceable))
+        if (!find_frame_unit(o, &c->code, detail, &unit))
                 return PYTHON_FRAME_INCOMPLETE;
         *ret = (struct python_location){ .name = c->code.name,
                                          .file = c->code.file,
-                                         .line = find_code_line(n, c, unit) };
+                                         .line = find_code_line(n, o->lines, c, unit) };
         return PYTHON_FRAME_FOUND;
 }

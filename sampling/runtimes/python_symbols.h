@@ -15,6 +15,7 @@ struct python_symbols {
         uint64_t runtime;              /* _PyRuntime; 0: the file has no interpreter */
         uint64_t version;              /* Py_Version, a word with PY_VERSION_HEX; 0: older than 3.11 */
         uint64_t code_type, text_type; /* PyCode_Type, PyUnicode_Type */
+        uint64_t eval, eval_bytes;     /* _PyEval_EvalFrameDefault, the loop's function, and its size */
 };
 
 /** The link-time addresses, zero where the file defines no such symbol. */

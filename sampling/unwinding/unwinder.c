@@ -326,6 +326,8 @@ static void note_python(const struct python_symbols *s, uint64_t bias, struct un
         p->python.version = s->version ? s->version + bias : 0;
         p->python.code_type = s->code_type ? s->code_type + bias : 0;
         p->python.text_type = s->text_type ? s->text_type + bias : 0;
+        p->python.eval = s->eval + bias;
+        p->python.eval_bytes = s->eval_bytes;
 }
 
 /* Set mapping i of the process from m, which shows the object o or, when that is NULL, an unknown file. */

@@ -42,6 +42,11 @@ static void walk_frames(const struct python_layout *l, uint64_t thread_pointer)
         if (!w)
                 __builtin_trap();
         w->process = l->process;
+        w->thread_pointer = thread_pointer;
+        memory.reads = 0;
+        python_search_state(w);
+        if (memory.reads > 2 * PYTHON_THREADS_MAX + 2)
+                __builtin_trap();
         memory.reads = 0;
         python_begin(w, thread_pointer);
         for (int i = 0; i < RUNS_MAX && w->word_count; i++) {
@@ -58,7 +63,8 @@ static void walk_frames(const struct python_layout *l, uint64_t thread_pointer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct python_symbols s;
+        struct python_symbols s = { 0 };
+        const size_t addresses = offsetof(struct python_symbols, eval);
         struct python_layout layout;
         struct runtime_refusal refusal;
         uint64_t thread_pointer;
@@ -66,9 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size < sizeof s + sizeof thread_pointer)
                 return 0;
         memory = (struct fake_memory){ data, size, 0 };
-        memcpy(&s, data, sizeof s);
-        memcpy(&thread_pointer, data + sizeof s, sizeof thread_pointer);
-        (void)python_line_find(data, size, 1, size);
+        memcpy(&s, data, addresses);
+        memcpy(&thread_pointer, data + addresses, sizeof thread_pointer);
+        memcpy(&s.eval, data + addresses + 8, sizeof s.eval);
+        memcpy(&s.eval_bytes, data + addresses + 16, sizeof s.eval_bytes);
+        for (int format = PYTHON_LINES_LOCATIONS; format <= PYTHON_LINES_LNOTAB; format++)
+                (void)python_line_find((enum python_lines)format, data, size, 1, size);
         if (python_layout_find(&process, &s, &layout, &refusal) == PYTHON_ATTACHED)
                 walk_frames(&layout, thread_pointer);
         return 0;

@@ -70,13 +70,14 @@ static void set_up(void)
 
         memset(bytes, 0, sizeof bytes);
         memory = (struct fake_memory){ bytes, sizeof bytes, 0 };
-        symbols = (struct python_symbols){ RUNTIME, VERSION, CODE_TYPE, TEXT_TYPE };
+        symbols = (struct python_symbols){ RUNTIME, VERSION, CODE_TYPE, TEXT_TYPE, 0, 0 };
         put(VERSION, 0x030b02f0);
         put(CODE_TYPE + 32, 184);
         put(RUNTIME + 40, INTERPRETER);
         put(INTERPRETER + 16, THREAD_STATE);
         put(THREAD_STATE + 152, THREAD_POINTER);
         put(THREAD_STATE + 56, CFRAME(0));
+        put(THREAD_POINTER, THREAD_POINTER);
         put(THREAD_POINTER + 0x310 + 16 * KEY, 1);
         put(THREAD_POINTER + 0x310 + 16 * KEY + 8, THREAD_STATE);
         put(CODE + 8, CODE_TYPE);
@@ -135,16 +136,17 @@ START_TEST(odd_interpreters_are_refused_with_reason)
         put(CODE_TYPE + 32, 200);
         ck_assert_int_eq(refuse(), REFUSAL_BUILD);
         set_up();
-        put(VERSION, 0x030a00f0);
+        put(VERSION, 0x036300f0);
         ck_assert_int_eq(refuse(), REFUSAL_VERSION);
         set_up();
-        put(THREAD_POINTER + 0x310 + 16 * KEY + 8, 0);
+        put(THREAD_POINTER, 0); /* no thread pointer */
         ck_assert_int_eq(refuse(), REFUSAL_THREADS);
         set_up();
         put(VERSION, 0x030d05f0);
         ck_assert_int_eq(refuse(), REFUSAL_MEMORY);
         memcpy(bytes + (RUNTIME - FAKE_MEMORY_START), "xdebugpy", 8);
-        put(RUNTIME + 8, 0x030d05f0);
+        put(VERSION, 0x030e05f0);
+        put(RUNTIME + 8, 0x030e05f0);
         put(RUNTIME + 16, 1);
         ck_assert_int_eq(refuse(), REFUSAL_BUILD);
         set_up();
@@ -358,42 +360,178 @@ START_TEST(names_of_all_widths_become_utf_8)
 }
 END_TEST
 
-/* Every code object of some modules: its line table, first line, and the line of each unit (0: none). */
+/* Of every code object of the standard library, a table of an interpreter's lines: format, bytes, first line, and the
+   line of each unit (0: none). */
 #define PRINT_LINES                                                                                                    \
-        "import sys, types, glob, os\n"                                                                                \
-        "if sys.version_info < (3, 11): sys.exit()\n"                                                                  \
+        "import sys, types, glob, os, dis\n"                                                                           \
+        "old = sys.version_info < (3, 11)\n"                                                                           \
+        "def lines_of(c):\n"                                                                                           \
+        "    if not old: return [p[0] or 0 for p in c.co_positions()]\n"                                               \
+        "    if sys.version_info >= (3, 10):\n"                                                                        \
+        "        spans = list(c.co_lines())\n"                                                                         \
+        "    else:\n"                                                                                                  \
+        "        s = list(dis.findlinestarts(c)) + [(len(c.co_code), 0)]\n"                                            \
+        "        spans = [(a[0], b[0], a[1]) for a, b in zip(s, s[1:])]\n"                                             \
+        "    return [l or 0 for a, b, l in spans for _ in range(a, b, 2)]\n"                                           \
+        "kind = 0 if not old else 1 if sys.version_info >= (3, 10) else 2\n"                                           \
         "def walk(c):\n"                                                                                               \
-        "    lines = [0 if p[0] is None else p[0] for p in c.co_positions()]\n"                                        \
-        "    print(c.co_linetable.hex() or '-', c.co_firstlineno, *lines)\n"                                           \
+        "    t = c.co_lnotab if kind == 2 else c.co_linetable\n"                                                       \
+        "    print(kind, t.hex() or '-', c.co_firstlineno, *lines_of(c))\n"                                            \
         "    [walk(k) for k in c.co_consts if isinstance(k, types.CodeType)]\n"                                        \
-        "for f in sorted(glob.glob(os.path.dirname(os.__file__) + '/*.py'))[:40]:\n"                                   \
-        "    walk(compile(open(f, encoding='utf-8').read(), f, 'exec'))\n"
+        "top = os.path.dirname(os.__file__)\n"                                                                         \
+        "files = sorted(glob.glob(top + '/*.py'))[:int(sys.argv[1])]\n"                                                \
+        "if len(files) > 100: files += sorted(glob.glob(top + '/[a-z]*/**/*.py', recursive=True))\n"                   \
+        "for f in files:\n"                                                                                            \
+        "    try: c = compile(open(f, encoding='utf-8').read(), f, 'exec')\n"                                          \
+        "    except (SyntaxError, ValueError): continue\n"                                                             \
+        "    walk(c)\n"
 
-START_TEST(lines_agree_with_interpreter)
+/* The number of units compared. */
+static size_t compare_lines(const char *command)
 {
-        FILE *python = popen("python3 -c \"" PRINT_LINES "\"", "r");
+        FILE *python = popen(command, "r");
         _cleanup_free_ char *text = NULL;
         size_t size = 0, units = 0;
-        static uint8_t table[65536];
+        static uint8_t table[262144];
 
         ck_assert_ptr_nonnull(python);
         while (getline(&text, &size, python) > 0) {
-                char *at = text, *end = strchr(text, ' ');
+                char *at = text + 2, *end = strchr(at, ' ');
+                enum python_lines format = (enum python_lines)(text[0] - '0');
                 size_t n = 0;
                 uint32_t first;
 
                 for (; at < end && *at != '-'; at += 2, n++) {
                         unsigned byte;
 
+                        ck_assert_uint_lt(n, sizeof table);
                         ck_assert_int_eq(sscanf(at, "%2x", &byte), 1);
                         table[n] = (uint8_t)byte;
                 }
                 first = (uint32_t)strtoul(end, &end, 10);
                 for (uint64_t unit = 0; *end == ' '; unit++, units++)
-                        ck_assert_uint_eq(strtoul(end, &end, 10), python_line_find(table, n, first, unit));
+                        ck_assert_uint_eq(strtoul(end, &end, 10), python_line_find(format, table, n, first, unit));
         }
         pclose(python);
-        ck_assert_uint_gt(units, 50000);
+        return units;
+}
+
+/* CAIRN_PYTHONS: further interpreters, of which the whole standard library is compared. */
+START_TEST(lines_agree_with_interpreter)
+{
+        const char *more = getenv("CAIRN_PYTHONS");
+        _cleanup_free_ char *list = strdup(more ? more : "");
+        char command[8192], *rest = list;
+
+        snprintf(command, sizeof command, "python3 -c \"%s\" 40", PRINT_LINES);
+        ck_assert_uint_gt(compare_lines(command), 50000);
+        for (const char *python; (python = strtok_r(rest, " ", &rest));) {
+                size_t units;
+
+                snprintf(command, sizeof command, "%s -W ignore -c \"%s\" 100000", python, PRINT_LINES);
+                units = compare_lines(command);
+                ck_assert_uint_gt(units, 500000);
+                fprintf(stderr, "%s: %zu units\n", python, units);
+        }
+}
+END_TEST
+
+/* A process of 3.10, whose version is known by the members of its code objects. */
+static void set_up_3_10(void)
+{
+        set_up();
+        symbols.version = 0;
+        put(CODE_TYPE + 32, 176);
+        put(CODE_TYPE + 240, AT(0x1300)); /* members: name, type, offset */
+        put(AT(0x1300), AT(0x1400));
+        put(AT(0x1300) + 40, AT(0x1420));
+        memcpy(bytes + 0x1400, "co_posonlyargcount", 19);
+        memcpy(bytes + 0x1420, "co_linetable", 13);
+        put(RUNTIME + 32, INTERPRETER);
+        put(INTERPRETER + 8, THREAD_STATE);
+        put(THREAD_STATE + 176, THREAD_POINTER);
+        put(THREAD_STATE + 24, FRAME(0));
+        put(THREAD_STATE + 48, CFRAME(0));
+        put(CFRAME(0) + 8, CFRAME(1));
+        for (uint32_t i = 0; i < 2; i++) {
+                put(FRAME(2 * i) + 24, i ? 0 : FRAME(2));
+                put(FRAME(2 * i) + 32, CODE);
+                put(FRAME(2 * i) + 96, 3 + i);
+        }
+        put(CODE + 40, 10);
+        put(CODE + 104, FILE_NAME);
+        put(CODE + 112, NAME);
+        put(CODE + 120, LINES);
+        put(LINES + 16, 6);
+        memcpy(bytes + (LINES + 32 - FAKE_MEMORY_START), (const int8_t[]){ 6, 1, 2, -128, 4, 2 }, 6);
+}
+
+START_TEST(each_frame_before_3_11_is_a_run_with_anchor)
+{
+        struct python_name_cache names = { .work_left = LIMIT_AGENT_PYTHON_PROCESS_WORK };
+        struct python_location place;
+
+        set_up_3_10();
+        attach();
+        python_begin(&walk, THREAD_POINTER);
+        ck_assert_uint_eq(walk.word_count, 2);
+        ck_assert_uint_eq(walk.anchor, CFRAME(0));
+        ck_assert_uint_eq(walk.words[1], 3);
+        python_read_run(&walk);
+        ck_assert_uint_eq(walk.anchor, CFRAME(1));
+        ck_assert_uint_eq(walk.words[1], 4);
+        ck_assert_int_eq(python_name_cache_locate(&names, &process, &layout.objects, 1, CODE, 3, &place),
+                         PYTHON_FRAME_FOUND);
+        ck_assert_uint_eq(place.line, 0); /* the second range has none */
+        ck_assert_int_eq(python_name_cache_locate(&names, &process, &layout.objects, 1, CODE, 4, &place),
+                         PYTHON_FRAME_FOUND);
+        ck_assert_uint_eq(place.line, 13);
+        python_name_cache_deinit(&names);
+}
+END_TEST
+
+START_TEST(frames_of_3_9_replace_the_loop_by_its_address)
+{
+        set_up_3_10();
+        put(AT(0x1300) + 40, 0); /* no co_linetable */
+        symbols.eval = AT(0x9000);
+        symbols.eval_bytes = 0x100;
+        put(FRAME(0) + 104, 6);
+        attach();
+        python_begin(&walk, THREAD_POINTER);
+        ck_assert_uint_eq(walk.words[1], 6);
+        ck_assert(python_is_activation(&walk, 0x7000, 0x7100, AT(0x9000)));
+        ck_assert(python_is_activation(&walk, 0x7000, 0x7100, AT(0x90ff)));
+        ck_assert(!python_is_activation(&walk, 0x7000, 0x7100, AT(0x9100)));
+        symbols.eval = 0;
+        ck_assert_int_eq(refuse(), REFUSAL_SYMBOLS);
+        put(AT(0x1300), 0);
+        ck_assert_int_eq(refuse(), REFUSAL_VERSION);
+}
+END_TEST
+
+/* As with musl, and in 3.15. */
+START_TEST(state_without_key_is_searched_in_all_interpreters)
+{
+        set_up();
+        put(THREAD_POINTER + 0x310 + 16 * KEY + 8, 0);
+        put(INTERPRETER, INTERPRETER + 0x100); /* a second one */
+        put(INTERPRETER + 0x110, THREAD_STATE + 0x400);
+        put(THREAD_STATE + 0x408, THREAD_STATE + 0x800);
+        put(THREAD_STATE + 0x800 + 152, THREAD_POINTER + 0x800);
+        attach();
+        ck_assert_uint_eq(layout.process.key_offset, 0);
+        walk.thread_pointer = THREAD_POINTER + 0x800;
+        python_search_state(&walk);
+        ck_assert_uint_eq(walk.state, THREAD_STATE + 0x800);
+        walk.thread_pointer = THREAD_POINTER + 0x900; /* a thread that never ran Python */
+        python_search_state(&walk);
+        ck_assert_uint_eq(walk.state, 0);
+        put(THREAD_STATE + 8, THREAD_STATE); /* an endless list */
+        memory.reads = 0;
+        python_search_state(&walk);
+        ck_assert_uint_eq(walk.state, 0);
+        ck_assert_uint_le(memory.reads, 2 * PYTHON_THREADS_MAX + 2);
 }
 END_TEST
 
@@ -402,4 +540,5 @@ TEST_SUITE("python", state_is_found_by_key_of_thread_specific_data, odd_interpre
            endless_chain_ends_the_walk, state_of_another_thread_is_not_used, frame_has_qualified_name_file_and_line,
            frame_with_a_large_line_table_has_no_line, work_for_names_and_lines_is_limited,
            reused_address_is_read_again_in_next_interval, names_of_all_widths_become_utf_8,
-           lines_agree_with_interpreter)
+           lines_agree_with_interpreter, each_frame_before_3_11_is_a_run_with_anchor,
+           frames_of_3_9_replace_the_loop_by_its_address, state_without_key_is_searched_in_all_interpreters)
