@@ -459,23 +459,14 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
                               struct buf *ret, struct error *err)
 {
         static const char *const headers[] = { "Content-Type: application/json", NULL };
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        _cleanup_http_client_ struct http_client *client = NULL;
-        /* A garbage collection sends nothing until it has finished. */
-        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         const struct http_client_request request = { .method = method,
                                                      .path = path,
                                                      .headers = body ? headers : NULL,
                                                      .body = body,
                                                      .body_size = body ? strlen(body) : 0,
                                                      .max_response = LIMIT_RESPONSE_BYTES };
-        enum status st = service_connect(&o->ask.service, &how, &client, err);
 
-        if (!st)
-                st = service_send(client, &request, &response, err);
-        if (!st)
-                buf_append(ret, response.body.data, response.body.size);
-        return st ? st : buf_status(ret, err, "answer");
+        return service_call(&o->ask.service, &request, ret, err);
 }
 
 enum status debuginfo_dir_open(const struct debuginfo_options *o, bool write, struct debuginfo_dir *ret,

@@ -193,33 +193,17 @@ static void stop_progress_poll(struct progress_poll *p)
 
 static enum status resymbolize_at_server(const struct resymbolize_options *o, struct buf *report, struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/json", NULL };
-        _cleanup_buf_ struct buf body;
-        _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         struct progress_poll progress = { .service = &o->service };
+        _cleanup_buf_ struct buf body;
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_JSON_BYTES);
         st = write_resymbolize_request(o, &body, err);
-        if (!st)
-                st = service_connect(&o->service, &how, &client, err);
-        if (!st) {
-                /* The service sends nothing until it is done: after idle_timeout_s the request fails. */
-                const struct http_client_request request = { .method = "POST",
-                                                             .path = "/api/v1/resymbolize",
-                                                             .headers = headers,
-                                                             .body = body.data,
-                                                             .body_size = body.size,
-                                                             .repeatable = true };
-
-                start_progress_poll(&progress);
-                st = service_send(client, &request, &response, err);
-                stop_progress_poll(&progress);
-        }
-        if (!st)
-                st = buf_append(report, response.body.data, response.body.size);
+        if (st)
+                return st;
+        start_progress_poll(&progress);
+        st = service_post_json(&o->service, "/api/v1/resymbolize", &body, report, err);
+        stop_progress_poll(&progress);
         return st;
 }
 

@@ -458,11 +458,8 @@ static enum status explain_stored(const struct why_command *c, const struct buil
 static enum status explain_server(const struct why_command *c, const struct build_id *id, struct buf *ret,
                                   struct error *err)
 {
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf path = { 0 };
-        /* The service ends a request that takes too long (--symbolize-timeout), and sends nothing before. */
-        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        /* The service ends a request that takes too long (--symbolize-timeout). */
         struct http_client_request request = { .method = "GET",
                                                .max_response = EXPLAIN_REPORT_BYTES_MAX * 2,
                                                .no_timeout_retry = true };
@@ -476,13 +473,7 @@ static enum status explain_server(const struct why_command *c, const struct buil
         buf_append_str(&path, c->second_opinion ? "&second_opinion=true" : "");
         st = buf_status(&path, err, "the request");
         request.path = buf_cstr(&path);
-        if (!st)
-                st = service_connect(&c->service, &how, &client, err);
-        if (!st)
-                st = service_send(client, &request, &response, err);
-        if (!st)
-                buf_append(ret, response.body.data, response.body.size);
-        return st ? st : buf_status(ret, err, "answer");
+        return st ? st : service_call(&c->service, &request, ret, err);
 }
 
 /* ---- the command ---- */

@@ -10,6 +10,7 @@
 #include "common/files/data_format.h"
 #include "common/files/file.h"
 #include "common/files/tenant_name.h"
+#include "common/limits.h"
 
 static enum status check_tenant_option(const struct service_options *o, struct error *err)
 {
@@ -92,4 +93,34 @@ enum status service_send(struct http_client *client, const struct http_client_re
             strcmp(http_client_get_error_member(response, "reason", reason, sizeof reason), "usage") != 0)
                 return st;
         return error_set(err, ST_USAGE, "%s", http_client_get_error_member(response, "error", text, sizeof text));
+}
+
+enum status service_call(const struct service_options *o, const struct http_client_request *request, struct buf *ret,
+                         struct error *err)
+{
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        enum status st = service_connect(o, &how, &client, err);
+
+        if (!st)
+                st = service_send(client, request, &response, err);
+        if (!st)
+                buf_append(ret, response.body.data, response.body.size);
+        return st ? st : buf_status(ret, err, "answer");
+}
+
+enum status service_post_json(const struct service_options *o, const char *path, const struct buf *body,
+                              struct buf *ret, struct error *err)
+{
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        const struct http_client_request request = { .method = "POST",
+                                                     .path = path,
+                                                     .headers = headers,
+                                                     .body = body->data,
+                                                     .body_size = body->size,
+                                                     .max_response = LIMIT_RESPONSE_BYTES,
+                                                     .repeatable = true };
+
+        return service_call(o, &request, ret, err);
 }

@@ -63,4 +63,15 @@ enum status service_connect(const struct service_options *o, const struct http_c
 enum status service_send(struct http_client *client, const struct http_client_request *request,
                          struct http_client_response *response, struct error *err) MUST_CHECK;
 
+/**
+ * Connect, send one request as by service_send() and append the response's body to ret. For work of which the service
+ * sends nothing until it is done: the request fails after an hour without a byte.
+ */
+enum status service_call(const struct service_options *o, const struct http_client_request *request, struct buf *ret,
+                         struct error *err) MUST_CHECK;
+/** POST JSON by service_call(). The request is repeated when its connection is lost, so doing it twice must be
+ * harmless. */
+enum status service_post_json(const struct service_options *o, const char *path, const struct buf *body,
+                              struct buf *ret, struct error *err) MUST_CHECK;
+
 #endif

@@ -5,6 +5,7 @@
 #include "cli/commands/store/store_command.h"
 #include "common/files/file.h"
 #include "common/json/json_value.h"
+#include "common/limits.h"
 #include "profile-store/profile_store.h"
 
 static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)
@@ -65,22 +66,14 @@ static enum status parse_compaction_answer(const struct buf *body, struct compac
 static enum status compact_at_service(const struct service_options *service, struct compaction_result *ret,
                                       struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/json", NULL };
-        _cleanup_http_client_ struct http_client *client = NULL;
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        /* The service sends nothing until it is done: after idle_timeout_s the request fails. */
-        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
-        const struct http_client_request request = { .method = "POST",
-                                                     .path = "/api/v1/store/compact",
-                                                     .headers = headers,
-                                                     .body = "{}",
-                                                     .body_size = 2,
-                                                     .repeatable = true };
-        enum status st = service_connect(service, &how, &client, err);
+        _cleanup_buf_ struct buf body, answer;
+        enum status st;
 
-        if (!st)
-                st = service_send(client, &request, &response, err);
-        return st ? st : parse_compaction_answer(&response.body, ret, err);
+        buf_init(&body, LIMIT_HTTP_JSON_BYTES);
+        buf_init(&answer, LIMIT_RESPONSE_BYTES);
+        buf_append_str(&body, "{}");
+        st = service_post_json(service, "/api/v1/store/compact", &body, &answer, err);
+        return st ? st : parse_compaction_answer(&answer, ret, err);
 }
 
 enum status store_compact_command(const struct store_command *c, const char *argument, struct error *err)

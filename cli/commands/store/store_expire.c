@@ -63,31 +63,12 @@ static enum status write_expire_request(const struct store_command *c, struct bu
 
 static enum status expire_at_server(const struct store_command *c, struct buf *ret, struct error *err)
 {
-        static const char *const headers[] = { "Content-Type: application/json", NULL };
-        _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf body;
-        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_JSON_BYTES);
         st = write_expire_request(c, &body, err);
-        if (!st)
-                st = service_connect(&c->service, &how, &client, err);
-        if (!st) {
-                const struct http_client_request request = { .method = "POST",
-                                                             .path = "/api/v1/store/expire",
-                                                             .headers = headers,
-                                                             .body = body.data,
-                                                             .body_size = body.size,
-                                                             .max_response = LIMIT_RESPONSE_BYTES,
-                                                             .repeatable = true };
-
-                st = service_send(client, &request, &response, err);
-        }
-        if (!st)
-                st = buf_append(ret, response.body.data, response.body.size);
-        return st;
+        return st ? st : service_post_json(&c->service, "/api/v1/store/expire", &body, ret, err);
 }
 
 /* Ends a line of the report. */
