@@ -481,18 +481,16 @@ static enum status filter_by_rest_rows(struct scan_thread *t, const struct parqu
                                        const struct parquet_column *values, const char *name,
                                        const struct label_matcher *m, struct error *err)
 {
+        struct row_walk walk = { .rows = &t->selected };
+        uint32_t row;
         enum status st = ST_OK;
 
-        for (size_t k = 0; !st && k < t->selected.count; k++) {
-                const struct row_range *range = &t->selected.items[k];
+        while (!st && row_walk_next(&walk, &row)) {
+                struct parquet_bytes value = scan_find_rest_value(keys, values, row, name);
 
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        struct parquet_bytes value = scan_find_rest_value(keys, values, i, name);
-
-                        st = work_meter_add(t->meter, 4 + keys->offsets[i + 1] - keys->offsets[i], err);
-                        if (!st && scan_match_label(t, m, (const char *)value.data, value.size))
-                                st = row_ranges_add(&t->narrowed, i, 1, err);
-                }
+                st = work_meter_add(t->meter, 4 + keys->offsets[row + 1] - keys->offsets[row], err);
+                if (!st && scan_match_label(t, m, (const char *)value.data, value.size))
+                        st = row_ranges_add(&t->narrowed, row, 1, err);
         }
         if (!st)
                 take_narrowed_rows(t);

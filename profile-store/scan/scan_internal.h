@@ -38,6 +38,25 @@ enum status row_ranges_add(struct row_ranges *r, uint32_t first, uint32_t count,
 void row_ranges_clear(struct row_ranges *r);
 void row_ranges_deinit(struct row_ranges *r);
 
+/* The rows of ranges one by one: struct row_walk w = { .rows = rows }; then row_walk_next() until it returns false. */
+struct row_walk {
+        const struct row_ranges *rows;
+        size_t range;    /* index of the current one */
+        uint32_t offset; /* of the next row in it */
+};
+static inline bool row_walk_next(struct row_walk *w, uint32_t *row_ret)
+{
+        for (; w->range < w->rows->count; w->range++, w->offset = 0) {
+                const struct row_range *range = &w->rows->items[w->range];
+
+                if (w->offset < range->count) {
+                        *row_ret = range->first + w->offset++;
+                        return true;
+                }
+        }
+        return false;
+}
+
 /* ---- filter ---- */
 
 /* A filter with its bounds in the tables' unit: time_us in [from_us, to_us). */

@@ -152,6 +152,8 @@ static enum status count_rest_row(struct label_counts *c, const struct rest_labe
 static enum status count_group_values(struct label_counts *c, const struct scan_chunk *chunk, struct error *err)
 {
         _cleanup_rest_labels_ struct rest_labels rest = { 0 };
+        struct row_walk walk = { .rows = chunk->rows };
+        uint32_t row;
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < c->columns->count; i++)
@@ -159,15 +161,11 @@ static enum status count_group_values(struct label_counts *c, const struct scan_
         if (st || group_lacks_rest_labels(chunk->file, chunk->group))
                 return st;
         st = open_rest_labels(chunk, &rest, err);
-        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
-                const struct row_range *range = &chunk->rows->items[k];
-
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        st = work_meter_add(chunk->thread->meter,
-                                            2 + 4 * (rest.keys.offsets[i + 1] - rest.keys.offsets[i]), err);
-                        if (!st)
-                                st = count_rest_row(c, &rest, i, err);
-                }
+        while (!st && row_walk_next(&walk, &row)) {
+                st = work_meter_add(chunk->thread->meter, 2 + 4 * (rest.keys.offsets[row + 1] - rest.keys.offsets[row]),
+                                    err);
+                if (!st)
+                        st = count_rest_row(c, &rest, row, err);
         }
         return st;
 }
@@ -178,26 +176,24 @@ static enum status count_batch_values(struct label_counts *c, const struct scan_
 {
         const struct batch *b = chunk->batch;
         uint32_t last = UINT32_MAX;
+        struct row_walk walk = { .rows = chunk->rows };
+        uint32_t row;
         enum status st = ST_OK;
 
-        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
-                const struct row_range *range = &chunk->rows->items[k];
+        while (!st && row_walk_next(&walk, &row)) {
+                const struct batch_label_set *set = &b->label_sets[b->samples[row].label_set];
 
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        const struct batch_label_set *set = &b->label_sets[b->samples[i].label_set];
+                st = work_meter_add(chunk->thread->meter, 1, err);
+                if (b->samples[row].label_set == last)
+                        continue;
+                last = b->samples[row].label_set;
+                for (uint32_t j = 0; !st && j < set->count; j++) {
+                        const struct batch_label *l = &set->labels[j];
+                        uint32_t name;
 
-                        st = work_meter_add(chunk->thread->meter, 1, err);
-                        if (b->samples[i].label_set == last)
-                                continue;
-                        last = b->samples[i].label_set;
-                        for (uint32_t j = 0; !st && j < set->count; j++) {
-                                const struct batch_label *l = &set->labels[j];
-                                uint32_t name;
-
-                                st = number_label_name(c, l->name, strlen(l->name), &name, err);
-                                if (!st)
-                                        st = count_label_value(c, name, l->value, strlen(l->value), err);
-                        }
+                        st = number_label_name(c, l->name, strlen(l->name), &name, err);
+                        if (!st)
+                                st = count_label_value(c, name, l->value, strlen(l->value), err);
                 }
         }
         return st;

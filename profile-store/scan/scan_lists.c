@@ -178,20 +178,17 @@ static enum status collect_rest_values(struct name_list *n, const struct scan_ch
                                        struct error *err)
 {
         _cleanup_rest_labels_ struct rest_labels rest = { 0 };
+        struct row_walk walk = { .rows = chunk->rows };
+        uint32_t row;
         enum status st;
 
         if (group_lacks_rest_labels(chunk->file, chunk->group))
                 return ST_OK;
         st = open_rest_labels(chunk, &rest, err);
-        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
-                const struct row_range *range = &chunk->rows->items[k];
-
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        st = work_meter_add(chunk->thread->meter, 2 + rest.keys.offsets[i + 1] - rest.keys.offsets[i],
-                                            err);
-                        if (!st)
-                                st = collect_row_rest(n, &rest.keys, &rest.values, i, key, err);
-                }
+        while (!st && row_walk_next(&walk, &row)) {
+                st = work_meter_add(chunk->thread->meter, 2 + rest.keys.offsets[row + 1] - rest.keys.offsets[row], err);
+                if (!st)
+                        st = collect_row_rest(n, &rest.keys, &rest.values, row, key, err);
         }
         return st;
 }
@@ -199,20 +196,17 @@ static enum status collect_rest_values(struct name_list *n, const struct scan_ch
 static enum status collect_batch_values(struct name_list *n, const struct scan_chunk *chunk, struct error *err)
 {
         const struct batch *b = chunk->batch;
+        struct row_walk walk = { .rows = chunk->rows };
+        uint32_t row;
         enum status st = ST_OK;
 
-        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
-                const struct row_range *range = &chunk->rows->items[k];
+        while (!st && row_walk_next(&walk, &row)) {
+                const char *text = n->column ? batch_find_label(&b->label_sets[b->samples[row].label_set], n->column)
+                                             : b->types[b->samples[row].type].id;
 
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        const char *text =
-                                n->column ? batch_find_label(&b->label_sets[b->samples[i].label_set], n->column)
-                                          : b->types[b->samples[i].type].id;
-
-                        st = add_list_name(n, text, strlen(text), err);
-                        if (!st)
-                                st = work_meter_add(chunk->thread->meter, 8, err);
-                }
+                st = add_list_name(n, text, strlen(text), err);
+                if (!st)
+                        st = work_meter_add(chunk->thread->meter, 8, err);
         }
         return st;
 }
@@ -326,21 +320,19 @@ static enum status collect_batch_names(struct name_list *n, const struct scan_ch
 {
         const struct batch *b = chunk->batch;
         uint32_t last = UINT32_MAX;
+        struct row_walk walk = { .rows = chunk->rows };
+        uint32_t row;
         enum status st = ST_OK;
 
-        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
-                const struct row_range *range = &chunk->rows->items[k];
+        while (!st && row_walk_next(&walk, &row)) {
+                const struct batch_label_set *set = &b->label_sets[b->samples[row].label_set];
 
-                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        const struct batch_label_set *set = &b->label_sets[b->samples[i].label_set];
-
-                        st = work_meter_add(chunk->thread->meter, 1, err);
-                        if (b->samples[i].label_set == last)
-                                continue;
-                        last = b->samples[i].label_set;
-                        for (uint32_t j = 0; !st && j < set->count; j++)
-                                st = add_label_name(n, set->labels[j].name, strlen(set->labels[j].name), err);
-                }
+                st = work_meter_add(chunk->thread->meter, 1, err);
+                if (b->samples[row].label_set == last)
+                        continue;
+                last = b->samples[row].label_set;
+                for (uint32_t j = 0; !st && j < set->count; j++)
+                        st = add_label_name(n, set->labels[j].name, strlen(set->labels[j].name), err);
         }
         return st;
 }
