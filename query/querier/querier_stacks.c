@@ -151,6 +151,21 @@ static enum status make_pprof_answer(struct querier_call *c, Querier__SelectMerg
         return make_profile(c, &pprof->profile);
 }
 
+/* Fills either the flame graph or the tree, by the requested format. */
+static enum status make_tree_answer(struct querier_call *c, Querier__ProfileFormat format, struct stack_view *v,
+                                    Querier__FlameGraph **graph_ret, ProtobufCBinaryData *tree_ret)
+{
+        enum status st;
+
+        if (format > QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE)
+                return refuse_format(c, format);
+        st = stack_view_draw(c, v);
+        if (st)
+                return st;
+        return format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE ? tree_bytes_make(c, &v->l, &v->drawing, tree_ret)
+                                                                      : make_flame_graph(c, v, graph_ret);
+}
+
 static struct querier_choice make_stacktraces_choice(const Querier__SelectMergeStacktracesRequest *r)
 {
         return (struct querier_choice){ .type = r->profile_typeid,
@@ -184,14 +199,7 @@ enum status querier_answer_stacktraces(struct querier_call *c, const void *reque
         c->q.r.max_nodes = choose_max_nodes(r->max_nodes);
         if (r->format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_PPROF)
                 return make_pprof_answer(c, answer);
-        if (r->format > QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE)
-                return refuse_format(c, r->format);
-        st = stack_view_draw(c, &v);
-        if (st)
-                return st;
-        return r->format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE
-                       ? tree_bytes_make(c, &v.l, &v.drawing, &answer->tree)
-                       : make_flame_graph(c, &v, &answer->flamegraph);
+        return make_tree_answer(c, r->format, &v, &answer->flamegraph, &answer->tree);
 }
 
 enum status querier_answer_span_profile(struct querier_call *c, const void *request)
@@ -215,14 +223,7 @@ enum status querier_answer_span_profile(struct querier_call *c, const void *requ
         c->answer = &answer->base;
         querier_call_select(c, &v.selection);
         c->q.r.max_nodes = choose_max_nodes(r->max_nodes);
-        if (r->format > QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE)
-                return refuse_format(c, r->format);
-        st = stack_view_draw(c, &v);
-        if (st)
-                return st;
-        return r->format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE
-                       ? tree_bytes_make(c, &v.l, &v.drawing, &answer->tree)
-                       : make_flame_graph(c, &v, &answer->flamegraph);
+        return make_tree_answer(c, r->format, &v, &answer->flamegraph, &answer->tree);
 }
 
 /* ---- diff ---- */

@@ -295,6 +295,22 @@ static void put_groups(struct json_out *j, const Querier__SelectMergeStacktraces
         json_out_object_end(j);
 }
 
+/* Opens the answer that both kinds of graph begin with; closed by finish_graph_answer(). */
+static void begin_graph_answer(struct json_out *j, struct buf *body)
+{
+        buf_init_budget(body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        json_out_init(j, body);
+        json_out_object(j, NULL);
+        json_out_int(j, "version", 1);
+}
+
+static void finish_graph_answer(struct render *r, struct json_out *j, struct buf *body)
+{
+        json_out_object_end(j);
+        query_work_finish(&r->work, body);
+        http_respond_packed(r->req, 200, "application/json", body);
+}
+
 static void handle_render(struct http_request *req)
 {
         Querier__SelectMergeStacktracesRequest selection;
@@ -312,18 +328,13 @@ static void handle_render(struct http_request *req)
                 return;
         }
         g = answer.stacks->flamegraph;
-        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        json_out_init(&j, &body);
-        json_out_object(&j, NULL);
-        json_out_int(&j, "version", 1);
+        begin_graph_answer(&j, &body);
         put_flamebearer(&j, g->names, g->n_names, g->levels, g->n_levels, g->total, g->max_self);
         put_metadata(&j, selection.profile_typeid, "single");
         put_timeline(&j, "timeline", &selection, answer.total->n_series ? answer.total->series[0] : NULL);
         put_groups(&j, &selection, answer.groups);
         json_out_str(&j, "heatmap", NULL);
-        json_out_object_end(&j);
-        query_work_finish(&r.work, &body);
-        http_respond_packed(req, 200, "application/json", &body);
+        finish_graph_answer(&r, &j, &body);
 }
 
 static enum status load_render_diff(struct render *r, const Querier__FlameGraphDiff **ret, const char **type_ret)
@@ -367,10 +378,7 @@ static void handle_render_diff(struct http_request *req)
                 query_work_answer_failure(&r.work, st, &r.err);
                 return;
         }
-        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        json_out_init(&j, &body);
-        json_out_object(&j, NULL);
-        json_out_int(&j, "version", 1);
+        begin_graph_answer(&j, &body);
         put_flamebearer(&j, g->names, g->n_names, g->levels, g->n_levels, g->total, g->max_self);
         put_metadata(&j, type, "double");
         json_out_str(&j, "timeline", NULL);
@@ -378,9 +386,7 @@ static void handle_render_diff(struct http_request *req)
         json_out_str(&j, "heatmap", NULL);
         json_out_int(&j, "leftTicks", g->leftticks);
         json_out_int(&j, "rightTicks", g->rightticks);
-        json_out_object_end(&j);
-        query_work_finish(&r.work, &body);
-        http_respond_packed(req, 200, "application/json", &body);
+        finish_graph_answer(&r, &j, &body);
 }
 
 /* ---- labels ---- */
