@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scrape/batch_merge.h"
 
-
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/program/log.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/otlp/otlp_layout.h"
 
-
 const struct otlp_sample_fields otlp_current_fields = { .values = SAMPLE_VALUES,
                                                         .attributes = SAMPLE_ATTRIBUTES,
                                                         .link = SAMPLE_LINK };

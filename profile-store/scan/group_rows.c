@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define UNCOUNTED_ENTRIES 4096 /* smaller arrays are not reserved */
 
 /* Reads a column at ascending rows. */

@@ -6,7 +6,6 @@
 
 #include "common/limits.h"
 
-
 /* ---- text ---- */
 
 /* The offset of the line after the one at `at`. */
