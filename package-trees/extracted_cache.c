@@ -25,7 +25,7 @@ static struct metric cached_bytes = METRIC_GAUGE("cairn_scan_cache_bytes", "Size
 
 struct cache_entry {
         struct cache_entry *newer, *older;
-        char key[SCAN_CACHE_KEY_SIZE];
+        char key[EXTRACTED_CACHE_KEY_SIZE];
         uint64_t size;
         bool is_ready; /* false: being generated */
         bool is_gone;  /* not in the list: the last waiting thread frees it, and waiting threads retry unless it failed
@@ -35,7 +35,7 @@ struct cache_entry {
         struct error why;
 };
 
-struct scan_cache {
+struct extracted_cache {
         int dir_fd;
         uint64_t max_bytes, used_bytes;
         pthread_mutex_t lock;
@@ -47,7 +47,7 @@ struct scan_cache {
 
 static _Thread_local bool is_making;
 
-static void unlink_cache_entry(struct scan_cache *c, struct cache_entry *e)
+static void unlink_cache_entry(struct extracted_cache *c, struct cache_entry *e)
 {
         *(e->newer ? &e->newer->older : &c->newest) = e->older;
         *(e->older ? &e->older->newer : &c->oldest) = e->newer;
@@ -56,7 +56,7 @@ static void unlink_cache_entry(struct scan_cache *c, struct cache_entry *e)
         c->count--;
 }
 
-static void link_newest_entry(struct scan_cache *c, struct cache_entry *e)
+static void link_newest_entry(struct extracted_cache *c, struct cache_entry *e)
 {
         e->older = c->newest;
         *(c->newest ? &c->newest->newer : &c->oldest) = e;
@@ -65,7 +65,7 @@ static void link_newest_entry(struct scan_cache *c, struct cache_entry *e)
 }
 
 /* Remove an entry from the list. */
-static void forget_entry(struct scan_cache *c, struct cache_entry *e)
+static void forget_entry(struct extracted_cache *c, struct cache_entry *e)
 {
         unlink_cache_entry(c, e);
         e->is_gone = true;
@@ -73,7 +73,7 @@ static void forget_entry(struct scan_cache *c, struct cache_entry *e)
                 free(e);
 }
 
-static struct cache_entry *find_cache_entry(struct scan_cache *c, const char *key)
+static struct cache_entry *find_cache_entry(struct extracted_cache *c, const char *key)
 {
         struct cache_entry *e = c->newest;
 
@@ -83,7 +83,7 @@ static struct cache_entry *find_cache_entry(struct scan_cache *c, const char *ke
 }
 
 /* Evict entries beyond the limits, except those being generated. */
-static void evict_entries(struct scan_cache *c)
+static void evict_entries(struct extracted_cache *c)
 {
         for (struct cache_entry *e = c->oldest; e && (c->used_bytes > c->max_bytes || c->count > ENTRIES_MAX);) {
                 struct cache_entry *next = e->newer;
@@ -98,9 +98,9 @@ static void evict_entries(struct scan_cache *c)
         metric_set(&cached_bytes, (int64_t)c->used_bytes);
 }
 
-enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cache **ret, struct error *err)
+enum status extracted_cache_open(const char *dir, uint64_t max_bytes, struct extracted_cache **ret, struct error *err)
 {
-        struct scan_cache *c = calloc(1, sizeof *c);
+        struct extracted_cache *c = calloc(1, sizeof *c);
         enum status st = c ? file_remove_tree(dir, err) : error_no_memory(err);
 
         if (!st)
@@ -124,7 +124,7 @@ enum status scan_cache_open(const char *dir, uint64_t max_bytes, struct scan_cac
         return ST_OK;
 }
 
-void scan_cache_close(struct scan_cache *c)
+void extracted_cache_close(struct extracted_cache *c)
 {
         if (!c)
                 return;
@@ -138,7 +138,7 @@ void scan_cache_close(struct scan_cache *c)
         free(c);
 }
 
-static void wait_for_cache_change(struct scan_cache *c)
+static void wait_for_cache_change(struct extracted_cache *c)
 {
         condition_wait_until(&c->changed, &c->lock, monotonic_ns() + CANCEL_POLL_NS);
 }
@@ -154,15 +154,15 @@ static enum status set_stopped_error(struct error *err)
 }
 
 /* Always create a new file: the old one may still be read or mapped. */
-static int create_cache_file(struct scan_cache *c, const struct cache_entry *e)
+static int create_cache_file(struct extracted_cache *c, const struct cache_entry *e)
 {
         (void)unlinkat(c->dir_fd, e->key, 0);
         return openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /* The caller does not hold the lock. */
-static enum status make_cache_file(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
-                                   const atomic_bool *cancel, int *fd_ret, struct error *err)
+static enum status make_cache_file(struct extracted_cache *c, struct cache_entry *e, extracted_cache_make *make,
+                                   void *context, const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         _cleanup_close_ int out = create_cache_file(c, e), in = -1;
         struct stat info = { 0 };
@@ -189,8 +189,8 @@ static enum status make_cache_file(struct scan_cache *c, struct cache_entry *e, 
 }
 
 /* Called by the first requester, which holds the lock. */
-static enum status make_cache_entry(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
-                                    const atomic_bool *cancel, int *fd_ret, struct error *err)
+static enum status make_cache_entry(struct extracted_cache *c, struct cache_entry *e, extracted_cache_make *make,
+                                    void *context, const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -221,7 +221,7 @@ static enum status make_cache_entry(struct scan_cache *c, struct cache_entry *e,
 }
 
 /* Caller holds the lock. */
-static enum status wait_for_entry(struct scan_cache *c, struct cache_entry *e, const atomic_bool *cancel,
+static enum status wait_for_entry(struct extracted_cache *c, struct cache_entry *e, const atomic_bool *cancel,
                                   bool *again_ret, struct error *err)
 {
         enum status st = ST_OK;
@@ -243,7 +243,7 @@ static enum status wait_for_entry(struct scan_cache *c, struct cache_entry *e, c
 }
 
 /* ST_NOT_FOUND if the file was removed from the folder; then removes the entry. */
-static enum status open_cache_entry(struct scan_cache *c, struct cache_entry *e, int *fd_ret, struct error *err)
+static enum status open_cache_entry(struct extracted_cache *c, struct cache_entry *e, int *fd_ret, struct error *err)
 {
         int fd = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -261,7 +261,7 @@ static enum status open_cache_entry(struct scan_cache *c, struct cache_entry *e,
         return ST_OK;
 }
 
-enum status scan_cache_open_ready(struct scan_cache *c, const char *key, int *fd_ret)
+enum status extracted_cache_open_ready(struct extracted_cache *c, const char *key, int *fd_ret)
 {
         enum status st = ST_NOT_FOUND;
         struct cache_entry *e;
@@ -274,8 +274,8 @@ enum status scan_cache_open_ready(struct scan_cache *c, const char *key, int *fd
         return st;
 }
 
-enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_make *make, void *context,
-                           const atomic_bool *cancel, int *fd_ret, struct error *err)
+enum status extracted_cache_get(struct extracted_cache *c, const char *key, extracted_cache_make *make, void *context,
+                                const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         enum status st = ST_OK;
         bool again = true;

@@ -34,7 +34,7 @@ struct inspector_options {
         /**
          * Result of the last file. May take contents (and zero it); after a failure it has the objects found before.
          */
-        void (*done)(void *context, struct scan_contents *contents, enum status st, const struct error *why);
+        void (*done)(void *context, struct package_contents *contents, enum status st, const struct error *why);
         void *context;
 };
 

@@ -11,7 +11,7 @@
 /* The first byte of each record. */
 enum { RECORD_OBJECT = 'o', RECORD_SOURCE = 's', RECORD_END = 'e' };
 
-void scan_contents_put_object(struct buf *to, const struct scan_object *o)
+void package_contents_put_object(struct buf *to, const struct package_object *o)
 {
         buf_append_u8(to, RECORD_OBJECT);
         buf_append_u8(to, o->build_id.size);
@@ -25,21 +25,21 @@ void scan_contents_put_object(struct buf *to, const struct scan_object *o)
         buf_append(to, o->sections, o->sections_bytes);
 }
 
-void scan_contents_put_source(struct buf *to, uint64_t path_hash, uint32_t ordinal)
+void package_contents_put_source(struct buf *to, uint64_t path_hash, uint32_t ordinal)
 {
         buf_append_u8(to, RECORD_SOURCE);
         buf_append_u64(to, path_hash);
         buf_append_u32(to, ordinal);
 }
 
-void scan_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken)
+void package_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken)
 {
         buf_append_u8(to, RECORD_END);
         buf_append_u32(to, odd_paths);
         buf_append_u32(to, broken);
 }
 
-static bool read_scan_object(struct reader *r, struct scan_object *o)
+static bool read_package_object(struct reader *r, struct package_object *o)
 {
         const uint8_t *id;
         uint8_t size, quality;
@@ -49,7 +49,7 @@ static bool read_scan_object(struct reader *r, struct scan_object *o)
             !reader_u8(r, &quality) || !reader_u64(r, &o->size_bytes) || !reader_u32(r, &o->ordinal) ||
             !reader_cstr(r, &o->path) || !reader_u32(r, &o->sections_bytes) ||
             o->sections_bytes > LIMIT_SECTION_LIST_BYTES || !reader_bytes(r, o->sections_bytes, &sections) ||
-            quality > QUALITY_DWARF || !o->kinds || o->kinds > (SCAN_DEBUGINFO | SCAN_EXECUTABLE))
+            quality > QUALITY_DWARF || !o->kinds || o->kinds > (PACKAGE_DEBUGINFO | PACKAGE_EXECUTABLE))
                 return false;
         o->quality = quality;
         o->sections = sections;
@@ -57,7 +57,7 @@ static bool read_scan_object(struct reader *r, struct scan_object *o)
 }
 
 /* False for an invalid record. @param memory_ret false if out of memory */
-static bool read_contents_record(struct reader *r, struct scan_contents *c, bool *end_ret, bool *memory_ret)
+static bool read_contents_record(struct reader *r, struct package_contents *c, bool *end_ret, bool *memory_ret)
 {
         uint8_t what;
 
@@ -66,7 +66,7 @@ static bool read_contents_record(struct reader *r, struct scan_contents *c, bool
         switch (what) {
         case RECORD_OBJECT:
                 *memory_ret = array_reserve(&c->objects, &c->object_capacity, c->object_count);
-                return *memory_ret && read_scan_object(r, &c->objects[c->object_count]) && ++c->object_count;
+                return *memory_ret && read_package_object(r, &c->objects[c->object_count]) && ++c->object_count;
         case RECORD_SOURCE:
                 *memory_ret = array_reserve(&c->sources, &c->source_capacity, c->source_count);
                 return *memory_ret && reader_u64(r, &c->sources[c->source_count].path_hash) &&
@@ -79,9 +79,9 @@ static bool read_contents_record(struct reader *r, struct scan_contents *c, bool
         }
 }
 
-enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err)
+enum status package_contents_read(void *bytes, size_t n, struct package_contents *ret, struct error *err)
 {
-        struct scan_contents c = { .bytes = bytes };
+        struct package_contents c = { .bytes = bytes };
         bool end = false, memory = true;
         struct reader r;
 
@@ -89,7 +89,7 @@ enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret,
         while (!end) {
                 if (read_contents_record(&r, &c, &end, &memory))
                         continue;
-                scan_contents_deinit(&c);
+                package_contents_deinit(&c);
                 return memory ? error_at(err, ST_BAD_DATA, r.pos, "the worker's result is damaged")
                               : error_no_memory(err);
         }
@@ -97,15 +97,15 @@ enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret,
         return ST_OK;
 }
 
-void scan_contents_deinit(struct scan_contents *c)
+void package_contents_deinit(struct package_contents *c)
 {
         free(c->objects);
         free(c->sources);
         free(c->bytes);
-        *c = (struct scan_contents){ 0 };
+        *c = (struct package_contents){ 0 };
 }
 
-uint64_t scan_path_hash(const char *path)
+uint64_t package_path_hash(const char *path)
 {
         return hash_bytes64(path, strlen(path));
 }

@@ -13,14 +13,14 @@
 #include "common/memory/buf.h"
 #include "elf-image/quality.h"
 
-enum scan_file_class { SCAN_FILE_ELF, SCAN_FILE_ARCHIVE };
+enum package_file_class { PACKAGE_FILE_ELF, PACKAGE_FILE_ARCHIVE };
 
-#define SCAN_DEBUGINFO 1u /* enum elf_image_kind */
-#define SCAN_EXECUTABLE 2u
+#define PACKAGE_DEBUGINFO 1u /* enum elf_image_kind */
+#define PACKAGE_EXECUTABLE 2u
 
-struct scan_object {
+struct package_object {
         struct build_id build_id;
-        uint8_t kinds; /* SCAN_DEBUGINFO, SCAN_EXECUTABLE or both */
+        uint8_t kinds; /* PACKAGE_DEBUGINFO, PACKAGE_EXECUTABLE or both */
         enum symbol_quality quality;
         uint64_t size_bytes;
         uint32_t ordinal;        /* of the archive member */
@@ -29,15 +29,15 @@ struct scan_object {
         uint32_t sections_bytes; /* 0: unknown */
 };
 
-struct scan_source {
-        uint64_t path_hash; /* scan_path_hash() */
+struct package_source {
+        uint64_t path_hash; /* package_path_hash() */
         uint32_t ordinal;
 };
 
-struct scan_contents {
-        struct scan_object *objects; /* owned, like sources */
+struct package_contents {
+        struct package_object *objects; /* owned, like sources */
         size_t object_count, object_capacity;
-        struct scan_source *sources;
+        struct package_source *sources;
         size_t source_count, source_capacity;
         uint32_t odd_paths; /* members skipped because their path leaves the archive */
         uint32_t broken;    /* ELF files skipped because they are damaged */
@@ -46,17 +46,17 @@ struct scan_contents {
 
 /* ---- writing ---- */
 
-void scan_contents_put_object(struct buf *to, const struct scan_object *o);
-void scan_contents_put_source(struct buf *to, uint64_t path_hash, uint32_t ordinal);
-void scan_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken);
+void package_contents_put_object(struct buf *to, const struct package_object *o);
+void package_contents_put_source(struct buf *to, uint64_t path_hash, uint32_t ordinal);
+void package_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken);
 
 /* ---- reading ---- */
 
 /** Takes bytes (from malloc()), also on failure. @return ST_BAD_DATA if they are damaged. */
-enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err) MUST_CHECK;
-void scan_contents_deinit(struct scan_contents *c);
+enum status package_contents_read(void *bytes, size_t n, struct package_contents *ret, struct error *err) MUST_CHECK;
+void package_contents_deinit(struct package_contents *c);
 
 /** The key of source files in the index: a hash of the normalized path. */
-uint64_t scan_path_hash(const char *path);
+uint64_t package_path_hash(const char *path);
 
 #endif

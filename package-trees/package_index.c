@@ -16,8 +16,8 @@
 
 /* ---- records ---- */
 
-size_t scan_make_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number,
-                            uint32_t ordinal)
+size_t package_make_object_key(uint8_t out[static PACKAGE_KEY_MAX], const struct build_id *id, uint32_t number,
+                               uint32_t ordinal)
 {
         out[0] = id->size;
         memcpy(out + 1, id->bytes, id->size);
@@ -26,13 +26,13 @@ size_t scan_make_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build
         return 9u + id->size;
 }
 
-void scan_make_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal)
+void package_make_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal)
 {
         store_be32(out, number);
         store_be32(out + 4, ordinal);
 }
 
-void scan_file_encode(struct buf *to, const struct scan_file *f)
+void package_file_encode(struct buf *to, const struct package_file *f)
 {
         assert(f->path && *f->path);
         buf_append_u64(to, (uint64_t)f->mtime_ns);
@@ -43,7 +43,7 @@ void scan_file_encode(struct buf *to, const struct scan_file *f)
         buf_append(to, f->path, strlen(f->path) + 1);
 }
 
-enum status scan_file_decode(const MDB_val *value, struct scan_file *ret, struct error *err)
+enum status package_file_decode(const MDB_val *value, struct package_file *ret, struct error *err)
 {
         uint64_t mtime;
         uint8_t class, of_use;
@@ -52,7 +52,7 @@ enum status scan_file_decode(const MDB_val *value, struct scan_file *ret, struct
         reader_init(&r, value->mv_data, value->mv_size);
         if (!reader_u64(&r, &mtime) || !reader_u64(&r, &ret->size_bytes) || !reader_u64(&r, &ret->inode) ||
             !reader_u8(&r, &class) || !reader_u8(&r, &of_use) || !reader_cstr(&r, &ret->path) ||
-            class > SCAN_FILE_ARCHIVE)
+            class > PACKAGE_FILE_ARCHIVE)
                 return error_set(err, ST_BAD_DATA, "a record of the scan index is damaged");
         ret->mtime_ns = (int64_t)mtime;
         ret->class = class;
@@ -60,17 +60,17 @@ enum status scan_file_decode(const MDB_val *value, struct scan_file *ret, struct
         return ST_OK;
 }
 
-void scan_object_encode(struct buf *to, const struct scan_object *o)
+void package_object_encode(struct buf *to, const struct package_object *o)
 {
-        assert(o->kinds && o->kinds <= (SCAN_DEBUGINFO | SCAN_EXECUTABLE));
+        assert(o->kinds && o->kinds <= (PACKAGE_DEBUGINFO | PACKAGE_EXECUTABLE));
         buf_append_u8(to, o->kinds);
         buf_append_u8(to, (uint8_t)o->quality);
         buf_append_u64(to, o->size_bytes);
         buf_append(to, o->path, strlen(o->path) + 1);
 }
 
-enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct scan_object *ret, uint32_t *number_ret,
-                               struct error *err)
+enum status package_object_decode(const MDB_val *key, const MDB_val *value, struct package_object *ret,
+                                  uint32_t *number_ret, struct error *err)
 {
         const uint8_t *k = key->mv_data;
         size_t n = key->mv_size;
@@ -93,14 +93,14 @@ enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct 
 #define MAP_BYTES GiB(64)
 #define VERSION "1"
 
-enum status scan_lmdb_error(struct error *err, int rc, const char *what)
+enum status package_index_error(struct error *err, int rc, const char *what)
 {
         const struct lmdb_map map = { LMDB_MAP_SCAN, lmdb_map_bytes(LMDB_MAP_SCAN, MAP_BYTES) };
 
         return lmdb_set_error(err, rc, &map, what);
 }
 
-void scan_index_close(struct scan_index *ix)
+void package_index_close(struct package_index *ix)
 {
         if (!ix)
                 return;
@@ -109,13 +109,13 @@ void scan_index_close(struct scan_index *ix)
         free(ix);
 }
 
-static void cleanup_scan_index(struct scan_index **ix)
+static void cleanup_package_index(struct package_index **ix)
 {
-        scan_index_close(*ix);
+        package_index_close(*ix);
 }
 
 /* MDB_VERSION_MISMATCH if the databases have another version. */
-static int open_scan_databases(struct scan_index *ix, MDB_txn *txn)
+static int open_package_databases(struct package_index *ix, MDB_txn *txn)
 {
         const struct {
                 const char *name;
@@ -143,7 +143,7 @@ static int open_scan_databases(struct scan_index *ix, MDB_txn *txn)
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int open_scan_environment(const char *dir, struct scan_index *ix)
+static int open_package_environment(const char *dir, struct package_index *ix)
 {
         MDB_txn *txn;
         int rc = mdb_env_create(&ix->env);
@@ -160,17 +160,17 @@ static int open_scan_environment(const char *dir, struct scan_index *ix)
                 rc = mdb_txn_begin(ix->env, NULL, 0, &txn);
         if (rc)
                 return rc;
-        rc = open_scan_databases(ix, txn);
+        rc = open_package_databases(ix, txn);
         if (!rc)
                 return mdb_txn_commit(txn);
         mdb_txn_abort(txn);
         return rc;
 }
 
-enum status scan_index_open(const char *dir, struct scan_index **ret, struct error *err)
+enum status package_index_open(const char *dir, struct package_index **ret, struct error *err)
 {
         for (unsigned tries = 0;; tries++) {
-                _cleanup_(cleanup_scan_index) struct scan_index *ix = calloc(1, sizeof *ix);
+                _cleanup_(cleanup_package_index) struct package_index *ix = calloc(1, sizeof *ix);
                 enum status st = ix ? file_make_dirs(dir, err) : error_no_memory(err);
                 int rc;
 
@@ -180,13 +180,13 @@ enum status scan_index_open(const char *dir, struct scan_index **ret, struct err
                         st = file_make_dirs(dir, err);
                 if (st)
                         return st;
-                rc = open_scan_environment(dir, ix);
+                rc = open_package_environment(dir, ix);
                 if (!rc) {
                         *ret = steal_ptr(ix);
                         return ST_OK;
                 }
                 if (rc > 0 || tries > 0) {
-                        scan_lmdb_error(err, rc, dir);
+                        package_index_error(err, rc, dir);
                         return error_prefix(err, ST_OS, "cannot open the scan index");
                 }
                 st = file_remove_tree(dir, err); /* damaged or of another version: rebuild it */
@@ -195,33 +195,33 @@ enum status scan_index_open(const char *dir, struct scan_index **ret, struct err
         }
 }
 
-struct scan_file scan_file_from_stat(const struct stat *info)
+struct package_file package_file_from_stat(const struct stat *info)
 {
-        return (struct scan_file){ .mtime_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec,
-                                   .size_bytes = (uint64_t)info->st_size,
-                                   .inode = info->st_ino };
+        return (struct package_file){ .mtime_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec,
+                                      .size_bytes = (uint64_t)info->st_size,
+                                      .inode = info->st_ino };
 }
 
-bool scan_file_matches(const struct scan_file *f, const struct stat *info)
+bool package_file_matches(const struct package_file *f, const struct stat *info)
 {
-        struct scan_file now = scan_file_from_stat(info);
+        struct package_file now = package_file_from_stat(info);
 
         return f->mtime_ns == now.mtime_ns && f->size_bytes == now.size_bytes && f->inode == now.inode;
 }
 
-static enum status begin_index_read(struct scan_index *ix, MDB_txn **ret, struct error *err)
+static enum status begin_index_read(struct package_index *ix, MDB_txn **ret, struct error *err)
 {
         int rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, ret);
 
-        return rc ? scan_lmdb_error(err, rc, "cannot read the scan index") : ST_OK;
+        return rc ? package_index_error(err, rc, "cannot read the scan index") : ST_OK;
 }
 
-enum status scan_index_is_known(struct scan_index *ix, const char *path, const struct stat *info, bool *ret,
-                                struct error *err)
+enum status package_index_is_known(struct package_index *ix, const char *path, const struct stat *info, bool *ret,
+                                   struct error *err)
 {
         struct hash128 hash = hash_bytes128(path, strlen(path));
         MDB_val key = { sizeof hash.bytes, hash.bytes }, value;
-        struct scan_file file;
+        struct package_file file;
         MDB_txn *txn;
         enum status st = begin_index_read(ix, &txn, err);
         int rc;
@@ -231,14 +231,14 @@ enum status scan_index_is_known(struct scan_index *ix, const char *path, const s
         rc = mdb_get(txn, ix->paths, &key, &value);
         if (!rc)
                 rc = mdb_get(txn, ix->files, &value, &value);
-        *ret = !rc && !scan_file_decode(&value, &file, NULL) && strcmp(file.path, path) == 0 &&
-               scan_file_matches(&file, info);
+        *ret = !rc && !package_file_decode(&value, &file, NULL) && strcmp(file.path, path) == 0 &&
+               package_file_matches(&file, info);
         mdb_txn_abort(txn);
-        return rc && rc != MDB_NOTFOUND ? scan_lmdb_error(err, rc, "cannot read the scan index") : ST_OK;
+        return rc && rc != MDB_NOTFOUND ? package_index_error(err, rc, "cannot read the scan index") : ST_OK;
 }
 
-enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct scan_numbered *ret, size_t n,
-                                  size_t *count_ret, struct error *err)
+enum status package_index_next_files(struct package_index *ix, uint32_t after, struct package_numbered_file *ret,
+                                     size_t n, size_t *count_ret, struct error *err)
 {
         uint8_t bytes[4];
         MDB_val key = { sizeof bytes, bytes }, value;
@@ -255,12 +255,12 @@ enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct 
         if (!rc) {
                 for (rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE); !rc && !st && count < n;
                      rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-                        struct scan_file file;
+                        struct package_file file;
 
-                        st = scan_file_decode(&value, &file, err);
+                        st = package_file_decode(&value, &file, err);
                         if (st)
                                 break;
-                        ret[count] = (struct scan_numbered){ load_be32(key.mv_data), strdup(file.path) };
+                        ret[count] = (struct package_numbered_file){ load_be32(key.mv_data), strdup(file.path) };
                         st = ret[count].path ? ST_OK : error_no_memory(err);
                         count += !st;
                 }
@@ -268,7 +268,7 @@ enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct 
         }
         mdb_txn_abort(txn);
         if (!st && rc && rc != MDB_NOTFOUND)
-                st = scan_lmdb_error(err, rc, "cannot list the scan index");
+                st = package_index_error(err, rc, "cannot list the scan index");
         if (st) {
                 while (count)
                         free(ret[--count].path);
@@ -278,7 +278,7 @@ enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct 
         return ST_OK;
 }
 
-enum status scan_index_count(struct scan_index *ix, struct scan_counts *ret, struct error *err)
+enum status package_index_count(struct package_index *ix, struct package_scan_counts *ret, struct error *err)
 {
         MDB_stat files, objects, sources;
         MDB_txn *txn;
@@ -294,9 +294,9 @@ enum status scan_index_count(struct scan_index *ix, struct scan_counts *ret, str
                 rc = mdb_stat(txn, ix->sources, &sources);
         mdb_txn_abort(txn);
         if (rc)
-                return scan_lmdb_error(err, rc, "cannot count the scan index");
-        *ret = (struct scan_counts){ .files = files.ms_entries,
-                                     .objects = objects.ms_entries,
-                                     .sources = sources.ms_entries };
+                return package_index_error(err, rc, "cannot count the scan index");
+        *ret = (struct package_scan_counts){ .files = files.ms_entries,
+                                             .objects = objects.ms_entries,
+                                             .sources = sources.ms_entries };
         return ST_OK;
 }

@@ -9,7 +9,7 @@
 #include "elf-image/section_list.h"
 #include "package-trees/package_index_internal.h"
 
-void scan_places_free(struct scan_place *places, size_t count)
+void package_places_free(struct package_place *places, size_t count)
 {
         for (size_t i = 0; places && i < count; i++) {
                 free((char *)(uintptr_t)places[i].file.path);
@@ -20,12 +20,12 @@ void scan_places_free(struct scan_place *places, size_t count)
 
 /* One transaction with a cursor over a database. */
 struct index_search {
-        struct scan_index *ix;
+        struct package_index *ix;
         MDB_txn *txn;
         MDB_cursor *cursor;
 };
 
-static enum status index_search_begin(struct scan_index *ix, MDB_dbi dbi, struct index_search *s, struct error *err)
+static enum status index_search_begin(struct package_index *ix, MDB_dbi dbi, struct index_search *s, struct error *err)
 {
         int rc;
 
@@ -33,7 +33,7 @@ static enum status index_search_begin(struct scan_index *ix, MDB_dbi dbi, struct
         rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &s->txn);
         if (!rc && (rc = mdb_cursor_open(s->txn, dbi, &s->cursor)))
                 mdb_txn_abort(s->txn);
-        return rc ? scan_lmdb_error(err, rc, "cannot read the scan index") : ST_OK;
+        return rc ? package_index_error(err, rc, "cannot read the scan index") : ST_OK;
 }
 
 static void index_search_end(struct index_search *s)
@@ -42,7 +42,7 @@ static void index_search_end(struct index_search *s)
         mdb_txn_abort(s->txn);
 }
 
-static enum status get_indexed_file(const struct index_search *s, uint32_t number, struct scan_file *ret,
+static enum status get_indexed_file(const struct index_search *s, uint32_t number, struct package_file *ret,
                                     struct error *err)
 {
         uint8_t bytes[4];
@@ -51,17 +51,17 @@ static enum status get_indexed_file(const struct index_search *s, uint32_t numbe
 
         store_be32(bytes, number);
         rc = mdb_get(s->txn, s->ix->files, &key, &value);
-        return rc ? scan_lmdb_error(err, rc, "scanned file") : scan_file_decode(&value, ret, err);
+        return rc ? package_index_error(err, rc, "scanned file") : package_file_decode(&value, ret, err);
 }
 
 static enum status decode_place(const struct index_search *s, const MDB_val *key, const MDB_val *value, bool is_source,
-                                struct scan_place *ret, struct error *err)
+                                struct package_place *ret, struct error *err)
 {
-        struct scan_place p = { .number = 0 };
+        struct package_place p = { .number = 0 };
         enum status st = ST_OK;
 
         if (!is_source) {
-                st = scan_object_decode(key, value, &p.object, &p.number, err);
+                st = package_object_decode(key, value, &p.object, &p.number, err);
         } else if (key->mv_size != 12 || value->mv_size != 4) {
                 st = error_set(err, ST_BAD_DATA, "a record of the scan index is damaged");
         } else {
@@ -81,11 +81,11 @@ static enum status decode_place(const struct index_search *s, const MDB_val *key
 }
 
 /* Reserve one element after count. */
-static enum status reserve_place(struct scan_place **places, size_t *capacity, size_t count, struct error *err)
+static enum status reserve_place(struct package_place **places, size_t *capacity, size_t count, struct error *err)
 {
         if (!array_reserve(places, capacity, count))
                 return error_no_memory(err);
-        (*places)[count] = (struct scan_place){ .number = 0 };
+        (*places)[count] = (struct package_place){ .number = 0 };
         return ST_OK;
 }
 
@@ -96,11 +96,11 @@ struct place_prefix {
         size_t prefix_bytes, key_bytes;
 };
 
-static enum status find_places(struct scan_index *ix, const struct place_prefix *q, struct scan_place **ret,
+static enum status find_places(struct package_index *ix, const struct place_prefix *q, struct package_place **ret,
                                size_t *count_ret, struct error *err)
 {
         MDB_val key = { q->prefix_bytes, (void *)(uintptr_t)q->prefix }, value;
-        struct scan_place *places = NULL;
+        struct package_place *places = NULL;
         struct index_search s;
         enum status st = index_search_begin(ix, q->dbi, &s, err);
         size_t count = 0, capacity = 0;
@@ -117,7 +117,7 @@ static enum status find_places(struct scan_index *ix, const struct place_prefix 
         if (!st && !count)
                 st = error_set(err, ST_NOT_FOUND, "no scanned file has it");
         if (st) {
-                scan_places_free(places, count);
+                package_places_free(places, count);
                 return st;
         }
         *ret = places;
@@ -125,17 +125,17 @@ static enum status find_places(struct scan_index *ix, const struct place_prefix 
         return ST_OK;
 }
 
-enum status scan_index_find(struct scan_index *ix, const struct build_id *id, struct scan_place **ret,
-                            size_t *count_ret, struct error *err)
+enum status package_index_find(struct package_index *ix, const struct build_id *id, struct package_place **ret,
+                               size_t *count_ret, struct error *err)
 {
-        uint8_t key[SCAN_KEY_MAX];
-        size_t size = scan_make_object_key(key, id, 0, 0);
+        uint8_t key[PACKAGE_KEY_MAX];
+        size_t size = package_make_object_key(key, id, 0, 0);
 
         return find_places(ix, &(struct place_prefix){ ix->objects, key, size - 8, size }, ret, count_ret, err);
 }
 
-enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret,
-                                   size_t *count_ret, struct error *err)
+enum status package_index_find_source(struct package_index *ix, uint64_t path_hash, struct package_place **ret,
+                                      size_t *count_ret, struct error *err)
 {
         uint8_t key[8];
 
@@ -143,8 +143,8 @@ enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, st
         return find_places(ix, &(struct place_prefix){ ix->sources, key, sizeof key, 12 }, ret, count_ret, err);
 }
 
-enum status scan_index_find_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
-                                    uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+enum status package_index_find_section(struct package_index *ix, uint32_t number, uint32_t ordinal, const char *name,
+                                       uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
         uint8_t bytes[8];
         MDB_val key = { sizeof bytes, bytes }, value;
@@ -153,22 +153,22 @@ enum status scan_index_find_section(struct scan_index *ix, uint32_t number, uint
         int rc = mdb_txn_begin(ix->env, NULL, MDB_RDONLY, &txn);
 
         if (rc)
-                return scan_lmdb_error(err, rc, "cannot read the scan index");
-        scan_make_sections_key(bytes, number, ordinal);
+                return package_index_error(err, rc, "cannot read the scan index");
+        package_make_sections_key(bytes, number, ordinal);
         rc = mdb_get(txn, ix->sections, &key, &value);
         if (rc == MDB_NOTFOUND)
                 st = error_set(err, ST_UNSUPPORTED, "its sections are unknown");
         else
-                st = rc ? scan_lmdb_error(err, rc, "cannot read the scan index")
+                st = rc ? package_index_error(err, rc, "cannot read the scan index")
                         : section_list_find(value.mv_data, value.mv_size, name, offset_ret, size_ret, err);
         mdb_txn_abort(txn);
         return st;
 }
 
-uint8_t scan_index_find_kinds(struct scan_index *ix, const struct build_id *id)
+uint8_t package_index_find_kinds(struct package_index *ix, const struct build_id *id)
 {
-        uint8_t bytes[SCAN_KEY_MAX], kinds = 0;
-        size_t size = scan_make_object_key(bytes, id, 0, 0);
+        uint8_t bytes[PACKAGE_KEY_MAX], kinds = 0;
+        size_t size = package_make_object_key(bytes, id, 0, 0);
         MDB_val key = { size, bytes }, value;
         struct index_search s;
 
@@ -177,10 +177,10 @@ uint8_t scan_index_find_kinds(struct scan_index *ix, const struct build_id *id)
         for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
              !rc && key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
-                struct scan_object o;
+                struct package_object o;
                 uint32_t number;
 
-                if (!scan_object_decode(&key, &value, &o, &number, NULL))
+                if (!package_object_decode(&key, &value, &o, &number, NULL))
                         kinds |= o.kinds;
         }
         index_search_end(&s);
@@ -199,10 +199,10 @@ static size_t find_prefix_of_size(struct index_search *s, size_t size, const voi
         for (rc = mdb_cursor_get(s->cursor, &key, &value, MDB_SET_RANGE);
              !rc && key.mv_size > 1 + n && memcmp(key.mv_data, bytes, 1 + n) == 0 && *count < max;
              rc = mdb_cursor_get(s->cursor, &key, &value, MDB_NEXT)) {
-                struct scan_object o;
+                struct package_object o;
                 uint32_t number;
 
-                if (scan_object_decode(&key, &value, &o, &number, NULL) ||
+                if (package_object_decode(&key, &value, &o, &number, NULL) ||
                     (*count && build_id_equal(&ret[*count - 1], &o.build_id)))
                         continue;
                 ret[(*count)++] = o.build_id;
@@ -212,7 +212,8 @@ static size_t find_prefix_of_size(struct index_search *s, size_t size, const voi
         return *(const uint8_t *)key.mv_data > size ? *(const uint8_t *)key.mv_data : size + 1;
 }
 
-size_t scan_index_find_prefix(struct scan_index *ix, const void *prefix, size_t n, struct build_id *ret, size_t max)
+size_t package_index_find_prefix(struct package_index *ix, const void *prefix, size_t n, struct build_id *ret,
+                                 size_t max)
 {
         size_t count = 0;
         struct index_search s;
@@ -225,11 +226,11 @@ size_t scan_index_find_prefix(struct scan_index *ix, const void *prefix, size_t 
         return count;
 }
 
-enum status scan_index_list(struct scan_index *ix, const struct build_id *id, scan_index_each *each, void *context,
-                            struct error *err)
+enum status package_index_list(struct package_index *ix, const struct build_id *id, package_index_each *each,
+                               void *context, struct error *err)
 {
-        uint8_t bytes[SCAN_KEY_MAX];
-        size_t size = id ? scan_make_object_key(bytes, id, 0, 0) : 0;
+        uint8_t bytes[PACKAGE_KEY_MAX];
+        size_t size = id ? package_make_object_key(bytes, id, 0, 0) : 0;
         MDB_val key = { size, bytes }, value;
         struct index_search s;
         enum status st = index_search_begin(ix, ix->objects, &s, err);
@@ -240,11 +241,11 @@ enum status scan_index_list(struct scan_index *ix, const struct build_id *id, sc
         for (rc = mdb_cursor_get(s.cursor, &key, &value, id ? MDB_SET_RANGE : MDB_FIRST);
              !st && !rc && (!id || (key.mv_size == size && memcmp(key.mv_data, bytes, size - 8) == 0));
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT)) {
-                struct scan_object o;
-                struct scan_file file;
+                struct package_object o;
+                struct package_file file;
                 uint32_t number;
 
-                st = scan_object_decode(&key, &value, &o, &number, err);
+                st = package_object_decode(&key, &value, &o, &number, err);
                 if (!st)
                         st = get_indexed_file(&s, number, &file, err);
                 if (!st)

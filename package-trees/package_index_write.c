@@ -9,7 +9,7 @@
 #include "package-trees/package_index_internal.h"
 
 /* Encode the keys to delete with a file: size, build-id and ordinal of each object; then the path hashes of sources. */
-static void encode_contents_keys(struct buf *to, const struct scan_contents *c)
+static void encode_contents_keys(struct buf *to, const struct package_contents *c)
 {
         buf_append_u32(to, (uint32_t)c->object_count);
         for (size_t i = 0; i < c->object_count; i++) {
@@ -35,7 +35,7 @@ static int delete_index_key(MDB_txn *txn, MDB_dbi dbi, void *key, size_t n)
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int delete_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+static int delete_objects(struct package_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
 {
         uint32_t count, ordinal;
         int rc = 0;
@@ -43,22 +43,22 @@ static int delete_objects(struct scan_index *ix, MDB_txn *txn, struct reader *r,
         if (!reader_u32(r, &count))
                 return MDB_CORRUPTED;
         while (!rc && count--) {
-                uint8_t key[SCAN_KEY_MAX], sections[8], size;
+                uint8_t key[PACKAGE_KEY_MAX], sections[8], size;
                 struct build_id id;
                 const uint8_t *bytes;
 
                 if (!reader_u8(r, &size) || !reader_bytes(r, size, &bytes) || !build_id_from_bytes(&id, bytes, size) ||
                     !reader_u32(r, &ordinal))
                         return MDB_CORRUPTED;
-                scan_make_sections_key(sections, number, ordinal);
-                rc = delete_index_key(txn, ix->objects, key, scan_make_object_key(key, &id, number, ordinal));
+                package_make_sections_key(sections, number, ordinal);
+                rc = delete_index_key(txn, ix->objects, key, package_make_object_key(key, &id, number, ordinal));
                 if (!rc)
                         rc = delete_index_key(txn, ix->sections, sections, sizeof sections);
         }
         return rc;
 }
 
-static int delete_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
+static int delete_sources(struct package_index *ix, MDB_txn *txn, struct reader *r, uint32_t number)
 {
         uint32_t count;
         int rc = 0;
@@ -78,12 +78,12 @@ static int delete_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r,
 }
 
 /* Remove a file's records. Its keys are copied first, because deletions move LMDB pages. */
-static int remove_indexed_file(struct scan_index *ix, MDB_txn *txn, uint32_t number)
+static int remove_indexed_file(struct package_index *ix, MDB_txn *txn, uint32_t number)
 {
         _cleanup_free_ void *copy = NULL;
         uint8_t bytes[4];
         MDB_val key = { sizeof bytes, bytes }, value;
-        struct scan_file file;
+        struct package_file file;
         struct reader r;
         int rc;
 
@@ -101,7 +101,7 @@ static int remove_indexed_file(struct scan_index *ix, MDB_txn *txn, uint32_t num
         }
         if (!rc || rc == MDB_NOTFOUND)
                 rc = mdb_get(txn, ix->files, &key, &value);
-        if (!rc && !scan_file_decode(&value, &file, NULL)) {
+        if (!rc && !package_file_decode(&value, &file, NULL)) {
                 struct hash128 hash = hash_bytes128(file.path, strlen(file.path));
 
                 rc = delete_index_key(txn, ix->paths, hash.bytes, sizeof hash.bytes);
@@ -118,30 +118,30 @@ static int put_index_record(MDB_txn *txn, MDB_dbi dbi, const void *key, size_t k
         return b->failed ? ENOMEM : mdb_put(txn, dbi, &k, &v, 0);
 }
 
-static int put_object_sections(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_object *o)
+static int put_object_sections(struct package_index *ix, MDB_txn *txn, uint32_t number, const struct package_object *o)
 {
         MDB_val value = { o->sections_bytes, (void *)(uintptr_t)o->sections };
         uint8_t key[8];
 
         if (!o->sections_bytes)
                 return 0;
-        scan_make_sections_key(key, number, o->ordinal);
+        package_make_sections_key(key, number, o->ordinal);
         return mdb_put(txn, ix->sections, &(MDB_val){ sizeof key, key }, &value, 0);
 }
 
-static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_contents *c,
+static int put_contents(struct package_index *ix, MDB_txn *txn, uint32_t number, const struct package_contents *c,
                         struct buf *b)
 {
         int rc = 0;
 
         for (size_t i = 0; !rc && i < c->object_count; i++) {
-                uint8_t key[SCAN_KEY_MAX];
+                uint8_t key[PACKAGE_KEY_MAX];
 
                 buf_clear(b);
-                scan_object_encode(b, &c->objects[i]);
-                rc = put_index_record(txn, ix->objects, key,
-                                      scan_make_object_key(key, &c->objects[i].build_id, number, c->objects[i].ordinal),
-                                      b);
+                package_object_encode(b, &c->objects[i]);
+                rc = put_index_record(
+                        txn, ix->objects, key,
+                        package_make_object_key(key, &c->objects[i].build_id, number, c->objects[i].ordinal), b);
                 if (!rc)
                         rc = put_object_sections(ix, txn, number, &c->objects[i]);
         }
@@ -155,7 +155,8 @@ static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, co
         return rc;
 }
 
-static int put_scan_result(struct scan_index *ix, MDB_txn *txn, const struct scan_result *result, struct buf *b)
+static int put_package_result(struct package_index *ix, MDB_txn *txn, const struct package_result *result,
+                              struct buf *b)
 {
         uint32_t number = atomic_fetch_add(&ix->next_number, 1);
         struct hash128 hash = hash_bytes128(result->file.path, strlen(result->file.path));
@@ -172,7 +173,7 @@ static int put_scan_result(struct scan_index *ix, MDB_txn *txn, const struct sca
         if (rc)
                 return rc;
         buf_clear(b);
-        scan_file_encode(b, &result->file);
+        package_file_encode(b, &result->file);
         rc = put_index_record(txn, ix->files, bytes, sizeof bytes, b);
         if (!rc && (result->contents.object_count || result->contents.source_count)) {
                 buf_clear(b);
@@ -188,10 +189,11 @@ static enum status end_index_write(MDB_txn *txn, int rc, struct error *err)
                 mdb_txn_abort(txn);
         else
                 rc = mdb_txn_commit(txn);
-        return rc ? scan_lmdb_error(err, rc, "cannot write the scan index") : ST_OK;
+        return rc ? package_index_error(err, rc, "cannot write the scan index") : ST_OK;
 }
 
-enum status scan_index_put(struct scan_index *ix, const struct scan_result *results, size_t count, struct error *err)
+enum status package_index_put(struct package_index *ix, const struct package_result *results, size_t count,
+                              struct error *err)
 {
         _cleanup_buf_ struct buf b;
         MDB_txn *txn;
@@ -199,19 +201,19 @@ enum status scan_index_put(struct scan_index *ix, const struct scan_result *resu
 
         buf_init(&b, LIMIT_SCAN_FOUND_BYTES);
         if (rc)
-                return scan_lmdb_error(err, rc, "cannot write the scan index");
+                return package_index_error(err, rc, "cannot write the scan index");
         for (size_t i = 0; !rc && i < count; i++)
-                rc = put_scan_result(ix, txn, &results[i], &b);
+                rc = put_package_result(ix, txn, &results[i], &b);
         return end_index_write(txn, rc, err);
 }
 
-enum status scan_index_remove(struct scan_index *ix, const uint32_t *numbers, size_t count, struct error *err)
+enum status package_index_remove(struct package_index *ix, const uint32_t *numbers, size_t count, struct error *err)
 {
         MDB_txn *txn;
         int rc = mdb_txn_begin(ix->env, NULL, 0, &txn);
 
         if (rc)
-                return scan_lmdb_error(err, rc, "cannot write the scan index");
+                return package_index_error(err, rc, "cannot write the scan index");
         for (size_t i = 0; !rc && i < count; i++)
                 rc = remove_indexed_file(ix, txn, numbers[i]);
         return end_index_write(txn, rc, err);

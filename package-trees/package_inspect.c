@@ -33,7 +33,7 @@ struct inspection {
 };
 
 /* An object whose list is too long is indexed without it. */
-static void list_object_sections(struct inspection *in, const struct elf_image *img, struct scan_object *o)
+static void list_object_sections(struct inspection *in, const struct elf_image *img, struct package_object *o)
 {
         buf_clear(&in->sections);
         if (in->contents.size > LIMIT_SCAN_FOUND_BYTES / 2 || section_list_write(img, &in->sections, NULL) ||
@@ -46,17 +46,17 @@ static void list_object_sections(struct inspection *in, const struct elf_image *
 static enum status add_elf_object(struct inspection *in, const struct elf_image *img, uint32_t ordinal,
                                   const char *path, struct error *err)
 {
-        struct scan_object o = { .build_id = img->build_id,
-                                 .kinds = (uint8_t)elf_image_kind(img),
-                                 .quality = elf_image_quality(img),
-                                 .size_bytes = img->size,
-                                 .ordinal = ordinal,
-                                 .path = path };
+        struct package_object o = { .build_id = img->build_id,
+                                    .kinds = (uint8_t)elf_image_kind(img),
+                                    .quality = elf_image_quality(img),
+                                    .size_bytes = img->size,
+                                    .ordinal = ordinal,
+                                    .path = path };
         enum status st = elf_image_check_complete(img, err);
 
         if (!st && o.build_id.size && o.kinds) {
                 list_object_sections(in, img, &o);
-                scan_contents_put_object(&in->contents, &o);
+                package_contents_put_object(&in->contents, &o);
         }
         return st;
 }
@@ -151,7 +151,7 @@ static enum status inspect_member(void *context, struct archive_member *m, struc
                 return st == ST_NOT_FOUND ? ST_OK : st;
         if (n < SELFMAG || offset != 0 || memcmp(data, ELFMAG, SELFMAG) != 0) {
                 path_normalize(path);
-                scan_contents_put_source(&in->contents, scan_path_hash(path), m->ordinal);
+                package_contents_put_source(&in->contents, package_path_hash(path), m->ordinal);
                 return ST_OK;
         }
         while (!st) {
@@ -173,7 +173,7 @@ static enum status inspect_file(struct inspection *in, int fd, int out, uint64_t
         if (ftruncate(in->scratch, 0) < 0)
                 return error_os(err, errno, "cannot empty a temporary file");
         st = elf_magic_at_fd(fd) ? inspect_elf_file(in, fd, err) : archive_walk(fd, "the archive", &visitor, err);
-        scan_contents_put_end(&in->contents, in->odd_paths, in->broken);
+        package_contents_put_end(&in->contents, in->odd_paths, in->broken);
         written = buf_status(&in->contents, err, "the contents of an archive");
         if (!written)
                 written = write_member_at(out, in->contents.data, in->contents.size, 0, err);
@@ -267,7 +267,7 @@ static bool add_name_hash(void *context, const char *path)
         if (!normal || !array_reserve(&h->items, &h->capacity, h->count))
                 return false;
         path_normalize(normal);
-        h->items[h->count++] = scan_path_hash(normal);
+        h->items[h->count++] = package_path_hash(normal);
         return true;
 }
 

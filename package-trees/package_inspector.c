@@ -24,7 +24,7 @@ struct inspector_run_state {
         bool is_over;
 };
 
-static enum status read_worker_contents(const struct inspector_run_state *b, size_t n, struct scan_contents *ret,
+static enum status read_worker_contents(const struct inspector_run_state *b, size_t n, struct package_contents *ret,
                                         struct error *err)
 {
         _cleanup_free_ void *bytes = malloc(n);
@@ -33,12 +33,12 @@ static enum status read_worker_contents(const struct inspector_run_state *b, siz
                 return error_no_memory(err);
         if (pread(b->contents_fd, bytes, n, 0) != (ssize_t)n)
                 return error_set(err, ST_BAD_DATA, "the worker's result is truncated");
-        return scan_contents_read(steal_ptr(bytes), n, ret, err);
+        return package_contents_read(steal_ptr(bytes), n, ret, err);
 }
 
 static void handle_inspector_answer(struct inspector_run_state *b, const struct inspector_answer *a)
 {
-        struct scan_contents contents = { 0 };
+        struct package_contents contents = { 0 };
         struct error err;
         enum status st = ST_OK;
 
@@ -52,7 +52,7 @@ static void handle_inspector_answer(struct inspector_run_state *b, const struct 
                 error_set(&err, st, "%.*s", (int)sizeof a->text, a->text);
         }
         b->o->done(b->o->context, &contents, st, st ? &err : NULL);
-        scan_contents_deinit(&contents);
+        package_contents_deinit(&contents);
 }
 
 static void serve_inspector(void *context, int socket)
@@ -102,6 +102,6 @@ enum status inspector_run(const struct inspector_options *options, struct error 
                 return st;
         if (!st)
                 st = error_set(err, ST_BAD_DATA, "the worker did not answer");
-        options->done(options->context, &(struct scan_contents){ 0 }, st, err);
+        options->done(options->context, &(struct package_contents){ 0 }, st, err);
         return ST_OK;
 }

@@ -15,7 +15,7 @@
 #define UNPACK_CPU_S 300
 
 struct unpack_job {
-        struct scan *scan;
+        struct package_scan *scan;
         int archive;
         uint32_t ordinal;
         struct timespec mtime;
@@ -24,7 +24,7 @@ struct unpack_job {
 /*
  * Forking a worker takes a twentieth of the time of executing the program. The fork server runs one worker at a time.
  */
-static enum status fork_member_worker(struct scan *s, const struct worker_job *job, struct error *err)
+static enum status fork_member_worker(struct package_scan *s, const struct worker_job *job, struct error *err)
 {
         enum status st;
 
@@ -57,7 +57,7 @@ static enum status unpack_archive_member(void *context, int out, const atomic_bo
         return st;
 }
 
-static void set_identity(const struct scan_place *p, struct scan_opened *o)
+static void set_identity(const struct package_place *p, struct package_opened *o)
 {
         struct {
                 uint64_t path_hash, size, mtime, inode, ordinal;
@@ -68,14 +68,15 @@ static void set_identity(const struct scan_place *p, struct scan_opened *o)
 }
 
 /* Open a file in its tree. A changed file is not found before the next walk. */
-static enum status open_scanned_file(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
-                                     int *fd_ret, struct stat *info_ret, struct error *err)
+static enum status open_scanned_file(struct package_scan *s, const struct package_place *p,
+                                     const struct package_scan_wait *wait, int *fd_ret, struct stat *info_ret,
+                                     struct error *err)
 {
-        enum status st =
-                scan_trees_open(&s->trees, p->file.path, wait->never ? SCAN_LINKS_NONE_AT_ONCE : SCAN_LINKS_NONE,
-                                fd_ret, info_ret, err);
+        enum status st = package_trees_open(&s->trees, p->file.path,
+                                            wait->never ? PACKAGE_LINKS_NONE_AT_ONCE : PACKAGE_LINKS_NONE, fd_ret,
+                                            info_ret, err);
 
-        if (!st && !scan_file_matches(&p->file, info_ret)) {
+        if (!st && !package_file_matches(&p->file, info_ret)) {
                 close(*fd_ret);
                 *fd_ret = -1;
                 st = error_set(err, ST_NOT_FOUND, "'%s' changed since it was scanned", p->file.path);
@@ -83,11 +84,12 @@ static enum status open_scanned_file(struct scan *s, const struct scan_place *p,
         return st;
 }
 
-static enum status open_archive_member(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
-                                       int *fd_ret, struct stat *info_ret, struct error *err)
+static enum status open_archive_member(struct package_scan *s, const struct package_place *p,
+                                       const struct package_scan_wait *wait, int *fd_ret, struct stat *info_ret,
+                                       struct error *err)
 {
         _cleanup_close_ int archive = -1, fd = -1;
-        char key[SCAN_CACHE_KEY_SIZE];
+        char key[EXTRACTED_CACHE_KEY_SIZE];
         struct unpack_job u;
         enum status st = open_scanned_file(s, p, wait, &archive, info_ret, err);
 
@@ -96,8 +98,8 @@ static enum status open_archive_member(struct scan *s, const struct scan_place *
         snprintf(key, sizeof key, "%08" PRIx32 "-%08" PRIx32, p->number, p->object.ordinal);
         u = (struct unpack_job){ s, archive, p->object.ordinal, info_ret->st_mtim };
         if (!wait->never)
-                st = scan_cache_get(s->cache, key, unpack_archive_member, &u, wait->cancel, &fd, err);
-        else if (scan_cache_open_ready(s->cache, key, &fd))
+                st = extracted_cache_get(s->cache, key, unpack_archive_member, &u, wait->cancel, &fd, err);
+        else if (extracted_cache_open_ready(s->cache, key, &fd))
                 st = error_set(err, ST_BUSY, "'%s' is not extracted yet", p->object.path);
         if (!st && fstat(fd, info_ret) < 0)
                 st = error_os(err, errno, "cannot stat a file in the scan's cache");
@@ -106,16 +108,16 @@ static enum status open_archive_member(struct scan *s, const struct scan_place *
         return st;
 }
 
-static bool is_retry_allowed(const struct scan_wait *wait)
+static bool is_retry_allowed(const struct package_scan_wait *wait)
 {
         return !wait->never && !(wait->cancel && atomic_load(wait->cancel));
 }
 
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
-                            struct scan_opened *ret, struct error *err)
+enum status package_open_place(struct package_scan *s, const struct package_place *p,
+                               const struct package_scan_wait *wait, struct package_opened *ret, struct error *err)
 {
-        struct scan_opened o = { .fd = -1, .quality = p->object.quality };
-        bool is_member = p->file.class == SCAN_FILE_ARCHIVE;
+        struct package_opened o = { .fd = -1, .quality = p->object.quality };
+        bool is_member = p->file.class == PACKAGE_FILE_ARCHIVE;
         struct stat info;
         enum status st = is_member ? open_archive_member(s, p, wait, &o.fd, &info, err)
                                    : open_scanned_file(s, p, wait, &o.fd, &info, err);
@@ -135,39 +137,40 @@ enum status scan_open_place(struct scan *s, const struct scan_place *p, const st
 /* Better symbols first, then files that are not in archives, then newer ones. */
 static int compare_places(const void *a, const void *b)
 {
-        const struct scan_place *x = a, *y = b;
+        const struct package_place *x = a, *y = b;
 
         if (x->object.quality != y->object.quality)
                 return x->object.quality > y->object.quality ? -1 : 1;
         if (x->file.class != y->file.class)
-                return x->file.class == SCAN_FILE_ELF ? -1 : 1;
+                return x->file.class == PACKAGE_FILE_ELF ? -1 : 1;
         return (x->file.mtime_ns < y->file.mtime_ns) - (x->file.mtime_ns > y->file.mtime_ns);
 }
 
 /* A request for one of the places of a build-id. */
 struct place_request {
-        uint8_t kinds;       /* SCAN_DEBUGINFO or SCAN_EXECUTABLE; 0: none */
+        uint8_t kinds;       /* PACKAGE_DEBUGINFO or PACKAGE_EXECUTABLE; 0: none */
         const char *section; /* NULL: the file */
-        const struct scan_wait *wait;
+        const struct package_scan_wait *wait;
 };
 
-static uint8_t scan_kinds_from_object_kind(enum object_kind kind)
+static uint8_t package_kinds_from_object_kind(enum object_kind kind)
 {
         if (kind == OBJECT_DEBUGINFO || kind == OBJECT_SUPPLEMENTARY)
-                return SCAN_DEBUGINFO;
-        return kind == OBJECT_EXECUTABLE ? SCAN_EXECUTABLE : 0;
+                return PACKAGE_DEBUGINFO;
+        return kind == OBJECT_EXECUTABLE ? PACKAGE_EXECUTABLE : 0;
 }
 
-static enum status open_place_as_requested(struct scan *s, const struct scan_place *p, const struct place_request *r,
-                                           struct scan_opened *ret, struct error *err)
+static enum status open_place_as_requested(struct package_scan *s, const struct package_place *p,
+                                           const struct place_request *r, struct package_opened *ret, struct error *err)
 {
         uint64_t offset = 0, size = 0;
         enum status st = ST_OK;
 
         if (r->section)
-                st = scan_index_find_section(s->index, p->number, p->object.ordinal, r->section, &offset, &size, err);
+                st = package_index_find_section(s->index, p->number, p->object.ordinal, r->section, &offset, &size,
+                                                err);
         if (!st)
-                st = scan_open_place(s, p, r->wait, ret, err);
+                st = package_open_place(s, p, r->wait, ret, err);
         if (st)
                 return st;
         ret->section_offset = offset;
@@ -175,12 +178,12 @@ static enum status open_place_as_requested(struct scan *s, const struct scan_pla
         return ST_OK;
 }
 
-static enum status open_best_place(struct scan *s, const struct build_id *id, const struct place_request *r,
-                                   struct scan_opened *ret, struct error *err)
+static enum status open_best_place(struct package_scan *s, const struct build_id *id, const struct place_request *r,
+                                   struct package_opened *ret, struct error *err)
 {
-        struct scan_place *places;
+        struct package_place *places;
         size_t count;
-        enum status st = scan_index_find(s->index, id, &places, &count, err), one;
+        enum status st = package_index_find(s->index, id, &places, &count, err), one;
 
         if (st)
                 return st;
@@ -196,22 +199,23 @@ static enum status open_best_place(struct scan *s, const struct build_id *id, co
                 }
                 st = one == ST_NOT_FOUND ? st : one; /* report the failure unless a later place succeeds */
         }
-        scan_places_free(places, count);
+        package_places_free(places, count);
         return st;
 }
 
-enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
-                      struct scan_opened *ret, struct error *err)
+enum status package_scan_open(struct package_scan *s, const struct build_id *id, enum object_kind kind,
+                              const struct package_scan_wait *wait, struct package_opened *ret, struct error *err)
 {
-        const struct place_request r = { scan_kinds_from_object_kind(kind), NULL, wait };
+        const struct place_request r = { package_kinds_from_object_kind(kind), NULL, wait };
 
         return open_best_place(s, id, &r, ret, err);
 }
 
-enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
-                              const struct scan_wait *wait, struct scan_opened *ret, struct error *err)
+enum status package_scan_open_section(struct package_scan *s, const struct build_id *id, enum object_kind kind,
+                                      const char *name, const struct package_scan_wait *wait,
+                                      struct package_opened *ret, struct error *err)
 {
-        const struct place_request r = { scan_kinds_from_object_kind(kind), name, wait };
+        const struct place_request r = { package_kinds_from_object_kind(kind), name, wait };
 
         return open_best_place(s, id, &r, ret, err);
 }

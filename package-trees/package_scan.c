@@ -18,7 +18,7 @@ static struct metric stalled =
         METRIC_GAUGE("cairn_scan_stalled", "Whether the walk is blocked by an unresponsive file system.", "");
 
 /* Wait until a walk is requested, the interval has passed, or the scan stops. Caller holds the lock. */
-static void wait_for_pass_due(struct scan *s)
+static void wait_for_pass_due(struct package_scan *s)
 {
         int64_t until = monotonic_ns() + (int64_t)s->options.interval_s * 1000000000;
 
@@ -31,14 +31,14 @@ static void wait_for_pass_due(struct scan *s)
 
 static void *run_scan_thread(void *arg)
 {
-        struct scan *s = arg;
+        struct package_scan *s = arg;
         bool news;
 
         pthread_mutex_lock(&s->lock);
         while (!atomic_load(&s->stop)) {
                 s->is_asked_for = false;
                 pthread_mutex_unlock(&s->lock);
-                scan_run_walk(s, &news);
+                package_scan_run_walk(s, &news);
                 if (news && s->options.found && !atomic_load(&s->stop))
                         s->options.found(s->options.context);
                 pthread_mutex_lock(&s->lock);
@@ -50,7 +50,7 @@ static void *run_scan_thread(void *arg)
         return NULL;
 }
 
-enum status scan_start(struct scan *s, struct error *err)
+enum status package_scan_start(struct package_scan *s, struct error *err)
 {
         int failed = pthread_create(&s->thread, NULL, run_scan_thread, s);
 
@@ -61,10 +61,11 @@ enum status scan_start(struct scan *s, struct error *err)
         return ST_OK;
 }
 
-enum status scan_create(const struct scan_options *options, struct scan **ret, struct error *err)
+enum status package_scan_create(const struct package_scan_options *options, struct package_scan **ret,
+                                struct error *err)
 {
         _cleanup_free_ char *index = path_join(options->dir, "index"), *unpacked = path_join(options->dir, "unpacked");
-        struct scan *s = calloc(1, sizeof *s);
+        struct package_scan *s = calloc(1, sizeof *s);
         enum status st;
 
         if (!s)
@@ -78,16 +79,16 @@ enum status scan_create(const struct scan_options *options, struct scan **ret, s
         s->scratch_dir = strdup(options->scratch_dir);
         st = s->scratch_dir && index && unpacked ? ST_OK : error_no_memory(err);
         if (!st)
-                st = scan_trees_init(&s->trees, options->dirs, options->dir_count, err);
+                st = package_trees_init(&s->trees, options->dirs, options->dir_count, err);
         if (!st)
-                st = scan_index_open(index, &s->index, err);
+                st = package_index_open(index, &s->index, err);
         if (!st)
-                st = scan_cache_open(unpacked, options->cache_bytes, &s->cache, err);
+                st = extracted_cache_open(unpacked, options->cache_bytes, &s->cache, err);
         if (!st && !(s->own_dir = realpath(options->dir, NULL)))
                 st = error_os(err, errno, "cannot find '%s'", options->dir);
-        scan_run_register_metrics();
+        package_scan_run_register_metrics();
         if (st) {
-                scan_destroy(s);
+                package_scan_destroy(s);
                 return st;
         }
         *ret = s;
@@ -95,7 +96,7 @@ enum status scan_create(const struct scan_options *options, struct scan **ret, s
 }
 
 /* pthread_clockjoin_np() would be simpler, but the thread sanitizer of GCC 12 does not support it. */
-static bool wait_for_scan_end(struct scan *s)
+static bool wait_for_scan_end(struct package_scan *s)
 {
         int64_t until = monotonic_ns() + STOP_S * INT64_C(1000000000);
 
@@ -104,7 +105,7 @@ static bool wait_for_scan_end(struct scan *s)
         return s->has_ended;
 }
 
-void scan_stop(struct scan *s)
+void package_scan_stop(struct package_scan *s)
 {
         bool has_ended;
 
@@ -124,7 +125,7 @@ void scan_stop(struct scan *s)
         s->has_thread = false;
 }
 
-void scan_check_progress(struct scan *s)
+void package_scan_check_progress(struct package_scan *s)
 {
         int64_t moved_ns = atomic_load(&s->moved_ns), now_ns = monotonic_ns();
         bool is_stalled = moved_ns && now_ns - moved_ns > STALL_S * INT64_C(1000000000);
@@ -146,13 +147,13 @@ void scan_check_progress(struct scan *s)
                 log_info("scan", "the walk continues");
 }
 
-void scan_destroy(struct scan *s)
+void package_scan_destroy(struct package_scan *s)
 {
         if (!s || s->has_thread) /* the walk hangs and may still return */
                 return;
-        scan_cache_close(s->cache);
-        scan_index_close(s->index);
-        scan_trees_deinit(&s->trees);
+        extracted_cache_close(s->cache);
+        package_index_close(s->index);
+        package_trees_deinit(&s->trees);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->fork_server_lock);
@@ -162,7 +163,7 @@ void scan_destroy(struct scan *s)
         free(s);
 }
 
-void scan_request_run(struct scan *s)
+void package_scan_request_run(struct package_scan *s)
 {
         pthread_mutex_lock(&s->lock);
         s->is_asked_for = true;
@@ -170,18 +171,18 @@ void scan_request_run(struct scan *s)
         pthread_mutex_unlock(&s->lock);
 }
 
-uint8_t scan_find_kinds(struct scan *s, const struct build_id *id)
+uint8_t package_scan_find_kinds(struct package_scan *s, const struct build_id *id)
 {
-        return scan_index_find_kinds(s->index, id);
+        return package_index_find_kinds(s->index, id);
 }
 
-size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max)
+size_t package_scan_find_prefix(struct package_scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max)
 {
-        return scan_index_find_prefix(s->index, prefix, n, ret, max);
+        return package_index_find_prefix(s->index, prefix, n, ret, max);
 }
 
-enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context,
-                      struct error *err)
+enum status package_scan_list(struct package_scan *s, const struct build_id *id, package_index_each *each,
+                              void *context, struct error *err)
 {
-        return scan_index_list(s->index, id, each, context, err);
+        return package_index_list(s->index, id, each, context, err);
 }

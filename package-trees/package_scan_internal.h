@@ -8,13 +8,13 @@
 #include "package-trees/package_scan.h"
 #include "package-trees/package_tree.h"
 
-struct scan {
-        struct scan_options options;
+struct package_scan {
+        struct package_scan_options options;
         char *scratch_dir;
         char *own_dir; /* folder of index and cache, without symbolic links; excluded from walks */
-        struct scan_trees trees;
-        struct scan_index *index;
-        struct scan_cache *cache;
+        struct package_trees trees;
+        struct package_index *index;
+        struct extracted_cache *cache;
         pthread_mutex_t fork_server_lock; /* serializes options.fork_server */
         pthread_mutex_t lock;
         pthread_cond_t wake;
@@ -28,17 +28,18 @@ struct scan {
 };
 
 /** One walk of all trees. @param news_ret whether new objects were found. */
-void scan_run_walk(struct scan *s, bool *news_ret);
+void package_scan_run_walk(struct package_scan *s, bool *news_ret);
 
 /**
  * Open the file at one place; a member of an archive is extracted into the cache.
  * @param ret  with an owned descriptor.
  * @return ST_NOT_FOUND when the file is gone or has changed; ST_BUSY when the wait is not allowed.
  */
-enum status scan_open_place(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
-                            struct scan_opened *ret, struct error *err) MUST_CHECK;
+enum status package_open_place(struct package_scan *s, const struct package_place *p,
+                               const struct package_scan_wait *wait, struct package_opened *ret,
+                               struct error *err) MUST_CHECK;
 
 /** Register the metrics of walks. */
-void scan_run_register_metrics(void);
+void package_scan_run_register_metrics(void);
 
 #endif

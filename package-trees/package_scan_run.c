@@ -28,14 +28,14 @@ struct queued_file {
         struct stat info;
 };
 
-struct scan_run {
-        struct scan *s;
+struct package_scan_run {
+        struct package_scan *s;
         pthread_mutex_t lock;
         pthread_cond_t changed; /* the queue or is_walked changed */
         struct queued_file queue[RUN_QUEUE_MAX];
         size_t first, count;
         bool is_walked; /* the walk ended; the queue no longer grows */
-        struct scan_result results[RUN_COMMIT_COUNT];
+        struct package_result results[RUN_COMMIT_COUNT];
         size_t result_count, item_count;
         int64_t committed_ns, told_ns;
         uint64_t seen, read, archives, objects, errors;
@@ -63,9 +63,9 @@ static struct metric broken = METRIC_COUNTER("cairn_scan_errors_total", "Files a
 
 /* State of one inspection thread. */
 struct inspection_thread {
-        struct scan_run *r;
+        struct package_scan_run *r;
         struct queued_file job;
-        enum scan_file_class class;
+        enum package_file_class class;
 };
 
 static void register_inspection_metrics(void)
@@ -78,7 +78,7 @@ static void register_inspection_metrics(void)
                 metric_register(all[i]);
 }
 
-static void count_scan_error(struct scan_run *r, const char *path, enum status st, const struct error *why)
+static void count_scan_error(struct package_scan_run *r, const char *path, enum status st, const struct error *why)
 {
         metric_add(st == ST_TOO_BIG ? &too_big : st == ST_OS || st == ST_NOT_FOUND ? &unreadable : &damaged, 1);
         log_warn("scan", "'%s': %s, ignoring", path, why->text);
@@ -87,9 +87,9 @@ static void count_scan_error(struct scan_run *r, const char *path, enum status s
 
 /* ---- results ---- */
 
-static void commit_results(struct scan_run *r)
+static void commit_results(struct package_scan_run *r)
 {
-        struct scan_result batch[RUN_COMMIT_COUNT];
+        struct package_result batch[RUN_COMMIT_COUNT];
         size_t count = r->result_count, failed = 0;
         struct error err;
 
@@ -100,11 +100,11 @@ static void commit_results(struct scan_run *r)
         if (!count)
                 return;
         pthread_mutex_unlock(&r->lock);
-        if (scan_index_put(r->s->index, batch, count, &err)) {
+        if (package_index_put(r->s->index, batch, count, &err)) {
                 /* Commit each result separately, so that one that cannot be written does not block the others on every
                  * walk. */
                 for (size_t i = 0; i < count; i++)
-                        failed += scan_index_put(r->s->index, &batch[i], 1, &err) != ST_OK;
+                        failed += package_index_put(r->s->index, &batch[i], 1, &err) != ST_OK;
                 metric_add(&unwritten, (int64_t)failed);
         }
         if (failed)
@@ -112,30 +112,30 @@ static void commit_results(struct scan_run *r)
                           failed, batch[0].file.path);
         for (size_t i = 0; i < count; i++) {
                 free((char *)(uintptr_t)batch[i].file.path);
-                scan_contents_deinit(&batch[i].contents);
+                package_contents_deinit(&batch[i].contents);
         }
         pthread_mutex_lock(&r->lock);
 }
 
 /* Takes path and contents. */
-static void add_scan_result(struct scan_run *r, char *path, const struct stat *info, enum scan_file_class class,
-                            bool is_of_use, struct scan_contents *contents)
+static void add_package_result(struct package_scan_run *r, char *path, const struct stat *info,
+                               enum package_file_class class, bool is_of_use, struct package_contents *contents)
 {
-        struct scan_result *result;
+        struct package_result *result;
 
         pthread_mutex_lock(&r->lock);
         while (r->result_count == RUN_COMMIT_COUNT)
                 commit_results(r);
         result = &r->results[r->result_count++];
-        result->file = scan_file_from_stat(info);
+        result->file = package_file_from_stat(info);
         result->file.class = class;
         result->file.is_of_use = is_of_use;
         result->file.path = path;
         result->contents = *contents;
-        *contents = (struct scan_contents){ 0 };
+        *contents = (struct package_contents){ 0 };
         r->item_count += result->contents.object_count + result->contents.source_count;
         r->read++;
-        r->archives += class == SCAN_FILE_ARCHIVE && is_of_use;
+        r->archives += class == PACKAGE_FILE_ARCHIVE && is_of_use;
         r->objects += result->contents.object_count;
         if (r->item_count > COMMIT_OBJECTS || monotonic_ns() - r->committed_ns > RUN_COMMIT_NS)
                 commit_results(r);
@@ -153,7 +153,7 @@ static enum look open_queued_file(struct inspection_thread *t, int *fd_ret)
         struct error err;
         _cleanup_close_ int fd = -1;
         bool is_elf, is_archive;
-        enum status st = scan_trees_open(&t->r->s->trees, t->job.path, SCAN_LINKS_NONE, &fd, &t->job.info, &err);
+        enum status st = package_trees_open(&t->r->s->trees, t->job.path, PACKAGE_LINKS_NONE, &fd, &t->job.info, &err);
 
         if (st) {
                 if (st != ST_NOT_FOUND) {
@@ -168,10 +168,10 @@ static enum look open_queued_file(struct inspection_thread *t, int *fd_ret)
         is_elf = elf_magic_at_fd(fd);
         is_archive = !is_elf && (archive_name(t->job.path) || archive_name_is_compressed_elf(t->job.path)) &&
                      archive_magic_at_fd(fd);
-        t->class = is_archive ? SCAN_FILE_ARCHIVE : SCAN_FILE_ELF;
+        t->class = is_archive ? PACKAGE_FILE_ARCHIVE : PACKAGE_FILE_ELF;
         if (!is_elf && !is_archive) {
-                add_scan_result(t->r, steal_ptr(t->job.path), &t->job.info, SCAN_FILE_ELF, false,
-                                &(struct scan_contents){ 0 });
+                add_package_result(t->r, steal_ptr(t->job.path), &t->job.info, PACKAGE_FILE_ELF, false,
+                                   &(struct package_contents){ 0 });
                 return LOOK_NOTHING;
         }
         metric_add(&archives, is_archive);
@@ -182,7 +182,7 @@ static enum look open_queued_file(struct inspection_thread *t, int *fd_ret)
 /* @param wait wait until a file is queued. */
 static enum look dequeue_file(struct inspection_thread *t, bool wait)
 {
-        struct scan_run *r = t->r;
+        struct package_scan_run *r = t->r;
         enum look ret = LOOK_NOTHING;
 
         pthread_mutex_lock(&r->lock);
@@ -213,10 +213,10 @@ static int next_inspected_file(void *context)
         return -1;
 }
 
-static void on_file_inspected(void *context, struct scan_contents *contents, enum status st, const struct error *why)
+static void on_file_inspected(void *context, struct package_contents *contents, enum status st, const struct error *why)
 {
         struct inspection_thread *t = context;
-        struct scan_run *r = t->r;
+        struct package_scan_run *r = t->r;
 
         pthread_mutex_lock(&r->lock);
         if (st)
@@ -231,7 +231,7 @@ static void on_file_inspected(void *context, struct scan_contents *contents, enu
                 log_warn("scan", "'%s': %u ELF files in it are damaged, ignoring them", t->job.path, contents->broken);
         }
         pthread_mutex_unlock(&r->lock);
-        add_scan_result(r, steal_ptr(t->job.path), &t->job.info, t->class, !st || contents->object_count, contents);
+        add_package_result(r, steal_ptr(t->job.path), &t->job.info, t->class, !st || contents->object_count, contents);
 }
 
 /* The first file is opened before its worker is started. */
@@ -247,7 +247,7 @@ static int on_next_file(void *context)
         return f->fd >= 0 ? steal_fd(&f->fd) : next_inspected_file(f->t);
 }
 
-static void on_file_done(void *context, struct scan_contents *contents, enum status st, const struct error *why)
+static void on_file_done(void *context, struct package_contents *contents, enum status st, const struct error *why)
 {
         struct first_file *f = context;
 
@@ -257,7 +257,7 @@ static void on_file_done(void *context, struct scan_contents *contents, enum sta
 static void *inspect_queued_files(void *arg)
 {
         struct inspection_thread t = { .r = arg };
-        struct scan *s = t.r->s;
+        struct package_scan *s = t.r->s;
         struct first_file f = { .t = &t, .fd = -1 };
         const struct inspector_options o = { .scratch_dir = s->scratch_dir,
                                              .cancel = &s->stop,
@@ -294,7 +294,7 @@ static struct metric objects = METRIC_GAUGE("cairn_scan_objects", "Files and mem
 static struct metric sources =
         METRIC_GAUGE("cairn_scan_sources", "Other archive members, which may be source files.", "");
 
-void scan_run_register_metrics(void)
+void package_scan_run_register_metrics(void)
 {
         struct metric *all[] = { &seen, &gone, &rounds, &running, &seconds, &files, &objects, &sources };
 
@@ -306,7 +306,7 @@ void scan_run_register_metrics(void)
 /* ---- walking ---- */
 
 /* Caller holds the lock. */
-static void log_progress(struct scan_run *r)
+static void log_progress(struct package_scan_run *r)
 {
         int64_t now = monotonic_ns();
 
@@ -320,7 +320,7 @@ static void log_progress(struct scan_run *r)
 }
 
 /* Wait up to a second for a change of the queue or is_walked, then commit and log if due. Caller holds the lock. */
-static void wait_for_queue_change(struct scan_run *r)
+static void wait_for_queue_change(struct package_scan_run *r)
 {
         atomic_store(&r->s->moved_ns, monotonic_ns());
         condition_wait_until(&r->changed, &r->lock, monotonic_ns() + 1000000000);
@@ -329,7 +329,7 @@ static void wait_for_queue_change(struct scan_run *r)
         log_progress(r);
 }
 
-static bool is_in_own_folder(const struct scan *s, const char *path)
+static bool is_in_own_folder(const struct package_scan *s, const char *path)
 {
         size_t n = strlen(s->own_dir);
 
@@ -338,7 +338,7 @@ static bool is_in_own_folder(const struct scan *s, const char *path)
 
 static void on_walk_folder(void *context, const char *path)
 {
-        struct scan_run *r = context;
+        struct package_scan_run *r = context;
 
         atomic_store(&r->s->moved_ns, monotonic_ns());
         pthread_mutex_lock(&r->s->at_lock);
@@ -348,7 +348,7 @@ static void on_walk_folder(void *context, const char *path)
 
 static enum status on_walk_file(void *context, const char *path, const struct stat *info, struct error *err)
 {
-        struct scan_run *r = context;
+        struct package_scan_run *r = context;
         struct queued_file job = { .info = *info };
         bool is_known;
         enum status st;
@@ -356,7 +356,7 @@ static enum status on_walk_file(void *context, const char *path, const struct st
         atomic_store(&r->s->moved_ns, monotonic_ns());
         if (is_in_own_folder(r->s, path))
                 return ST_OK;
-        st = scan_index_is_known(r->s->index, path, info, &is_known, err);
+        st = package_index_is_known(r->s->index, path, info, &is_known, err);
         if (st)
                 return st;
         metric_add(&seen, 1);
@@ -379,7 +379,7 @@ static enum status on_walk_file(void *context, const char *path, const struct st
 
 static void on_walk_problem(void *context, const char *path, const struct error *why)
 {
-        struct scan_run *r = context;
+        struct package_scan_run *r = context;
 
         pthread_mutex_lock(&r->lock);
         count_scan_error(r, path, ST_OS, why);
@@ -389,11 +389,11 @@ static void on_walk_problem(void *context, const char *path, const struct error 
 /* ---- deleted files ---- */
 
 /* Whether the file was deleted; false while its tree is not mounted. */
-static bool is_file_gone(const struct scan_trees *t, const char *path)
+static bool is_file_gone(const struct package_trees *t, const char *path)
 {
         struct stat info;
 
-        if (!scan_trees_contain(t, path))
+        if (!package_trees_contain(t, path))
                 return true;
         if (lstat(path, &info) == 0)
                 return !S_ISREG(info.st_mode);
@@ -405,15 +405,15 @@ static bool is_file_gone(const struct scan_trees *t, const char *path)
         return true;
 }
 
-static enum status remove_gone_files(struct scan_run *r, uint64_t *count_ret, struct error *err)
+static enum status remove_gone_files(struct package_scan_run *r, uint64_t *count_ret, struct error *err)
 {
-        struct scan_numbered slice[SLICE];
+        struct package_numbered_file slice[SLICE];
         uint32_t numbers[SLICE], after = 0;
         size_t count = SLICE, n;
         enum status st = ST_OK;
 
         while (!st && count == SLICE && !atomic_load(&r->s->stop)) {
-                st = scan_index_next_files(r->s->index, after, slice, SLICE, &count, err);
+                st = package_index_next_files(r->s->index, after, slice, SLICE, &count, err);
                 if (st)
                         break;
                 n = 0;
@@ -425,7 +425,7 @@ static enum status remove_gone_files(struct scan_run *r, uint64_t *count_ret, st
                         free(slice[i].path);
                 }
                 if (n)
-                        st = scan_index_remove(r->s->index, numbers, n, err);
+                        st = package_index_remove(r->s->index, numbers, n, err);
                 if (!st)
                         *count_ret += n;
         }
@@ -434,7 +434,7 @@ static enum status remove_gone_files(struct scan_run *r, uint64_t *count_ret, st
 
 /* ---- the walk ---- */
 
-static unsigned start_inspection_threads(struct scan_run *r, pthread_t threads[static THREADS_MAX])
+static unsigned start_inspection_threads(struct package_scan_run *r, pthread_t threads[static THREADS_MAX])
 {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         unsigned want = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores, count = 0;
@@ -444,19 +444,19 @@ static unsigned start_inspection_threads(struct scan_run *r, pthread_t threads[s
         return count;
 }
 
-static void walk_trees(struct scan_run *r)
+static void walk_trees(struct package_scan_run *r)
 {
-        const struct scan_walk walk = {
+        const struct package_walk walk = {
                 .file = on_walk_file, .problem = on_walk_problem, .folder = on_walk_folder, .context = r
         };
         struct error err;
 
         for (size_t i = 0; i < r->s->trees.count && !atomic_load(&r->s->stop); i++)
-                if (scan_tree_walk(r->s->trees.roots[i], &walk, &err) && !atomic_load(&r->s->stop))
+                if (package_tree_walk(r->s->trees.roots[i], &walk, &err) && !atomic_load(&r->s->stop))
                         on_walk_problem(r, r->s->trees.roots[i], &err);
 }
 
-static void end_inspection_threads(struct scan_run *r, const pthread_t *threads, unsigned count)
+static void end_inspection_threads(struct package_scan_run *r, const pthread_t *threads, unsigned count)
 {
         pthread_mutex_lock(&r->lock);
         r->is_walked = true;
@@ -473,20 +473,20 @@ static void end_inspection_threads(struct scan_run *r, const pthread_t *threads,
                 free(r->queue[r->first].path);
 }
 
-static void set_index_gauges(struct scan *s)
+static void set_index_gauges(struct package_scan *s)
 {
-        struct scan_counts counts;
+        struct package_scan_counts counts;
 
-        if (scan_index_count(s->index, &counts, NULL))
+        if (package_index_count(s->index, &counts, NULL))
                 return;
         metric_set(&files, (int64_t)counts.files);
         metric_set(&objects, (int64_t)counts.objects);
         metric_set(&sources, (int64_t)counts.sources);
 }
 
-void scan_run_walk(struct scan *s, bool *news_ret)
+void package_scan_run_walk(struct package_scan *s, bool *news_ret)
 {
-        _cleanup_free_ struct scan_run *r = calloc(1, sizeof *r);
+        _cleanup_free_ struct package_scan_run *r = calloc(1, sizeof *r);
         int64_t start = monotonic_ns();
         pthread_t threads[THREADS_MAX];
         uint64_t gone_count = 0;
@@ -498,7 +498,7 @@ void scan_run_walk(struct scan *s, bool *news_ret)
                 log_error("scan", "not enough memory to walk the trees");
                 return;
         }
-        *r = (struct scan_run){ .s = s, .committed_ns = start, .told_ns = start };
+        *r = (struct package_scan_run){ .s = s, .committed_ns = start, .told_ns = start };
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->changed, NULL);
         metric_set(&running, 1);

@@ -18,20 +18,21 @@
 
 /* Debuginfo whose source names are checked: a place in a tree, or external debuginfo. */
 struct name_source {
-        char key[SCAN_CACHE_KEY_SIZE]; /* cache key of the name hashes */
-        uint32_t number;               /* of the file that contains it; 0: none */
-        const char *like;              /* path that probably resembles the source package's; "": unknown */
+        char key[EXTRACTED_CACHE_KEY_SIZE]; /* cache key of the name hashes */
+        uint32_t number;                    /* of the file that contains it; 0: none */
+        const char *like;                   /* path that probably resembles the source package's; "": unknown */
         enum status (*open)(const struct name_source *d, const atomic_bool *cancel, int *fd_ret, struct error *err);
-        struct scan *scan;
-        const struct scan_place *place;
-        const struct scan_debuginfo *other;
+        struct package_scan *scan;
+        const struct package_place *place;
+        const struct package_debuginfo *other;
 };
 
 static enum status open_scanned_debuginfo(const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
                                           struct error *err)
 {
-        struct scan_opened o;
-        enum status st = scan_open_place(d->scan, d->place, &(struct scan_wait){ .cancel = cancel }, &o, err);
+        struct package_opened o;
+        enum status st =
+                package_open_place(d->scan, d->place, &(struct package_scan_wait){ .cancel = cancel }, &o, err);
 
         if (!st)
                 *fd_ret = o.fd;
@@ -60,16 +61,16 @@ static enum status list_source_names(void *context, int out, const atomic_bool *
 
 /* The debuginfo is opened first, because it may have to be extracted into the cache, and makers must not use the
  * cache. */
-static enum status open_name_hashes(struct scan *s, const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
-                                    struct error *err)
+static enum status open_name_hashes(struct package_scan *s, const struct name_source *d, const atomic_bool *cancel,
+                                    int *fd_ret, struct error *err)
 {
         _cleanup_close_ int in = -1;
         enum status st;
 
-        if (!scan_cache_open_ready(s->cache, d->key, fd_ret))
+        if (!extracted_cache_open_ready(s->cache, d->key, fd_ret))
                 return ST_OK;
         st = d->open(d, cancel, &in, err);
-        return st ? st : scan_cache_get(s->cache, d->key, list_source_names, &in, cancel, fd_ret, err);
+        return st ? st : extracted_cache_get(s->cache, d->key, list_source_names, &in, cancel, fd_ret, err);
 }
 
 /* Binary search in the sorted hashes. */
@@ -88,7 +89,7 @@ static bool contains_name_hash(int fd, uint64_t hash)
 }
 
 /* ST_OK if the debuginfo names the source. */
-static enum status check_source_is_named(struct scan *s, const struct name_source *d, uint64_t hash,
+static enum status check_source_is_named(struct package_scan *s, const struct name_source *d, uint64_t hash,
                                          const atomic_bool *cancel, struct error *err)
 {
         _cleanup_close_ int names = -1;
@@ -113,7 +114,7 @@ static size_t count_common_prefix(const char *a, const char *b)
  * prefix with the debuginfo package's (matching ones differ only in "-dbgsym", or "debuginfo" and "debugsource"), and
  * of these the newest.
  */
-static bool is_better_source_place(const struct scan_place *a, size_t a_shared, const struct scan_place *b,
+static bool is_better_source_place(const struct package_place *a, size_t a_shared, const struct package_place *b,
                                    size_t b_shared)
 {
         return a_shared != b_shared ? a_shared > b_shared : a->file.mtime_ns > b->file.mtime_ns;
@@ -121,19 +122,19 @@ static bool is_better_source_place(const struct scan_place *a, size_t a_shared, 
 
 /* A request for a source file. */
 struct source_request {
-        struct scan *scan;
+        struct package_scan *scan;
         const char *path; /* normalized */
-        uint64_t hash;    /* scan_path_hash() */
-        const struct scan_debuginfo *other;
+        uint64_t hash;    /* package_path_hash() */
+        const struct package_debuginfo *other;
         const atomic_bool *cancel;
 };
 
 static enum status open_source_member(const struct source_request *r, const struct name_source *d,
-                                      struct scan_opened *ret, struct error *err)
+                                      struct package_opened *ret, struct error *err)
 {
-        struct scan_place *places;
+        struct package_place *places;
         size_t count, best = 0, best_shared = 0;
-        enum status st = scan_index_find_source(r->scan->index, r->hash, &places, &count, err);
+        enum status st = package_index_find_source(r->scan->index, r->hash, &places, &count, err);
 
         if (st)
                 return st;
@@ -147,18 +148,19 @@ static enum status open_source_member(const struct source_request *r, const stru
                         best_shared = n;
                 }
         }
-        st = scan_open_place(r->scan, &places[best], &(struct scan_wait){ .cancel = r->cancel }, ret, err);
+        st = package_open_place(r->scan, &places[best], &(struct package_scan_wait){ .cancel = r->cancel }, ret, err);
         if (!st)
                 snprintf(ret->name, sizeof ret->name, "%s", r->path);
-        scan_places_free(places, count);
+        package_places_free(places, count);
         return st;
 }
 
-static enum status open_source_in_tree(struct scan *s, const char *path, struct scan_opened *ret, struct error *err)
+static enum status open_source_in_tree(struct package_scan *s, const char *path, struct package_opened *ret,
+                                       struct error *err)
 {
-        struct scan_opened o = { .fd = -1 };
+        struct package_opened o = { .fd = -1 };
         struct stat info;
-        enum status st = scan_trees_open(&s->trees, path, SCAN_LINKS_INSIDE, &o.fd, &info, err);
+        enum status st = package_trees_open(&s->trees, path, PACKAGE_LINKS_INSIDE, &o.fd, &info, err);
 
         if (st)
                 return st;
@@ -169,7 +171,7 @@ static enum status open_source_in_tree(struct scan *s, const char *path, struct 
 }
 
 static enum status open_named_source(const struct source_request *r, const struct name_source *d,
-                                     struct scan_opened *ret, struct error *err)
+                                     struct package_opened *ret, struct error *err)
 {
         enum status st = check_source_is_named(r->scan, d, r->hash, r->cancel, err);
 
@@ -180,20 +182,20 @@ static enum status open_named_source(const struct source_request *r, const struc
 }
 
 /* Try debuginfo in all places of the build-id, then external debuginfo, which may belong to an executable in a tree. */
-static enum status open_source_of_places(const struct source_request *r, const struct scan_place *places, size_t count,
-                                         struct scan_opened *ret, struct error *err)
+static enum status open_source_of_places(const struct source_request *r, const struct package_place *places,
+                                         size_t count, struct package_opened *ret, struct error *err)
 {
         enum status st = error_set(err, ST_NOT_FOUND, "no scanned debuginfo names it"), one;
 
         for (size_t i = 0; i < count && st; i++) {
-                const struct scan_place *p = &places[i];
+                const struct package_place *p = &places[i];
                 struct name_source d = { .number = p->number,
                                          .like = p->file.path,
                                          .open = open_scanned_debuginfo,
                                          .scan = r->scan,
                                          .place = p };
 
-                if (!(p->object.kinds & SCAN_DEBUGINFO))
+                if (!(p->object.kinds & PACKAGE_DEBUGINFO))
                         continue;
                 snprintf(d.key, sizeof d.key, "%08" PRIx32 "-%08" PRIx32 "-names", p->number, p->object.ordinal);
                 one = open_named_source(r, &d, ret, err);
@@ -211,21 +213,21 @@ static enum status open_source_of_places(const struct source_request *r, const s
         return st;
 }
 
-enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,
-                             const struct scan_debuginfo *other, const atomic_bool *cancel, struct scan_opened *ret,
-                             struct error *err)
+enum status package_scan_open_source(struct package_scan *s, const struct build_id *id, const char *path,
+                                     const struct package_debuginfo *other, const atomic_bool *cancel,
+                                     struct package_opened *ret, struct error *err)
 {
         _cleanup_free_ char *normal = strdup(path);
         struct source_request r = { .scan = s, .path = normal, .other = other, .cancel = cancel };
-        struct scan_place *places = NULL;
+        struct package_place *places = NULL;
         size_t count = 0;
-        enum status st = normal ? scan_index_find(s->index, id, &places, &count, err) : error_no_memory(err);
+        enum status st = normal ? package_index_find(s->index, id, &places, &count, err) : error_no_memory(err);
 
         if (st && st != ST_NOT_FOUND)
                 return st;
         path_normalize(normal);
-        r.hash = scan_path_hash(normal);
+        r.hash = package_path_hash(normal);
         st = open_source_of_places(&r, places, count, ret, err);
-        scan_places_free(places, count);
+        package_places_free(places, count);
         return st;
 }

@@ -9,19 +9,19 @@
 
 #include "common/cleanup.h"
 
-void scan_trees_deinit(struct scan_trees *t)
+void package_trees_deinit(struct package_trees *t)
 {
         for (size_t i = 0; i < t->count; i++)
                 free(t->roots[i]);
         free(t->roots);
-        *t = (struct scan_trees){ 0 };
+        *t = (struct package_trees){ 0 };
 }
 
-enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_t count, struct error *err)
+enum status package_trees_init(struct package_trees *t, const char *const *dirs, size_t count, struct error *err)
 {
         enum status st = ST_OK;
 
-        *t = (struct scan_trees){ .roots = calloc(count + 1, sizeof *t->roots) };
+        *t = (struct package_trees){ .roots = calloc(count + 1, sizeof *t->roots) };
         if (!t->roots)
                 return error_no_memory(err);
         for (size_t i = 0; i < count && !st; i++) {
@@ -37,7 +37,7 @@ enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_
                         st = error_set(err, ST_USAGE, "cannot scan '%s': not a directory", dirs[i]);
         }
         if (st)
-                scan_trees_deinit(t);
+                package_trees_deinit(t);
         return st;
 }
 
@@ -49,7 +49,7 @@ static const char *path_below_root(const char *root, const char *path)
         return strncmp(path, root, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
 }
 
-bool scan_trees_contain(const struct scan_trees *t, const char *path)
+bool package_trees_contain(const struct package_trees *t, const char *path)
 {
         for (size_t i = 0; i < t->count; i++)
                 if (path_below_root(t->roots[i], path))
@@ -57,13 +57,13 @@ bool scan_trees_contain(const struct scan_trees *t, const char *path)
         return false;
 }
 
-static int open_below_root(const char *root, const char *path, enum scan_links links)
+static int open_below_root(const char *root, const char *path, enum package_links links)
 {
-        uint64_t cached = links == SCAN_LINKS_NONE_AT_ONCE ? RESOLVE_CACHED : 0;
+        uint64_t cached = links == PACKAGE_LINKS_NONE_AT_ONCE ? RESOLVE_CACHED : 0;
         struct open_how how = {
                 .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                 .resolve = cached | RESOLVE_BENEATH |
-                           (links == SCAN_LINKS_INSIDE ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS),
+                           (links == PACKAGE_LINKS_INSIDE ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS),
         };
         struct open_how how_dir = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = cached };
         _cleanup_close_ int dir = (int)syscall(SYS_openat2, AT_FDCWD, root, &how_dir, sizeof how_dir);
@@ -71,15 +71,15 @@ static int open_below_root(const char *root, const char *path, enum scan_links l
         return dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
 
-enum status scan_trees_open(const struct scan_trees *t, const char *path, enum scan_links links, int *fd_ret,
-                            struct stat *info_ret, struct error *err)
+enum status package_trees_open(const struct package_trees *t, const char *path, enum package_links links, int *fd_ret,
+                               struct stat *info_ret, struct error *err)
 {
         for (size_t i = 0; i < t->count; i++) {
                 const char *rest = path_below_root(t->roots[i], path);
                 _cleanup_close_ int fd = rest ? open_below_root(t->roots[i], rest, links) : -1;
                 struct stat info;
 
-                if (fd < 0 && rest && links == SCAN_LINKS_NONE_AT_ONCE && (errno == EAGAIN || errno == EINVAL))
+                if (fd < 0 && rest && links == PACKAGE_LINKS_NONE_AT_ONCE && (errno == EAGAIN || errno == EINVAL))
                         return error_set(err, ST_BUSY, "a folder of '%s' is not cached by the kernel", path);
                 if (fd < 0 && rest && errno != ENOENT && errno != ENOTDIR && errno != EXDEV && errno != ELOOP)
                         return error_os(err, errno, "cannot open '%s'", path);
@@ -92,7 +92,7 @@ enum status scan_trees_open(const struct scan_trees *t, const char *path, enum s
         return error_set(err, ST_NOT_FOUND, "'%s' is not a file in the scanned trees", path);
 }
 
-static enum status handle_walk_entry(const struct scan_walk *walk, const FTSENT *e, struct error *err)
+static enum status handle_walk_entry(const struct package_walk *walk, const FTSENT *e, struct error *err)
 {
         struct error why;
 
@@ -116,7 +116,7 @@ static enum status handle_walk_entry(const struct scan_walk *walk, const FTSENT 
         }
 }
 
-enum status scan_tree_walk(const char *root, const struct scan_walk *walk, struct error *err)
+enum status package_tree_walk(const char *root, const struct package_walk *walk, struct error *err)
 {
         char *paths[] = { (char *)(uintptr_t)root, NULL };
         FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);

@@ -27,12 +27,12 @@ void scan_demand_index_objects(struct scan_demand *d, const struct wanted_object
 
         for (size_t i = 0; i < count; i++) {
                 const struct build_id *id = &objects[i].id;
-                uint8_t kinds = scan_find_kinds(d->scan, id);
+                uint8_t kinds = package_scan_find_kinds(d->scan, id);
                 struct symbol_object object;
 
                 if (kinds && read_object_record(d, id, &object) && object.state == OBJECT_ABSENT)
                         indexer_enqueue(d->indexer, id, OBJECT_DEBUGINFO);
-                if (!(kinds & SCAN_DEBUGINFO))
+                if (!(kinds & PACKAGE_DEBUGINFO))
                         rest_ret[rest++] = objects[i];
         }
         *rest_count_ret = rest;
@@ -51,7 +51,7 @@ void scan_demand_request(struct scan_demand *d, const struct build_id *id)
 void scan_demand_request_prefix(struct scan_demand *d, const uint8_t *start, size_t n)
 {
         struct build_id ids[PREFIX_MATCHES_MAX];
-        size_t count = d->scan ? scan_find_prefix(d->scan, start, n, ids, PREFIX_MATCHES_MAX) : 0;
+        size_t count = d->scan ? package_scan_find_prefix(d->scan, start, n, ids, PREFIX_MATCHES_MAX) : 0;
 
         for (size_t i = 0; i < count; i++)
                 scan_demand_request(d, &ids[i]);
@@ -66,8 +66,9 @@ void scan_demand_request_prefix(struct scan_demand *d, const uint8_t *start, siz
 enum status scan_demand_open_object(struct scan_demand *d, const struct build_id *id, enum object_kind kind,
                                     int *fd_ret, struct error *err)
 {
-        struct scan_opened o;
-        enum status st = d->scan ? scan_open(d->scan, id, kind, &(struct scan_wait){ .cancel = d->stopping }, &o, err)
+        struct package_opened o;
+        enum status st = d->scan ? package_scan_open(d->scan, id, kind,
+                                                     &(struct package_scan_wait){ .cancel = d->stopping }, &o, err)
                                  : ST_NOT_FOUND;
 
         if (!st)
@@ -77,10 +78,10 @@ enum status scan_demand_open_object(struct scan_demand *d, const struct build_id
 
 bool scan_demand_has_debuginfo(struct scan_demand *d, const struct build_id *id)
 {
-        return d->scan && (scan_find_kinds(d->scan, id) & SCAN_DEBUGINFO);
+        return d->scan && (package_scan_find_kinds(d->scan, id) & PACKAGE_DEBUGINFO);
 }
 
-static enum status index_if_better(void *context, const struct scan_object *o, const struct scan_file *file)
+static enum status index_if_better(void *context, const struct package_object *o, const struct package_file *file)
 {
         struct scan_demand *d = context;
         struct symbol_object object;
@@ -98,18 +99,18 @@ static void handle_scan_results(void *context)
         struct scan_demand *d = context;
         struct error err;
 
-        if (scan_list(d->scan, NULL, index_if_better, d, &err) && !atomic_load(d->stopping))
+        if (package_scan_list(d->scan, NULL, index_if_better, d, &err) && !atomic_load(d->stopping))
                 log_warn("scan", "cannot compare the scanned objects with the index: %s", err.text);
         indexer_recheck_companions(d->indexer);
         missing_retry_run_now(d->missing_retry);
 }
 
-enum status scan_demand_open_trees(struct scan_demand *d, struct scan_options *options, struct error *err)
+enum status scan_demand_open_trees(struct scan_demand *d, struct package_scan_options *options, struct error *err)
 {
         assert(!d->scan && options->dir_count > 0);
         options->found = handle_scan_results;
         options->context = d;
         for (size_t i = 0; i < options->dir_count; i++)
                 log_info("scan", "tree %s", options->dirs[i]);
-        return scan_create(options, &d->scan, err);
+        return package_scan_create(options, &d->scan, err);
 }

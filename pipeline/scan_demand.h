@@ -7,7 +7,7 @@
  * Index objects of scanned trees on demand. A tree may be a whole distribution, so an object is not indexed until
  * samples or a request contain addresses in it; it is indexed again when a later walk finds better symbols.
  *
- * Threads: any, except opening. Set the fields before scan_start().
+ * Threads: any, except opening. Set the fields before package_scan_start().
  */
 #include <stdatomic.h>
 
@@ -18,7 +18,7 @@
 #include "symbol-index/lookup.h"
 
 struct scan_demand {
-        struct scan *scan; /* NULL without trees; all pointers are borrowed */
+        struct package_scan *scan; /* NULL without trees; all pointers are borrowed */
         struct symbol_index *symbols;
         struct indexer *indexer;
         struct missing_retry *missing_retry;
@@ -27,9 +27,10 @@ struct scan_demand {
 
 /**
  * Open the trees of the options; found and context are set by this function.
- * @param d borrowed until scan_destroy() of d->scan; fields may be set later.
+ * @param d borrowed until package_scan_destroy() of d->scan; fields may be set later.
  */
-enum status scan_demand_open_trees(struct scan_demand *d, struct scan_options *options, struct error *err) MUST_CHECK;
+enum status scan_demand_open_trees(struct scan_demand *d, struct package_scan_options *options,
+                                   struct error *err) MUST_CHECK;
 
 /** Index the objects without a record in the index. @param rest_ret up to count: debuginfo of these is in no tree. */
 void scan_demand_index_objects(struct scan_demand *d, const struct wanted_object *objects, size_t count,

@@ -318,13 +318,13 @@ enum status debuginfo_spaces_open(const struct debuginfo_spaces_options *o, stru
 static enum status open_scanned_trees(struct debuginfo_space *s, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(s->options->dir, "scan");
-        struct scan_options o = { .dirs = s->options->scan_dirs,
-                                  .dir_count = s->options->scan_dir_count,
-                                  .dir = dir,
-                                  .scratch_dir = s->scratch_dir,
-                                  .interval_s = s->options->scan_interval_s,
-                                  .cache_bytes = s->options->scan_cache_bytes,
-                                  .fork_server = s->options->fork_server };
+        struct package_scan_options o = { .dirs = s->options->scan_dirs,
+                                          .dir_count = s->options->scan_dir_count,
+                                          .dir = dir,
+                                          .scratch_dir = s->scratch_dir,
+                                          .interval_s = s->options->scan_interval_s,
+                                          .cache_bytes = s->options->scan_cache_bytes,
+                                          .fork_server = s->options->fork_server };
 
         s->scan_demand.symbols = s->symbols;
         s->scan_demand.stopping = s->stopping;
@@ -412,14 +412,14 @@ static enum status start_federation(struct debuginfo_space *s, struct error *err
 
 static enum status start_missing_retry(struct debuginfo_space *s, struct error *err)
 {
-        struct scan *scan = s->scan_demand.scan;
+        struct package_scan *scan = s->scan_demand.scan;
         enum status st = s->federation || scan
                                  ? missing_retry_start(s->stores, s->store_count, debuginfo_space_request_missing, s,
                                                        &s->missing_retry, err)
                                  : ST_OK;
 
         s->scan_demand.missing_retry = s->missing_retry;
-        return st || !scan ? st : scan_start(scan, err);
+        return st || !scan ? st : package_scan_start(scan, err);
 }
 
 static enum status start_space(struct debuginfo_space *s, const struct debuginfo_spaces_options *o, struct error *err)
@@ -474,7 +474,7 @@ static void stop_space(struct debuginfo_space *s)
 {
         struct federation *federation;
 
-        scan_stop(s->scan_demand.scan);
+        package_scan_stop(s->scan_demand.scan);
         missing_retry_stop(s->missing_retry);
         pthread_mutex_lock(&s->federation_lock);
         federation = s->federation;
@@ -485,7 +485,7 @@ static void stop_space(struct debuginfo_space *s)
         gc_thread_stop(s->gc_thread);
         indexer_stop(s->indexer);
         gc_thread_destroy(s->gc_thread);
-        scan_destroy(s->scan_demand.scan);
+        package_scan_destroy(s->scan_demand.scan);
         resymbolizer_stop(s->resymbolizer);
         unresolved_counts_stop(s->counts);
 }
@@ -535,7 +535,7 @@ struct debuginfo_space *debuginfo_spaces_find(struct debuginfo_spaces *all, size
         return &all->items[all->of_tenant[tenant]];
 }
 
-struct scan *debuginfo_spaces_get_scan(const struct debuginfo_spaces *all)
+struct package_scan *debuginfo_spaces_get_scan(const struct debuginfo_spaces *all)
 {
         return all->items[0].scan_demand.scan;
 }

@@ -104,7 +104,7 @@ size_t debuginfo_spaces_count(const struct debuginfo_spaces *all);
 /** The space of a tenant by its number in tenants_get_stores(). Borrowed. */
 struct debuginfo_space *debuginfo_spaces_find(struct debuginfo_spaces *all, size_t tenant);
 /** The trees of --scan; NULL: none. */
-struct scan *debuginfo_spaces_get_scan(const struct debuginfo_spaces *all);
+struct package_scan *debuginfo_spaces_get_scan(const struct debuginfo_spaces *all);
 
 /** At a reload: apply retention and upstreams of these options to all spaces. */
 void debuginfo_spaces_set_retention(struct debuginfo_spaces *all, const struct server_options *options);

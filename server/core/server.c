@@ -453,7 +453,7 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         int watchdog_ms = service_notify_interval_ms(), ms = watchdog_ms < 0 || watchdog_ms > 1000 ? 1000 : watchdog_ms;
         const struct timespec moment = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
         struct logged_failures logged = { 0 };
-        struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
+        struct package_scan *scan = debuginfo_spaces_get_scan(s->spaces);
         struct clock_watch clock = { 0 };
         struct heap_trim heap = { 0 };
 
@@ -462,13 +462,13 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
                 log_clock_steps(&clock);
                 heap_trim_check(&heap);
                 if (scan)
-                        scan_check_progress(scan);
+                        package_scan_check_progress(scan);
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
                         server_reload(s);
                 else if (got == SIGUSR1 && scan)
-                        scan_request_run(scan);
+                        package_scan_request_run(scan);
                 else if (got > 0 && got != SIGUSR1)
                         return got;
                 log_store_failures(s, &logged);

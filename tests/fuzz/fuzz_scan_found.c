@@ -12,14 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         void *copy = malloc(size ? size : 1);
         uint64_t offset, bytes;
-        struct scan_contents f;
+        struct package_contents f;
         size_t sum = 0;
 
         if (!copy)
                 return 0;
         if (size)
                 memcpy(copy, data, size);
-        if (scan_contents_read(copy, size, &f, NULL))
+        if (package_contents_read(copy, size, &f, NULL))
                 return 0;
         for (size_t i = 0; i < f.object_count; i++) {
                 if (!f.objects[i].build_id.size || !f.objects[i].kinds || f.objects[i].kinds > 3)
@@ -33,6 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 sum += f.sources[i].ordinal;
         if (sum == SIZE_MAX)
                 abort();
-        scan_contents_deinit(&f);
+        package_contents_deinit(&f);
         return 0;
 }

@@ -101,7 +101,7 @@ static enum status open_stored_artifact(struct debuginfo_space *s, const struct 
         return ST_OK;
 }
 
-static void copy_scanned_artifact(struct artifact *a, const struct scan_opened *o)
+static void copy_scanned_artifact(struct artifact *a, const struct package_opened *o)
 {
         a->fd = o->fd;
         a->size_bytes = o->size_bytes;
@@ -113,10 +113,10 @@ static void copy_scanned_artifact(struct artifact *a, const struct scan_opened *
 static enum status open_scanned_artifact(const struct artifact_query *q, enum object_kind kind, struct artifact *ret,
                                          struct error *err)
 {
-        const struct scan_wait wait = { .cancel = http_request_cancelled(q->req) };
-        struct scan *scan = q->space->scan_demand.scan;
-        struct scan_opened o;
-        enum status st = scan ? scan_open(scan, &q->id, kind, &wait, &o, err) : ST_NOT_FOUND;
+        const struct package_scan_wait wait = { .cancel = http_request_cancelled(q->req) };
+        struct package_scan *scan = q->space->scan_demand.scan;
+        struct package_opened o;
+        enum status st = scan ? package_scan_open(scan, &q->id, kind, &wait, &o, err) : ST_NOT_FOUND;
 
         if (!st)
                 copy_scanned_artifact(ret, &o);
@@ -177,17 +177,17 @@ static enum status find_stored_artifact(const struct artifact_query *q, enum obj
 enum status artifact_open_at_once(const struct artifact_query *q, enum object_kind kind, struct artifact *ret,
                                   struct error *err)
 {
-        static const struct scan_wait never = { .never = true };
+        static const struct package_scan_wait never = { .never = true };
         struct artifact a = { .fd = -1, .id = q->id, .kind = kind };
-        struct scan *scan = q->space->scan_demand.scan;
+        struct package_scan *scan = q->space->scan_demand.scan;
         struct stored_object stored;
-        struct scan_opened o;
+        struct package_opened o;
         enum status st = find_stored_artifact(q, kind, &stored, err);
 
         if (!st)
                 return error_set(err, ST_BUSY, "a stored object must be decompressed");
         if (st == ST_NOT_FOUND && scan)
-                st = scan_open(scan, &q->id, kind, &never, &o, err);
+                st = package_scan_open(scan, &q->id, kind, &never, &o, err);
         if (st)
                 return st;
         copy_scanned_artifact(&a, &o);
@@ -298,11 +298,11 @@ static enum status open_cached_section(const struct artifact_query *q, const str
 static enum status open_scanned_section(const struct artifact_query *q, const char *name, bool at_once,
                                         struct artifact_part *p, struct error *err)
 {
-        const struct scan_wait wait = { .never = at_once, .cancel = http_request_cancelled(q->req) };
-        struct scan *scan = q->space->scan_demand.scan;
+        const struct package_scan_wait wait = { .never = at_once, .cancel = http_request_cancelled(q->req) };
+        struct package_scan *scan = q->space->scan_demand.scan;
         struct artifact *a = &p->artifact;
-        struct scan_opened o;
-        enum status st = scan ? scan_open_section(scan, &q->id, a->kind, name, &wait, &o, err) : ST_NOT_FOUND;
+        struct package_opened o;
+        enum status st = scan ? package_scan_open_section(scan, &q->id, a->kind, name, &wait, &o, err) : ST_NOT_FOUND;
 
         if (st)
                 return st;

@@ -24,9 +24,9 @@ static _Atomic unsigned jobs;
 static enum status open_local_object(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                      const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
-        const struct scan_wait wait = { .cancel = cancel };
+        const struct package_scan_wait wait = { .cancel = cancel };
         struct stored_object stored;
-        struct scan_opened o;
+        struct package_opened o;
         enum status st = s->objects ? debuginfo_store_stat(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
 
         if (!st) {
@@ -35,7 +35,7 @@ static enum status open_local_object(struct debuginfo_space *s, const struct bui
         }
         if (st != ST_NOT_FOUND || !s->scan_demand.scan)
                 return st;
-        st = scan_open(s->scan_demand.scan, id, kind, &wait, &o, err);
+        st = package_scan_open(s->scan_demand.scan, id, kind, &wait, &o, err);
         if (!st)
                 *fd_ret = o.fd;
         return st;

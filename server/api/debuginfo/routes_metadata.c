@@ -88,7 +88,7 @@ static enum status match_stored_object(void *context, const struct stored_object
         return ST_OK;
 }
 
-static enum status match_scanned_object(void *context, const struct scan_object *o, const struct scan_file *f)
+static enum status match_scanned_object(void *context, const struct package_object *o, const struct package_file *f)
 {
         struct metadata_search *q = context;
         const char *file = *o->path ? o->path : f->path, *archive = *o->path ? f->path : NULL;
@@ -99,9 +99,9 @@ static enum status match_scanned_object(void *context, const struct scan_object 
         if (!is_search_match(q, &o->build_id, file))
                 return ST_OK;
         build_id_hex(&o->build_id, hex);
-        if (o->kinds & SCAN_EXECUTABLE)
+        if (o->kinds & PACKAGE_EXECUTABLE)
                 write_search_result(q, "executable", hex, file, archive);
-        if (o->kinds & SCAN_DEBUGINFO)
+        if (o->kinds & PACKAGE_DEBUGINFO)
                 write_search_result(q, "debuginfo", hex, file, archive);
         return ST_OK;
 }
@@ -111,8 +111,8 @@ static enum status search_local_objects(struct debuginfo_space *s, struct metada
         enum status st = s->objects ? debuginfo_store_list(s->objects, match_stored_object, q, err) : ST_OK;
 
         if (!st && s->scan_demand.scan)
-                st = scan_list(s->scan_demand.scan, q->key == KEY_BUILD_ID ? &q->id : NULL, match_scanned_object, q,
-                               err);
+                st = package_scan_list(s->scan_demand.scan, q->key == KEY_BUILD_ID ? &q->id : NULL,
+                                       match_scanned_object, q, err);
         return st == ST_BUSY ? ST_OK : st;
 }
 

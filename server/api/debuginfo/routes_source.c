@@ -75,11 +75,11 @@ static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *er
 }
 
 static enum status open_scanned_source(struct debuginfo_space *s, const struct build_id *id, const char *path,
-                                       const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+                                       const atomic_bool *cancel, struct package_opened *ret, struct error *err)
 {
         struct stored_debuginfo context = { s, id };
         char identity[SHA256_HEX_MAX];
-        const struct scan_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
+        const struct package_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
         struct stored_object stored;
         bool is_stored;
 
@@ -88,7 +88,7 @@ static enum status open_scanned_source(struct debuginfo_space *s, const struct b
         is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
         if (is_stored)
                 sha256_hex(stored.sha256, identity);
-        return scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, cancel, ret, err);
+        return package_scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, cancel, ret, err);
 }
 
 /* Respond with a file of a scanned package or tree. */
@@ -97,7 +97,7 @@ static enum status respond_scanned(struct debuginfo_space *s, struct http_reques
 {
         _cleanup_free_ char *path = NULL;
         struct artifact a = { .reader = NULL };
-        struct scan_opened o;
+        struct package_opened o;
         enum status st;
 
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0) {
@@ -191,7 +191,7 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
         struct query_fetches *f = fetches;
         struct debuginfo_space *s = f->space;
         struct build_id owner;
-        struct scan_opened o;
+        struct package_opened o;
         enum status st;
 
         if (s->objects && debuginfo_store_resolve_alias(s->objects, id, &owner, NULL) == ST_OK)

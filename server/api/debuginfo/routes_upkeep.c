@@ -108,13 +108,13 @@ static void handle_gc(struct http_request *req)
 static void handle_rescan(struct http_request *req)
 {
         struct server *s = http_context(req);
-        struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
+        struct package_scan *scan = debuginfo_spaces_get_scan(s->spaces);
 
         if (!scan) {
                 http_fail_code(req, 404, "not_found", "this service scans no trees: start it with --scan DIR");
                 return;
         }
-        scan_request_run(scan);
+        package_scan_request_run(scan);
         http_respond(req, 202, "application/json", "{\"state\":\"asked\"}\n", strlen("{\"state\":\"asked\"}\n"));
 }
 

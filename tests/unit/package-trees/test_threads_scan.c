@@ -28,12 +28,12 @@ static void tear_down(void)
 
 /* ---- the index ---- */
 
-static struct scan_index *open_index(void)
+static struct package_index *open_index(void)
 {
         _cleanup_free_ char *path = path_join(dir, "index");
-        struct scan_index *ix;
+        struct package_index *ix;
 
-        ck_assert_int_eq(scan_index_open(path, &ix, NULL), ST_OK);
+        ck_assert_int_eq(package_index_open(path, &ix, NULL), ST_OK);
         return ix;
 }
 
@@ -46,83 +46,85 @@ static struct build_id id_of(uint8_t last)
 }
 
 /* Add a file with one object and one source. */
-static void put(struct scan_index *ix, const char *path, int64_t mtime_ns, uint8_t last)
+static void put(struct package_index *ix, const char *path, int64_t mtime_ns, uint8_t last)
 {
         static const char sections[] = ".text\0\x10\x80\x01.comment\0\x00\x02"; /* 0x80 bytes at 0x10; 2 at 0 */
-        struct scan_object o = { .build_id = id_of(last),
-                                 .kinds = SCAN_DEBUGINFO,
-                                 .quality = QUALITY_DWARF,
-                                 .size_bytes = 5,
-                                 .ordinal = 7,
-                                 .path = "/usr/lib/debug/x",
-                                 .sections = sections,
-                                 .sections_bytes = last == 1 ? sizeof sections - 1 : 0 };
-        struct scan_source s = { scan_path_hash("/usr/src/x.c"), 9 };
-        struct scan_result r = { .file = { mtime_ns, 10, 20, SCAN_FILE_ARCHIVE, true, path },
-                                 .contents = { .objects = &o, .object_count = 1, .sources = &s, .source_count = 1 } };
+        struct package_object o = { .build_id = id_of(last),
+                                    .kinds = PACKAGE_DEBUGINFO,
+                                    .quality = QUALITY_DWARF,
+                                    .size_bytes = 5,
+                                    .ordinal = 7,
+                                    .path = "/usr/lib/debug/x",
+                                    .sections = sections,
+                                    .sections_bytes = last == 1 ? sizeof sections - 1 : 0 };
+        struct package_source s = { package_path_hash("/usr/src/x.c"), 9 };
+        struct package_result r = { .file = { mtime_ns, 10, 20, PACKAGE_FILE_ARCHIVE, true, path },
+                                    .contents = {
+                                            .objects = &o, .object_count = 1, .sources = &s, .source_count = 1 } };
 
-        ck_assert_int_eq(scan_index_put(ix, &r, 1, NULL), ST_OK);
+        ck_assert_int_eq(package_index_put(ix, &r, 1, NULL), ST_OK);
 }
 
 START_TEST(changed_files_replace_earlier_entries)
 {
-        struct scan_index *ix = open_index();
+        struct package_index *ix = open_index();
         struct build_id one = id_of(1), two = id_of(2);
-        struct scan_place *places;
-        struct scan_counts counts;
+        struct package_place *places;
+        struct package_scan_counts counts;
         uint32_t number;
         size_t count;
 
         put(ix, "/p/a.deb", 100, 1);
-        ck_assert_int_eq(scan_index_find(ix, &one, &places, &count, NULL), ST_OK);
+        ck_assert_int_eq(package_index_find(ix, &one, &places, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
         ck_assert_str_eq(places[0].file.path, "/p/a.deb");
         ck_assert_str_eq(places[0].object.path, "/usr/lib/debug/x");
         ck_assert_uint_eq(places[0].object.ordinal, 7);
         number = places[0].number;
-        scan_places_free(places, count);
+        package_places_free(places, count);
         put(ix, "/p/a.deb", 200, 2);
-        ck_assert_int_eq(scan_index_find(ix, &one, &places, &count, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_index_find(ix, &two, &places, &count, NULL), ST_OK);
+        ck_assert_int_eq(package_index_find(ix, &one, &places, &count, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_index_find(ix, &two, &places, &count, NULL), ST_OK);
         ck_assert_uint_ne(places[0].number, number);
         number = places[0].number;
-        scan_places_free(places, count);
-        ck_assert_int_eq(scan_index_find_source(ix, scan_path_hash("/usr/src/x.c"), &places, &count, NULL), ST_OK);
+        package_places_free(places, count);
+        ck_assert_int_eq(package_index_find_source(ix, package_path_hash("/usr/src/x.c"), &places, &count, NULL),
+                         ST_OK);
         ck_assert_uint_eq(count, 1);
         ck_assert_uint_eq(places[0].object.ordinal, 9);
-        scan_places_free(places, count);
-        ck_assert_int_eq(scan_index_remove(ix, &number, 1, NULL), ST_OK);
-        ck_assert_int_eq(scan_index_count(ix, &counts, NULL), ST_OK);
+        package_places_free(places, count);
+        ck_assert_int_eq(package_index_remove(ix, &number, 1, NULL), ST_OK);
+        ck_assert_int_eq(package_index_count(ix, &counts, NULL), ST_OK);
         ck_assert_uint_eq(counts.files + counts.objects + counts.sources, 0);
-        scan_index_close(ix);
+        package_index_close(ix);
 }
 END_TEST
 
 START_TEST(sections_belong_to_one_version_of_a_member)
 {
-        struct scan_index *ix = open_index();
+        struct package_index *ix = open_index();
         uint64_t offset = 77, size = 77;
         struct build_id one = id_of(1);
-        struct scan_place *places;
+        struct package_place *places;
         uint32_t number;
         size_t count;
 
         put(ix, "/p/s.deb", 100, 1);
-        ck_assert_int_eq(scan_index_find(ix, &one, &places, &count, NULL), ST_OK);
+        ck_assert_int_eq(package_index_find(ix, &one, &places, &count, NULL), ST_OK);
         number = places[0].number;
-        scan_places_free(places, count);
-        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".tex", &offset, &size, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_index_find_section(ix, number, 6, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        package_places_free(places, count);
+        ck_assert_int_eq(package_index_find_section(ix, number, 7, ".tex", &offset, &size, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_index_find_section(ix, number, 6, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
         ck_assert_uint_eq(offset + size, 154);
-        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_OK);
+        ck_assert_int_eq(package_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_OK);
         ck_assert_uint_eq(offset, 0x10);
         ck_assert_uint_eq(size, 0x80);
-        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".comment", &offset, &size, NULL), ST_OK);
+        ck_assert_int_eq(package_index_find_section(ix, number, 7, ".comment", &offset, &size, NULL), ST_OK);
         ck_assert_uint_eq(size, 2);
         put(ix, "/p/s.deb", 200, 2);
-        ck_assert_int_eq(scan_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
-        ck_assert_int_eq(scan_index_find_section(ix, number + 1, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
-        scan_index_close(ix);
+        ck_assert_int_eq(package_index_find_section(ix, number, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        ck_assert_int_eq(package_index_find_section(ix, number + 1, 7, ".text", &offset, &size, NULL), ST_UNSUPPORTED);
+        package_index_close(ix);
 }
 END_TEST
 
@@ -141,17 +143,17 @@ END_TEST
 
 START_TEST(ids_with_common_prefix_are_distinct)
 {
-        struct scan_index *ix = open_index();
+        struct package_index *ix = open_index();
         struct build_id shorter, one = id_of(1);
 
         put(ix, "/p/a.deb", 100, 1);
         ck_assert(build_id_from_bytes(&shorter, one.bytes, 3));
-        ck_assert_uint_eq(scan_index_find_kinds(ix, &shorter), 0);
-        ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
-        scan_index_close(ix);
+        ck_assert_uint_eq(package_index_find_kinds(ix, &shorter), 0);
+        ck_assert_uint_eq(package_index_find_kinds(ix, &one), PACKAGE_DEBUGINFO);
+        package_index_close(ix);
         ix = open_index(); /* it persists across a restart */
-        ck_assert_uint_eq(scan_index_find_kinds(ix, &one), SCAN_DEBUGINFO);
-        scan_index_close(ix);
+        ck_assert_uint_eq(package_index_find_kinds(ix, &one), PACKAGE_DEBUGINFO);
+        package_index_close(ix);
 }
 END_TEST
 
@@ -171,12 +173,12 @@ END_TEST
 
 /* ---- sources ---- */
 
-static struct scan_cache *open_cache(void)
+static struct extracted_cache *open_cache(void)
 {
         _cleanup_free_ char *path = path_join(dir, "cache");
-        struct scan_cache *c;
+        struct extracted_cache *c;
 
-        ck_assert_int_eq(scan_cache_open(path, 1000, &c, NULL), ST_OK);
+        ck_assert_int_eq(extracted_cache_open(path, 1000, &c, NULL), ST_OK);
         return c;
 }
 
@@ -207,7 +209,7 @@ static enum status open_after_all_requests(void *context, int *fd_ret, struct er
 }
 
 struct question {
-        struct scan *scan;
+        struct package_scan *scan;
         char identity[33];
         enum status st;
 };
@@ -215,18 +217,18 @@ struct question {
 static void *request_source(void *arg)
 {
         struct question *q = arg;
-        const struct scan_debuginfo other = { .identity = q->identity, .open = open_after_all_requests };
+        const struct package_debuginfo other = { .identity = q->identity, .open = open_after_all_requests };
         struct build_id one = id_of(1);
-        struct scan_opened o;
+        struct package_opened o;
         struct error err;
 
-        q->st = scan_open_source(q->scan, &one, "/usr/src/x.c", &other, NULL, &o, &err);
+        q->st = package_scan_open_source(q->scan, &one, "/usr/src/x.c", &other, NULL, &o, &err);
         return NULL;
 }
 
 START_TEST(opening_debuginfo_does_not_block_unpacking)
 {
-        struct scan s = { .cache = open_cache(), .index = open_index() };
+        struct package_scan s = { .cache = open_cache(), .index = open_index() };
         struct question questions[QUESTIONS];
         pthread_t threads[QUESTIONS];
 
@@ -240,8 +242,8 @@ START_TEST(opening_debuginfo_does_not_block_unpacking)
                 pthread_join(threads[i], NULL);
         for (size_t i = 0; i < QUESTIONS; i++)
                 ck_assert_int_eq(questions[i].st, ST_UNSUPPORTED);
-        scan_index_close(s.index);
-        scan_cache_close(s.cache);
+        package_index_close(s.index);
+        extracted_cache_close(s.cache);
 }
 END_TEST
 
@@ -253,7 +255,7 @@ START_TEST(files_outside_the_tree_are_not_opened)
                             *outside = path_join(dir, "outside");
         _cleanup_free_ char *link = path_join(root, "link"), *climb = path_join(root, "../outside"),
                             *good = path_join(root, "good");
-        struct scan_trees t;
+        struct package_trees t;
         struct stat info;
         int fd;
 
@@ -262,27 +264,27 @@ START_TEST(files_outside_the_tree_are_not_opened)
         ck_assert_int_eq(file_write_durable(outside, "x", 1, NULL), ST_OK);
         ck_assert_int_eq(symlink(outside, link), 0);
         ck_assert_int_eq(symlink("inside", good), 0);
-        ck_assert_int_eq(scan_trees_init(&t, (const char *const[]){ root }, 1, NULL), ST_OK);
-        ck_assert_int_eq(scan_trees_open(&t, outside, SCAN_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_trees_open(&t, climb, SCAN_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_trees_open(&t, link, SCAN_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_trees_open(&t, good, SCAN_LINKS_NONE, &fd, &info, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_trees_open(&t, root, SCAN_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_trees_open(&t, good, SCAN_LINKS_INSIDE, &fd, &info, NULL), ST_OK);
+        ck_assert_int_eq(package_trees_init(&t, (const char *const[]){ root }, 1, NULL), ST_OK);
+        ck_assert_int_eq(package_trees_open(&t, outside, PACKAGE_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_trees_open(&t, climb, PACKAGE_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_trees_open(&t, link, PACKAGE_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_trees_open(&t, good, PACKAGE_LINKS_NONE, &fd, &info, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_trees_open(&t, root, PACKAGE_LINKS_INSIDE, &fd, &info, NULL), ST_NOT_FOUND);
+        ck_assert_int_eq(package_trees_open(&t, good, PACKAGE_LINKS_INSIDE, &fd, &info, NULL), ST_OK);
         close(fd);
-        ck_assert_int_eq(scan_trees_open(&t, inside, SCAN_LINKS_NONE, &fd, &info, NULL), ST_OK);
+        ck_assert_int_eq(package_trees_open(&t, inside, PACKAGE_LINKS_NONE, &fd, &info, NULL), ST_OK);
         close(fd);
         for (size_t i = 0; i < 4; i++) {
                 const char *const paths[] = { outside, link, climb, good };
-                enum status st = scan_trees_open(&t, paths[i], SCAN_LINKS_NONE_AT_ONCE, &fd, &info, NULL);
+                enum status st = package_trees_open(&t, paths[i], PACKAGE_LINKS_NONE_AT_ONCE, &fd, &info, NULL);
 
                 ck_assert_msg(st == ST_NOT_FOUND || st == ST_BUSY, "%s: %d", paths[i], st);
         }
         fd = -1;
-        if (scan_trees_open(&t, inside, SCAN_LINKS_NONE_AT_ONCE, &fd, &info, NULL) != ST_BUSY)
+        if (package_trees_open(&t, inside, PACKAGE_LINKS_NONE_AT_ONCE, &fd, &info, NULL) != ST_BUSY)
                 ck_assert_int_ge(fd, 0);
         close(fd);
-        scan_trees_deinit(&t);
+        package_trees_deinit(&t);
 }
 END_TEST
 

@@ -47,22 +47,22 @@ static enum status make(void *context, int out, const atomic_bool *cancel, struc
         return file_write_all(out, text, m->bytes, "made", err);
 }
 
-static struct scan_cache *open_cache(uint64_t max_bytes)
+static struct extracted_cache *open_cache(uint64_t max_bytes)
 {
         _cleanup_free_ char *path = path_join(dir, "cache");
-        struct scan_cache *c;
+        struct extracted_cache *c;
 
-        ck_assert_int_eq(scan_cache_open(path, max_bytes, &c, NULL), ST_OK);
+        ck_assert_int_eq(extracted_cache_open(path, max_bytes, &c, NULL), ST_OK);
         return c;
 }
 
-static void get(struct scan_cache *c, const char *key, struct maker *m, enum status want)
+static void get(struct extracted_cache *c, const char *key, struct maker *m, enum status want)
 {
         struct error err;
         char text[101];
         int fd = -1;
 
-        ck_assert_int_eq(scan_cache_get(c, key, make, m, NULL, &fd, &err), want);
+        ck_assert_int_eq(extracted_cache_get(c, key, make, m, NULL, &fd, &err), want);
         if (want)
                 return;
         ck_assert_int_eq(pread(fd, text, sizeof text, 0), (ssize_t)m->bytes);
@@ -70,7 +70,7 @@ static void get(struct scan_cache *c, const char *key, struct maker *m, enum sta
 }
 
 struct asker {
-        struct scan_cache *cache;
+        struct extracted_cache *cache;
         struct maker *maker;
         enum status want;
 };
@@ -83,7 +83,7 @@ static void *request_file(void *arg)
         return NULL;
 }
 
-static void request_from_many_threads(struct scan_cache *c, struct maker *m, enum status want)
+static void request_from_many_threads(struct extracted_cache *c, struct maker *m, enum status want)
 {
         struct asker a = { c, m, want };
         pthread_t threads[8];
@@ -100,69 +100,69 @@ static void request_from_many_threads(struct scan_cache *c, struct maker *m, enu
 
 START_TEST(concurrently_requested_file_is_extracted_once)
 {
-        struct scan_cache *c = open_cache(1000);
+        struct extracted_cache *c = open_cache(1000);
         struct maker m = { .bytes = 100 };
 
         request_from_many_threads(c, &m, ST_OK);
         ck_assert_uint_eq(atomic_load(&m.calls), 1);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 START_TEST(waiting_requests_get_the_error)
 {
-        struct scan_cache *c = open_cache(1000);
+        struct extracted_cache *c = open_cache(1000);
         struct maker m = { .st = ST_BAD_DATA };
         int fd;
 
         request_from_many_threads(c, &m, ST_BAD_DATA);
-        ck_assert_int_eq(scan_cache_open_ready(c, "one", &fd), ST_NOT_FOUND);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "one", &fd), ST_NOT_FOUND);
         m.st = ST_OK;
         m.bytes = 10;
         get(c, "one", &m, ST_OK); /* a failure is not remembered */
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 START_TEST(most_recently_used_files_are_kept)
 {
-        struct scan_cache *c = open_cache(250);
+        struct extracted_cache *c = open_cache(250);
         struct maker m = { .bytes = 100, .may_go_on = true };
         int fd;
 
         get(c, "a", &m, ST_OK);
         get(c, "b", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_open_ready(c, "a", &fd), ST_OK);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "a", &fd), ST_OK);
         get(c, "c", &m, ST_OK);
-        ck_assert_int_eq(scan_cache_open_ready(c, "b", &(int){ -1 }), ST_NOT_FOUND);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "b", &(int){ -1 }), ST_NOT_FOUND);
         ck_assert_int_eq(pread(fd, (char[1]){ 0 }, 1, 0), 1);
         close(fd);
-        ck_assert_int_eq(scan_cache_open_ready(c, "a", &fd), ST_OK);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "a", &fd), ST_OK);
         close(fd);
         ck_assert_uint_eq(atomic_load(&m.calls), 3);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 START_TEST(file_larger_than_cache_is_returned_and_evicts_nothing)
 {
-        struct scan_cache *c = open_cache(99);
+        struct extracted_cache *c = open_cache(99);
         struct maker small = { .bytes = 50, .may_go_on = true }, large = { .bytes = 100, .may_go_on = true };
         int fd;
 
         get(c, "small", &small, ST_OK);
         get(c, "large", &large, ST_OK);
-        ck_assert_int_eq(scan_cache_open_ready(c, "large", &fd), ST_NOT_FOUND);
-        ck_assert_int_eq(scan_cache_open_ready(c, "small", &fd), ST_OK);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "large", &fd), ST_NOT_FOUND);
+        ck_assert_int_eq(extracted_cache_open_ready(c, "small", &fd), ST_OK);
         close(fd);
         get(c, "large", &large, ST_OK);
         ck_assert_uint_eq(atomic_load(&large.calls), 2);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 /* Leave no free descriptors for a moment. */
-static void find_without_descriptors(struct scan_cache *c, const char *key)
+static void find_without_descriptors(struct extracted_cache *c, const char *key)
 {
         struct rlimit before, none;
         int fd = dup(STDOUT_FILENO); /* the lowest free one */
@@ -171,26 +171,26 @@ static void find_without_descriptors(struct scan_cache *c, const char *key)
         close(fd);
         none = (struct rlimit){ (rlim_t)fd, before.rlim_max };
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-        ck_assert_int_eq(scan_cache_open_ready(c, key, &fd), ST_OS);
+        ck_assert_int_eq(extracted_cache_open_ready(c, key, &fd), ST_OS);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 START_TEST(temporarily_unopenable_file_is_not_extracted_again)
 {
-        struct scan_cache *c = open_cache(1000);
+        struct extracted_cache *c = open_cache(1000);
         struct maker m = { .bytes = 100, .may_go_on = true };
 
         get(c, "one", &m, ST_OK);
         find_without_descriptors(c, "one");
         get(c, "one", &m, ST_OK);
         ck_assert_uint_eq(atomic_load(&m.calls), 1);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 START_TEST(open_file_is_unchanged_when_its_name_is_reused)
 {
-        struct scan_cache *c = open_cache(1000);
+        struct extracted_cache *c = open_cache(1000);
         _cleanup_free_ char *path = path_join(dir, "cache/one");
         struct maker m = { .bytes = 100, .may_go_on = true };
         char text[4];
@@ -202,13 +202,13 @@ START_TEST(open_file_is_unchanged_when_its_name_is_reused)
         ck_assert_int_eq(pread(fd, text, sizeof text, 0), 3);
         ck_assert_int_eq(memcmp(text, "old", 3), 0);
         close(fd);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
 START_TEST(removed_file_is_extracted_again)
 {
-        struct scan_cache *c = open_cache(1000);
+        struct extracted_cache *c = open_cache(1000);
         _cleanup_free_ char *path = path_join(dir, "cache/one");
         struct maker m = { .bytes = 100, .may_go_on = true };
 
@@ -216,7 +216,7 @@ START_TEST(removed_file_is_extracted_again)
         ck_assert_int_eq(unlink(path), 0);
         get(c, "one", &m, ST_OK);
         ck_assert_uint_eq(atomic_load(&m.calls), 2);
-        scan_cache_close(c);
+        extracted_cache_close(c);
 }
 END_TEST
 
