@@ -41,7 +41,7 @@ LINE_LIMIT = 130
 TEST_LINE_LIMIT = 120  # of shell tests
 LONG_FILE = 350  # lines from which on a .c file opens with a comment: its model, the order of its functions, its locks
 CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "folder-cycles": 0,
-           "file-names": 0, "enum-only-includes": 13, "headless-files": 0, "long-test-lines": 428}
+           "file-names": 0, "enum-only-includes": 13, "headless-files": 0, "long-test-lines": 184}
 
 
 def strip_comments_and_strings(text):

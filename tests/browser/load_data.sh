@@ -20,7 +20,8 @@ load_recorded() {
 load_types() {
         for load_type in process_cpu:cpu:nanoseconds:cpu:nanoseconds memory:inuse_space:bytes:space:bytes; do
                 printf 'main;grow 4096\n' >"$tmp/types.folded"
-                "$cairn" import --server "$url" --time $(($(date +%s) - 43200)) --type "$load_type" --label service.name=types "$tmp/types.folded" \
+                "$cairn" import --server "$url" --time $(($(date +%s) - 43200)) --type "$load_type" \
+                        --label service.name=types "$tmp/types.folded" \
                         >>"$tmp/load.log" 2>&1 ||
                         bail_out "a profile of $load_type cannot be imported: $(cat "$tmp/load.log")"
         done
@@ -29,7 +30,9 @@ load_types() {
 # load_hostile: a profile from six hours ago whose labels contain markup, bidirectional control characters, and very
 # long text.
 load_hostile() {
-        "$cairn" import --server "$url" --time $(($(date +%s) - 21600)) --label team='<img src=x onerror="window.reached=1">' \
-                --label "turned=$(printf 'a\342\200\256b\033[31mc')" --label "long=$(printf '%04000d' 7)" tests/corpus/perf_script/good/busy \
+        "$cairn" import --server "$url" --time $(($(date +%s) - 21600)) \
+                --label team='<img src=x onerror="window.reached=1">' \
+                --label "turned=$(printf 'a\342\200\256b\033[31mc')" --label "long=$(printf '%04000d' 7)" \
+                tests/corpus/perf_script/good/busy \
                 >>"$tmp/load.log" 2>&1 || bail_out "the hostile profile cannot be imported: $(cat "$tmp/load.log")"
 }

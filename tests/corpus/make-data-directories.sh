@@ -65,7 +65,8 @@ end() {
 }
 # otlp SECONDS SERVICE VALUE FUNCTION: one sample in FUNCTION of main.
 otlp() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one" build_id=$build_id mapping_file=/opt/program "service=$2" "values=$3" \
+        python3 tests/e2e/profiles.py otlp "$tmp/one" build_id=$build_id mapping_file=/opt/program "service=$2" \
+                "values=$3" \
                 "addresses=$(address "$4"),$(address main)" "at_ns=$((t0 + $1))000000000"
         curl -sSf -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one" "$url/v1development/profiles" \
                 >"$tmp/answer"
@@ -78,7 +79,8 @@ put_program() {
 }
 pack() {
         rm -f "$data/lock" "$data/index/lock.mdb" "$data/debuginfo/meta/lock.mdb" "$data/profiles/queue/lock"
-        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data | xz -9e >"$out/$version-$1.tar.xz"
+        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - data |
+                xz -9e >"$out/$version-$1.tar.xz"
         rm -rf "$data"
 }
 

@@ -22,7 +22,8 @@ printf '%s\n' 'volatile int sink;' 'int main(void) { for (;;) sink++; }' >"$tmp/
 pack() {
         name=$1
         shift
-        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - "$@" | xz -9e >"$out/$commit-$name.tar.xz"
+        tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --sparse -cf - "$@" |
+                xz -9e >"$out/$commit-$name.tar.xz"
 }
 
 "$build/cairn" serve --data "$tmp/data" --listen 127.0.0.1:0 --port-file "$tmp/port" --flush-interval 1 2>"$tmp/log" &
@@ -52,5 +53,6 @@ kill -TERM $agent
 wait $agent || :
 kill $busy
 rm -f "$tmp/spool/lock"
-CAIRN_CACHE_DIR=$tmp/cache "$build/cairn" symbolize -e "$tmp/program" "0x$(nm "$tmp/program" | awk '$3 == "main" { print $1 }')"
+CAIRN_CACHE_DIR=$tmp/cache "$build/cairn" symbolize -e "$tmp/program" \
+        "0x$(nm "$tmp/program" | awk '$3 == "main" { print $1 }')"
 pack agent spool cache program

@@ -121,7 +121,8 @@ fi
 
 # Cairn gets the stripped program, the other tools the same code with DWARF.
 go_build() {
-        build go env GOENV=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$work/go-cache" GOPATH="$work/go-path" go build "$@" \
+        build go env GOENV=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$work/go-cache" GOPATH="$work/go-path" go build \
+                "$@" \
                 tests/oracle/sample.go
 }
 if wanted go && go_build -o "$work/go-full" && go_build "-ldflags=-s -w" -o "$work/go"; then
@@ -177,7 +178,8 @@ dwz_pair dwz-sup --dwarf-5 g++
 # Other architectures, of both byte orders and word sizes. Not linked with libraries, because these are not installed.
 machine() {
         wanted "machine-$1" || return 0
-        if build "machine-$1" clang++ --target="$2" -O2 -g -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC -shared \
+        if build "machine-$1" clang++ --target="$2" -O2 -g -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC \
+                -shared \
                 -fuse-ld=lld tests/oracle/freestanding.cc -o "$work/machine-$1"; then
                 input "machine-$1" "freestanding.cc, $(compiler_version clang++ --version), --target=$2 -O2 -g" \
                         "$work/machine-$1" "$work/machine-$1" --peers $llvm

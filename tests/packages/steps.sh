@@ -94,7 +94,8 @@ give_credential cairn-agent a-secret-of-all
 systemctl daemon-reload
 ok 'both start with a credential' systemctl restart cairn cairn-agent
 ok 'the service requires its token' shows '^401$' curl -s -o /dev/null -w '%{http_code}\n' "$server/metrics"
-ok 'the agent sends it' within $patience shows '^cairn_ingest_batches_total [1-9]' curl -s -H 'Authorization: Bearer a-secret-of-all' \
+ok 'the agent sends it' within $patience shows '^cairn_ingest_batches_total [1-9]' curl -s \
+        -H 'Authorization: Bearer a-secret-of-all' \
         "$server/metrics"
 printf '[Service]\nWatchdogSec=3\n' >/etc/systemd/system/cairn.service.d/watchdog.conf
 systemctl daemon-reload
@@ -134,7 +135,8 @@ ok 'and so does the configuration' test -f /etc/cairn/cairn.yaml
 ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-symbolizer cairn-upload
 rm -r /etc/systemd/system/cairn-agent.service.d /etc/systemd/system/cairn.service.d # added by this test
 rm /root/cairn-token /root/cairn-agent-token
-find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o -path /var/log \) -prune \
+find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o \
+        -path /var/log \) -prune \
         -o -iname '*cairn*' -print >/tmp/left
 ok 'no files of them remain' shows '^0$' sh -c 'cat /tmp/left >&2; wc -l </tmp/left'
 kill %1 2>/dev/null

@@ -9,12 +9,14 @@ for tool in cc openssl setpriv; do command -v $tool >/dev/null || skip_all "$too
 "$agent" --doctor >"$tmp/doctor" ||
         skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ours -keyout "$tmp/ours.key" \
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ours \
+        -keyout "$tmp/ours.key" \
         -out "$tmp/ours.pem" 2>/dev/null
 openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=server -keyout "$tmp/key.pem" \
         -out "$tmp/csr" 2>/dev/null
 echo subjectAltName=IP:127.0.0.1 >"$tmp/ext"
-openssl x509 -req -in "$tmp/csr" -CA "$tmp/ours.pem" -CAkey "$tmp/ours.key" -CAcreateserial -days 2 -extfile "$tmp/ext" \
+openssl x509 -req -in "$tmp/csr" -CA "$tmp/ours.pem" -CAkey "$tmp/ours.key" -CAcreateserial -days 2 \
+        -extfile "$tmp/ext" \
         -out "$tmp/cert.pem" 2>/dev/null
 printf 'int main(void) { for (volatile int i = 0;; i++); }\n' >"$tmp/burn.c"
 cc -o "$tmp/burn" "$tmp/burn.c" || bail_out "cannot build"

@@ -59,11 +59,13 @@ cat >work.c <<'C'
 void work(void) { for (volatile long n = 0;; n++) ; }
 C
 for name in one two; do
-        cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -no-pie -Wl,--build-id -DROOM="$([ $name = one ] && echo 40 || echo 4000)" \
+        cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -no-pie -Wl,--build-id \
+                -DROOM="$([ $name = one ] && echo 40 || echo 4000)" \
                 -o $name life.c || bail_out "cannot build"
 done
 for name in cut zeroed replaced other; do
-        cc -O2 -fomit-frame-pointer -shared -fPIC -Wl,--build-id -Wl,-z,separate-code -Dwork=work -D"unused=\"$name\"" -o $name.so work.c \
+        cc -O2 -fomit-frame-pointer -shared -fPIC -Wl,--build-id -Wl,-z,separate-code -Dwork=work -D"unused=\"$name\"" \
+                -o $name.so work.c \
                 -Wl,-soname,$name || bail_out "cannot build"
 done
 replaced_id=$(build_id replaced.so)

@@ -20,7 +20,8 @@ int main(void) { alarm(60); for (;;) sink++; }
 EOC
 cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 start_server
-seen() { [ "$("$cairn" top --server "$url" --json "{process.executable.name=\"$1\"}" | jq 'map(.flat) | add // 0')" -gt 200000000 ]; }
+seen() { [ "$("$cairn" top --server "$url" --json "{process.executable.name=\"$1\"}" |
+        jq 'map(.flat) | add // 0')" -gt 200000000 ]; }
 
 for sampler in bpf perf; do
         echo 0 >$cpu

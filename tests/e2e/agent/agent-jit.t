@@ -98,7 +98,8 @@ like "$(functions jit-map)" '^jit_outer$' "and its caller"
 run jit-dump ./jit-dump dump
 like "$(functions jit-dump)" '^jit_inner$' "a jitdump names the leaf"
 like "$(functions jit-dump)" '^jit_outer$' "and its caller"
-like "$("$cairn" top --server "$url" --json '{process.executable.name="jit-dump"}' | jq -r '.[] | select(.function == "jit_inner").file')" \
+like "$("$cairn" top --server "$url" --json '{process.executable.name="jit-dump"}' |
+        jq -r '.[] | select(.function == "jit_inner").file')" \
         'made\.jit' "and has the file of its lines"
 
 if unshare --pid --fork --kill-child --mount true 2>/dev/null; then

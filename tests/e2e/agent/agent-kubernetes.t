@@ -93,8 +93,10 @@ wait_for "the servers" test -s "$tmp/api/port" -a -s "$tmp/kubelet/port" -a -e "
 run_agent() {
         run_log=$1; shift
         rm -f "$tmp/service"/body.* "$tmp/metrics"
-        KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=$(cat "$tmp/api/port") "$agent" --sampler bpf --frequency 499 \
-                --interval 1 --no-upload --server "http://127.0.0.1:$(cat "$tmp/service/port")" --metrics-file "$tmp/metrics" \
+        KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=$(cat "$tmp/api/port") "$agent" --sampler bpf \
+                --frequency 499 \
+                --interval 1 --no-upload --server "http://127.0.0.1:$(cat "$tmp/service/port")" \
+                --metrics-file "$tmp/metrics" \
                 --only-process shopd --only-process helperd --only-process burn "$@" 2>"$tmp/$run_log" &
         agent_pid=$!
         background_pids="$background_pids $agent_pid"

@@ -38,7 +38,8 @@ C
 cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/below" "$tmp/below.c" || bail_out "cannot build"
 
 # Other processes started at the same time would use up the space for copies.
-"$agent" --sampler bpf --log-level info --frequency 499 --duration 60 --only-process below --stack-end-label --output "$tmp/late.otlp" \
+"$agent" --sampler bpf --log-level info --frequency 499 --duration 60 --only-process below --stack-end-label \
+        --output "$tmp/late.otlp" \
         --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
 agent_pid=$!
 background_pids=$agent_pid

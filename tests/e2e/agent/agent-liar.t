@@ -36,7 +36,8 @@ ran_until() { [ "$(ticks)" -ge "$1" ]; }
 # The agent runs until the program started last has used a second of CPU time, however busy the host is.
 agent_start() {
         : >"$tmp/log"
-        "$agent" --sampler bpf --frequency 499 --duration 120 --only-process liar --only-process honest --only-process copy \
+        "$agent" --sampler bpf --frequency 499 --duration 120 --only-process liar --only-process honest \
+                --only-process copy \
                 --output "$tmp/otlp" --metrics-file "$tmp/metrics" 2>"$tmp/log" & agent_pid=$!
         background_pids="$background_pids $agent_pid"
         wait_for "the agent" grep -q sampling "$tmp/log"

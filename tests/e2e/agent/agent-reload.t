@@ -33,7 +33,8 @@ start_server
 "$agent" --server "$url" --interval 1 --frequency 199 --pid $hot --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
 agent_pid=$!
 background_pids="$background_pids $agent_pid"
-batches_as() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/metrics" | awk '$1 == "cairn_ingest_batches_total" { print $2 }')" -gt "$2" ]; }
+batches_as() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/metrics" |
+        awk '$1 == "cairn_ingest_batches_total" { print $2 }')" -gt "$2" ]; }
 wait_for "a batch of the first token" batches_as first-secret 0
 
 # ---- another token ----
@@ -41,7 +42,8 @@ wait_for "a batch of the first token" batches_as first-secret 0
 printf 'second-secret ingest,read,upload name=second\n' >"$tmp/tokens"
 kill -HUP "$server_pid"
 wait_for "the agent to be refused" logged 'HTTP 401'
-before=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" | awk '$1 == "cairn_ingest_batches_total" { print $2 }')
+before=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" |
+        awk '$1 == "cairn_ingest_batches_total" { print $2 }')
 taken=$before
 printf 'second-secret\n' >"$tmp/token"
 reload
@@ -72,7 +74,8 @@ after=$(wc -l <"$tmp/agent.log")
 debugs_after() { tail -n "+$((after + 1))" "$tmp/agent.log" | grep -q ' debug '; }
 wait_for "another debug message" debugs_after
 pass "  and the log level before is in use, not that of the file"
-taken=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" | awk '$1 == "cairn_ingest_batches_total" { print $2 }')
+taken=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" |
+        awk '$1 == "cairn_ingest_batches_total" { print $2 }')
 wait_for "further batches" batches_as second-secret "$taken"
 pass "  while the token before is in use"
 

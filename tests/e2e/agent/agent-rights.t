@@ -36,7 +36,8 @@ like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoin
         "the log says what is kept"
 
 # The process that forks workers has dropped all of them, and runs as another user.
-fork_server=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Name:.cairn-forkserv' "/proc/$child/status"; done)
+fork_server=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Name:.cairn-forkserv' \
+        "/proc/$child/status"; done)
 is "$(awk '$1 == "Uid:" || $1 == "Gid:" { print $1, $2, $3, $4, $5 }' "$fork_server")" \
         "$(printf 'Uid: 61111 61111 61111 61111\nGid: 61111 61111 61111 61111')" "workers run as a user of their own"
 is "$(awk '$1 == "Groups:" { print NF }' "$fork_server")" 1 "in no group"
@@ -60,7 +61,8 @@ is "$(state spool)" error "and is named"
 spool=
 if command -v setpriv >/dev/null; then
         # The capabilities granted by the unit are sufficient.
-        granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
+        granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' |
+                sed 's/cap_/+/g')
         doctor setpriv --no-new-privs "--bounding-set=-all,$granted" "--inh-caps=-all,$granted"
         is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "with the rights of the systemd unit BPF samples"
         for item in "rights to sample" "rights to read processes" "BPF program" "unwind tables" "mapped files" \

@@ -40,7 +40,8 @@ for name in "unwind tables" "upload worker"; do
 done
 "$closed" "$agent" --doctor --json >"$tmp/doctor.json"
 for name in "unwind tables" "upload worker"; do
-        like "$(item "$name")" "^warning cannot start worker '.*': cannot open /dev/null as uid 61111: Permission denied" \
+        like "$(item "$name")" \
+                "^warning cannot start worker '.*': cannot open /dev/null as uid 61111: Permission denied" \
                 "doctor where only root may open /dev/null: $name"
         like "$(item "$name")" 'let the user of the workers .* open /dev/null' "  with the fix"
 done

@@ -92,7 +92,8 @@ for kind in pie exec; do
         got=$(ask $kind.otlp.dump leaf-share "$id" $(range hot-$kind hot_leaf))
         ok "$kind: the hot function has most of the time ($got%)" test "$got" -ge 90
         # shellcheck disable=SC2046
-        got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) $(range hot-$kind main))
+        got=$(ask $kind.otlp.dump reach "$id" $(range hot-$kind hot_leaf) $(range hot-$kind middle) \
+                $(range hot-$kind main))
         ok "$kind: its stacks reach main ($got%)" test "$got" -ge 90
         got=$(ask $kind.otlp.dump seconds "hot-$kind")
         # Between two readings inside the run, and two outside of it. Detects ticks that are counted twice or not at

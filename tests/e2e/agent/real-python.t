@@ -107,7 +107,8 @@ ok "the table agrees with eu-addr2line on python3.11" "$PYTHON" tests/e2e/agent/
 diag "$ok_out"
 ok "and on libc" "$PYTHON" tests/e2e/agent/real-python.py places "$data" "$libc_id" "$libc_debug"
 diag "$ok_out"
-is "$("$cairn" top --data "$data" --json "$selector" | jq -c '[.[] | {function, file, line, flat, cumulative}]' | sha256sum)" \
+is "$("$cairn" top --data "$data" --json "$selector" | jq -c '[.[] | {function, file, line, flat, cumulative}]' |
+        sha256sum)" \
         "$(jq -c '[.[] | {function, file, line, flat, cumulative}]' "$tmp/top.after" | sha256sum)" \
         "the directory says what the service says"
 ok "flame graphs have the allocator" \

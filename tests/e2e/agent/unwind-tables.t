@@ -29,12 +29,14 @@ elf_files() {
 if [ -n "${CAIRN_UNWIND_FILES:-}" ]; then
         cp "$CAIRN_UNWIND_FILES" "$dir/list"
 elif [ -n "${CAIRN_UNWIND_ALL:-}" ]; then
-        elf_files /usr/bin/* /usr/sbin/* /usr/lib/*-linux-gnu/*.so* /usr/lib/*-linux-gnu/*/*.so* /usr/*-linux-gnu/lib/*.so* \
+        elf_files /usr/bin/* /usr/sbin/* /usr/lib/*-linux-gnu/*.so* /usr/lib/*-linux-gnu/*/*.so* \
+                /usr/*-linux-gnu/lib/*.so* \
                 "$(readlink -f "$(command -v node)")" \
                 > "$dir/list"
 else
         elf_files /usr/bin/[a-f]* /usr/bin/python3* /usr/lib/*-linux-gnu/libc.so.6 /usr/lib/*-linux-gnu/ld-linux*.so.* \
-                /usr/lib/*-linux-gnu/libcrypto.so.* /usr/lib/*-linux-gnu/libstdc++.so.* /usr/lib/*-linux-gnu/lib[a-e]*.so.* \
+                /usr/lib/*-linux-gnu/libcrypto.so.* /usr/lib/*-linux-gnu/libstdc++.so.* \
+                /usr/lib/*-linux-gnu/lib[a-e]*.so.* \
                 /usr/*-linux-gnu/lib/libc.so.6 | head -n 150 > "$dir/list"
 fi
 # A Go program has only .debug_frame; a Rust program is used if there is one.

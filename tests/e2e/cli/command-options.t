@@ -10,7 +10,8 @@ run() { "$cairn" "$@" >"$tmp/out" 2>"$tmp/err"; }
 refused() {
         option=$1 subject=$2; shift 2
         run "$@"
-        is "$? $(cat "$tmp/out") $(cat "$tmp/err")" "64  cairn $1: option '--$option' does not apply to '$subject' (try --help)" \
+        is "$? $(cat "$tmp/out") $(cat "$tmp/err")" \
+                "64  cairn $1: option '--$option' does not apply to '$subject' (try --help)" \
                 "$subject refuses --$option"
 }
 # wrong PATTERN NAME ARGUMENT...: the same with another message.
@@ -55,9 +56,11 @@ refused retain 'cairn debuginfo list' debuginfo list --retain age=1d
 refused kind 'cairn debuginfo show' debuginfo show $id --kind executable
 refused limit 'cairn debuginfo list' debuginfo list --limit 1
 wrong 'show takes one build-id$' "a missing build-id is named" debuginfo show
-wrong "unknown command 'check': expected list, show, missing, get, rm, pin, unpin, upstreams, gc or verify$" "an unknown verb is named" \
+wrong "unknown command 'check': expected list, show, missing, get, rm, pin, unpin, upstreams, gc or verify$" \
+        "an unknown verb is named" \
         debuginfo check
-is "$("$cairn" debuginfo gc --help | sed -n 's/^  *--\([a-z-]*\).*/\1/p' | paste -sd ' ')" "server data token-file ca tenant retain dry-run json" \
+is "$("$cairn" debuginfo gc --help | sed -n 's/^  *--\([a-z-]*\).*/\1/p' | paste -sd ' ')" \
+        "server data token-file ca tenant retain dry-run json" \
         "a verb has a page of its own"
 
 # ---- index ----

@@ -88,7 +88,8 @@ refused 'go together' "  and a key without its certificate" "tls-key: $tmp/key.p
 refused 'needs --trusted-proxy' "  and users of a proxy that is not named" 'proxy-auth: X-User' \
         "token-file: $tmp/tokens"
 refused 'and --token-file' "  and such without tokens" 'proxy-auth: X-User' 'trusted-proxy: 127.0.0.1'
-refused 'cannot name a user|is not a header' "  and a header that is none" 'proxy-auth: X User' 'trusted-proxy: 127.0.0.1' \
+refused 'cannot name a user|is not a header' "  and a header that is none" 'proxy-auth: X User' \
+        'trusted-proxy: 127.0.0.1' \
         "token-file: $tmp/tokens"
 refused 'has no valid port' "  and a port that is none" 'listen: 127.0.0.1:70000'
 printf 'serve:\n  listen: 0.0.0.0:0\n  listen-otlp-grpc: "[::]:0"\n  token-file: %s\n' "$tmp/tokens" >"$tmp/fit.yaml"

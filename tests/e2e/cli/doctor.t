@@ -164,7 +164,8 @@ cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded firs
 with_fault() {
         : >"$tmp/fault"
         fault_name=$1; shift
-        env FAULT_FS_DIR="$data" "FAULT_FS_$fault_name=$tmp/fault" LD_PRELOAD="$tmp/fault_fs.so" "$cairn" doctor --json "$@" \
+        env FAULT_FS_DIR="$data" "FAULT_FS_$fault_name=$tmp/fault" LD_PRELOAD="$tmp/fault_fs.so" "$cairn" doctor \
+                --json "$@" \
                 >"$tmp/found"
         code=$?
 }

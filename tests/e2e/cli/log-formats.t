@@ -29,7 +29,8 @@ printf 'serve:\n  log-format: logfmt\n' >"$tmp/cairn.yaml"
 kill -HUP "$server_pid"
 wait_for "the other format" grep -q '^time=.*log-format' "$server_log"
 : >"$server_log"
-attack_until_logged() { attack; refusals_are 6; } # ten per second are logged, and the first attack may have been in this second
+# ten per second are logged, and the first attack may have been in this second
+attack_until_logged() { attack; refusals_are 6; }
 wait_for "six refusals" attack_until_logged
 ok "logfmt, after a reload: each line is pairs of names and values" lines_are logfmt
 stop_server

@@ -12,7 +12,8 @@ status() {
 }
 # sample N: another batch with seven samples.
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=well \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 \
+                service=well \
                 values=7 mapping_file=a.so addresses=1000
         curl -sS --max-time 60 -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles" >/dev/null
@@ -118,7 +119,8 @@ is_shown() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge "$1" ]; }
 wait_for "two screens" is_shown 2
 pass "--watch shows it again and again"
 stop_server
-says_so() { grep -q '^cairn status: .*is the service running.*; retrying in 1 s$' "$tmp/watched.err"; } # the stop may be reported first
+# the stop may be reported first
+says_so() { grep -q '^cairn status: .*is the service running.*; retrying in 1 s$' "$tmp/watched.err"; }
 wait_for "a failure to be said" says_so
 pass "  says that the service is away"
 shown=$(grep -c ' is ready$' "$tmp/watched")

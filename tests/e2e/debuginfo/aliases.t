@@ -22,7 +22,8 @@ ingest() {
         is "$code" 200 "samples with the $2 id of $1 are accepted"
 }
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 named() { [ "$(folded "$1")" = "${2:-main;leaf 7}" ]; }
@@ -48,7 +49,8 @@ is "$(shown "$whole" '[.build_id, .aliases]')" "[\"$id\",[\"$whole\"]]" "cairn d
 is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf \
         "so does cairn symbolize"
 answers 404 not_found "debuginfod does not: its ids are build-ids" "$url/buildid/$whole/debuginfo"
-request -H 'Content-Type: application/json' -d "{\"files\":[{\"build_id\":\"$whole\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\"}]}" \
+request -H 'Content-Type: application/json' \
+        -d "{\"files\":[{\"build_id\":\"$whole\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\"}]}" \
         "$url/api/v1/debuginfo/want"
 is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' \
         "and a query by it reports the object as stored"
@@ -126,7 +128,8 @@ package main
 func leaf(n int) int { return n * 2 }
 func main() { println(leaf(3)) }
 EOF
-        if (cd "$tmp" && HOME=$tmp GO111MODULE=off go build -ldflags=-B=0x00aa00aa00aa00aa00aa00aa00aa00aa00aa00aa -o gone here.go) >/dev/null 2>&1; then
+        if (cd "$tmp" && HOME=$tmp GO111MODULE=off go build -ldflags=-B=0x00aa00aa00aa00aa00aa00aa00aa00aa00aa00aa \
+                -o gone here.go) >/dev/null 2>&1; then
                 ingest go go "$(go tool buildid "$tmp/gone")" "$tmp/gone" main.leaf main.main
                 up "$tmp/gone"
                 is "$code" 0 "a Go program with a GNU build-id is sent"

@@ -220,7 +220,8 @@ if command -v openssl >/dev/null && unshare -m true 2>/dev/null && [ -f /etc/ssl
                 -addext subjectAltName=IP:127.0.0.1 -keyout "$tmp/key.pem" -out "$tmp/cert.pem" 2>/dev/null
         start_server --tls-cert "$tmp/cert.pem" --tls-key "$tmp/key.pem"
         url=https://127.0.0.1:$port
-        with https unshare -m sh -c 'mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && exec "$2" symbolize -e "$3" "0x$4"' \
+        with https unshare -m sh \
+                -c 'mount --bind "$1" /etc/ssl/certs/ca-certificates.crt && exec "$2" symbolize -e "$3" "0x$4"' \
                 sh "$tmp/cert.pem" "$cairn" "$tmp/tree" "$address"
         like "$(flat)" "$named" "an https server with a certificate of a system authority works"
         with https-unknown "$cairn" symbolize -e "$tmp/tree" "0x$address"

@@ -158,7 +158,8 @@ fi
 if has "elfutils' debuginfod hands on what ours has" debuginfod; then
         mkdir "$tmp/nothing"
         down_port=$(free_port)
-        DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/down-cache debuginfod -F -p "$down_port" -d :memory: -t 0 -g 0 "$tmp/nothing" \
+        DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/down-cache debuginfod -F -p "$down_port" -d :memory: -t 0 -g 0 \
+                "$tmp/nothing" \
                 >"$tmp/down.log" 2>&1 &
         background_pids="${background_pids:-} $!"
         down=http://127.0.0.1:$down_port

@@ -33,7 +33,9 @@ try_all() {
         while read -r want path; do
                 case $want in '#' | '') continue ;; esac
                 want=$(printf '%s:%s' "$want" "$want" | cut -d: -f"$1")
-                path=$(printf '%s\n' "$path" | sed "s|@IDUP@|$(printf '%s' "$id" | tr a-f A-F)|; s|@IDCUT@|${id%??}|; s|@ID@|$id|g; s|@OTHER@|$other|g;
+                path=$(printf '%s\n' "$path" |
+                        sed "s|@IDUP@|$(printf '%s' "$id" |
+                        tr a-f A-F)|; s|@IDCUT@|${id%??}|; s|@ID@|$id|g; s|@OTHER@|$other|g;
                         s|@SRC@|$tmp/src/w.c|g; s|@DIR@|$tmp/src|g")
                 case $path in
                 *@LONG@*) path="${path%%@LONG@*}$long${path#*@LONG@}" ;;
@@ -70,7 +72,8 @@ for program in up dots relative; do
 done
 for program in up dots; do
         id=$(build_id_of "$tmp/tree/build/$program")
-        for path in "$tmp/tree/src/q.c" "$tmp/tree/build/../src/q.c" "$tmp//tree/src//q.c" "$tmp/tree/./build/../src/./q.c" \
+        for path in "$tmp/tree/src/q.c" "$tmp/tree/build/../src/q.c" "$tmp//tree/src//q.c" \
+                "$tmp/tree/./build/../src/./q.c" \
                 "$tmp/x/y/../../tree/src/q.c" "/$tmp/tree/src/q.c"; do
                 attempt "$tmp/got" "$id/source$path"
                 is "$code" 200 "a program built with $program: source${path#"$tmp"}"

@@ -83,7 +83,8 @@ find_it source "$id" "$tmp/program.c"
 is $find_status 1 "a source is not found"
 
 # The client takes its size limit from its environment.
-found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.size DEBUGINFOD_MAXSIZE=100 debuginfod-find debuginfo "$id" 2>"$tmp/find.err")
+found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.size DEBUGINFOD_MAXSIZE=100 debuginfod-find debuginfo \
+        "$id" 2>"$tmp/find.err")
 unlike "$?" '^0$' "debuginfod-find gets nothing larger than DEBUGINFOD_MAXSIZE"
 like "$(cat "$tmp/find.err")" 'File too large' "  with the reason"
 ok "  without remembering a miss" test ! -e "$tmp/cache.size/$id/debuginfo"

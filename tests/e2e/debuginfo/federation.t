@@ -15,7 +15,8 @@ metric_at_reached() { [ "$(metric_at "$1" "$2")" -ge "$3" ]; }
 start_upstream() {
         upstream_dir=$1; shift
         upstream_port=$(free_port)
-        env "$@" DEBUGINFOD_CACHE_PATH="$tmp/upstream-cache" debuginfod -F -p "$upstream_port" -d :memory: -t 0 -g 0 "$upstream_dir" \
+        env "$@" DEBUGINFOD_CACHE_PATH="$tmp/upstream-cache" debuginfod -F -p "$upstream_port" -d :memory: -t 0 -g 0 \
+                "$upstream_dir" \
                 >>"$tmp/upstream.log" 2>&1 &
         upstream_pid=$!
         background_pids="${background_pids:-} $upstream_pid"
@@ -44,7 +45,8 @@ address() { nm "$tmp/files/program1" | awk -v name="$1" '$3 == name { print $1 }
 unknown=00112233445566778899aabbccddeeff00112233
 # sample BUILD-ID: one sample of outer_part called by main.
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$1" service=federated values=7 mapping_file=program \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$1" service=federated values=7 \
+                mapping_file=program \
                 "addresses=$(address outer_part),$(address main)"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 }
@@ -222,7 +224,8 @@ done
 wait $ring_pids
 is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" \
         "also if both get concurrent requests for the same object"
-is "$(curl -sS "$url/metrics" | awk '/^cairn_upstream_requests_total.*outcome="(failed|unsure)"/ { n += $2 } END { print n + 0 }')" 0 \
+is "$(curl -sS "$url/metrics" |
+        awk '/^cairn_upstream_requests_total.*outcome="(failed|unsure)"/ { n += $2 } END { print n + 0 }')" 0 \
         "  and no request to an upstream timed out"
 # shellcheck disable=SC2154
 kill "$first_pid" "$second_pid"

@@ -80,7 +80,8 @@ source_of() { curl -sS --path-as-is "$url/buildid/$id/source$1"; }
 is "$(source_of "$tmp/tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "byte for byte"
 is "$(source_of "$tmp/./x/../tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "also by a path with dots in it"
 if command -v debuginfod-find >/dev/null; then
-        is "$(DEBUGINFOD_CACHE_PATH=$tmp/cache2 DEBUGINFOD_URLS=$url debuginfod-find source "$tmp/tree.whole" "$tmp/tree.c" | xargs sha256sum | cut -d' ' -f1)" \
+        is "$(DEBUGINFOD_CACHE_PATH=$tmp/cache2 DEBUGINFOD_URLS=$url debuginfod-find source "$tmp/tree.whole" \
+                "$tmp/tree.c" | xargs sha256sum | cut -d' ' -f1)" \
                 "$(sha256sum <"$tmp/secret/tree.c" | cut -d' ' -f1)" "debuginfod-find finds it"
 fi
 for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%2e%2e/etc/passwd" /%00 \
@@ -122,7 +123,8 @@ is "$(source_of /usr/src/other/m.c)" "$(cat "$tmp/mapped/m.c")" "and its sources
 
 python=/usr/bin/python3.11
 python_id=$(build_id_of $python)
-python_debug=/usr/lib/debug/.build-id/$(printf '%s' "$python_id" | cut -c1-2)/$(printf '%s' "$python_id" | cut -c3-).debug
+python_debug=/usr/lib/debug/.build-id/$(printf '%s' "$python_id" | cut -c1-2)/$(printf '%s' "$python_id" |
+        cut -c3-).debug
 if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         debug $python 'info line Py_BytesMain'
         like "$shown" 'No line number information' "Debian's Python has no lines of its own"

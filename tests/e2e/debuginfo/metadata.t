@@ -76,7 +76,8 @@ is "$(ask buildid "$(id 11)" '[.complete, [.results[].buildid]]')" "[true,[\"$(i
         "what upstreams know comes too, without what is malformed"
 like "$(tail -1 "$tmp/asked")" "^/metadata\?key=buildid&value=$(id 11) .*_cairn-[0-9a-f]{16}" \
         "they receive the forwarding path of the request"
-is "$(curl -sS -H 'X-Forwarded-For: a, b, c, d, e, f, g, h' "$url/metadata?key=buildid&value=$(id 11)" | jq -c '[.complete, .results]')" '[true,[]]' \
+is "$(curl -sS -H 'X-Forwarded-For: a, b, c, d, e, f, g, h' "$url/metadata?key=buildid&value=$(id 11)" |
+        jq -c '[.complete, .results]')" '[true,[]]' \
         "a question that has come far enough is not asked any further"
 printf '{"results":[],"complete":false}' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" .complete)" false "an upstream that is not complete makes the answer incomplete"

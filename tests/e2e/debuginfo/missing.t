@@ -17,7 +17,8 @@ from=$(date +%s)
 # ingest BUILD PATH VALUES [KEY=VALUE]...: one sample for each value.
 ingest() {
         ingest_id=$(id "$1"); ingest_path=$2; ingest_values=$3; shift 3
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$ingest_id" "values=$ingest_values" "addresses=$address" \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$ingest_id" "values=$ingest_values" \
+                "addresses=$address" \
                 "mapping_file=$ingest_path" "$@"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of $ingest_path are taken"
@@ -58,7 +59,8 @@ for where in head parts; do
         becomes 0 "a clean stop has flushed" metric cairn_queue_batches
 done
 
-is "$("$cairn" query --missing --csv --from 0 --server "$url" | tr -d '\r' | sed "s/0\{38\}//")" 'build_id,object,state,locations,samples
+is "$("$cairn" query --missing --csv --from 0 --server "$url" | tr -d '\r' | sed "s/0\{38\}//")" \
+        'build_id,object,state,locations,samples
 02,/opt/often; rm,no_debuginfo,1,3
 01,/opt/seldom,no_debuginfo,1,1' "cairn query --missing has CSV"
 is "$(curl -sS "$url/api/v1/query/uploads?from=0&format=csv" | tr -d '\r' | sed "s/0\{38\}//" | cut -d, -f1-9)" \
@@ -98,7 +100,8 @@ like "$(missing)" '^no object of these samples lacks debuginfo$' "an empty list 
 ingest 04 /usr/lib/x86_64-linux-gnu/libof.so.1 1
 ingest 05 /usr/local/lib/libown.so.1 1
 advice() { missing --json | jq -r ".missing[] | select(.mapping == \"$1\") | .next_step, .command"; }
-like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" '^add the debuginfod server of .*: cairn serve --upstream https://' \
+like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
+        '^add the debuginfod server of .*: cairn serve --upstream https://' \
         "for a file of a distribution its server is proposed"
 like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
         "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" "  or to fetch it from there"
@@ -113,13 +116,15 @@ wanted=$(missing --json --from now-1h | jq -c '[.missing[].next_step] | unique')
 is "$(printf '%s\n' "$wanted" | jq length)" 2 "three objects are missing for two reasons"
 is "$("$cairn" status --server "$url" --json | jq -c '[.missing.next_steps[].next_step] | unique')" "$wanted" \
         "cairn status has the advice of the list"
-is "$("$cairn" status --server "$url" --json | jq -c '[.missing.objects, (.missing.next_steps | map(.more_objects) | add)]')" '[3,1]' "  each step once"
+is "$("$cairn" status --server "$url" --json |
+        jq -c '[.missing.objects, (.missing.next_steps | map(.more_objects) | add)]')" '[3,1]' "  each step once"
 out=$("$cairn" status --server "$url")
 like "$out" '^missing +3 objects in samples of the last hour lack debuginfo$' "  on the screen"
 like "$out" '^ +/usr/lib/x86_64-linux-gnu/libof.so.1 \(.*% of samples\): add the debuginfod server of .*: cairn serve --upstream https://' "  with the distribution's server"
 like "$out" '^ +/usr/local/lib/lib(own|other).so.1 \(.*% of samples\) and 1 more object: upload the object ' \
         "  and an upload"
-is "$("$cairn" doctor --json --server "$url" service | jq -c '[.checks[] | select(.name == "debuginfo" and .state == "warning") | .fix] | unique')" "$wanted" \
+is "$("$cairn" doctor --json --server "$url" service |
+        jq -c '[.checks[] | select(.name == "debuginfo" and .state == "warning") | .fix] | unique')" "$wanted" \
         "cairn doctor has the same"
 
 stop_server

@@ -108,7 +108,8 @@ printf '!<arch>\nno archive, but as long as the header of a member has to be, an
 # A file with more sections than are indexed, and one that is replaced by another.
 build 16 "$tmp/e16"
 printf 'the last one\n' >"$tmp/last"
-many=$(i=0; while [ $i -lt 900 ]; do printf -- "--add-section .a_section_of_a_long_name.%d=$tmp/last " $i; i=$((i + 1)); done)
+many=$(i=0; while [ $i -lt 900 ]; do printf -- "--add-section .a_section_of_a_long_name.%d=$tmp/last " \
+        $i; i=$((i + 1)); done)
 # shellcheck disable=SC2086  # many options
 objcopy $many "$tmp/e16" "$tree/plain/many-sections"
 
@@ -178,7 +179,8 @@ wait_for "eight downloads" cmp "$tmp/same.8" "$tmp/dbg/usr/lib/debug/thing.debug
 is "$(metric cairn_scan_unpacked_total)" "$unpacked" "an extracted file is cached"
 
 printf 'set confirm off\nbreak outer_part\nrun\nbt\nlist\n' >"$tmp/gdb.commands"
-gdb=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.gdb gdb -q -batch -nx -iex 'set debuginfod enabled on' -x "$tmp/gdb.commands" "$tmp/deb/usr/bin/thing" 2>&1)
+gdb=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.gdb gdb -q -batch -nx -iex 'set debuginfod enabled on' \
+        -x "$tmp/gdb.commands" "$tmp/deb/usr/bin/thing" 2>&1)
 like "$gdb" 'outer_part \(n=1\) at /usr/src/thing-1/' "gdb stops in a stripped program, with lines"
 like "$gdb" 'return sink \+= n \* 3' "  and shows the source out of the archive"
 
@@ -229,7 +231,8 @@ answers 404 . "is not served of another file in its place, of the same size and 
 build 15 "$tmp/late"
 address() { nm "$tmp/late" | awk -v name="$1" '$3 == name { print $1 }'; }
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="late"}' --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="late"}' \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(id 15)" service=late values=7 \
@@ -253,7 +256,9 @@ build 18 "$tmp/asked"; in_archive asked
 gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tmp/short" "$tmp/src/program.c"; in_archive short
 walk_again
 symbolized() {
-        curl -sS -H 'Content-Type: application/json' "$url/api/v1/symbolize" -d "{\"objects\":[{\"build_id\":\"$(id 18)\",\"addresses\":[\"0x$(nm "$tmp/asked" | awk '$3 == "outer_part" { print $1 }')\"]}]}"
+        curl -sS -H 'Content-Type: application/json' "$url/api/v1/symbolize" \
+                -d "{\"objects\":[{\"build_id\":\"$(id 18)\",\"addresses\":[\"0x$(nm "$tmp/asked" |
+                awk '$3 == "outer_part" { print $1 }')\"]}]}"
 }
 has_name() { symbolized | grep -q outer_part; }
 stop_unpacking
@@ -266,7 +271,8 @@ pass "  and then its name"
 wait_for "the index" metric_equals cairn_index_queue 0
 indexed=$(metric cairn_objects_indexed_total)
 symbolicated() { # DEBUG-ID FILE
-        curl -sS "$url/symbolicate/v5" -d "{\"memoryMap\":[[\"x\",\"$1\"],[\"unused\",\"000000000000000000000000000000000\"]],
+        curl -sS "$url/symbolicate/v5" \
+                -d "{\"memoryMap\":[[\"x\",\"$1\"],[\"unused\",\"000000000000000000000000000000000\"]],
                 \"stacks\":[[[0,$(printf '%d' "0x$(nm "$2" | awk '$3 == "outer_part" { print $1 }')")]]]}"
 }
 has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }

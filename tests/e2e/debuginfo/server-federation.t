@@ -28,13 +28,16 @@ start_server --flush-interval 1 --upstream "$upstream"
 # ---- for samples ----
 
 ingest() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
-                "addresses=$(nm "$tmp/program-$1" | awk '$3 == "work" { print $1 }'),$(nm "$tmp/program-$1" | awk '$3 == "main" { print $1 }')"
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" \
+                values=7 \
+                "addresses=$(nm "$tmp/program-$1" | awk '$3 == "work" { print $1 }'),$(nm "$tmp/program-$1" |
+                awk '$3 == "main" { print $1 }')"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of program $1 are accepted"
 }
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 ingest 0a upstream-has-it

@@ -66,7 +66,8 @@ send "$tmp/program.debug" xyz debuginfo
 refused 400 build_id "a path that is no build-id"
 request -T "$tmp/program.debug" "$url/api/v1/debuginfo/$id/debuginfo"
 refused 400 usage "no size and hash"
-request -T "$tmp/program.debug" -H 'X-Cairn-Size: 5' -H "X-Cairn-SHA256: $(sha256sum "$tmp/program.debug" | cut -d' ' -f1)" \
+request -T "$tmp/program.debug" -H 'X-Cairn-Size: 5' \
+        -H "X-Cairn-SHA256: $(sha256sum "$tmp/program.debug" | cut -d' ' -f1)" \
         "$url/api/v1/debuginfo/$id/debuginfo"
 refused 400 size_mismatch "more bytes than announced"
 request -T "$tmp/program.debug" -H "X-Cairn-Size: $(stat -c %s "$tmp/program.debug")" \
@@ -89,7 +90,8 @@ refused 400 truncated "a zstd stream that ends early"
 # A bomb: 1 GiB of zeros in 33 KB, announced as a small file and with its actual size.
 head -c 1073741824 /dev/zero | zstd -q -c >"$tmp/bomb.zst"
 before=$(peak_memory_kb)
-request -T "$tmp/bomb.zst" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 100000' -H "X-Cairn-SHA256: $(printf '%064d' 0)" \
+request -T "$tmp/bomb.zst" -H 'Content-Encoding: zstd' -H 'X-Cairn-Size: 100000' \
+        -H "X-Cairn-SHA256: $(printf '%064d' 0)" \
         "$url/api/v1/debuginfo/$id/debuginfo"
 refused 400 size_mismatch "a bomb that claims to be small"
 ok "  costs little memory" test "$(peak_memory_kb)" -lt $((before + 65536))
@@ -188,7 +190,8 @@ symbolize() { request -H 'Content-Type: application/json' -d "$1" "$url/api/v1/s
 symbolize "{\"objects\":[{\"build_id\":\"$id\",\"addresses\":[\"$main\",\"0xffffffffff\"]},{\"build_id\":\"00ff\",\"addresses\":[\"1\"]}]}"
 is "$(printf '%s' "$body" | jq -c '[.objects[] | .state, (.results[] | .state)]')" \
         '["indexed","resolved","not_in_object","absent","no_debuginfo"]' "every address has a state"
-is "$(printf '%s' "$body" | jq -c '.objects[0].results[0].frames[-1] | [.function, (.file | split("/") | last), .line, .inlined]')" \
+is "$(printf '%s' "$body" | jq -c \
+        '.objects[0].results[0].frames[-1] | [.function, (.file | split("/") | last), .line, .inlined]')" \
         '["main","program.c",2,false]' "and main its frame"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$main" | head -1)" main "the command asks the service"
 symbolize '{"objects":[{"build_id":"00ff","addresses":[1]}]}'

@@ -67,7 +67,8 @@ printf '%s/moved' "$noting" >"$tmp/noting/to"
 request "$url/buildid/$(id 14)/debuginfo"
 is "$(grep -m 1 "^/moved/buildid" "$tmp/noting/asked")" "/moved/buildid/$(id 14)/debuginfo $secret two None" \
         "one to the same port has the header"
-unlike "$(cat "$server_log"; curl -sS "$url/api/v1/debuginfo/upstreams"; curl -sS "$url/metrics"; tr '\0' ' ' <"/proc/$server_pid/cmdline")" \
+unlike "$(cat "$server_log"; curl -sS "$url/api/v1/debuginfo/upstreams"; curl -sS "$url/metrics"; tr '\0' ' ' \
+        <"/proc/$server_pid/cmdline")" \
         "$secret" "no log, no status, no metric and no argument shows it"
 like "$(cat "$server_log")" "secret header for upstream $noting is sent unencrypted" "sending it over http is reported"
 stop_server

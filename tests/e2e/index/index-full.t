@@ -55,7 +55,8 @@ is "$code" 200 "a batch is accepted"
 wait_metric cairn_flushes_total 1
 pass "  and flushed"
 wait_metric cairn_index_postponed_total 3
-each_is_logged() { [ "$(grep -c 'is full; set' "$server_log")" = "$(metric cairn_index_postponed_total)" ]; } # one may be in progress
+# one may be in progress
+each_is_logged() { [ "$(grep -c 'is full; set' "$server_log")" = "$(metric cairn_index_postponed_total)" ]; }
 wait_for "the log of the last attempt" each_is_logged
 pass "each attempt is one line of the log"
 ok "the service is healthy" healthy
@@ -70,7 +71,8 @@ unset CAIRN_INDEX_MAP_MIB
 
 # ---- the map of the records ----
 
-many=$(i=0; while [ $i -lt 300 ]; do printf -- "--add-section .a_long_name_of_a_section.%d=$tmp/one.otlp " $i; i=$((i + 1)); done)
+many=$(i=0; while [ $i -lt 300 ]; do printf -- "--add-section .a_long_name_of_a_section.%d=$tmp/one.otlp " \
+        $i; i=$((i + 1)); done)
 export CAIRN_DEBUGINFO_MAP_MIB=1
 rm -rf "$data"
 start_server --flush-interval 1

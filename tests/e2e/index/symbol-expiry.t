@@ -18,7 +18,8 @@ has_symbols() {
 start_server --flush-interval 1 --max-age any
 for b in 01 02 03; do put_object debuginfo "$tmp/program-$b"; done
 wait_metric cairn_objects_indexed_total 3
-python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=shop values=7 mapping_file=program-01 build_id="$(id 01)" addresses="$address" \
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=shop values=7 mapping_file=program-01 build_id="$(id 01)" \
+        addresses="$address" \
         at_ns="$(date +%s)000000000"
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "object 01 is sampled"

@@ -39,9 +39,11 @@ for kind in mutex block; do
         ingest "name=go&spyName=gospy&n=$kind" -F "profile=@$tmp/locks" -F "sample_type_config=@$tmp/$kind.json"
         is "$code" 200 "a $kind profile with its config is taken"
 done
-is "$(total go mutex:delay:nanoseconds:contentions:count) $(total go block:delay:nanoseconds:contentions:count)" "30 30" \
+is "$(total go mutex:delay:nanoseconds:contentions:count) $(total go block:delay:nanoseconds:contentions:count)" \
+        "30 30" \
         "mutex and block profiles are two types"
-is "$("$cairn" query --server "$url" --from now-1h --type mutex:delay --json '{service_name="go",pyroscope_spy="gospy"}' | jq '.sides[0].total')" 30 \
+is "$("$cairn" query --server "$url" --from now-1h --type mutex:delay \
+        --json '{service_name="go",pyroscope_spy="gospy"}' | jq '.sides[0].total')" 30 \
         "the spy is a label"
 ingest "name=go" -F "profile=@$tmp/locks" -F 'sample_type_config={'
 is "$code" 400 "a malformed config is refused"
@@ -113,7 +115,8 @@ is "$(remark -d '# no stack' "$url/ingest?name=x")" "200 OK the profile has no s
         "folded stacks without a stack are taken, and the answer says so"
 is "$(cat "$tmp/body")" "the profile has no samples" "  also in its body"
 is "$(remark -d 'a;b 5' "$url/ingest?name=x&from=$(date +%s)")" "200 OK " "a profile with samples has no remark"
-is "$(remark -H 'Content-Type: application/json' -d '{"resourceSpans":[]}' "$url/v1development/profiles") $(jq -r .partialSuccess.errorMessage "$tmp/body")" \
+is "$(remark -H 'Content-Type: application/json' -d '{"resourceSpans":[]}' \
+        "$url/v1development/profiles") $(jq -r .partialSuccess.errorMessage "$tmp/body")" \
         "200 OK  the profile has no samples: this is OTLP traces; profiles have the member resourceProfiles" \
         "OTLP of another signal, too"
 is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/profiles") $(cat "$tmp/body")" \

@@ -129,7 +129,8 @@ quarantine_export all "$tmp/exported"
 is $? 2 "of a directory's three the damaged one fails"
 like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "  and is named"
 is "$(cd "$tmp/exported" && for f in *; do "$cairn" import --dry-run "$f"; done)" \
-        "$(for n in 1 2; do echo "$(cd "$tmp/exported" && ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
+        "$(for n in 1 2; do echo "$(cd "$tmp/exported" &&
+        ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
 cmp -s "$tmp/second.otlp" "$tmp/exported/"*2.otlp
 is $? 0 "  with the same content as alone"
 
@@ -152,8 +153,10 @@ like "$(cat "$tmp/out")" '; sent$' "  and sent"
 ok "sent once more they are accepted" send_old import --history
 like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' \
         "  but not added, which is reported"
-like "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' -H 'Content-Type: application/json' \
-        -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '"rejectedProfiles":"0".*has no samples' "an empty batch is accepted, with a remark"
+like "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' \
+        -H 'Content-Type: application/json' \
+        -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '"rejectedProfiles":"0".*has no samples' \
+        "an empty batch is accepted, with a remark"
 request -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-History: yes' -d 'main 1' "$url/ingest?name=x"
 is "$code" 400 "a malformed X-Cairn-History is refused"
 stop_server

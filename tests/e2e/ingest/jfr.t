@@ -46,7 +46,8 @@ native_method:samples:count::
 process_cpu:cpu:nanoseconds:cpu:nanoseconds
 wall:wall:nanoseconds:wall:nanoseconds
 END
-is "$(curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h --data-urlencode 'selector={service_name="shop",region="eu",pyroscope_spy="javaspy"}' | jq -r '.[]')" \
+is "$(curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h \
+        --data-urlencode 'selector={service_name="shop",region="eu",pyroscope_spy="javaspy"}' | jq -r '.[]')" \
         "$(cat "$tmp/types")" "  types as Pyroscope names them"
 is "$(total process_cpu:cpu) $(total wall:wall) $(total native_method:samples)" "70000000 50000000 2" \
         "  time by the request's rate, without sleeping threads"
@@ -54,10 +55,12 @@ is "$(total memory:alloc_in_new_tlab_bytes) $(total memory:alloc_in_new_tlab_obj
         "2000 2 5000 77 1 300" "  allocations"
 is "$(total mutex:contentions) $(total mutex:delay) $(total block:contentions) $(total block:delay)" \
         "1 2000000000 1 1000000" "  locks, whose ticks are half a nanosecond"
-is "$(total process_cpu:cpu 'endpoint="/buy"') $(total process_cpu:cpu 'endpoint="/sell"') $(total mutex:delay 'endpoint="/buy"')" \
+is "$(total process_cpu:cpu 'endpoint="/buy"') $(total process_cpu:cpu 'endpoint="/sell"') $(total mutex:delay \
+        'endpoint="/buy"')" \
         "10000000 20000000 2000000000" "  labels by context"
 is "$(total process_cpu:cpu 'profile_id="0000000000abcdef",span_name="span one"')" 10000000 "  and of the span"
-is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu --format folded '{service_name="shop"}' | sort)" "$(
+is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu --format folded '{service_name="shop"}' |
+        sort)" "$(
         cat <<'END'
 [no stack] 10000000
 shop/Cart.main;shop/Cart$$Lambda$.run;libc.so.6.read;do_syscall_64_[k] 30000000
@@ -68,9 +71,11 @@ END
         '{service_name="shop"}'
 python3 tests/e2e/pprof.py frames "$tmp/made.pb.gz" >"$tmp/frames"
 like "$(cat "$tmp/frames")" 'shop/Cart\.add.*:12.*' "  lines"
-is "$("$cairn" query --server "$url" --from now-1h --json --missing 2>/dev/null | jq 'length // 0' 2>/dev/null || echo 0)" 0 "  nothing is missing debuginfo"
+is "$("$cairn" query --server "$url" --from now-1h --json --missing 2>/dev/null | jq 'length // 0' 2>/dev/null ||
+        echo 0)" 0 "  nothing is missing debuginfo"
 answers 200 '' "the same recording as the body" --data-binary "@$tmp/made.jfr" "$url/ingest?name=other&format=jfr"
-is "$("$cairn" query --server "$url" --from now-1h --json --type process_cpu:cpu '{service_name="other"}' | jq '.sides[0].total')" 140000000 \
+is "$("$cairn" query --server "$url" --from now-1h --json --type process_cpu:cpu '{service_name="other"}' |
+        jq '.sides[0].total')" 140000000 \
         "  whose own period counts where the request names no rate"
 
 # ---- rejected recordings ----
@@ -110,7 +115,8 @@ arrived() { # none is answered before the last one has arrived
 }
 wait_for 'six recordings to be read' arrived
 printf 'main;work 5\n' >"$tmp/folded"
-is "$(curl -sS --max-time 60 -o /dev/null -w '%{http_code}' --data-binary "@$tmp/folded" "$url/ingest?name=beside&format=folded" 2>&1)" 200 \
+is "$(curl -sS --max-time 60 -o /dev/null -w '%{http_code}' --data-binary "@$tmp/folded" \
+        "$url/ingest?name=beside&format=folded" 2>&1)" 200 \
         "while recordings are read other batches are taken"
 ok "  which still are" arrived
 # shellcheck disable=SC2086
@@ -123,7 +129,8 @@ is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" \
         "$tmp/made.jfr.gz: jfr, 7 samples, 5 stacks, 8 locations; not sent" "cairn import detects the format"
 is "$("$cairn" import --server "$url" --label service.name=imported "$tmp/made.jfr" | sed 's/.*; //')" sent \
         "  and sends it"
-is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{service.name="imported"}' | jq '.sides[0].total')" 2000000000 "    with its sums"
+is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{service.name="imported"}' |
+        jq '.sides[0].total')" 2000000000 "    with its sums"
 "$cairn" import --dry-run --format jfr "$tmp/text" >/dev/null 2>"$tmp/err"
 is "$? $(grep -c 'not a JFR file' "$tmp/err")" "2 1" "a malformed recording is bad data"
 
@@ -169,12 +176,14 @@ is "$(sums "$tmp/both.jfr" process_cpu:cpu wall:wall)" "42000000 500000000" \
 is "$("$cairn" import --dry-run "$tmp/padded.jfr" 2>&1 | sed 's/.*locations//')" "; not sent" \
         "zeros after the last chunk are padding"
 { cat "$tmp/one.jfr"; head -c 900 "$tmp/two.jfr"; } >"$tmp/cut.jfr"
-like "$("$cairn" import --dry-run "$tmp/cut.jfr" 2>&1)" 'jfr, [2-9] samples.*, the last 900 bytes of the recording are not read.*; not sent' \
+like "$("$cairn" import --dry-run "$tmp/cut.jfr" 2>&1)" \
+        'jfr, [2-9] samples.*, the last 900 bytes of the recording are not read.*; not sent' \
         "a recording that is complete is read although the next one is cut off"
 answers 200 'last 900 bytes' "  and the service says so" --data-binary "@$tmp/cut.jfr" "$url/ingest?name=cut&format=jfr"
 make_recording times "$tmp/none.jfr" none
 "$cairn" import --dry-run "$tmp/none.jfr" >/dev/null 2>"$tmp/err"
-is "$? $(sed 's/.*: no event/no event/' "$tmp/err")" "2 no event of the recording is used; it has 3 jdk.GarbageCollection" \
+is "$? $(sed 's/.*: no event/no event/' "$tmp/err")" \
+        "2 no event of the recording is used; it has 3 jdk.GarbageCollection" \
         "a recording of which nothing is used is refused with the names of its events"
 answers 200 'it has 3 jdk.GarbageCollection' "  and accepted by the service, with a remark" \
         --data-binary "@$tmp/none.jfr" "$url/ingest?name=none&format=jfr"
@@ -195,7 +204,9 @@ if command -v javac >/dev/null && command -v jfr >/dev/null; then
 <event name="jdk.ThreadPark"><setting name="enabled">true</setting><setting name="threshold">1 ms</setting><setting name="stackTrace">true</setting></event>
 </configuration>
 END
-        (cd "$tmp" && javac Work.java && java -XX:StartFlightRecording=filename=real.jfr,settings=all.jfc -XX:FlightRecorderOptions=stackdepth=128 Work 3) \
+        (cd "$tmp" && javac Work.java &&
+                java -XX:StartFlightRecording=filename=real.jfr,settings=all.jfc \
+                -XX:FlightRecorderOptions=stackdepth=128 Work 3) \
                 >"$tmp/java.log" 2>&1 || bail_out "java fails: $(tail -3 "$tmp/java.log")"
         # print_events EVENT: as printed by the JDK's reader. Its virtual machine may fail to start if memory is
         # short, so there are three attempts.

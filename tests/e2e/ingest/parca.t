@@ -44,7 +44,8 @@ is "$("$cairn" symbolize --server "$url" --build-id "$id" "$leaf" | head -1)" le
 is "$(listed)" '[["debuginfo","dwarf"]]' '  from one object'
 is "$(parca should "$id")" 'no the file stored under this build-id is as good or better' 'it is not wanted again'
 like "$(parca initiate "$id" 1000)" '^FAILED_PRECONDITION the file stored' '  nor may an upload begin'
-is "$(parca upload "$id" "$tmp/stripped" upload_id=cairn1-"$(wc -c <"$tmp/stripped")"-0-0-)" "OK $(wc -c <"$tmp/stripped")" \
+is "$(parca upload "$id" "$tmp/stripped" upload_id=cairn1-"$(wc -c <"$tmp/stripped")"-0-0-)" \
+        "OK $(wc -c <"$tmp/stripped")" \
         'a worse file that comes nevertheless is answered as taken'
 is "$(listed)" '[["debuginfo","dwarf"]]' '  and replaces nothing'
 is "$(parca should "$id" force=1)" 'yes the file stored under this build-id is as good or better; force replaces it' \
@@ -137,7 +138,8 @@ unlike "$(top '{service_name="process"}')" leaf '  is another one'
 printf 'this is no pprof' >"$tmp/text"
 like "$(parca write "$tmp/text")" '^INVALID_ARGUMENT ' 'a malformed pprof file is refused'
 for method in WriteArrow Write; do
-        like "$(parca arrow $method)" '^UNIMPLEMENTED Cairn does not read the Arrow records that parca-agent sends; run cairn-agent' \
+        like "$(parca arrow $method)" \
+                '^UNIMPLEMENTED Cairn does not read the Arrow records that parca-agent sends; run cairn-agent' \
                 "$method says what works instead"
 done
 stop_server
@@ -199,7 +201,8 @@ leaf=$(nm "$tmp/useful" | awk '$3 == "leaf" { print $1 }')
 is "$(parca upload $useless "$tmp/useless.debug")" "OK $(wc -c <"$tmp/useless.debug")" \
         'debuginfo without any symbol is accepted'
 indexed
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -r '.objects[] | select(.build_id == "'$useless'") | .quality + " " + .index.state')" \
+is "$(curl -sS "$url/api/v1/debuginfo" |
+        jq -r '.objects[] | select(.build_id == "'$useless'") | .quality + " " + .index.state')" \
         'none indexed' '  but has quality none when it is indexed'
 like "$(parca should $useless id_type=1)" '^yes ' '  so that a better file is wanted'
 is "$(parca upload $useless "$tmp/useful" id_type=1)" "OK $(wc -c <"$tmp/useful")" '  and accepted without force'

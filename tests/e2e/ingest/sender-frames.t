@@ -150,9 +150,11 @@ curl -sS -f -o "$tmp/body" -H 'Content-Type: application/json' --data-binary @- 
 END
 like "$("$cairn" query --server "$url" --from now-1h --values service_name)" '(^|\n)unknown_service:shopd(\n|$)' \
         "a process without a service has its own"
-is "$(curl -sS -H 'Content-Type: application/json' -d '{"name":"service_name"}' "$url/querier.v1.QuerierService/LabelValues" |
+is "$(curl -sS -H 'Content-Type: application/json' -d '{"name":"service_name"}' \
+        "$url/querier.v1.QuerierService/LabelValues" |
         jq -c '.names | index("unknown_service:shopd") != null, index("unknown_service") != null')" "true
 false" "  in querier.v1, too"
-is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --format folded '{service_name="unknown_service:shopd"}')" \
+is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --format folded \
+        '{service_name="unknown_service:shopd"}')" \
         'leaf 100000000' "  and its two counts are the time of two periods"
 done_testing

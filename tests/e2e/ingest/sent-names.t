@@ -71,7 +71,8 @@ check_names perf "perf script --no-demangle"
 python3 "$tmp/names.py" "$tmp/f" - pprof "$readable" "$mangled"
 send readable "$tmp/f"
 check_names readable "a sender that demangles"
-is "$("$cairn" top --server "$url" --from now-1h --json --type cpu '{service_name=~"pprof-.*|otlp-system|readable"}' | jq -c '[.[] | [.function, .flat]]')" \
+is "$("$cairn" top --server "$url" --from now-1h --json --type cpu '{service_name=~"pprof-.*|otlp-system|readable"}' |
+        jq -c '[.[] | [.function, .flat]]')" \
         "[[\"$readable\",35]]" "all of them are one function"
 python3 "$tmp/names.py" "$tmp/f" - pprof "bar" "$mangled"
 send own "$tmp/f"
@@ -80,7 +81,8 @@ is "$("$cairn" top --server "$url" --from now-1h --json '{service_name="own"}' |
 for name in _ _start _Zzz _Rust _DYNAMIC __init__ _GLOBAL_; do
         printf 'main;%s 7\n' "$name" >"$tmp/f"
         send "plain$name" "$tmp/f" folded
-        is "$("$cairn" top --server "$url" --from now-1h --json "{service_name=\"plain$name\"}" | jq -r '.[0].function')" "$name" "$name stays as it is"
+        is "$("$cairn" top --server "$url" --from now-1h --json "{service_name=\"plain$name\"}" |
+                jq -r '.[0].function')" "$name" "$name stays as it is"
 done
 
 # Files without a server, and exports for other tools.

@@ -138,7 +138,8 @@ printf '{"series":[{"labels":[{"name":"__name__","value":"process_cpu"},{"name":
         "$(base64 -w0 "$tmp/p/plain.pprof")" >"$tmp/p/push.json"
 send /push.v1.PusherService/Push push.json -H 'Content-Type: application/json'
 is "$code $body" '200 {}' "also pushed in JSON"
-answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="json"}' \
+answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/v1/query/top" \
+        --data-urlencode 'selector={service_name="json"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
 # type_of PATH FILE CONTENT-TYPE: the Content-Type of the response, which generated clients check.
 type_of() {
@@ -154,7 +155,8 @@ is "$(type_of /v1development/profiles empty.otlp "$otlp")" "200 $otlp 0" "  as a
 send "$ingest&format=folded" good.folded
 is "$code" 200 "folded stacks are accepted"
 is "$(metric cairn_ingest_samples_total)" $((seen + 7)) "  all of them"
-answers 200 'main' "  and the labels are there" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="shop",region="eu"}' \
+answers 200 'main' "  and the labels are there" -G "$url/api/v1/query/top" \
+        --data-urlencode 'selector={service_name="shop",region="eu"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
 seen=$(metric cairn_ingest_samples_total)
 
@@ -193,7 +195,8 @@ refused 400 'line 1' "folded stacks without a count"
 # ---- across a restart ----
 
 sum() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="test"}' --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="test"}' \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now --data-urlencode type=process_cpu:cpu:nanoseconds:cpu:nanoseconds |
                 awk '{ n += $NF } END { print n + 0 }'
 }

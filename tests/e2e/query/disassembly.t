@@ -30,7 +30,8 @@ END
 gcc -g -O2 -Wl,--build-id -o "$tmp/code/app" "$tmp/src/app.c" || bail_out "cannot build a program"
 id=$(build_id_of "$tmp/code/app")
 # The address of the inlined code of mix() at the call site, which is the leaf; main's is inside its call of hash.
-leaf=$(objdump --dwarf=decodedline "$tmp/code/app" | awk '$1 == "app.c" && $2 == 4 { sub("0x", "", $3); print $3; exit }')
+leaf=$(objdump --dwarf=decodedline "$tmp/code/app" |
+        awk '$1 == "app.c" && $2 == 4 { sub("0x", "", $3); print $3; exit }')
 call=$(objdump -d "$tmp/code/app" | awk '/call.*<hash>/ { sub(":", "", $1); print $1; exit }')
 [ -n "$leaf" ] && [ -n "$call" ] || bail_out "no address of the inlined code"
 inside=$(printf %x $((0x$call + 4)))
@@ -66,7 +67,8 @@ is "$(cat "$tmp/err")" "" "  and has nothing to note while there is text"
 query disassembly hash >"$tmp/none.json"
 like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id is stored" \
         "without the executable the reason is reported"
-is "$(curl -sS -G "$url/api/v1/query/disassembly" -d function_name=hash --data-urlencode "server=$url" | jq -r .missing.command)" \
+is "$(curl -sS -G "$url/api/v1/query/disassembly" -d function_name=hash --data-urlencode "server=$url" |
+        jq -r .missing.command)" \
         "cairn-upload --server $url --executables /opt/app/bin/app" "  and the command that uploads it"
 "$cairn" query --server "$url" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 is $? 1 "  which is an error of the command"
@@ -129,7 +131,8 @@ like "$("$cairn" query --server "$url" --disassembly --function hash --syntax at
 range() { curl -sS -G "$url/api/v1/query/disassembly" -d "build_id=$1" -d "start=$2" -d "end=$3"; }
 set -- $(symbol "$tmp/code/app" hash)
 range "$id" "0x$1" "0x$(printf %x $((0x$1 + 0x$2)))" >"$tmp/range.json"
-ok "a range of addresses gives the same" sh -c "[ \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/range.json')\" = \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/code.json')\" ]"
+ok "a range of addresses gives the same" sh \
+        -c "[ \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/range.json')\" = \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/code.json')\" ]"
 answers 400 'hexadecimal' "a range that ends before it begins is refused" \
         "$url/api/v1/query/disassembly?build_id=$id&start=20&end=10"
 answers 400 'disassembly needs function' "no function and no range is refused" "$url/api/v1/query/disassembly"
@@ -197,7 +200,8 @@ END
                 awk '/^ +[0-9a-f]+: / { sub(":", "", $1); b = $2 $3 $4 $5; print $1, b, $6 }' >"$tmp/judged"
         jq -r '.ranges[].instructions[] | .address[2:] + " " + .bytes + " " + .mnemonic' "$tmp/arm.json" >"$tmp/listed"
         if [ -s "$tmp/judged" ] && diff "$tmp/judged" "$tmp/listed" >"$tmp/diff"; then
-                pass "AArch64: addresses, bytes and mnemonics are those of llvm-objdump ($(wc -l <"$tmp/judged") instructions)"
+                pass "AArch64: addresses, bytes and mnemonics are those of llvm-objdump ($(wc -l \
+                        <"$tmp/judged") instructions)"
         else
                 fail "AArch64: addresses, bytes and mnemonics are those of llvm-objdump" \
                         "$(cat "$tmp/diff"; head -3 "$tmp/judged")"
@@ -227,7 +231,8 @@ ok "a whole file is fetched from the upstream" cmp "$tmp/text" "$tmp/src/app.c"
 like "$(query lines hash | jq -r '.rows[] | select(.line == 10) | .source')" 'the call site' \
         "  and kept for the lines of later queries"
 query disassembly hash >"$tmp/fetched.json"
-is "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/fetched.json")" "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/code.json")" \
+is "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/fetched.json")" \
+        "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/code.json")" \
         "the executable is fetched from there too"
 kill -TERM "$far_pid"
 wait "$far_pid"
@@ -238,7 +243,8 @@ gcc -g -Wl,--build-id -o "$tmp/code/other" "$tmp/src/other.c"
 "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/code/other" >"$tmp/out" 2>&1
 wait_metric cairn_objects_indexed_total 2
 set -- $(symbol "$tmp/code/other" main)
-python3 tests/e2e/profiles.py otlp "$tmp/three.otlp" "build_id=$(build_id_of "$tmp/code/other")" "addresses=$(printf %x $((0x$1 + 1)))" \
+python3 tests/e2e/profiles.py otlp "$tmp/three.otlp" "build_id=$(build_id_of "$tmp/code/other")" \
+        "addresses=$(printf %x $((0x$1 + 1)))" \
         values=5 service=other mapping_file=other
 "$cairn" import --server "$url" --time now "$tmp/three.otlp" 2>"$tmp/err"
 curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id=$(build_id_of "$tmp/code/other")" \

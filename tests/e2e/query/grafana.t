@@ -15,7 +15,8 @@ store() {
         type=$1 value=$2; shift 2
         for label; do set -- "$@" --label "$label"; shift; done
         echo "main;work $value" >"$tmp/stack.folded"
-        ok "$type of $value is accepted" "$cairn" import --server "$url" --token-file "$tmp/sender" --time $now --type "$type" "$@" \
+        ok "$type of $value is accepted" "$cairn" import --server "$url" --token-file "$tmp/sender" --time $now \
+                --type "$type" "$@" \
                 "$tmp/stack.folded"
 }
 

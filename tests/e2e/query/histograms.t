@@ -40,7 +40,8 @@ wait_metric 'cairn_uploads_total{outcome="stored"}' 1
 is "$(count cairn_upload)" 1 "an upload is observed"
 
 curl -sS "$url/metrics" >"$tmp/metrics"
-report_checks python3 tests/e2e/query/histograms.py "$tmp/metrics" cairn_ingest_duration_seconds cairn_flush_duration_seconds \
+report_checks python3 tests/e2e/query/histograms.py "$tmp/metrics" cairn_ingest_duration_seconds \
+        cairn_flush_duration_seconds \
         'cairn_query_duration_seconds{kind="top"}' 'cairn_query_duration_seconds{kind="types"}' \
         'cairn_query_duration_seconds{kind="querier"}' 'cairn_fsync_duration_seconds{of="file"}' \
         'cairn_fsync_duration_seconds{of="directory"}' cairn_upload_duration_seconds cairn_symbolize_duration_seconds

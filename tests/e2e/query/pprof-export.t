@@ -43,7 +43,8 @@ start_server
 now=$(date +%s)
 # Samples of a kernel, of libc and of two programs; the shop's samples start 100 s ago and last a second each.
 for at in 100 50; do
-        python3 tests/e2e/profiles.py otlp "$tmp/a" service=shop build_id=11112233445566778899aabbccddeeff00112233 mapping_file=/usr/bin/shop \
+        python3 tests/e2e/profiles.py otlp "$tmp/a" service=shop build_id=11112233445566778899aabbccddeeff00112233 \
+                mapping_file=/usr/bin/shop \
                 addresses=1000,2000 sent=leaf:a.c:1:1,main:a.c:2:2 frame_type=native values=3,4 \
                 at_ns=$((now - at))000000000
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/a" "$url/v1development/profiles"
@@ -92,7 +93,8 @@ check_exports() {
         export_of go-shop
         is "$(grep -m1 ^mapping "$tmp/fields")" "mapping /usr/bin/shop 1 1" \
                 "$1: the first mapping is the program, with symbols"
-        is "$(grep ^mapping "$tmp/fields" | sed 1d | sort | tr '\n' ' ')" "mapping /lib/x86_64-linux-gnu/libc.so.6 0 0 mapping vmlinux 0 0 " \
+        is "$(grep ^mapping "$tmp/fields" | sed 1d | sort | tr '\n' ' ')" \
+                "mapping /lib/x86_64-linux-gnu/libc.so.6 0 0 mapping vmlinux 0 0 " \
                 "$1: those without symbols do not say that they have some"
         is "$(grep -E '^(duration|period|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
                 "duration 5000000000 period 10000000 time $((now - 40))000000000 " \
@@ -106,7 +108,8 @@ check_exports() {
 check_numbers() {
         export_of heap
         is "$(grep -c ^labels "$tmp/fields")" 20 "$1: samples with different numbers remain apart"
-        is "$(grep -F "'', 5120," "$tmp/fields")" "labels [('bytes', '', 5120, ''), ('hint', 'hot', 0, ''), ('request', '', 5, 'kilobytes'), ('service_name', 'heap', 0, '')]" \
+        is "$(grep -F "'', 5120," "$tmp/fields")" \
+                "labels [('bytes', '', 5120, ''), ('hint', 'hot', 0, ''), ('request', '', 5, 'kilobytes'), ('service_name', 'heap', 0, '')]" \
                 "$1: numbers have their unit, texts are texts"
         is "$(grep ^default "$tmp/fields")" "default alloc_space" "$1: the sender's default sample type is kept"
         is "$("$cairn" query --server "$url" --labels | grep -c pprof)" 0 "$1: numbers are not listed as labels"
@@ -115,7 +118,8 @@ check_numbers() {
         body='{"start": 0, "end": '$((now + 60))'000, "matchers": ["{service_name=\"heap\"}"]}'
         request -H 'Content-Type: application/json' --data-binary "$body" "$url/querier.v1.QuerierService/Series"
         is "$(grep -o '"labels":' "$tmp/body" | wc -l)" 2 "$1: and make no series: there is one of each type"
-        is "$("$cairn" query --server "$url" --json --type inuse_space --series --step 1h '{service_name="heap",__pprof_num_request="5 kilobytes"}' |
+        is "$("$cairn" query --server "$url" --json --type inuse_space --series --step 1h \
+                '{service_name="heap",__pprof_num_request="5 kilobytes"}' |
                 grep -o '5242880' | head -n 1)" 5242880 "$1: a named number selects"
 }
 check_exports "from memory"

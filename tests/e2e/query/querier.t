@@ -97,7 +97,8 @@ querier LabelValues -H 'Content-Type: application/grpc-web' --data-binary "@$tmp
 like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" '^200 .*grpc-status: 3' \
         "a field of another type is refused in a trailer"
 querier Anything -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
-like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" "^200 .*grpc-status: 12.*method 'Anything' of querier.v1.QuerierService is not implemented" \
+like "$code $(tr -d '\r\n' <"$tmp/body" |
+        cat -v)" "^200 .*grpc-status: 12.*method 'Anything' of querier.v1.QuerierService is not implemented" \
         "and so is an unknown method"
 
 # ---- Pyroscope's HTTP API: what is wrong is said ----
@@ -113,7 +114,8 @@ answers 400 'leftQuery' "a diff needs both sides" "$url/pyroscope/render-diff"
 answers 400 "'label' is missing" "values need a label" "$url/pyroscope/label-values"
 printf 'main 9223372036854775807\n' >"$tmp/most.folded"
 import --time $now --type $heap --label service.name=most "$tmp/most.folded"
-answers 200 '"timeline":[{][^}]*9223372036854775807,' "the largest value remains one in a timeline" -G "$url/pyroscope/render" \
+answers 200 '"timeline":[{][^}]*9223372036854775807,' "the largest value remains one in a timeline" \
+        -G "$url/pyroscope/render" \
         --data-urlencode "query=$heap{service_name=\"most\"}" --data-urlencode from=$((now - 60)) \
         --data-urlencode until=$((now + 60))
 answers 200 '^ready$' "/ready is Pyroscope's name of /readyz" "$url/ready"

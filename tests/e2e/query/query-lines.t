@@ -79,7 +79,8 @@ take_version() { # VERSION PROGRAM LINE VALUE...
         version=$1 program=$2
         shift 2
         while [ $# -gt 0 ]; do
-                python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$program")" "addresses=$(address_of "$program" "$1")" \
+                python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$program")" \
+                        "addresses=$(address_of "$program" "$1")" \
                         "values=$2" service=lines mapping_file=app "label=version=$version" &&
                         "$cairn" import --server "$url" --time now "$tmp/one.otlp" >>"$tmp/import.log" 2>&1 || return
                 shift 2
@@ -106,11 +107,13 @@ True True
 True True True True
 [12]" "a comparison has the costs of two queries, and the lines of either side"
 compare --csv | tr -d '\r' >"$tmp/both"
-is "$(sed 's/^square,[^,]*,//' "$tmp/both")" 'function,file,line,object,flat,cumulative,flat_after,cumulative_after,source
+is "$(sed 's/^square,[^,]*,//' "$tmp/both")" \
+        'function,file,line,object,flat,cumulative,flat_after,cumulative_after,source
 2,app,3,3,0,0,{
 3,app,9,9,4,4,"        int y = x;"
 4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
-is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' | tr -d '\r')" \
+is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' |
+        tr -d '\r')" \
         "$(cat "$tmp/both")" "  the same in a data directory"
 is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" \
         "  with the same values, whatever is compared"
@@ -132,7 +135,8 @@ for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE
         set -- $side
         python3 tests/e2e/profiles.py otlp "$tmp/$1.otlp" addresses=10 "sent=work:/src/job.c:$2:1" values=$3
 done
-is "$("$cairn" diff --lines --file job --csv "$tmp/before.otlp" "$tmp/after.otlp" 2>"$tmp/err" | tr -d '\r' | cut -d, -f1-3,5-8)" \
+is "$("$cairn" diff --lines --file job --csv "$tmp/before.otlp" "$tmp/after.otlp" 2>"$tmp/err" | tr -d '\r' |
+        cut -d, -f1-3,5-8)" \
         'function,file,line,flat,cumulative,flat_after,cumulative_after
 work,/src/job.c,3,5,5,0,0
 work,/src/job.c,4,0,0,8,8' "two files are compared without a service"

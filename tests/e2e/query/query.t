@@ -120,7 +120,8 @@ is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in
         "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "  sorts by change"
 ok "values of a label" both query --values version "$api"
 is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "  lists them"
-is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode "selector=$api" | jq -c '[.[] | select(.name == "version" or .name == "service_name")]')" \
+is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode "selector=$api" |
+        jq -c '[.[] | select(.name == "version" or .name == "service_name")]')" \
         '[{"name":"service_name","values":1},{"name":"version","values":2}]' \
         "names of labels, with how many values the selection has of each"
 is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode 'selector={service_name="none"}')" \
@@ -147,7 +148,8 @@ is "$(json "$tmp/by-data" '[(g["labels"], g["total"]) for g in d["groups"]]')" \
 ok "a sandwich view" both query --sandwich work --json "$api"
 is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0][3], d["callees"]["nodes"][0][3])')" \
         "(15000000000, 15000000000, 15000000000)" "  has callers and callees"
-is "$("$cairn" top --data "$data" --from $from --to $to --csv 'service.name=api' 2>&1)" "$("$cairn" top --data "$data" --from $from --to $to --csv '{service.name="api"}' 2>&1)" \
+is "$("$cairn" top --data "$data" --from $from --to $to --csv 'service.name=api' 2>&1)" \
+        "$("$cairn" top --data "$data" --from $from --to $to --csv '{service.name="api"}' 2>&1)" \
         "values need no quotes"
 ok "a diff as CSV" both diff --base '{version="1"}' --format csv '{version="2"}'
 like "$(cat "$tmp/by-data")" '^leaf,,0,,native,5000000000,5000000000,9000000000,9000000000' \
@@ -166,7 +168,8 @@ ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nan
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from $from --to $to '{service.name=~"api|counted"}' >/dev/null 2>"$tmp/err"
-        like "$(cat "$tmp/err")" '^cairn top: not included: 1 samples without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
+        like "$(cat "$tmp/err")" \
+                '^cairn top: not included: 1 samples without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
                 "counts without a period are named as left out with ${where%% *}"
 done
 

@@ -34,7 +34,8 @@ ask none-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 
 is "$(line none-1 .rows)" 0 "a query that selects nothing reads no rows"
 ask bad-1 "$url/api/v1/query/top?from=never"
 is "$code $(line bad-1 .outcome)" "400 failed" "a failed query is logged"
-ask grafana-1 -H 'Content-Type: application/json' --data '{"start": 1, "end": 2000, "labelSelector": "{a=\"b\"}", "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds"}' \
+ask grafana-1 -H 'Content-Type: application/json' \
+        --data '{"start": 1, "end": 2000, "labelSelector": "{a=\"b\"}", "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds"}' \
         "$url/querier.v1.QuerierService/SelectMergeStacktraces"
 is "$(line grafana-1 .kind) $(line grafana-1 .target) $(line grafana-1 .selector)" \
         'querier /querier.v1.QuerierService/SelectMergeStacktraces {a="b"}' "so is one of Grafana's"

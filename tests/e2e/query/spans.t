@@ -8,10 +8,12 @@ start_server --flush-interval 3600
 now=$(date +%s)
 count=3000
 python3 tests/browser/make_spans.py $((now - 60)) $count >"$tmp/spans.json"
-ok "a profile with linked spans is accepted" test "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' \
+ok "a profile with linked spans is accepted" test \
+        "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' \
         --data-binary "@$tmp/spans.json" "$url/v1development/profiles")" = 200
 printf 'main;old 5000000\n' >"$tmp/old.folded"
-ok "  and one with ids as labels" "$cairn" import --server "$url" --time $((now - 60)) --type process_cpu:cpu:nanoseconds:cpu:nanoseconds \
+ok "  and one with ids as labels" "$cairn" import --server "$url" --time $((now - 60)) \
+        --type process_cpu:cpu:nanoseconds:cpu:nanoseconds \
         --label trace_id=ffffffffffffffffffffffffffffffff --label profile_id=77 "$tmp/old.folded"
 {
         echo trace_id,span_id,service_name,span_name,value,samples

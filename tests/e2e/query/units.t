@@ -32,7 +32,8 @@ is "$checked" 2 "all units are checked"
 # The system calls of the agent are in the list of its unit.
 agent=$CAIRN_BUILD/cairn-agent
 if command -v strace >/dev/null && command -v python3 >/dev/null && "$agent" --doctor >/dev/null; then
-        timeout -s TERM 12 strace -f -qq -o "$tmp/calls" "$agent" --config= --server http://127.0.0.1:9 --spool "$tmp/spool" \
+        timeout -s TERM 12 strace -f -qq -o "$tmp/calls" "$agent" --config= --server http://127.0.0.1:9 \
+                --spool "$tmp/spool" \
                 --interval 2 2>"$tmp/agent.log"
         python3 - deploy/systemd/cairn-agent.service "$tmp/calls" >"$tmp/refused" <<'PYTHON'
 import re, subprocess, sys

@@ -143,19 +143,23 @@ for type in alloc_objects:count alloc_space:B; do
 done
 for kind in mutex block; do
         for type in contentions:count delay:ns; do
-                want=$(go tool pprof -top -nodefraction=0 -sample_index=${type%:*} -unit=${type#*:} -focus=contendLocks \
+                want=$(go tool pprof -top -nodefraction=0 -sample_index=${type%:*} -unit=${type#*:} \
+                        -focus=contendLocks \
                         -diff_base=$kind-before.pb.gz $kind-after.pb.gz 2>/dev/null |
                         sed -n 's/.*accounting for \([0-9]*\)[^,]*,.*/\1/p')
-                got=$("$cairn" flame --server "$url" --format folded --type "$kind:${type%:*}" --focus contendLocks | awk '{ n += $NF } END { print n + 0 }')
+                got=$("$cairn" flame --server "$url" --format folded --type "$kind:${type%:*}" --focus contendLocks |
+                        awk '{ n += $NF } END { print n + 0 }')
                 is "$got" "$want" "$kind ${type%:*}: the same"
         done
 done
 wait_scrapes goroutine 2
-is "$("$cairn" top --server "$url" --json --type goroutine --function main.burnProcessor | jq -s '[.[][].cumulative] | add // 0')" 1 \
+is "$("$cairn" top --server "$url" --json --type goroutine --function main.burnProcessor |
+        jq -s '[.[][].cumulative] | add // 0')" 1 \
         "a goroutine counts once, however many scrapes have seen it"
 ok "CPU profiles have the busy function" [ "$(cost process_cpu:cpu main.burnProcessor)" -gt 100000000 ]
 ok "labels of samples are kept, in addition to those of the target" \
-        [ "$(cost process_cpu:cpu main.burnProcessor '{endpoint="hot",job="go",service_name="shop",instance="'"$real"'"}')" -gt 100000000 ]
+        [ "$(cost process_cpu:cpu main.burnProcessor \
+        '{endpoint="hot",job="go",service_name="shop",instance="'"$real"'"}')" -gt 100000000 ]
 is "$(cost process_cpu:cpu main.burnProcessor '{job!="go"}')" 0 "a program cannot claim to be another job"
 like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 1" \
         "it is up"
@@ -275,7 +279,8 @@ rm secret.pass
 like "$(jq -r '.profiles[] | select(.job == "basic") | .error' out)" "secret.pass" "a missing file is reported"
 
 # ---- TLS with certificates on both sides ----
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
         -keyout key.pem -out cert.pem 2>/dev/null
 TARGET_CERT=cert.pem TARGET_KEY=key.pem start_target tls 0
 sed "s/SECRET/$at/" >tls.yaml <<'END'
@@ -372,7 +377,8 @@ END
 is $? 1 "--once of a hostile target ends"
 # refused PROFILE PATTERN NAME
 refused() {
-        like "$(jq -r ".profiles[] | select(.job == \"hostile\" and .profile == \"$1\") | .health + \" \" + .error" out)" "^down $2" "$3"
+        like "$(jq -r ".profiles[] | select(.job == \"hostile\" and .profile == \"$1\") | .health + \" \" + .error" \
+                out)" "^down $2" "$3"
 }
 refused huge 'the body has more than 4194304 bytes \(body_size_limit\)' "an endless body"
 refused slow 'no complete response within 5.0 s \(scrape_timeout\)' "a slow one"

@@ -41,7 +41,8 @@ sum() { "$cairn" top --server "$url" --from "$1" --to "$2" --json '{service_name
         jq 'map(.flat) | add // 0'; }
 # A host whose own clock is off by SECONDS.
 skewed() {
-        python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" build_id=$id service=skewed values=7 mapping_file=program \
+        python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" build_id=$id service=skewed values=7 \
+                mapping_file=program \
                 addresses=401000 at_ns=$(($(date +%s) + $1))000000000
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" \
                 "$url/v1development/profiles"

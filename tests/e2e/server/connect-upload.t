@@ -33,7 +33,8 @@ is "$code $body" '200 {}' "the file is accepted"
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $body" '200 {}' "and finished"
 wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
-is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(nm "$tmp/program" | awk '$3 == "leaf" { print $1 }')" | head -1)" leaf "and symbolizes"
+is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(nm "$tmp/program" | awk '$3 == "leaf" { print $1 }')" |
+        head -1)" leaf "and symbolizes"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .quality]]')" \
         '[["debuginfo","program","dwarf"]]' "it has its name"
 json ShouldInitiateUpload "{\"file\":{\"gnu_build_id\":\"$id\"}}"
@@ -59,9 +60,11 @@ is "$code $body" '200 {}' "a file without .text is accepted"
 printf '\012\050%s' "$second" >"$tmp/message"
 proto UploadFinished
 is "$code $(hex)" '200 ' "and finished, with an empty message"
-is "$(service UploadFinished -H 'Content-Type: application/proto' --data-binary "@$tmp/message" -D "$tmp/headers"; tr -d '\r' <"$tmp/headers" | sed -n 's/^Content-Type: //p')" \
+is "$(service UploadFinished -H 'Content-Type: application/proto' --data-binary "@$tmp/message" \
+        -D "$tmp/headers"; tr -d '\r' <"$tmp/headers" | sed -n 's/^Content-Type: //p')" \
         application/proto "  that has its type"
-is "$("$cairn" debuginfo show 00112233445566778899aabbccddeeff --server "$url" --json | jq -r '.objects[0].name')" second \
+is "$("$cairn" debuginfo show 00112233445566778899aabbccddeeff --server "$url" --json | jq -r '.objects[0].name')" \
+        second \
         "the id that OTLP's profiler has for it leads to it"
 printf '\012\052\012\050%s' "$second" >"$tmp/message"
 proto ShouldInitiateUpload

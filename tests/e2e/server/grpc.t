@@ -48,7 +48,8 @@ is "$(metric 'cairn_ingest_duration_seconds_bucket{le="300"}')" "$(metric cairn_
 is "$(client send)" 'OK - ' 'an empty request is a success'
 
 batch early values=1 at_ns=1500000000000000000
-like "$(client send message="$tmp/early.otlp")" 'OK [0-9a-f]+ .*1 samples rejected: the time 2017-07-14T02:40:00Z is too long ago' \
+like "$(client send message="$tmp/early.otlp")" \
+        'OK [0-9a-f]+ .*1 samples rejected: the time 2017-07-14T02:40:00Z is too long ago' \
         'samples that are too old are a partial success'
 
 # ---- rejected requests ----
@@ -57,9 +58,11 @@ printf 'this is no protobuf' >"$tmp/text"
 like "$(client send message="$tmp/text")" '^INVALID_ARGUMENT OTLP request is cut off or malformed.*retry: no$' \
         'malformed OTLP is INVALID_ARGUMENT'
 head -c 68157440 /dev/zero >"$tmp/large"
-like "$(client send message="$tmp/large")" '^RESOURCE_EXHAUSTED a message of 68157440 bytes is larger than 67108864.*retry: no$' \
+like "$(client send message="$tmp/large")" \
+        '^RESOURCE_EXHAUSTED a message of 68157440 bytes is larger than 67108864.*retry: no$' \
         'a message of 65 MiB is too large, and is not to be repeated'
-like "$(client send message="$tmp/large" gzip=1)" '^RESOURCE_EXHAUSTED .*larger than 67108864 bytes after unpacking.*retry: no$' \
+like "$(client send message="$tmp/large" gzip=1)" \
+        '^RESOURCE_EXHAUSTED .*larger than 67108864 bytes after unpacking.*retry: no$' \
         'compressed too'
 rm "$tmp/large"
 like "$(client send method=/no.Service/Method)" "^UNIMPLEMENTED the method '/no.Service/Method' does not exist" \
@@ -73,12 +76,15 @@ like "$(client coding br)" "^200 12 the compression 'br' is not known; use gzip"
         'an unknown compression is UNIMPLEMENTED'
 like "$(client timeout)" '^200 4 the message did not arrive in time' 'the timeout of the client ends its call'
 answers 000 '' 'HTTP/1.1 gets no answer' "http://127.0.0.1:$grpc_port/healthz"
-wait_metric 'cairn_grpc_connections_ended_total{reason="protocol"}' 1 # curl gives up at the first bytes, before it is read
+# curl gives up at the first bytes, before it is read
+wait_metric 'cairn_grpc_connections_ended_total{reason="protocol"}' 1
 is "$(metric 'cairn_grpc_connections_ended_total{reason="protocol"}')" 1 '  and is counted'
 is "$(metric 'cairn_grpc_calls_total{code="invalid_argument"}')" 1 'calls are counted by code'
-is "$(curl -sS --http2-prior-knowledge --max-time 20 -o "$tmp/body" -w '%{http_code}' -X POST "http://127.0.0.1:$grpc_port/x")" 415 \
+is "$(curl -sS --http2-prior-knowledge --max-time 20 -o "$tmp/body" -w '%{http_code}' -X POST \
+        "http://127.0.0.1:$grpc_port/x")" 415 \
         'another content type is answered 415, as gRPC has it'
-is "$(curl -sS --http2-prior-knowledge --max-time 20 -o "$tmp/body" -w '%{http_code}' "http://127.0.0.1:$grpc_port/x")" 405 \
+is "$(curl -sS --http2-prior-knowledge --max-time 20 -o "$tmp/body" -w '%{http_code}' \
+        "http://127.0.0.1:$grpc_port/x")" 405 \
         'and another method 405'
 
 # ---- floods ----
@@ -121,7 +127,8 @@ like "$(cat "$server_log")" 'audit: 403 gRPC /opentelemetry.*ProfilesService/Exp
 auth() { curl -sS -H 'Authorization: Bearer the-reader' "$url/metrics" | awk -v name="$1" '$1 == name { print $2 }'; }
 is "$(auth 'cairn_access_refused_total{code="401"}')" 2 '  and counted'
 is "$(client health)" "OK 0801 $(printf '\010\001')" 'health needs no token'
-like "$(client send token=the-slow repeat=60)" '^RESOURCE_EXHAUSTED token slow sends more than 1 requests a second.*retry: 1$' \
+like "$(client send token=the-slow repeat=60)" \
+        '^RESOURCE_EXHAUSTED token slow sends more than 1 requests a second.*retry: 1$' \
         'past its rate a token is told when to repeat the call'
 stop_server
 

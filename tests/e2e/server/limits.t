@@ -28,7 +28,8 @@ count() { grep -c "^$1 " "$tmp/answers"; }
 has_rate() {
         passed=$(count "$2") limited=$(count 429)
         ok "$3 ($passed of $asked within $seconds s)" \
-                test "$passed" -ge $((10 * $1)) -a "$passed" -le $(((10 + seconds) * $1)) -a $((passed + limited)) -eq "$asked"
+                test "$passed" -ge $((10 * $1)) -a "$passed" -le $(((10 + seconds) * $1)) \
+                -a $((passed + limited)) -eq "$asked"
 }
 
 start_server --token-file "$tmp/tokens" --rate 2

@@ -27,7 +27,8 @@ like "$body" 'more than 8 MiB.*--long=23' 'and says how to compress it'
 answers 200 '' 'a wide profile is taken' -H 'Content-Type: text/plain' --data-binary "@$tmp/wide.folded" \
         "$url/ingest?name=wide&format=folded"
 
-python3 tests/e2e/server/memory-budget.py "$port" "${MEMORY_BUDGET_ROUNDS:-200}" "$tmp" "$tmp/brackets.gz" "$tmp/bomb.zst" "$tmp/wide.zst" \
+python3 tests/e2e/server/memory-budget.py "$port" "${MEMORY_BUDGET_ROUNDS:-200}" "$tmp" "$tmp/brackets.gz" \
+        "$tmp/bomb.zst" "$tmp/wide.zst" \
         "$tmp/wide.folded" >"$tmp/result" 2>"$tmp/client.err"
 is "$?" 0 'the clients ended'
 diag "$(cat "$tmp/client.err")"

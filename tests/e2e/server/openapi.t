@@ -22,7 +22,8 @@ wait_metric cairn_objects_indexed_total 1
         bail_out "the recorded profile cannot be imported: $(cat "$tmp/log")"
 python3 tests/e2e/profiles.py otlp "$tmp/program.otlp" "addresses=$address" "build_id=$id" "mapping_file=$tmp/program" \
         service=shop values=5
-answers 200 '' "samples of the program are taken" -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/program.otlp" \
+answers 200 '' "samples of the program are taken" -H 'Content-Type: application/x-protobuf' \
+        --data-binary "@$tmp/program.otlp" \
         "$url/v1development/profiles"
 wait_metric cairn_flushes_total 1
 

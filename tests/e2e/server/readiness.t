@@ -17,7 +17,8 @@ END
 as -o "$tmp/many.o" "$tmp/many.s" &&
         ld -shared --build-id=0x00000000000000000000000000000000000000a1 -o "$tmp/large.so" "$tmp/many.o"
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=ready \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 \
+                service=ready \
                 values=7 mapping_file=large.so addresses=1000
         request -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"

@@ -138,7 +138,8 @@ wait_for "the reloads" reload_is_done
 
 # old_sample TENANT-TOKEN N DAYS: a batch that is this many days old.
 old_sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=old \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 \
+                service=old \
                 values=7 mapping_file=a.so addresses=1000 "at_ns=$((($(date +%s) - $3 * 86400) * 1000000000))"
         request -H "Authorization: Bearer $1" -H 'Content-Type: application/x-protobuf' \
                 -H "X-Cairn-Batch: $(printf '%032x' "$2")" --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"

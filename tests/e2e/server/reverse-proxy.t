@@ -86,10 +86,13 @@ over cairn.example 200 '"name":"proxy:carol@example.org"' "  whatever the reques
 over cairn.example 200 '^\[' "  and what it asks" /api/v1/query/types -H "$carol"
 over cairn.example 401 '' "she cannot send profiles" /v1/profiles -H "$carol" \
         -H 'Content-Type: application/x-protobuf' --data-binary ''
-key=$(printf '%s\n' "$body" >/dev/null; curl -sS --cacert "$tmp/cert.pem" --resolve "cairn.example:$port:127.0.0.1" -H "$carol" "https://cairn.example:$port/api/v1/session" | jq -r .csrf)
-over cairn.example 400 '' "a POST of the page reaches its handler" /api/v1/symbolize -H "$carol" -H "Origin: https://cairn.example:$port" \
+key=$(printf '%s\n' "$body" >/dev/null; curl -sS --cacert "$tmp/cert.pem" --resolve "cairn.example:$port:127.0.0.1" \
+        -H "$carol" "https://cairn.example:$port/api/v1/session" | jq -r .csrf)
+over cairn.example 400 '' "a POST of the page reaches its handler" /api/v1/symbolize -H "$carol" \
+        -H "Origin: https://cairn.example:$port" \
         -H "X-Cairn-CSRF: $key" -H 'Content-Type: application/json' -d '{"addresses":[]}'
-over cairn.example 403 'csrf' "  one without the text does not" /api/v1/symbolize -H "$carol" -H "Origin: https://cairn.example:$port" \
+over cairn.example 403 'csrf' "  one without the text does not" /api/v1/symbolize -H "$carol" \
+        -H "Origin: https://cairn.example:$port" \
         -H 'Content-Type: application/json' -d '{"addresses":[]}'
 
 # ---- programs ----

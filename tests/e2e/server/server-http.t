@@ -65,10 +65,12 @@ like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops fro
         "a change is in the log, with the name of the token"
 like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as are refused requests"
 unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "and no token"
-is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" | grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
+is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" |
+        grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
 printf 'another-token read\n' >"$tmp/tokens"
 kill -HUP "$server_pid"
-reloaded() { [ "$(curl -sS -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer another-token' "$url/api/v1/debuginfo")" = 200 ]; }
+reloaded() { [ "$(curl -sS -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer another-token' \
+        "$url/api/v1/debuginfo")" = 200 ]; }
 wait_for "the tokens to be read again" reloaded
 answers 401 'bad_token' "a token that is no more in the file" -H 'Authorization: Bearer operator-token' "$url/store/"
 head -c 70000000 /dev/zero >"$tmp/large"

@@ -34,7 +34,8 @@ pass "  and that it is alive, again and again"
 kill -HUP "$server_pid"
 wait_for "the end of the reload" has_told "$server_pid" 'READY=1$' 2
 is "$(told "$server_pid" 'RELOADING=1 MONOTONIC_USEC=[0-9]+$')" 1 "a reload is reported, with its time"
-is "$(awk -v pid="$server_pid" '$1 == pid && $2 != "WATCHDOG=1" { print $2 }' "$tmp/told" | tr '\n' ' ')" 'READY=1 RELOADING=1 READY=1 ' \
+is "$(awk -v pid="$server_pid" '$1 == pid && $2 != "WATCHDOG=1" { print $2 }' "$tmp/told" | tr '\n' ' ')" \
+        'READY=1 RELOADING=1 READY=1 ' \
         "  before its end"
 main_pid=$server_pid
 stop_server
@@ -87,7 +88,8 @@ stop_server
 
 agent=$CAIRN_SAN/cairn-agent
 if "$agent" --doctor >"$tmp/doctor"; then
-        NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=200000 "$agent" --server http://127.0.0.1:9 --interval 60 --pid $$ --no-upload \
+        NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=200000 "$agent" --server http://127.0.0.1:9 --interval 60 --pid $$ \
+                --no-upload \
                 2>"$tmp/agent.log" &
         agent_pid=$!
         background_pids="$background_pids $agent_pid"

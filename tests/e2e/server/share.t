@@ -165,7 +165,8 @@ like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html,*/*' "$link")" '^[Ww][W
         "a browser asks its user for the token"
 like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
         "  other clients are asked for a bearer token"
-like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html' -d x "$url/api/v1/share")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
+like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html' -d x "$url/api/v1/share")" \
+        '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
         "  and so is who changes something"
 
 answers 401 '' "the profile takes a token, too" "$link/profile"
@@ -176,7 +177,8 @@ answers 401 '' "the profile takes a token, too" "$link/profile"
 ok "an empty token file is an error" test $? -ne 0
 if "$CAIRN_BUILD/cairn-agent" --doctor --sampler perf >"$tmp/doctor"; then
         echo writer-0123456789abcdef >"$tmp/token"
-        "$cairn" record --share "$url/" --token-file "$tmp/token" -F 999 -- sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done' \
+        "$cairn" record --share "$url/" --token-file "$tmp/token" -F 999 -- sh \
+                -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done' \
                 >"$tmp/out" 2>"$tmp/err"
         is "$?" 0 "cairn record --share"
         like "$(cat "$tmp/out")" "^$url/share/[0-9a-f]{32}\$" "  prints the link and nothing else"

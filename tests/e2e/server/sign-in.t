@@ -50,7 +50,8 @@ ok "  another session has another id" test "$(cookie)" != "$first"
 answers 200 '^\[' "the cookie opens what the page asks" -b "$tmp/jar" "$url$types"
 answers 200 '"objects"' "  the list of objects too" -b "$tmp/jar" "$url/api/v1/debuginfo"
 answers 200 '"signed_in_by":"session","name":"alice"' "  and says who it is" -b "$tmp/jar" "$url/api/v1/session"
-answers 200 '"signed_in_by":"token","name":"host","scopes":\["ingest"' "a token that may not read is not asked for another" \
+answers 200 '"signed_in_by":"token","name":"host","scopes":\["ingest"' \
+        "a token that may not read is not asked for another" \
         -H 'Authorization: Bearer agent-token' "$url/api/v1/session"
 signs_in "$tmp/form" x -H 'Content-Type: application/x-www-form-urlencoded' -d 'a=b&token=reader%2Dtoken'
 is "$code" 400 "two concatenated bodies are refused"
@@ -68,20 +69,24 @@ answers 404 '' "  and what is shared by a link" -b "$tmp/jar" "$url/share/000000
 signs_in "$tmp/root" root-token
 like "$body" '"name":"ops","scopes":\["read"\]' "the session of an administrator reads, and nothing else"
 id=00000000000000000000000000000000000000aa
-for path in /buildid/$id/debuginfo /buildid/$id/executable /buildid/$id/section/.text /buildid/$id/source/a.c /metadata?key=glob \
+for path in /buildid/$id/debuginfo /buildid/$id/executable /buildid/$id/section/.text /buildid/$id/source/a.c \
+        /metadata?key=glob \
         /store/ /store/samples/ /cairn/ /metrics /api/v1/debuginfo/$id/debuginfo/partial; do
         is "$(status_of -b "$tmp/root" "$url$path")" 401 "the cookie is not accepted for GET $path"
         ok "  the token is" test "$(status_of -H 'Authorization: Bearer root-token' "$url$path")" != 401
 done
 key=$(csrf "$tmp/root")
-for path in /v1/profiles /v1development/profiles /ingest /push.v1.PusherService/Push /api/v1/debuginfo/want /api/v1/debuginfo/gc \
+for path in /v1/profiles /v1development/profiles /ingest /push.v1.PusherService/Push /api/v1/debuginfo/want \
+        /api/v1/debuginfo/gc \
         /api/v1/debuginfo/scan /api/v1/store/compact /api/v1/resymbolize /symbolicate/v5 \
         /querier.v1.QuerierService/ProfileTypes; do
         is "$(status_of -b "$tmp/root" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{}' "$url$path")" 401 \
                 "  nor for POST $path"
 done
-is "$(status_of -b "$tmp/root" -X PUT -H "X-Cairn-CSRF: $key" -H "Origin: $url" "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to upload"
-is "$(status_of -b "$tmp/root" -X DELETE -H "X-Cairn-CSRF: $key" -H "Origin: $url" "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to remove"
+is "$(status_of -b "$tmp/root" -X PUT -H "X-Cairn-CSRF: $key" -H "Origin: $url" \
+        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to upload"
+is "$(status_of -b "$tmp/root" -X DELETE -H "X-Cairn-CSRF: $key" -H "Origin: $url" \
+        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to remove"
 session_id=$(sed -n 's/.*\t//p' "$tmp/jar" | tail -1)
 answers 401 'bad_token' "a session id is no token" -H "Authorization: Bearer $session_id" "$url$types"
 answers 401 'no_token' "a cookie of the other name is not taken" -H "Cookie: __Host-cairn=$session_id" "$url$types"

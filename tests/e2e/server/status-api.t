@@ -44,7 +44,8 @@ is "$(status /senders '[.senders[] | [.host, .agent, .address, .batches, .sample
 ok "  with the time of its batch" test "$(status /senders '.senders[0].last_unix_s')" -ge "$begun"
 ok "  and that of its newest sample" test "$(status /senders '.senders[0].newest_sample_unix_s')" -ge "$begun"
 send cairn-agent/1.0.0 "$tmp/one.otlp"
-is "$(status '' '[.ingest | .batches, .duplicate_batches, .samples]') $(status /senders '.senders[0] | [.batches, .samples]')" '[2,1,2] [2,2]' \
+is "$(status '' '[.ingest | .batches, .duplicate_batches, .samples]') $(status /senders \
+        '.senders[0] | [.batches, .samples]')" '[2,1,2] [2,2]' \
         "a batch that is sent again counts as heard from, and adds no samples"
 otlp "$tmp/one.otlp" names=leaf host=web-1 values=1
 send 'cairn-agent/1.1.0 (x86_64)' "$tmp/one.otlp"
@@ -53,7 +54,8 @@ is "$(status /senders '[.senders[] | [.host, .agent, .batches]]')" '[["web-1","c
 send other-agent/1.0.0 "$tmp/one.otlp" -H "X-Cairn-Batch: $(printf '%032x' 7)"
 otlp "$tmp/one.otlp" names=leaf values=1
 send cairn-agent/1.1.0 "$tmp/one.otlp"
-is "$(status /senders '[.senders[] | [.host, .agent]]')" '[["","cairn-agent/1.1.0"],["web-1","other-agent/1.0.0"],["web-1","cairn-agent/1.1.0 (x86_64)"]]' \
+is "$(status /senders '[.senders[] | [.host, .agent]]')" \
+        '[["","cairn-agent/1.1.0"],["web-1","other-agent/1.0.0"],["web-1","cairn-agent/1.1.0 (x86_64)"]]' \
         "another program on it, and one that names no host, are senders of their own, the latest first"
 is "$(status '/senders?limit=1' '[.kept, (.senders | length)]')" '[3,1]' "a limit"
 answers 400 'not a number' "  that is none" "$url/api/v1/status/senders?limit=x"
@@ -126,7 +128,8 @@ becomes '[true,true,true,true]' "the queue" \
         status '' '[.queue.batches > 300, .queue.bytes > 0, .queue.limit_bytes > .queue.bytes, .queue.disk_bytes > 0]'
 stop_server
 start_server --flush-interval 3600 --read-only
-becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' "a read-only service tells of its storage" \
+becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' \
+        "a read-only service tells of its storage" \
         status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]), .storage.oldest_unix_s > 0]'
 is "$(status /service '[.read_only, .disk]')" '[true,null]' "  and watches no disk"
 stop_server

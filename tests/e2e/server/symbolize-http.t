@@ -25,7 +25,8 @@ ok "answers" $python tests/e2e/server/symbolize-http.py answers "$url" "$tmp" "$
 diag "$ok_out"
 answers 400 'malformed at byte 12: expected an array' "JSON that breaks the format" -d '{"objects": 5}' \
         "$url/api/v1/symbolize"
-answers 400 'cut off' "protobuf that is cut off" -H 'Content-Type: application/x-protobuf' --data-binary "$(printf '\012\177x')" \
+answers 400 'cut off' "protobuf that is cut off" -H 'Content-Type: application/x-protobuf' \
+        --data-binary "$(printf '\012\177x')" \
         "$url/api/v1/symbolize"
 answers 400 'module past the end' "a frame of no module" -d '{"memoryMap":[],"stacks":[[[0,1]]]}' "$url/symbolicate/v5"
 answers 400 'a pair of module index and offset' "a frame that is none" -d '{"memoryMap":[],"stacks":[[[-1]]]}' \

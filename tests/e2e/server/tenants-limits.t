@@ -16,7 +16,8 @@ otlp() { otlp_file=$1; shift; python3 tests/e2e/profiles.py otlp "$otlp_file" "$
 # send TENANT FILE [CURL-ARGUMENT]...
 send() {
         send_tenant=$1 send_file=$2; shift 2
-        request "$@" -D "$tmp/headers" -H "Authorization: Bearer $send_tenant-token" -H 'Content-Type: application/x-protobuf' \
+        request "$@" -D "$tmp/headers" -H "Authorization: Bearer $send_tenant-token" \
+                -H 'Content-Type: application/x-protobuf' \
                 --data-binary "@$send_file" "$url/v1development/profiles"
 }
 folded() { curl -sS -H "Authorization: Bearer $1-token" "$url/api/v1/query/folded?from=0&to=now"; }

@@ -98,7 +98,8 @@ is "$(folded any-token -H 'X-Scope-OrgID: alpha' | grep -c marker_of_alpha)" 1 \
 part() {
         sha=$(sha256sum "$3" | cut -d' ' -f1)
         head -c 4000 "$3" | zstd -q -c >"$tmp/part.zst"
-        as "$2" -X PUT -T "$tmp/part.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $(stat -c %s "$3")" -H "X-Cairn-SHA256: $sha" \
+        as "$2" -X PUT -T "$tmp/part.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $(stat -c %s "$3")" \
+                -H "X-Cairn-SHA256: $sha" \
                 -H 'X-Cairn-Offset: 0' "$url/api/v1/debuginfo/$(only_of "$1")/dwp?name=part"
         is "$code" 202 "$1 begins an upload"
 }
@@ -107,10 +108,12 @@ part_alpha=$sha
 part shared operator-token "$tmp/shared/only_marker_of_shared"
 part_shared=$sha
 place() { # place SIDE ONLY PARTIAL
-        jq -n --arg side "$1" --arg only "$2" --arg both $both --arg address "0x$address" --arg source "$tmp/src/marker_of_$1.c" --arg partial "$3" \
+        jq -n --arg side "$1" --arg only "$2" --arg both $both --arg address "0x$address" --arg source \
+                "$tmp/src/marker_of_$1.c" --arg partial "$3" \
                 '{marker: ("marker_of_" + $side), only: $only, both: $both, address: $address, source: $source, name: ("only_marker_of_" + $side), partial: $partial}'
 }
-jq -n --argjson alpha "$(place alpha $only_alpha "$part_alpha")" --argjson shared "$(place shared $only_shared "$part_shared")" \
+jq -n --argjson alpha "$(place alpha $only_alpha "$part_alpha")" --argjson shared \
+        "$(place shared $only_shared "$part_shared")" \
         --arg file "$tmp/parca_marker_of_alpha" --arg id $parca_id \
         '{alpha: $alpha, shared: $shared, parca: {file: $file, only: $id}}' >"$tmp/places"
 "$PYTHON" tests/e2e/server/tenant-spaces.py "$url" "$grpc_port" "$tmp/places" >"$tmp/tap" ||
@@ -164,9 +167,11 @@ for dir in "$data" "$tmp/copy"; do
         is "$("$cairn" index stat --data "$dir" $only_alpha 2>/dev/null)" "" "  and without it"
         like "$("$cairn" why --data "$dir" --tenant alpha $both "$address")" marker_of_alpha "cairn why --data --tenant"
         like "$("$cairn" why --data "$dir" $both "$address")" marker_of_shared "  and without it"
-        is "$("$cairn" resymbolize --data "$dir" --tenant alpha --json --dry-run | jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
+        is "$("$cairn" resymbolize --data "$dir" --tenant alpha --json --dry-run |
+                jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
                 "cairn resymbolize --tenant finds the names that are there"
-        is "$("$cairn" resymbolize --data "$dir" --tenant beta --json --dry-run | jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
+        is "$("$cairn" resymbolize --data "$dir" --tenant beta --json --dry-run |
+                jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
                 "  as it does for a tenant that shares"
 done
 like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" \
@@ -178,7 +183,8 @@ like "$("$cairn" index --data "$data" --tenant beta "$tmp/program" 2>&1)" "tenan
 
 only_upstream=efefefefefefefefefefefefefefefefefefefef
 program upstream $only_upstream "$tmp/upstream-program"
-python3 tests/e2e/profiles.py otlp "$tmp/upstream.otlp" "addresses=$(nm "$tmp/upstream-program" | awk '$3 == "marker_of_upstream" { print $1 }')" \
+python3 tests/e2e/profiles.py otlp "$tmp/upstream.otlp" \
+        "addresses=$(nm "$tmp/upstream-program" | awk '$3 == "marker_of_upstream" { print $1 }')" \
         "build_id=$only_upstream" "mapping_file=program" "service=service" values=7
 "$cairn" serve --data "$tmp/upstream" --listen 127.0.0.1:0 --port-file "$tmp/upstream-port" 2>"$tmp/upstream.log" &
 background_pids=$!
@@ -192,7 +198,8 @@ as alpha-token -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/up
 wait_for "the upstream's names" has_named alpha-token marker_of_upstream 7
 like "$(objects_of alpha-token)" $only_upstream "an object that alpha's samples mention comes from the upstream"
 unlike "$(objects_of operator-token)" $only_upstream "  to alpha alone"
-is "$(at debuginfo upstreams --tenant alpha --json | jq '[.upstreams[].found > 0]' -c) $(at debuginfo upstreams --json | jq -c '[.upstreams[].found > 0]')" \
+is "$(at debuginfo upstreams --tenant alpha --json |
+        jq '[.upstreams[].found > 0]' -c) $(at debuginfo upstreams --json | jq -c '[.upstreams[].found > 0]')" \
         "[true] [false]" "  whose upstream it is counted for"
 like "$(token_metric "cairn_upstream_requests_total{upstream=\"$upstream\",tenant=\"alpha\",outcome=\"found\"}")" \
         '^[1-9]' "  in the metrics too"
@@ -228,7 +235,8 @@ stop_server
 mv "$tmp/tenants.first" "$tmp/tenants"
 start --retain size=1
 # The two objects of each side that were pinned through the API are kept.
-only_pinned() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].pinned]')" = '[true,true]' ]; }
+only_pinned() { [ "$(curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" | jq -c '[.objects[].pinned]')" = \
+        '[true,true]' ]; }
 wait_for "alpha's objects to go" only_pinned alpha-token
 wait_for "those that are shared to go" only_pinned operator-token
 like "$(cat "$server_log")" "info debuginfo: tenant alpha: removed [1-9]" \

@@ -85,9 +85,11 @@ report_tap "$tmp/tap"
 is "$(folded operator-token | grep -c 'marker-of-anonymous')" 1 "the operator's tenant is the default one"
 is "$(folded any-token -H 'X-Scope-OrgID: beta' | grep -c 'marker-of-beta-function')" 1 \
         "a token of any tenant names one"
-answers 400 'not the name of one tenant' "two names are none" -H 'Authorization: Bearer any-token' -H 'X-Scope-OrgID: beta' \
+answers 400 'not the name of one tenant' "two names are none" -H 'Authorization: Bearer any-token' \
+        -H 'X-Scope-OrgID: beta' \
         -H 'X-Scope-OrgID: alpha' "$url/api/v1/query/types"
-answers 400 'not the name of one tenant' "  also of the token's own" -H 'Authorization: Bearer alpha-token' -H 'X-Scope-OrgID: alpha' \
+answers 400 'not the name of one tenant' "  also of the token's own" -H 'Authorization: Bearer alpha-token' \
+        -H 'X-Scope-OrgID: alpha' \
         -H 'X-Scope-OrgID: alpha' "$url/api/v1/query/types"
 answers 403 tenant "metrics are not for a tenant" -H 'Authorization: Bearer alpha-token' "$url/metrics"
 like "$(cat "$server_log")" 'audit: 403 DELETE /api/v1/debuginfo/' "refusals are in the audit log"

@@ -179,7 +179,8 @@ cp "$tmp/second.key" "$tmp/key.pem"
 kill -HUP "$server_pid"
 wait_for 'the second certificate' shows "$tmp/second.pem"
 pass 'a right pair is shown from then on'
-is "$(curl -sS -H "Authorization: Bearer $token" "$url/metrics" | sed -n 's/^cairn_reload_failures_total{file="tls"} //p')" 1 \
+is "$(curl -sS -H "Authorization: Bearer $token" "$url/metrics" |
+        sed -n 's/^cairn_reload_failures_total{file="tls"} //p')" 1 \
         'the failure is counted'
 
 # ---- names ----

@@ -73,7 +73,8 @@ catch
 build "$tmp/small.c" small
 put_object debuginfo "$tmp/small"
 wait_for 'another object to be indexed beside a worker that hangs' \
-        sh -c "'$cairn' symbolize --server '$url' --build-id '$(build_id_of "$tmp/small")' 0x$(nm "$tmp/small" | awk '$3 == "answer" { print $1 }') | grep -q answer"
+        sh -c "'$cairn' symbolize --server '$url' --build-id '$(build_id_of "$tmp/small")' 0x$(nm "$tmp/small" |
+        awk '$3 == "answer" { print $1 }') | grep -q answer"
 pass 'a worker that hangs stands in nobody else'\''s way'
 ok 'the service answers' healthy
 kill -XCPU "$worker" # like the kernel at the limit

@@ -19,8 +19,10 @@ unpack() {
 printf '%s\n' "store status" "store files" "store verify" "store snapshot $tmp/snapshot" "store export --format csv" \
         "store compact" "store expire --retain-samples age=1d" "store quarantine" "store quarantine retry all" \
         "debuginfo list" "debuginfo missing" "debuginfo show $id" "debuginfo rm $id" "debuginfo pin $id" \
-        "debuginfo gc --retain age=1d" "debuginfo verify" "index stat $id" "index verify" "index $cairn" "query --types" "top" \
-        "flame" "resymbolize" "why $id 0x10" "serve --read-only --listen 127.0.0.1:0" "serve --listen 127.0.0.1:0" >"$tmp/commands"
+        "debuginfo gc --retain age=1d" "debuginfo verify" "index stat $id" "index verify" "index $cairn" \
+        "query --types" "top" \
+        "flame" "resymbolize" "why $id 0x10" "serve --read-only --listen 127.0.0.1:0" "serve --listen 127.0.0.1:0" \
+        >"$tmp/commands"
 # check_commands PATTERN WHAT: all commands refuse the directory, and change nothing in it.
 check_commands() {
         picture >"$tmp/before"

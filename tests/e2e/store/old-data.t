@@ -39,7 +39,8 @@ find_address() {
 check_queue() {
         unpack "$1-queue"
         cpu='inlined_part program.c 35 other_part program.c 5'
-        is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" '[5,5,7,2,0]' \
+        is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" \
+                '[5,5,7,2,0]' \
                 "$1, queue: status before anything writes"
         is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
                 "  sums and names, from tables and queue"

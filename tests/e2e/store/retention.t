@@ -15,7 +15,8 @@ start_server
 "$CAIRN_SAN/cairn-upload" --server "$url" --tag 'nightly/7' "$tmp/program-01" >/dev/null
 put_object debuginfo "$tmp/program-02"
 is "$(stored)" "01 02" "two objects are stored"
-answers 400 'is not a tag' "a tag of other letters is refused" -X PUT "$url/api/v1/debuginfo/$(id 03)/debuginfo?tag=a%20b" \
+answers 400 'is not a tag' "a tag of other letters is refused" -X PUT \
+        "$url/api/v1/debuginfo/$(id 03)/debuginfo?tag=a%20b" \
         -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf x | sha256sum | cut -d' ' -f1)"
 wait_metric cairn_objects_indexed_total 2
 
@@ -38,7 +39,8 @@ is "$(ls "$tmp"/none* 2>/dev/null)" '' "and leaves no file"
 like "$(debuginfo gc --dry-run --retain 'size=1')" '^would remove 2 objects' "a dry run reports what would be removed"
 is "$(stored)" "01 02" "and removes nothing"
 debuginfo pin "$(id 02)" >/dev/null
-is "$(debuginfo gc --retain 'tag=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" '[[],1,2]' \
+is "$(debuginfo gc --retain 'tag=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" \
+        '[[],1,2]' \
         "tagged and pinned objects stay"
 is "$(debuginfo gc --retain 'size=1' --json | jq -c '[.removed[] | [.build_id[-2:], .reason, .tag]]')" \
         '[["01","size","nightly/7"]]' "the other one goes"

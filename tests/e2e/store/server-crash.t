@@ -28,7 +28,8 @@ background_pids=
 is "$(acknowledged)" $count "all $count of them, over $killed crashes"
 
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="crash"}' --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="crash"}' \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 once() {

@@ -24,13 +24,15 @@ build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x0000000000000000000000000000
 address() { nm "$tmp/program-$1" | awk -v name="$2" '$3 == name { print $1 }'; }
 # ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part called by main.
 ingest() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" values=7 \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" \
+                values=7 \
                 "addresses=$(address "$1" outer_part),$(address "$1" main)" "mapping_file=program-$1"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of program $1 are accepted"
 }
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode "selector={service_name=\"$1\"}" \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 resolved='^main;outer_part(;inlined_part)? 7$'
@@ -68,7 +70,8 @@ put_object debuginfo "$tmp/program-02"
 wait_metric cairn_resymbolize_locations_total 2
 like "$(folded two)" "$resolved" "the rows of locations are rewritten"
 like "$(folded one)" "$resolved" "and others kept"
-like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' --data-urlencode from=now-1h --data-urlencode to=now)" \
+like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' \
+        --data-urlencode from=now-1h --data-urlencode to=now)" \
         'program\.c' "with file"
 is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' \
         "cairn debuginfo list"
@@ -129,7 +132,8 @@ is "$("$cairn" resymbolize --server "$url" --dry-run | tail -1)" \
 build 06
 ingest 06 six
 "$cairn" resymbolize --server "$url" --dry-run --since now-1h --json >"$tmp/dry"
-is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debuginfo, .unresolved_samples.after]' "$tmp/dry")" \
+is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debuginfo, .unresolved_samples.after]' \
+        "$tmp/dry")" \
         '[true,0,1,null]' "a dry run counts unresolved samples by reason"
 "$cairn" resymbolize --server "$url" --build-id "$(build_id_of "$tmp/program-06")" >"$tmp/text"
 like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' \
@@ -148,7 +152,8 @@ is "$code" 400 "a malformed time is refused"
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" resymbolize $where --since yesterday-ish 2>"$tmp/err"
-        is "$? $(cat "$tmp/err")" "64 cairn resymbolize: 'yesterday-ish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
+        is "$? $(cat "$tmp/err")" \
+                "64 cairn resymbolize: 'yesterday-ish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
                 "  by the command too, with ${where%% *}"
 done
 

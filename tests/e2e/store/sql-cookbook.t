@@ -7,7 +7,8 @@
 
 start_server --flush-interval 1
 for version in 1 2; do
-        "$cairn" import --server "$url" --time "$(($(date +%s) - 60 * version))" --label version=$version tests/browser/data/build.pb.gz \
+        "$cairn" import --server "$url" --time "$(($(date +%s) - 60 * version))" --label version=$version \
+                tests/browser/data/build.pb.gz \
                 >"$tmp/log" 2>&1 || bail_out "the recorded profile cannot be imported: $(cat "$tmp/log")"
 done
 python3 tests/e2e/profiles.py otlp "$tmp/raw.otlp" addresses=401000 "build_id=$(printf '%040d' 7)" \

@@ -7,7 +7,8 @@ for tool in jq python3; do command -v $tool >/dev/null || skip_all "$tool is not
 start_server --flush-interval 1
 # ingest N: one batch of two samples, in files of its own.
 ingest() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00112233445566778899aabbccddeeff00112233 "values=$1,7" \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00112233445566778899aabbccddeeff00112233 \
+                "values=$1,7" \
                 addresses=4096 mapping_file=/opt/program "at_ns=$((1700000000000000000 + $1))"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         wait_metric cairn_flushes_total "$1"

@@ -6,7 +6,8 @@ for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool i
 
 # A file with one sample from DAYS ago.
 make_days_ago() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program addresses=401000 \
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program \
+                addresses=401000 \
                 at_ns="$(($(date +%s) - $1 * 86400))000000000"
 }
 # One batch of a service, with a sample from DAYS ago.
@@ -26,7 +27,8 @@ send_days_ago 20
 wait_metric 'cairn_table_rows{table="samples"}' 3
 answers 400 "'rules' is not an array" "rules that are not a list do not stand for those of the service" \
         -H 'Content-Type: application/json' --data '{"rules": "age=1d"}' "$url/api/v1/store/expire"
-answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type: application/json' --data '{"rules": ["keep"]}' \
+answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type: application/json' \
+        --data '{"rules": ["keep"]}' \
         "$url/api/v1/store/expire"
 expire --server "$url" --dry-run --retain-samples age=5d --json >"$tmp/dry"
 is "$(days <"$tmp/dry")" '[["samples","age",1,1],["stacks","age",1,1],["samples","age",1,1],["stacks","age",1,1]]' \
@@ -41,7 +43,8 @@ like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 ro
         "the oldest day is removed"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
 is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
-like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u -d '20 days ago' +%F): 1 files" \
+like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u \
+        -d '20 days ago' +%F): 1 files" \
         "  and logged"
 expire --server "$url" >"$tmp/out"
 is "$(cat "$tmp/out")" "removed 0 files, 0 rows, 0 bytes" "a service without rules removes nothing"
@@ -75,14 +78,17 @@ expired_again() { expire --server "$url" >/dev/null; metric_reached cairn_store_
 wait_for "the imported sample to be removed" expired_again
 pass "  and retention removes them"
 make_days_ago 9
-is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.format, .sent, .samples, .rejected_samples, .expiring_samples, (.message | .[0:41])]')" \
+is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" |
+        jq -c '[.format, .sent, .samples, .rejected_samples, .expiring_samples, (.message | .[0:41])]')" \
         '["otlp",true,1,0,1,"1 samples are older than the retention of"]' "  also as JSON"
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.expiring_samples, .message]')" \
         '[0,"this batch was received before: no samples were added"]' "  but not of a batch that was received before"
 make_days_ago 4
-is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.sent, .expiring_samples, .message]')" '[true,0,null]' \
+is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" |
+        jq -c '[.sent, .expiring_samples, .message]')" '[true,0,null]' \
         "  nor of samples that are kept"
-is "$("$cairn" import --dry-run --json "$tmp/one.otlp" | jq -c '[.file == "'"$tmp/one.otlp"'", .sent, .samples]')" '[true,false,1]' \
+is "$("$cairn" import --dry-run --json "$tmp/one.otlp" | jq -c '[.file == "'"$tmp/one.otlp"'", .sent, .samples]')" \
+        '[true,false,1]' \
         "a dry run sends nothing"
 stop_server
 "$cairn" serve --data "$data" --retain-samples '{env="dev"},size=3G' >"$tmp/out" 2>&1
@@ -126,7 +132,8 @@ stop_server
 data=$tmp/locations
 start_server --flush-interval 1 --max-age any
 send_days_ago 0
-python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=old values=7 mapping_file=program addresses=401000,402000,403000 \
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=old values=7 mapping_file=program \
+        addresses=401000,402000,403000 \
         at_ns="$(($(date +%s) - 20 * 86400))000000000"
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 wait_metric 'cairn_table_rows{table="samples"}' 2

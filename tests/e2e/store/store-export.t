@@ -54,7 +54,8 @@ export_it --output "$tmp/all.csv" --format csv
 is "$(sed -n 1p "$tmp/read")" "[('count', 35, 3, 3), ('nanoseconds', 40, 4, 2)]" "  DuckDB reads the sums of the store"
 is "$(sed -n 2p "$tmp/read")" '[75, 7]' "  so does pyarrow"
 is "$(sed -n 3p "$tmp/read")" '0 rows differ' "  and the CSV has the same rows"
-is "$("$cairn" top --data "$data" --type $cpu --from 2026-09-20T00:00:00Z --to 2026-09-25T00:00:00Z --json | jq 'map(.flat) | add')" 40 \
+is "$("$cairn" top --data "$data" --type $cpu --from 2026-09-20T00:00:00Z --to 2026-09-25T00:00:00Z --json |
+        jq 'map(.flat) | add')" 40 \
         "  as cairn top"
 
 export_it

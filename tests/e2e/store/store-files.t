@@ -11,7 +11,8 @@ store() { "$cairn" store "$@" --data "$data"; }
 
 # ---- status ----
 store status --json >"$tmp/status"
-is "$(jq '.tables | [.samples, .stacks, .locations | .rows] == [104, 4, 3] and .samples.files > 1' "$tmp/status")" true \
+is "$(jq '.tables | [.samples, .stacks, .locations | .rows] == [104, 4, 3] and .samples.files > 1' "$tmp/status")" \
+        true \
         "status has rows and files of each table"
 is "$(jq '.tables.samples | [.oldest_unix_ns, .newest_unix_ns - 999000]' -c "$tmp/status")" \
         '[1790000600000000000,1790062400000000000]' "  the times of samples"
@@ -25,12 +26,16 @@ is "$(jq '[.sample_files, .stack_files, .location_files] == (.tables | [.samples
 # ---- files ----
 store files --json >"$tmp/files"
 is "$(jq -c 'group_by(.table) | map([.[0].table, length, (map(.rows) | add), (map(.bytes) | add)])' "$tmp/files")" \
-        "$(jq -c '.tables | to_entries | sort_by(.key) | map([.key, .value.files, .value.rows, .value.bytes])' "$tmp/status")" \
+        "$(jq -c '.tables | to_entries | sort_by(.key) | map([.key, .value.files, .value.rows, .value.bytes])' \
+        "$tmp/status")" \
         "files has the files of each table"
 is "$(jq -r '.[] | "\(.bytes) \(.path)"' "$tmp/files" | sort)" \
         "$(jq -r '.[].path' "$tmp/files" | xargs stat -c '%s %n' | sort)" "  with the paths and sizes of files on disk"
-ok "  not those that were replaced" test "$(find "$tables/locations" -name '*.parquet' | wc -l)" -gt "$(store files --table locations --json | jq length)"
-is "$(jq '[.[] | select(.table == "samples")] | [(map(.oldest_unix_us) | min), (map(.newest_unix_us) | max - 999)]' -c "$tmp/files")" \
+ok "  not those that were replaced" test \
+        "$(find "$tables/locations" -name '*.parquet' | wc -l)" -gt "$(store files --table locations --json |
+        jq length)"
+is "$(jq '[.[] | select(.table == "samples")] | [(map(.oldest_unix_us) | min), (map(.newest_unix_us) | max - 999)]' \
+        -c "$tmp/files")" \
         '[1790000600000000,1790062400000000]' "  the times of samples"
 like "$(store files --table stacks | head -1)" \
         '^stacks +[0-9]+ rows +[0-9]+ bytes .*  date=2026-09-2[12]/part-.*\.parquet$' "  as text"

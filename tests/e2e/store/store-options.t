@@ -60,7 +60,8 @@ is "$(options verify)" "data tenant json" "the page of a verb has its options"
 is "$(options quarantine)" "data output tenant json" "  those of its own verbs too"
 is "$(options quarantine retry)" "$(options quarantine)" "  and is the same for these"
 like "$("$cairn" store compact --help | head -1)" '^Usage: cairn store compact \[' "  and its synopsis"
-is "$(options | wc -w)" "$({ for verb in status files verify snapshot export compact expire quarantine; do options $verb; done; } | tr ' ' '\n' | sort -u | wc -l)" \
+is "$(options | wc -w)" "$({ for verb in status files verify snapshot export compact expire \
+        quarantine; do options $verb; done; } | tr ' ' '\n' | sort -u | wc -l)" \
         "each option is of some verb"
 is "$("$cairn" store --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | paste -sd ' ')" \
         "status files verify snapshot export compact expire quarantine" "the page of the command lists the verbs"

@@ -24,7 +24,8 @@ for archive in tests/corpus/unreleased_directory/*-agent.tar.xz; do
                 timeout 60 $command --server http://127.0.0.1:1 --spool "$tmp/spool" 2>"$tmp/err"
                 code=$?
                 name=${command%% --*}
-                like "$code $(cat "$tmp/err")" "^2 .*the spool '$tmp/spool' holds batches of another version of this program" \
+                like "$code $(cat "$tmp/err")" \
+                        "^2 .*the spool '$tmp/spool' holds batches of another version of this program" \
                         "$commit: ${name##*/} refuses the spool"
                 picture >"$tmp/after"
                 ok "  and changes nothing" cmp "$tmp/before" "$tmp/after"

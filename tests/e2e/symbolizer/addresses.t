@@ -37,18 +37,23 @@ send "build_id=$other" mapping_file=/opt/other addresses=401000 values=9
 send names=named values=1
 
 for where in head parts; do
-        is "$(addresses function_name=main '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line, .flat, .cumulative, .samples)]')" \
+        is "$(addresses function_name=main \
+                '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line, .flat, .cumulative, .samples)]')" \
                 "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,3]" \
                 "$where: a caller has its address, object and line"
-        is "$(addresses function_name=work '[.rows[] | .address, .state, .quality, .flat, .cumulative]')" "[\"$(hex "$work")\",\"resolved\",\"dwarf\",7,7]" \
+        is "$(addresses function_name=work '[.rows[] | .address, .state, .quality, .flat, .cumulative]')" \
+                "[\"$(hex "$work")\",\"resolved\",\"dwarf\",7,7]" \
                 "$where: a leaf has its own cost"
         is "$(addresses 'function=work%7Crest' '[.rows[] | .function, .flat]')" '["work",7,"rest",4]' \
                 "$where: the most expensive come first"
         is "$(addresses 'function=work%7Crest&limit=1' '[.address_count, (.rows | length)]')" '[2,1]' "$where: a limit"
-        is "$(addresses 'function_name=0x401000%20%5Bother%5D' '[.rows[] | .build_id, .address, .state, .file, .line]')" \
+        is "$(addresses 'function_name=0x401000%20%5Bother%5D' \
+                '[.rows[] | .build_id, .address, .state, .file, .line]')" \
                 "[\"$other\",\"0x401000\",\"no_debuginfo\",\"\",0]" \
                 "$where: an address without a name is found by what is shown for it"
-        ok "$where:   with its meaning, and a remedy" test "$(addresses "build_id=$other" '.rows[0] | (.meaning | length > 10) and (.next_step | length > 10)')" = true
+        ok "$where:   with its meaning, and a remedy" test \
+                "$(addresses "build_id=$other" \
+                '.rows[0] | (.meaning | length > 10) and (.next_step | length > 10)')" = true
         is "$(addresses "build_id=$id" '[.rows[] | .function] | sort')" '["inner","main","rest"]' \
                 "$where: all addresses of an object"
         is "$(addresses "build_id=$other&function_name=work" '[.address_count, .rows]')" '[0,[]]' \
@@ -61,7 +66,8 @@ for where in head parts; do
 done
 is "$(curl -sS "$url/api/v1/query/addresses?from=0&function_name=rest&format=csv" | tr -d '\r' | cut -d, -f1-5,7-)" \
         "$(printf 'build_id,object,address,state,function,line,flat,cumulative,samples\n%s,/opt/work,%s,resolved,rest,4,4,4,1' $id "$(hex "$rest")")" "as CSV"
-is "$(curl -sS "$url/api/v1/why?build_id=$id&address=$(addresses function_name=rest .rows[0].address | tr -d '"')" | jq -c '[.results[0] | .state, .frames[0].function, .frames[0].line]')" \
+is "$(curl -sS "$url/api/v1/why?build_id=$id&address=$(addresses function_name=rest .rows[0].address | tr -d '"')" |
+        jq -c '[.results[0] | .state, .frames[0].function, .frames[0].line]')" \
         '["resolved","rest",4]' "why takes build-id and address from here"
 answers 400 'needs function or file' "without a function there is no answer" "$url/api/v1/query/addresses?from=0"
 answers 400 'not a build-id' "nor with what is no build-id" "$url/api/v1/query/addresses?from=0&build_id=x"

@@ -55,7 +55,8 @@ ok $? "and the note says what is there"
 
 clang++ -O2 -gmlt bare.cc -o bare || cannot "compile"
 one=$(address bare _ZN3net6Reader3runEi) two=$(address bare _ZN4disk6Writer3runEi)
-is "$("$cairn" why --json bare "$one" | jq -r '.results[0] | "\(.source) \(.name_source) \(.unit_gives_frames) \(.symbol.name)"')" \
+is "$("$cairn" why --json bare "$one" |
+        jq -r '.results[0] | "\(.source) \(.name_source) \(.unit_gives_frames) \(.symbol.name)"')" \
         "dwarf symtab true _ZN3net6Reader3runEi" "why says that the name is the symbol's"
 "$cairn" index --data data bare > log 2>&1 || cannot "index"
 "$cairn" index dump --data data bare > dump

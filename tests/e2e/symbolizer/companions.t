@@ -23,7 +23,8 @@ build() {
         build_name=$1; build_id=$2; shift 2
         mkdir -p "$tmp/$build_name"
         (cd "$tmp/$build_name" && g++ -O2 -g "$@" -c ../src/main.cc ../src/other.cc &&
-                g++ -Wl,--build-id="0x00000000000000000000000000000000000000$build_id" -o prog main.o other.o) || bail_out "g++"
+                g++ -Wl,--build-id="0x00000000000000000000000000000000000000$build_id" -o prog main.o other.o) ||
+                bail_out "g++"
 }
 # package NAME: replaces its .dwo files by one package.
 package() { (cd "$tmp/$1" && dwp -e prog -o prog.dwp && rm -- *.dwo) || bail_out "dwp"; }
@@ -119,7 +120,8 @@ done
 { n=0; while [ $n -lt $many ]; do echo "int part$n(int);"; n=$((n + 1)); done
   echo "int main(int argc, char **) { return 0$calls; }"; } >"$tmp/many/main.cc"
 # shellcheck disable=SC2086
-(cd "$tmp/many" && g++ -O2 -g -gsplit-dwarf -c ./*.cc && g++ -Wl,--build-id=0x000000000000000000000000000000000000000c -o prog main.o $objects) || bail_out "g++"
+(cd "$tmp/many" && g++ -O2 -g -gsplit-dwarf -c ./*.cc &&
+        g++ -Wl,--build-id=0x000000000000000000000000000000000000000c -o prog main.o $objects) || bail_out "g++"
 put_object debuginfo "$tmp/many/prog"
 wait_for "it to be indexed" quiet
 is "$(wc -l <"$data/missing-companions")" $((many + 1)) "a program waits for many .dwo files"
@@ -191,7 +193,8 @@ for b in one two; do objcopy --only-keep-debug "$tmp/$b/prog" "$tmp/dwz/$b.debug
 (cd "$tmp/dwz" && dwz -m common.debug one.debug two.debug 2>/dev/null)
 common=$(build_id_of "$tmp/dwz/common.debug")
 up --json "$tmp/dwz/one.debug"
-is "$(printf '%s' "$out" | jq -c '[.files[] | .kind + " " + .state] | sort')" '["debuginfo sent","supplementary sent"]' \
+is "$(printf '%s' "$out" | jq -c \
+        '[.files[] | .kind + " " + .state] | sort')" '["debuginfo sent","supplementary sent"]' \
         "cairn-upload sends the supplementary file too"
 is "$(listed supplementary '[.build_id, .index.state]')" "[[\"$common\",\"supplement\"]]" "  as a kind of its own"
 wait_for "the inlined calls" has_inner "$(id 0a)" "$tmp/one/prog"

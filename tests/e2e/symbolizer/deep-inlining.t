@@ -45,7 +45,8 @@ EOF2
         is "$code" 200 "samples of $1 are taken"
 }
 query() {
-        curl -sS -m 120 -o "$tmp/answer" -w '%{http_code}' -G "$url/api/v1/query/$1" --data-urlencode "selector={service_name=\"$2\"}" \
+        curl -sS -m 120 -o "$tmp/answer" -w '%{http_code}' -G "$url/api/v1/query/$1" \
+                --data-urlencode "selector={service_name=\"$2\"}" \
                 --data-urlencode from=now-1h --data-urlencode to=now
 }
 folded() { query folded "$1" >/dev/null; cat "$tmp/answer"; }

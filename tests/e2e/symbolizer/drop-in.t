@@ -70,7 +70,8 @@ if has addr2line; then
         same "GNU addr2line: lines and discriminators of inlined calls are equal" addr2line -a -i
         same "GNU addr2line: on one line each, base names only" addr2line -a -i -p -s
         same "GNU addr2line: long options" addr2line --addresses --basenames
-        is "$("$tmp/bin/addr2line" -e "$tmp/program" -f -C -p "$(nm "$tmp/program" | awk '/space/ { print $1 }')" | sed 's/ at .*//')" \
+        is "$("$tmp/bin/addr2line" -e "$tmp/program" -f -C -p "$(nm "$tmp/program" | awk '/space/ { print $1 }')" |
+                sed 's/ at .*//')" \
                 'space::outer(int)' "GNU addr2line: functions are demangled"
         for program in "$tmp/bin/addr2line" addr2line; do
                 is "$("$program" -e "$tmp/nope" 1 2>&1)" "$program: '$tmp/nope': No such file" \
@@ -180,7 +181,8 @@ export CAIRN_CACHE_DIR=$tmp/cache
 for column in first second; do "$tmp/bin/addr2line" -a -i -e "$tmp/program" <"$tmp/addresses" >"$tmp/$column"; done
 CAIRN_CACHE_DIR=
 ok "the same answers come from the cache" cmp "$tmp/first" "$tmp/second"
-unlike "$(ldd "$CAIRN_BUILD/cairn-addr2line" | awk '{ print $1 }' | tr '\n' ' ')" 'crypto|archive|curl|gnutls|lmdb|dw\.so' \
+unlike "$(ldd "$CAIRN_BUILD/cairn-addr2line" | awk '{ print $1 }' | tr '\n' ' ')" \
+        'crypto|archive|curl|gnutls|lmdb|dw\.so' \
         "the small program loads none of the service's libraries"
 
 # ---- programs that start a symbolizer ----

@@ -112,7 +112,8 @@ program clang-blocks clang -fuse-ld=lld -fbasic-block-sections=all
 
 CAIRN_ORACLE_FILES=$programs CAIRN_WANTED_ADDRESSES=200 \
         "${CAIRN_SAN:-$top/build/san}/tests/unit/symbolizer/test_address_filter" > log 2>&1
-ok $? "one, four and twenty addresses of $(echo "$programs" | tr ':' '\n' | wc -l) programs have the answers of the whole file"
+ok $? "one, four and twenty addresses of $(echo "$programs" | tr ':' '\n' |
+        wc -l) programs have the answers of the whole file"
 is "$(grep -c "$dir.*groups of addresses read alone, 0 of them read everything" log)" \
         "$(echo "$programs" | tr ':' '\n' | wc -l)" "without reading everything"
 grep -v '^# .*0 of them' log | head -20 | sed 's/^/# /'

@@ -62,6 +62,7 @@ answers 200 "\"quality\":\"dwarf\",\"generation\":[0-9]+,\"partial\":\"$reason\"
 "$cairn" symbolize --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" >/dev/null 2>"$tmp/err"
 like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" \
         "cairn symbolize says it of a service's symbols too"
-is "$("$cairn" symbolize --format=json --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" 2>/dev/null | jq -c '[.quality, .partial != null]')" \
+is "$("$cairn" symbolize --format=json --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" 2>/dev/null |
+        jq -c '[.quality, .partial != null]')" \
         '["dwarf",true]' "and its JSON"
 done_testing

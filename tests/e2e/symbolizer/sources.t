@@ -54,7 +54,8 @@ printf 'module shop\n\ngo 1.18\n' > shop/go.mod
 go_build() { # OUTPUT OPTION...
         out=$1
         shift
-        (cd shop && GOENV=off GOFLAGS='' GOTOOLCHAIN=local GOCACHE="$dir/cache" GOPATH="$dir/gopath" "$go" build -o "../$out" "$@" .)
+        (cd shop && GOENV=off GOFLAGS='' GOTOOLCHAIN=local GOCACHE="$dir/cache" GOPATH="$dir/gopath" "$go" build \
+                -o "../$out" "$@" .)
 }
 compare_go() { # NAME STRIPPED FULL OPTION...
         name=$1

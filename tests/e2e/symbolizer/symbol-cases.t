@@ -106,14 +106,16 @@ for delta in 0x300000000000 -0x1000; do
 done
 stub=$(objdump -d --section=.plt library.so | awk '/<_Znwm@plt>:/ { print $1 }')
 python3 "$top/tests/tools/move_elf.py" stripped.so moved.so 0x10000
-is "$("$cairn" symbolize -e moved.so "$(printf %x $((0x$stub + 0x10000)))" | head -1)" "$("$cairn" symbolize -e library.so "$stub" | head -1)" \
+is "$("$cairn" symbolize -e moved.so "$(printf %x $((0x$stub + 0x10000)))" |
+        head -1)" "$("$cairn" symbolize -e library.so "$stub" | head -1)" \
         "and its stubs are where it runs"
 nm library.so --format=posix --defined-only | awk '$1 == "_ZL6hiddeni" { print $1 }' > keep
 objcopy -S --keep-symbols=keep library.so mini && xz -c mini > mini.xz
 cp library.so packed.so && strip --strip-all packed.so && objcopy --add-section .gnu_debugdata=mini.xz packed.so
 python3 "$top/tests/tools/move_elf.py" packed.so moved.so 0x10000
 hidden=$(nm library.so | awk '$3 == "_ZL6hiddeni" { print $1 }')
-is "$("$cairn" symbolize -e moved.so --debug-dir none "$(printf %x $((0x$hidden + 0x10000)))" | head -1)" "hidden(int)" \
+is "$("$cairn" symbolize -e moved.so --debug-dir none "$(printf %x $((0x$hidden + 0x10000)))" |
+        head -1)" "hidden(int)" \
         "a minidebuginfo inside of it was not moved either"
 
 # ---- functions at two addresses ----
@@ -464,7 +466,8 @@ done
 
 # The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.
 python3 -c 'for i in range(66000):
-        print(".section .text.f%d,\"ax\"\n.globl f%d\n.type f%d,@function\nf%d: nop\nret\n.size f%d,2" % ((i,) * 5))' > many.s
+        print(".section .text.f%d,\"ax\"\n.globl f%d\n.type f%d,@function\nf%d: nop\nret\n.size f%d,2" % ((i,) * 5))' \
+                > many.s
 as -g -o many.o many.s || cannot "assemble many sections"
 is "$("$cairn" symbolize -e many.o 0 1ffda 20380 | sed "s|$PWD/||" | paste -sd ' ')" \
         "f0 many.s:4 f65517 many.s:393106 f65984 many.s:395908" "a file of 66,000 sections has all symbols and lines"

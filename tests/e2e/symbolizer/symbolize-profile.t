@@ -161,7 +161,8 @@ f = [";".join(x) for x in frames]
 print("main;%s;worker 3\nmain;%s;other 4\nmain;%s 5\n%s;malloc+0x20;%s 6\nmain;[unknown];0x_1;[0x12 7" % tuple(f[:5]))
 EOF
 is "$(cat "$tmp/folded")" "$(cat "$tmp/want.folded")" "folded: each form of an address is named, and nothing else"
-is "$("$cairn" symbolize --folded "$tmp/in.folded" --debug-dir "$tmp/none" 2>/dev/null | sed -n 2p)" "main;$2 [prog];other 4" \
+is "$("$cairn" symbolize --folded "$tmp/in.folded" --debug-dir "$tmp/none" 2>/dev/null | sed -n 2p)" \
+        "main;$2 [prog];other 4" \
         "an address that stays unknown keeps its form"
 
 # ---- from a service ----
@@ -195,7 +196,8 @@ fixed_id=$(readelf -n "$tmp/away/fixed" | awk '/Build ID:/ { print $3 }')
         done
 } >"$tmp/fixed.txt"
 put_object debuginfo "$tmp/away/fixed"
-wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_id 0x$(nm "$tmp/away/fixed" | awk '/5total/ { print $1; exit }') | grep -q Cart"
+wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_id 0x$(nm "$tmp/away/fixed" |
+        awk '/5total/ { print $1; exit }') | grep -q Cart"
 "$cairn" symbolize --perf-script "$tmp/fixed.txt" -e "$tmp/away/fixed" -o "$tmp/fixed.want"
 ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" \
         --debug-dir "$tmp/none" -o "$tmp/fixed.served"

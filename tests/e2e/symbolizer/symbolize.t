@@ -180,7 +180,8 @@ relocatable() { # NAME FILE
                 echo '}'
         } > layout
         ld -static -T layout -e 0 --unresolved-symbols=ignore-all --no-check-sections -o linked "$2" 2> /dev/null
-        seq 0 $(($(size -A -d linked | awk '$1 ~ /^\.text|^\.init/ { n = $3 + $2 > n ? $3 + $2 : n } END { print n }') - 1)) |
+        seq 0 $(($(size -A -d linked |
+                awk '$1 ~ /^\.text|^\.init/ { n = $3 + $2 > n ? $3 + $2 : n } END { print n }') - 1)) |
                 awk '{ printf "0x%x\n", $1 }' > all
         "$cairn" symbolize -e linked < all > want.linked
         "$cairn" symbolize -e "$2" < all > got

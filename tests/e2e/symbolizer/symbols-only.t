@@ -40,7 +40,8 @@ mkdir "$tmp/dwz" "$tmp/dwo"
 for b in 1 2; do link dwz/prog$b -Wl,--build-id=0x000000000000000000000000000000000000000$b; done
 (cd "$tmp/dwz" && dwz -m common.debug prog1 prog2) 2>/dev/null || bail_out "dwz"
 input dwz "$tmp/dwz/prog1" 8
-(cd "$tmp/dwo" && g++ -O2 -g -gsplit-dwarf -std=c++17 -Wl,--build-id=0x0000000000000000000000000000000000000003 -o prog "$source") ||
+(cd "$tmp/dwo" && g++ -O2 -g -gsplit-dwarf -std=c++17 -Wl,--build-id=0x0000000000000000000000000000000000000003 \
+        -o prog "$source") ||
         bail_out "split dwarf"
 input dwo "$tmp/dwo/prog" 8
 link bin/symtab -Wl,-S,--build-id=0x0000000000000000000000000000000000000004
@@ -108,7 +109,8 @@ ok "cairn debuginfo get gives them back" "$cairn" debuginfo get "$id" --server "
 is "$(why "$id" "$main" '[.results[0].state, .results[0].source, (.results[0].frames[-1].function), .files[0].role, .files[0].quality]')" \
         '["resolved","symbols","main","symbols","dwarf"]' "cairn why says where the answer is from"
 like "$("$cairn" why --server "$url" "$id" "$main")" 'there are no DIEs' "  and what there is not"
-is "$("$cairn" debuginfo show "$id" --server "$url" --json | jq -c '[.objects[] | [.kind, .quality, .index.state]]')" '[["symbols","dwarf","indexed"]]' \
+is "$("$cairn" debuginfo show "$id" --server "$url" --json | jq -c '[.objects[] | [.kind, .quality, .index.state]]')" \
+        '[["symbols","dwarf","indexed"]]' \
         "cairn debuginfo show knows them"
 up --symbols-only "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "a second run sends nothing"
@@ -168,13 +170,15 @@ is "$code $reason" '409 not_better' "  nor accepted"
 # ---- re-symbolization, names by hash and from archives ----
 
 folded() {
-        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="late"}' --data-urlencode from=now-1h \
+        curl -sS -G "$url/api/v1/query/folded" --data-urlencode 'selector={service_name="late"}' \
+                --data-urlencode from=now-1h \
                 --data-urlencode to=now
 }
 link bin/no-id -Wl,--build-id=none
 link bin/late -Wl,--build-id=0x00000000000000000000000000000000000000bb
 late=$(nm "$tmp/bin/late" | awk '$3 == "main" { print $1 }')
-python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000bb service=late values=7 \
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000bb service=late \
+        values=7 \
         "addresses=$late" mapping_file=late
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "samples of a program arrive first"
@@ -211,7 +215,8 @@ like "$(sent '.files[0].partial')" dwo "  as JSON too"
 # ---- maintenance ----
 
 wait_for "the index to be quiet" quiet
-is "$("$cairn" debuginfo gc --server "$url" --retain kind=symbols,size=1 --dry-run --json | jq -c '[.removed[].kind] | unique')" '["symbols"]' \
+is "$("$cairn" debuginfo gc --server "$url" --retain kind=symbols,size=1 --dry-run --json |
+        jq -c '[.removed[].kind] | unique')" '["symbols"]' \
         "retention rules select them"
 stop_server
 like "$("$cairn" debuginfo verify --data "$data")" ' 0 damaged$' "cairn debuginfo verify reads them"

@@ -92,7 +92,8 @@ for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
         strip -o "$tmp/$version-stripped" "$tmp/$version"
         for what in symtab stripped; do
                 # It has the same Go build-id, so the previous one has to be removed.
-                for stored in $(curl -sS "$url/api/v1/debuginfo" | jq -r '.objects[] | select(.name | startswith("go1")) | .build_id'); do
+                for stored in $(curl -sS "$url/api/v1/debuginfo" |
+                        jq -r '.objects[] | select(.name | startswith("go1")) | .build_id'); do
                         "$cairn" debuginfo rm "$stored" --server "$url" >/dev/null
                 done
                 equal "$version-$what" "$tmp/$version-$what" .text

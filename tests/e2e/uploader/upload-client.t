@@ -55,8 +55,10 @@ for placeholder in 0x00 0x0000000000000000000000000000000000000000 0x0102; do
                 "a file with the build-id $placeholder is not sent"
         like "$errors" "more/placeholder.*is a placeholder.*link it with --build-id" "  and cairn-upload says why"
         hex=${placeholder#0x}
-        code=$(curl -sS -o "$tmp/answer" -w '%{http_code}' -T "$tmp/more/placeholder" -H "X-Cairn-Size: $(stat -c %s "$tmp/more/placeholder")" \
-                -H "X-Cairn-SHA256: $(sha256sum <"$tmp/more/placeholder" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$hex/debuginfo")
+        code=$(curl -sS -o "$tmp/answer" -w '%{http_code}' -T "$tmp/more/placeholder" \
+                -H "X-Cairn-Size: $(stat -c %s "$tmp/more/placeholder")" \
+                -H "X-Cairn-SHA256: $(sha256sum <"$tmp/more/placeholder" |
+                cut -d' ' -f1)" "$url/api/v1/debuginfo/$hex/debuginfo")
         is "$code $(jq -r .reason "$tmp/answer")" "409 build_id_mismatch" "  nor accepted from other clients"
         like "$(jq -r .error "$tmp/answer")" "is a placeholder" "  with the reason"
 done

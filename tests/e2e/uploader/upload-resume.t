@@ -34,7 +34,8 @@ size=$(stat -c %s "$big")
 half=$((size / 2))
 part() { # part OFFSET COUNT
         tail -c +$(($1 + 1)) "$big" | head -c "$2" | zstd -q -c >"$tmp/part.zst"
-        request -X PUT -T "$tmp/part.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $size" -H "X-Cairn-SHA256: $sha" \
+        request -X PUT -T "$tmp/part.zst" -H 'Content-Encoding: zstd' -H "X-Cairn-Size: $size" \
+                -H "X-Cairn-SHA256: $sha" \
                 -H "X-Cairn-Offset: $1" "$url/api/v1/debuginfo/$id/executable?name=cairn"
 }
 part 0 "$half"

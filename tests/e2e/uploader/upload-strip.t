@@ -53,13 +53,15 @@ for file in program fixed relocs libshared.so copy; do
         unlike "$(sections "$tmp/build/$file")" '^\.(debug_|symtab|strtab)' "$file has no symbols and no DWARF"
         is "$(cat "$tmp/readelf.err")" '' "  and is well-formed"
         is "$(build_id_of "$tmp/build/$file")" "$(build_id_of "$tmp/before/$file")" "  and has its build-id"
-        is "$(readelf -lW "$tmp/build/$file" | sed '/^Elf file/d; /offset/d')" "$(readelf -lW "$tmp/before/$file" | sed '/^Elf file/d; /offset/d')" \
+        is "$(readelf -lW "$tmp/build/$file" | sed '/^Elf file/d; /offset/d')" "$(readelf -lW "$tmp/before/$file" |
+                sed '/^Elf file/d; /offset/d')" \
                 "  and its segments"
         ok "  and is smaller" test "$(stat -c %s "$tmp/build/$file")" -lt "$(stat -c %s "$tmp/before/$file")"
 done
 is "$(stat -c '%a %U %G' "$tmp/build/program")" "$(stat -c '%a %U %G' "$tmp/before/program")" \
         "permissions and owner are kept"
-[ -z "${has_xattr:-}" ] || is "$(python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note"))' "$tmp/build/program")" "b'kept'" \
+[ -z "${has_xattr:-}" ] || is "$(python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "user.note"))' \
+        "$tmp/build/program")" "b'kept'" \
         "extended attributes too"
 ok "a symbolic link stays one" test -L "$tmp/build/link"
 is "$(find "$tmp/build" | wc -l)" "$(find "$tmp/before" | wc -l)" "no other files are left"

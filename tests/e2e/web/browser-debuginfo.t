@@ -57,7 +57,8 @@ wait_metric cairn_objects_indexed_total 2
 wait_metric cairn_resymbolize_locations_total 2
 wait_metric "cairn_upstream_requests_total{upstream=\"$upstream\",outcome=\"failed\"}" 1
 
-jq -n --arg missing "$(id_of 03)" --arg named "$(id_of 02)" --arg full "$(id_of 01)" --arg at "0x$(printf %x "0x$at")" --arg upstream "$upstream" \
+jq -n --arg missing "$(id_of 03)" --arg named "$(id_of 02)" --arg full "$(id_of 01)" --arg at "0x$(printf %x "0x$at")" \
+        --arg upstream "$upstream" \
         '{missing: $missing, named: $named, named_function: "work_02", full: $full, full_address: $at, upstream: $upstream}' >"$tmp/data.json"
 run_browser debuginfo.js "$url" "$tmp/data.json"
 stop_server

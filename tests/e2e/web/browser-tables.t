@@ -35,7 +35,8 @@ open(sys.argv[1], "wb").write(b"".join(out))
 END
 ok "a profile of 50,000 functions is accepted" import --label service.name=many "$tmp/many.pb"
 python3 tests/browser/make_spans.py $((now - 60)) 300 >"$tmp/spans.json"
-is "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "@$tmp/spans.json" "$url/v1development/profiles")" 200 \
+is "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "@$tmp/spans.json" \
+        "$url/v1development/profiles")" 200 \
         "  and one with spans"
 printf 'main;old 5000000\n' >"$tmp/old.folded"
 ok "  and one with a label" import --type $cpu --label service.name=labelled --label profile_id=77 "$tmp/old.folded"

@@ -13,9 +13,12 @@ command -v chromium >/dev/null || {
 # open_page URL: writes the page, after its scripts have finished, to $tmp/dom.
 open_page() {
         rm -rf "$tmp/profile"
-        HOME=$tmp timeout -k 1 40 chromium --headless --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run \
-                --disable-background-networking --disable-component-update --disable-sync --disable-breakpad --disable-crash-reporter \
-                --user-data-dir="$tmp/profile" --host-resolver-rules="MAP evil.example 127.0.0.2" --virtual-time-budget=8000 \
+        HOME=$tmp timeout -k 1 40 chromium --headless --no-sandbox --disable-gpu --disable-quic \
+                --disable-dev-shm-usage --no-first-run \
+                --disable-background-networking --disable-component-update --disable-sync --disable-breakpad \
+                --disable-crash-reporter \
+                --user-data-dir="$tmp/profile" --host-resolver-rules="MAP evil.example 127.0.0.2" \
+                --virtual-time-budget=8000 \
                 --dump-dom "$1" >"$tmp/dom" 2>"$tmp/chromium.err" </dev/null
 }
 # saw PATTERN NAME: the page contains the pattern.
