@@ -11,7 +11,9 @@ hash-tables, single-user-files, long-lines, folder-includes (not allowed by
 docs/architecture.md), folder-cycles (folders, at any depth, that include one
 another), file-names (of two files), enum-only-includes (a header of another
 folder of which only an enum is used), headless-files (.c files above 350
-lines that do not open with a comment), long-test-lines (of shell tests).
+lines that do not open with a comment), long-test-lines (of shell tests),
+unexplained-folders (of more than ten .c and .h files, without a README.md),
+fragment-check-names (of end-to-end tests: they are no sentences).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
@@ -40,8 +42,13 @@ ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 LINE_LIMIT = 130
 TEST_LINE_LIMIT = 120  # of shell tests
 LONG_FILE = 350  # lines from which on a .c file opens with a comment: its model, the order of its functions, its locks
+FOLDER_FILES = 10  # from more on a folder has a README with its reading order
+CHECK = re.compile(r"(?:^|[;&|{]|\bthen|\bdo|\belse)\s*(?:is|like|unlike) ")
+CHECK_NAME = re.compile(r'"([^"]*)"\s*(?:;;|; *(?:done|fi|\}).*)?$')
+FRAGMENT = re.compile(r"^\s*(?:(?:and|with|nor|or|but|of|also|which|so)\b|\S+(?:\s+\S+)?$)")
 CEILING = {"duplicate-names": 0, "struct-tags": 0, "one-word-names": 1, "folder-includes": 0, "folder-cycles": 0,
-           "file-names": 0, "enum-only-includes": 13, "headless-files": 0, "long-test-lines": 184}
+           "file-names": 0, "enum-only-includes": 13, "headless-files": 0, "unexplained-folders": 0, "fragment-check-names": 777,
+           "long-test-lines": 184}
 
 
 def strip_comments_and_strings(text):
@@ -58,6 +65,31 @@ def find_long_test_lines():
             widths = [len(line.rstrip("\n").expandtabs(8)) for line in f]
         found += [f"{path}:{number}: {width}" for number, width in enumerate(widths, 1) if width > TEST_LINE_LIMIT]
     return found
+
+
+def find_fragment_names():
+    """Returns names of checks in end-to-end tests that continue another name or have fewer than three words."""
+    paths = subprocess.run(["git", "ls-files", "tests/e2e/*.t"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    found = []
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            lines = f.read().split("\n")
+        for number, line in enumerate(lines, 1):
+            command = line
+            for before in reversed(lines[max(0, number - 12):number - 1]):  # a call of several lines: its name is the last word
+                if not before.endswith(("\\", "|", "(")):
+                    break
+                command = before + "\n" + command
+            name = CHECK_NAME.search(line)
+            if name and CHECK.search(command) and FRAGMENT.search(name.group(1)):
+                found.append(f"{path}:{number}: {name.group(1)}")
+    return found
+
+
+def find_unexplained_folders(paths):
+    """Yields folders with more than ten files of code and no README."""
+    count = collections.Counter(os.path.dirname(p) for p in paths)
+    return (f"{folder}: {n} files" for folder, n in count.items() if n > FOLDER_FILES and not os.path.exists(f"{folder}/README.md"))
 
 
 def count_code_lines(text):
@@ -244,6 +276,8 @@ def measure(folders):
         "file-names": sorted(find_repeated_file_names(paths)),
         "enum-only-includes": sorted(find_enum_only_includes(raw, code)),
         "long-test-lines": find_long_test_lines(),
+        "unexplained-folders": sorted(find_unexplained_folders(paths)),
+        "fragment-check-names": find_fragment_names(),
         "headless-files": sorted(p for p in sources if lines[p] > LONG_FILE and not opens_with_comment(raw[p])),
     }
     total = sum(lines.values())
@@ -277,6 +311,8 @@ def measure(folders):
         "repeated_file_names": len(findings["file-names"]),
         "headless_files": len(findings["headless-files"]),
         "long_test_lines": len(findings["long-test-lines"]),
+        "unexplained_folders": len(findings["unexplained-folders"]),
+        "fragment_check_names": len(findings["fragment-check-names"]),
         "fan_in": {f: len(fan_in[f]) for f in folders_seen},
         "fan_out": {f: len(fan_out[f]) for f in folders_seen},
     }
