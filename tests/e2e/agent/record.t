@@ -176,16 +176,17 @@ fi
 
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
         unshare --pid --fork --mount-proc "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
-        is $? 7 "in a pid namespace of its own"
+        is $? 7 "record works in a pid namespace of its own"
         like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "in another pid namespace the functions are found"
-        like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" "which is reported"
+        like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" \
+                "the message names the other pid namespace"
 fi
 
 # ---- without privileges ----
 
 record --sampler perf -F 999 --format folded -- "$tmp/work" $rounds
-is "$code" 7 "by perf events"
-like "$(cat "$tmp/err")" "^recorded .* by perf: " "as requested"
+is "$code" 7 "record works with perf events"
+like "$(cat "$tmp/err")" "^recorded .* by perf: " "the message says that perf events were used"
 like "$(cat "$tmp/out")" "$folded" "stacks without frame pointers are complete"
 like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "all of them"
 if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && chmod 755 "$tmp" &&
@@ -194,13 +195,13 @@ if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]
         CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds \
                 >"$tmp/out" 2>"$tmp/err"
         is $? 7 "a user records an own program"
-        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "with its names"
+        like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the user's own program has its names"
         like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" \
-                "and missing privileges are reported"
+                "missing privileges are reported"
         CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" \
                 2>"$tmp/err"
-        is $? 1 "but not another user's"
-        like "$(cat "$tmp/err")" "run it as root" "with a remedy"
+        is $? 1 "a user cannot record another user's program"
+        like "$(cat "$tmp/err")" "run it as root" "the refusal has a remedy"
 fi
 
 # ---- on a terminal ----
@@ -216,7 +217,7 @@ on_terminal() { python3 "$tmp/terminal.py" "$cairn" record --no-debuginfod -o "$
 on_terminal -p $busy -d 2
 is $? 0 "record on a terminal"
 for line in 'preparing: building the unwind tables' 'recording: [01] of 2 s; Ctrl-C stops it' 'resolving symbols'; do
-        like "$(cat "$tmp/tty")" "$line" "  shows '$line'"
+        like "$(cat "$tmp/tty")" "$line" "the terminal shows '$line'"
 done
 on_terminal -d 1 -- sh -c "'$tmp/work' $rounds"
 like "$(cat "$tmp/tty")" "recording sh for 1 s; Ctrl-C ends it" "a command is announced"
@@ -235,10 +236,10 @@ strip "$tmp/work"
 start_server
 record --no-debuginfod -- "$tmp/work" $rounds
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
-like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is reported with the object"
+like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "the share without names is reported with its object"
 like "$(cat "$tmp/err")" "^next: '$tmp/work' has no debug information: build it with -g, or put work.debug beside it" \
-        "with a remedy for a program of one's own"
-unlike "$(cat "$tmp/err")" "install the debug packages" "which is in no package"
+        "the remedy for a program of one's own is reported"
+unlike "$(cat "$tmp/err")" "install the debug packages" "no package is advised for a program that is in none"
 cp "$tmp/elsewhere/work.debug" "$tmp/work.debug"
 record --no-debuginfod -- "$tmp/work" $rounds
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the remedy works: a debug file beside the program"
@@ -275,7 +276,7 @@ like "$(cat "$tmp/err")" "^debuginfod: cannot .*127\.0\.0\.1:1" "a server that c
 DEBUGINFOD_URLS="http://127.0.0.1:1 $url" DEBUGINFOD_CACHE_PATH=$tmp/debuginfod.2
 record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $rounds
 like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server provides them"
-like "$(cat "$tmp/err")" "^downloading debuginfo of work" "and DEBUGINFOD_PROGRESS shows the download"
+like "$(cat "$tmp/err")" "^downloading debuginfo of work" "the download of debuginfo is shown"
 
 record -- dd if=/dev/zero of=/dev/null bs=1 count=600000
 if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" ||
@@ -292,10 +293,10 @@ fi
 
 ok "raw samples go to the service" "$cairn" import --server "$url" "$tmp/raw.otlp"
 wait_for "the symbols to be indexed" sh -c "'$cairn' top --server '$url' --from now-1h | grep -q spin"
-like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "which symbolizes them"
+like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "the service symbolizes the imported samples"
 stop_server
 record -- "$tmp/work" $rounds
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "downloaded files are cached"
-unlike "$(cat "$tmp/err")" "downloading debuginfo of work from" "and not fetched again"
+unlike "$(cat "$tmp/err")" "downloading debuginfo of work from" "cached files are not fetched again"
 
 done_testing

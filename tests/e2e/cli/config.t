@@ -24,19 +24,20 @@ export CAIRN_CONFIG="$tmp/cairn.yaml"
 
 out=$("$cairn" config show serve)
 like "$out" "data: \"$data\"  # $tmp/cairn.yaml:2" "show names the line of the file"
-like "$out" 'query-timeout: 60  # default' "  and what is the default"
+like "$out" 'query-timeout: 60  # default' "show names what is the default"
 like "$(CAIRN_QUERY_TIMEOUT=5 "$cairn" config show serve)" 'query-timeout: 5  # CAIRN_QUERY_TIMEOUT' \
-        "  and the variable"
-like "$("$cairn" serve --query-timeout 6 --print-config)" 'query-timeout: 6  # command line' "  and the command line"
+        "show names the environment variable of a value"
+like "$("$cairn" serve --query-timeout 6 --print-config)" 'query-timeout: 6  # command line' \
+        "show names the command line as the source of a value"
 out=$(CAIRN_UPSTREAM='https://x:s3cret@host.example:1/a@b' "$cairn" config show serve)
-like "$out" 'upstream: \["https://HIDDEN@host.example:1/a@b"\]' "  a secret in a URL is not shown"
-unlike "$out" s3cret "    anywhere"
+like "$out" 'upstream: \["https://HIDDEN@host.example:1/a@b"\]' "show does not print a secret in a URL"
+unlike "$out" s3cret "no line of show has the secret"
 "$cairn" config show >"$tmp/shown.yaml"
 like "$(cat "$tmp/shown.yaml")" 'label: \["env=dev", "team=a"\]  # ' "the agent reads its section"
-like "$(cat "$tmp/shown.yaml")" 'tag: "nightly"  # ' "  and the uploader its own"
+like "$(cat "$tmp/shown.yaml")" 'tag: "nightly"  # ' "the uploader reads its section"
 out=$("$cairn" config check --config "$tmp/shown.yaml")
 is $? 0 "what show prints is a configuration file"
-like "$out" "section 'agent'" "  that all programs read"
+like "$out" "section 'agent'" "check reads the agent's section of what show prints"
 
 out=$("$cairn" config check --config deploy/cairn.yaml 2>&1)
 is $? 0 "the file to start from is valid"
@@ -52,14 +53,14 @@ is $? 0 "  and so it is with everything that it leaves out" "$out"
 sed 's/max-age/max-aeg/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
 out=$("$cairn" config check --config "$tmp/wrong.yaml" serve 2>&1)
 is $? 64 "a misspelt option is an error"
-like "$out" "wrong.yaml:5: 'serve' has no option 'max-aeg'" "  that names the line"
+like "$out" "wrong.yaml:5: 'serve' has no option 'max-aeg'" "the message of a misspelt option names the line"
 sed 's/age=30d/age=30x/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
 out=$("$cairn" config check --config "$tmp/wrong.yaml" 2>&1)
 is $? 64 "check finds a wrong rule too"
-like "$out" 'age=30x' "  and names it"
+like "$out" 'age=30x' "the message of a wrong rule names it"
 out=$("$cairn" serve --config "$tmp/absent.yaml" 2>&1)
 is $? 1 "a file that is named must exist"
-like "$out" 'absent.yaml' "  and is named in the message"
+like "$out" 'absent.yaml' "the message names the absent file"
 
 # ---- conflicting options: the check refuses whatever the service would refuse at its start ----
 
@@ -71,12 +72,12 @@ refused() {
         out=$("$cairn" config check --config "$tmp/unfit.yaml" serve 2>&1)
         like "$? $out" "^64 .*$refused_pattern" "$refused_name"
         out=$("$cairn" serve --config "$tmp/unfit.yaml" --check-config 2>&1)
-        like "$? $out" "^64 .*$refused_pattern" "  by --check-config too"
+        like "$? $out" "^64 .*$refused_pattern" "--check-config refuses a file with $refused_name"
         out=$("$cairn" serve --config "$tmp/unfit.yaml" --data "$tmp/none" 2>&1)
-        like "$? $out" "^64 .*$refused_pattern" "  and by the service"
+        like "$? $out" "^64 .*$refused_pattern" "the service refuses a file with $refused_name"
         out=$("$cairn" doctor --config "$tmp/unfit.yaml" configuration)
         like "$? $(printf '%s\n' "$out" | grep '^error')" "^2 error +configuration: serve .*$refused_pattern" \
-                "  and by doctor"
+                "doctor reports a file with $refused_name"
 }
 printf 'secret-of-all admin\n' >"$tmp/tokens"
 refused 'refusing to listen on 0.0.0.0 without tokens' "an address beyond loopback without tokens is an error" \
@@ -93,7 +94,7 @@ refused 'cannot name a user|is not a header' "  and a header that is none" 'prox
         "token-file: $tmp/tokens"
 refused 'has no valid port' "  and a port that is none" 'listen: 127.0.0.1:70000'
 printf 'serve:\n  listen: 0.0.0.0:0\n  listen-otlp-grpc: "[::]:0"\n  token-file: %s\n' "$tmp/tokens" >"$tmp/fit.yaml"
-ok "with tokens the same addresses are permitted" "$cairn" config check --config "$tmp/fit.yaml" serve
+ok "the same addresses are permitted with tokens" "$cairn" config check --config "$tmp/fit.yaml" serve
 
 # ---- a service configured only by the file ----
 
@@ -147,21 +148,23 @@ cairn=$CAIRN_BUILD/cairn # a sanitizer's runtime would have to be preloaded firs
 as_another() { env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$@"; }
 out=$(as_another "$CAIRN_BUILD/cairn-upload" --dry-run "$tmp/absent.elf" 2>&1)
 like "$out" 'absent.elf' "cairn-upload continues without a file that it cannot read"
-unlike "$out" 'cairn.yaml' "  and says nothing"
+unlike "$out" 'cairn.yaml' "cairn-upload does not mention a file that it cannot read"
 out=$(as_another "$cairn" config check serve 2>&1)
 is $? 0 "the check goes on too"
-like "$out" 'is valid without /etc/cairn/cairn.yaml, which this user may not read$' "  and says so"
+like "$out" 'is valid without /etc/cairn/cairn.yaml, which this user may not read$' \
+        "the check says which file it cannot read"
 out=$(as_another env CAIRN_CONFIG=/etc/cairn/cairn.yaml "$cairn" config check serve 2>&1)
 is $? 1 "a file that is named is not left out"
-like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" "  and reports the reason"
+like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" \
+        "the message has the reason why a named file cannot be read"
 out=$(as_another "$cairn" doctor configuration certificates)
 is $? 0 "doctor finds nothing to fix"
 like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' \
-        "  and reports what it could not check"
-unlike "$out" 'speaks http' "    of the certificate neither"
+        "doctor reports what it could not check"
+unlike "$out" 'speaks http' "doctor does not judge a certificate that it could not check"
 out=$(as_another "$cairn" doctor certificates)
 like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" \
-        "    also if only that is checked"
+        "doctor certificates reports the file that it could not read"
 
 rm -f "$tmp/port"
 env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 \

@@ -28,8 +28,8 @@ start_server --flush-interval 1 --upstream "$up" --listen "127.0.0.1:$(free_port
 
 status
 is "$code" 0 "a service that is ready gives 0"
-is "$(figure .ready)" true "  and says so"
-is "$(figure '.conditions | length')" 0 "  without conditions"
+is "$(figure .ready)" true "a ready service is reported as ready"
+is "$(figure '.conditions | length')" 0 "a ready service has no conditions"
 is "$(figure '.ingest.batches')" 0 "nothing was ingested"
 sample 1
 sample 2
@@ -37,15 +37,16 @@ wait_metric cairn_flushes_total 1
 wait_metric 'cairn_table_rows{table="samples"}' 2
 status
 is "$(figure '.ingest.batches')" 2 "batches are counted"
-is "$(figure '.ingest.samples')" "$(metric cairn_ingest_samples_total)" "  and samples, as in the metrics"
-is "$(figure '.storage.sample_rows')" "$(metric 'cairn_table_rows{table="samples"}')" "  and rows of a table"
-is "$(figure '.memory.limit_bytes')" "$(metric cairn_memory_limit_bytes)" "  and bytes"
+is "$(figure '.ingest.samples')" "$(metric cairn_ingest_samples_total)" "samples are counted as in the metrics"
+is "$(figure '.storage.sample_rows')" "$(metric 'cairn_table_rows{table="samples"}')" \
+        "rows of a table are counted as in the metrics"
+is "$(figure '.memory.limit_bytes')" "$(metric cairn_memory_limit_bytes)" "the limit of memory is that of the metrics"
 is "$(figure '.upstreams[0].url')" "$up" "upstreams are listed"
-is "$(figure '.upstreams[0].breaker')" closed "  with their state"
+is "$(figure '.upstreams[0].breaker')" closed "the state of an upstream is listed"
 wait_for "the upstream's answer" sh -c "curl -sS '$url/api/v1/debuginfo/upstreams' | jq -e '.upstreams[0].missing >= 1'"
 status
 is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" \
-        "  and their responses"
+        "the responses of an upstream are counted"
 is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests] | map(type) | unique | join(" ")')" object \
         "each section is there"
 
@@ -64,17 +65,17 @@ ok "without an interval, rates are of the last minutes" \
 
 # Rejected requests, from /api/v1/status.
 is "$(figure '.refused | length')" 0 "nothing was refused"
-unlike "$("$cairn" status --server "$url")" '^refused' "  which is not shown"
+unlike "$("$cairn" status --server "$url")" '^refused' "the text has no line for refused requests without any"
 answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' \
         --data-binary 'not protobuf' "$url/v1development/profiles"
 status
 is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
-        "is listed with its reason and sender"
+        "a refused batch is listed with its reason and sender"
 is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' \
-        "  with the text and a remedy"
+        "a refused batch has a text and a remedy"
 out=$("$cairn" status --server "$url")
-like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "  on the screen too"
-like "$out" '^ +the data violates its format' "  with a remedy"
+like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "the text lists the refused batch"
+like "$out" '^ +the data violates its format' "the text has a remedy for the refused batch"
 # An older service does not have this route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
 import http.server, os, sys, urllib.error, urllib.request
@@ -107,9 +108,10 @@ out=$("$cairn" status --server "$url")
 is $? 0 "on a screen it is 0 too"
 like "$out" "^$url is ready\$" "  it begins with the state"
 like "$out" '^ingest +[0-9.]+ samples/s, [0-9.]+ batches/s, [0-9,]+ samples since the start' \
-        "  has a line for each section"
-like "$out" "^upstreams +$up answers, 0 found, [1-9][0-9]* missing, 0 failed, mean [0-9]+ ms" "  and for each upstream"
-unlike "$out" ' 0 merges failed| 0 requests refused' "  and no failures where there are none"
+        "the text has a line for each section"
+like "$out" "^upstreams +$up answers, 0 found, [1-9][0-9]* missing, 0 failed, mean [0-9]+ ms" \
+        "the text has a line for each upstream"
+unlike "$out" ' 0 merges failed| 0 requests refused' "the text has no failures where there are none"
 ok "  on one screen" test "$(printf '%s\n' "$out" | wc -l)" -le 24
 
 "$cairn" status --watch --server "$url" >"$tmp/watched" 2>"$tmp/watched.err" &
@@ -159,20 +161,21 @@ printf 'secret-of-ci\n' >"$tmp/upload-token"
 start_server --token-file "$tmp/tokens"
 status --token-file "$tmp/token"
 is "$code" 0 "a warning still gives 0"
-is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "  and is listed"
+is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "the warning is listed by name"
 like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' \
-        "  with a remedy"
-like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' "  on the screen too"
+        "the warning has a remedy"
+like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' \
+        "the text lists the warning"
 status --token-file "$tmp/upload-token"
 is "$code" 64 "a token without the scope read is refused"
 "$cairn" status --watch --server "$url" --token-file "$tmp/upload-token" >/dev/null 2>&1
-is $? 64 "  which --watch does not wait for to pass"
+is $? 64 "--watch does not wait for a refused token to be accepted"
 status
 is "$code" 64 "as is none"
 stop_server
 status
 is "$code" 1 "an unreachable service gives 1"
-like "$(cat "$tmp/err")" 'cairn status: .*is the service running' "  and says why"
+like "$(cat "$tmp/err")" 'cairn status: .*is the service running' "the message asks whether the service is running"
 
 gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
         bail_out "the preload library does not build"
@@ -185,7 +188,8 @@ unset FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
 is_not_ready() { status; [ "$code" = 1 ]; }
 wait_for "the full disk" is_not_ready
 is "$(figure .ready)" false "a service that is not ready gives 1"
-like "$(figure '.conditions[] | select(.severity == "error") | .name')" disk_full "  and says why"
-like "$("$cairn" status --server "$url")" "^$url is not ready\$" "  on the screen too"
+like "$(figure '.conditions[] | select(.severity == "error") | .name')" disk_full \
+        "a service with a full disk has the condition disk_full"
+like "$("$cairn" status --server "$url")" "^$url is not ready\$" "the text says that the service is not ready"
 rm "$tmp/full"
 done_testing

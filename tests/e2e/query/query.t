@@ -9,23 +9,23 @@ corpus=tests/corpus
 ok "a dry run reads every format" "$cairn" import --dry-run $corpus/pprof/good/go-cpu.pb.gz \
         $corpus/otlp/good/official-message $corpus/perf_script/good/busy $corpus/folded/good/two-stacks
 like "$(gzip -c $corpus/folded/good/two-stacks | "$cairn" import --dry-run -)" '^-: folded, 10 samples, 2 stacks' \
-        "and standard input"
+        "a dry run reads standard input"
 like "$("$cairn" import --dry-run $corpus/otlp_json/good/official-message.json)" ': otlp, 9 samples, 3 stacks' \
-        "and OTLP in JSON"
+        "a dry run reads OTLP in JSON"
 err=$("$cairn" import --dry-run $corpus/otlp/bad/stack-index-past-table 2>&1)
 is $? 2 "a damaged file ends in 2"
-like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "  and says what is wrong with it"
+like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "the message says what is wrong with a damaged file"
 err=$("$cairn" import --dry-run README.md 2>&1)
 is $? 2 "a file of another kind ends in 2"
-like "$err" 'unknown format' "  and says so"
+like "$err" 'unknown format' "the message says that the format is unknown"
 for content in '' '# only a comment' '{"traceEvents":[]}'; do
         err=$(printf '%s' "$content" | "$cairn" import --dry-run - 2>&1)
         is $? 2 "content without samples ends in 2: '$content'"
-        like "$err" 'empty|no samples|a Chrome trace; open it in speedscope' "  with the reason"
+        like "$err" 'empty|no samples|a Chrome trace; open it in speedscope' "the message has the reason: '$content'"
 done
 err=$("$cairn" top --server http://127.0.0.1:1 2>&1)
 is $? 1 "no server ends in 1"
-like "$err" '127.0.0.1' "  and names it"
+like "$err" '127.0.0.1' "the message names the server that does not answer"
 
 start_server --flush-interval 3600
 import() { "$cairn" import --server "$url" --time now "$@" >>"$tmp/import.log" 2>&1; }
@@ -39,7 +39,7 @@ samples=$(metric cairn_ingest_samples_total)
 touch -d '1 hour ago' "$tmp/a.folded"
 ok "the same file is accepted again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
 ok "  and again" "$cairn" import --server "$url" --time 1700000000 --label v=1 "$tmp/a.folded"
-is "$(metric cairn_ingest_samples_total)" $((samples + 3)) "  and the second time counts nothing"
+is "$(metric cairn_ingest_samples_total)" $((samples + 3)) "the second import of the same file counts nothing"
 
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
@@ -47,7 +47,7 @@ for where in "--server $url" "--data $data"; do
         is $? 64 "a wrong time ends in 64 with ${where%% *}"
         is "$(cat "$tmp/err")" \
                 "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
-                "  and says why"
+                "the message says why the time is wrong with ${where%% *}"
 done
 
 # The range is fixed, so that both queries have the same result.
@@ -61,23 +61,26 @@ both() {
 api='{service.name="api"}'
 ok "top, from the head" both top --json "$api"
 is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["cumulative"]) for r in d[:2]]')" \
-        "[('leaf', 14000000000, 14000000000), ('work', 1000000000, 15000000000)]" "  counts flat and cumulative"
+        "[('leaf', 14000000000, 14000000000), ('work', 1000000000, 15000000000)]" \
+        "top counts flat and cumulative values"
 ok "flame, folded" both flame "$api"
 is "$(sort "$tmp/by-data" | tr '\n' ' ')" \
-        "main;read;sys_read_[k] 500000000 main;work 1000000000 main;work;leaf 14000000000 " "  merges equal stacks"
+        "main;read;sys_read_[k] 500000000 main;work 1000000000 main;work;leaf 14000000000 " \
+        "folded flame graphs merge equal stacks"
 ok "flame, JSON" both flame --format json "$api"
-is "$(json "$tmp/by-data" 'd["nodes"][0][3]')" 15500000000 "  has the total at its root"
+is "$(json "$tmp/by-data" 'd["nodes"][0][3]')" 15500000000 "the root of the flame graph's JSON has the total"
 ok "flame, a page" both flame --format html "$api"
-like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "  is a page"
-unlike "$(cat "$tmp/by-data")" 'https?://' "  that fetches nothing"
+like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "flame --format html writes a page"
+unlike "$(cat "$tmp/by-data")" 'https?://' "the page of a flame graph fetches nothing"
 ok "flame, for the Firefox Profiler" both flame --format firefox "$api"
 is "$(python3 tests/e2e/query/firefox-folded.py "$tmp/by-data" 2>&1)" \
         "$("$cairn" flame --data "$data" --from $from --to $to "$api" | LC_ALL=C sort)" \
-        "  has the same stacks and values"
-is "$(json "$tmp/by-data" 'd["threads"][0]["samples"]["weightType"]')" tracing-ms "  in milliseconds"
+        "Firefox's format has the same stacks and values"
+is "$(json "$tmp/by-data" 'd["threads"][0]["samples"]["weightType"]')" tracing-ms \
+        "values in Firefox's format are milliseconds"
 ok "  by label, and few nodes" both flame --format firefox --by version --max-nodes 4 "$api"
 like "$(python3 tests/e2e/query/firefox-folded.py "$tmp/by-data" 2>&1)" 'version.*\(other\) [0-9]+$' \
-        "  has the rest as one frame"
+        "frames past --max-nodes are one frame in Firefox's format"
 ok "flame, pprof" both flame --format pprof --output - "$api"
 ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
 # Names: the full form is stored, the short one is used for labels, and both and the linkage name find a function.
@@ -87,18 +90,18 @@ ok "names of languages are taken" import --type $cpu --label service.name=names 
 named='{service.name="names"}'
 ok "flame, short names" both flame --names short "$named"
 is "$(sort "$tmp/by-data" | tr '\n' ' ')" "main;http.(*conn).serve 2 main;std::vector<...>::push_back 7 " \
-        "  without arguments and import paths"
+        "short names have no arguments and import paths"
 ok "flame, full names" both flame "$named"
-like "$(cat "$tmp/by-data")" 'allocator<int> >::push_back\(int const&\) 7$' "  in folded stacks by default"
+like "$(cat "$tmp/by-data")" 'allocator<int> >::push_back\(int const&\) 7$' "folded stacks have full names by default"
 ok "top, short names" both top --names short --json "$named"
 is "$(json "$tmp/by-data" '[r["function"] for r in d if r["flat"]]')" "['std::vector<...>::push_back', 'http.(*conn).serve']" \
-        "  as well"
+        "top --names short has short names"
 for pattern in 'std::vector<int.*' 'std::vector<\.\.\.>::push_back' '.*serve'; do
         ok "top of a function by $pattern" both top --function "$pattern" --json "$named"
-        is "$(json "$tmp/by-data" 'len(d)')" 1 "  has one row"
+        is "$(json "$tmp/by-data" 'len(d)')" 1 "top of a function by $pattern has one row"
 done
 ok "callees of a function by its short name" both flame --callees-of 'std::vector<...>::push_back' "$named"
-like "$(cat "$tmp/by-data")" '^std::vector<int.* 7$' "  are found"
+like "$(cat "$tmp/by-data")" '^std::vector<int.* 7$' "callees of a function with a short name are found"
 "$cairn" top --data "$data" --names long 2>"$tmp/err"
 is $? 64 "an unknown form of names ends in 64"
 ok "flame, a page of them" both flame --format html "$named"
@@ -109,42 +112,43 @@ if command -v node >/dev/null; then
                 >"$tmp/names"
         is "$(sed -n 1p "$tmp/names")" "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
                 "the page's labels are short, and its search knows both forms"
-        is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" "  no pattern backtracks, and all agree with RegExp"
-        is "$(sed -n 3p "$tmp/names")" "0 stopped" "  and one that takes too many steps is abandoned"
+        is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" \
+                "no pattern of the page's search backtracks, and all agree with RegExp"
+        is "$(sed -n 3p "$tmp/names")" "0 stopped" "a search of the page that takes too many steps is abandoned"
 else
         pass "the page's labels are short, and its search knows both forms # SKIP no node"
 fi
 
 ok "diff" both diff --base '{version="1"}' --json '{version="2"}'
 is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in d[:2]]')" \
-        "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "  sorts by change"
+        "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "diff sorts by change"
 ok "values of a label" both query --values version "$api"
-is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "  lists them"
+is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "query --values lists the values of a label"
 is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode "selector=$api" |
         jq -c '[.[] | select(.name == "version" or .name == "service_name")]')" \
         '[{"name":"service_name","values":1},{"name":"version","values":2}]' \
         "names of labels, with how many values the selection has of each"
 is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode 'selector={service_name="none"}')" \
-        '[]' "  those without any are left out"
+        '[]' "labels without values are left out of the counts"
 ok "types" both query --types
-like "$(cat "$tmp/by-data")" "^$cpu\$" "  lists them"
+like "$(cat "$tmp/by-data")" "^$cpu\$" "query --types lists the types"
 ok "series" both query --series --step 1h --json "$api"
-is "$(json "$tmp/by-data" 'sum(p[1] for p in d["points"])')" 15500000000 "  sums up to the total"
+is "$(json "$tmp/by-data" 'sum(p[1] for p in d["points"])')" 15500000000 "the points of a series sum up to the total"
 ok "a call tree" both query '{comm="busy"}'
-like "$(cat "$tmp/by-data")" '100.00% .* __libc_start_call_main' "  of the perf recording"
+like "$(cat "$tmp/by-data")" '100.00% .* __libc_start_call_main' "query prints the call tree of the perf recording"
 ok "missing debuginfo" both query --missing
 
 # Grouping, filters, CSV, and two types of one selection.
 ok "top by label, as CSV" both top --by version --focus leaf --hide work --csv --type $cpu "$api"
 is "$(tr -d '\r' <"$tmp/by-data" | sed -n '1,3p' | tr '\n' ' ')" \
         "version,function,file,line,object,kind,flat,cumulative 2,leaf,,0,,native,9000000000,9000000000 2,main,,0,,native,0,9000000000 " \
-        "  has a line per label and function"
+        "CSV by label has a line per label and function"
 ok "a flame graph by label" both flame --by version --callers-matching '^le' "$api"
 is "$(sort "$tmp/by-data" | tr '\n' ' ')" "version=1;leaf;work;main 5000000000 version=2;leaf;work;main 9000000000 " \
-        "  has the labels on top"
+        "a flame graph by label has the labels on top"
 ok "the greatest series" both query --series --step 1h --by version --groups 1 --json "$api"
 is "$(json "$tmp/by-data" '[(g["labels"], g["total"]) for g in d["groups"]]')" \
-        "[({'version': '2'}, 9000000000), (None, 6500000000)]" "  and the rest"
+        "[({'version': '2'}, 9000000000), (None, 6500000000)]" "series beyond --groups are summed as the rest"
 ok "a sandwich view" both query --sandwich work --json "$api"
 is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0][3], d["callees"]["nodes"][0][3])')" \
         "(15000000000, 15000000000, 15000000000)" "  has callers and callees"
@@ -153,11 +157,13 @@ is "$("$cairn" top --data "$data" --from $from --to $to --csv 'service.name=api'
         "values need no quotes"
 ok "a diff as CSV" both diff --base '{version="1"}' --format csv '{version="2"}'
 like "$(cat "$tmp/by-data")" '^leaf,,0,,native,5000000000,5000000000,9000000000,9000000000' \
-        "  has the values as they are"
+        "CSV of a diff has the values as they are"
 ok "a diff as text" both diff --base '{version="1"}' --sort cumulative '{version="2"}'
-like "$(cat "$tmp/by-data")" '^  76.92%  100.00%  \+23.08 pp   76.92%  100.00%  \+23.08 pp  leaf$' "  compares shares"
+like "$(cat "$tmp/by-data")" '^  76.92%  100.00%  \+23.08 pp   76.92%  100.00%  \+23.08 pp  leaf$' \
+        "a diff as text compares shares"
 ok "a diff of values" both diff --base '{version="1"}' --compare values '{version="2"}'
-like "$(cat "$tmp/by-data")" '^ +5.00 s +9.00 s +\+4.00 s +5.00 s +9.00 s +\+4.00 s  leaf$' "  compares these"
+like "$(cat "$tmp/by-data")" '^ +5.00 s +9.00 s +\+4.00 s +5.00 s +9.00 s +\+4.00 s  leaf$' \
+        "a diff with --compare values compares values"
 ok "a diff of callees" both diff --base '{version="1"}' --callees-of work --format json '{version="2"}'
 is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frames"]][0])')" "('work', 2, 'work')" \
         "  begins at the function"

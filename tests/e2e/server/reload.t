@@ -44,7 +44,7 @@ start_server --flush-interval 1
 
 reload
 like "$log" 'reload: done, 0 options wait for a restart' "a reload without changes succeeds"
-unlike "$log" 'reload: --' "  and names no option"
+unlike "$log" 'reload: --' "a reload without changes names no option"
 get admin-of-all /readyz
 is "$body" ready "  and the service is ready"
 
@@ -62,17 +62,17 @@ for option in rate retain; do
         like "$log" "reload: --$option was changed and is applied" "--$option is applied"
 done
 like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "--query-timeout needs a restart"
-unlike "$log" 'reload: --(listen|data|max-age|port-file)' "  and what the command line says is as before"
+unlike "$log" 'reload: --(listen|data|max-age|port-file)' "options of the command line are not reported as changed"
 like "$log" 'reload: done, 1 options wait for a restart' "  which is counted"
-is "$(get_metric cairn_reload_restart_options)" 1 "  and a metric"
+is "$(get_metric cairn_reload_restart_options)" 1 "a metric has the settings that need a restart"
 get admin-of-all /api/v1/debuginfo/upstreams
 is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" \
         "the new upstream is queried after the other"
-is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "  whose statistics are kept"
+is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "the statistics of an upstream that stays are kept"
 get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
-is "$code" 404 "the file that was missing"
-is "$(wc -l <"$tmp/one/asked")" $((asked + 1)) "  is requested again, as the new one may have it"
-like "$(cat "$tmp/two/asked")" '00a1/debuginfo' "  at both"
+is "$code" 404 "the missing file is still not found"
+is "$(wc -l <"$tmp/one/asked")" $((asked + 1)) "the missing file is requested again, as the new upstream may have it"
+like "$(cat "$tmp/two/asked")" '00a1/debuginfo' "the missing file is requested from both upstreams"
 asked=$(wc -l <"$tmp/two/asked")
 printf '%s\n%s token=another-secret\n' "$one" "$two" >"$tmp/upstreams"
 reload
@@ -95,11 +95,11 @@ wait $late
 is "$(cat "$tmp/late.code")" 404 "an object requested while upstreams were replaced is not found"
 rm "$tmp/one/mode"
 get admin-of-all /buildid/00000000000000000000000000000000000000a2/debuginfo
-like "$(cat "$tmp/two/asked")" '00a2/debuginfo' "  and requested again, as the new one was not queried"
+like "$(cat "$tmp/two/asked")" '00a2/debuginfo' "an object is requested again when its upstreams were replaced"
 reload
 like "$log" 'reload: --query-timeout was changed and takes effect at the next start' \
         "settings that need a restart are reported until then"
-unlike "$log" 'reload: --(rate|retain) ' "  and what was applied is not"
+unlike "$log" 'reload: --(rate|retain) ' "settings that were applied are not reported"
 wait_for "an address to be limited" sh \
         -c "for i in \$(seq 80); do curl -sS -o /dev/null -w '%{http_code}\n' '$url/metrics'; done | grep -q 429"
 pass "the new rate is in use"
@@ -108,7 +108,7 @@ printf '# none\n' >"$tmp/upstreams"
 configure "upstreams: $tmp/upstreams" 'rate: 100000'
 reload
 like "$log" 'reload: done, 0 options wait for a restart' "an option with its initial value again needs none"
-is "$(get_metric cairn_reload_restart_options)" 0 "  according to the metric, too"
+is "$(get_metric cairn_reload_restart_options)" 0 "the metric says that no restart is needed"
 get admin-of-all /api/v1/debuginfo/upstreams
 is "$(printf '%s' "$body" | jq '.upstreams | length')" 0 "upstreams can be removed"
 
@@ -148,7 +148,7 @@ rows_of_a() { get_metric 'cairn_tenant_sample_rows{tenant="team-a"}'; }
 old_sample secret-of-a 1 40
 is "$code" 200 "samples of 40 days ago are accepted"
 old_sample secret-of-a 2 0
-is "$code" 200 "  and of today"
+is "$code" 200 "samples of today are accepted"
 has_rows() { [ "$(rows_of_a)" = 2 ]; }
 wait_for "their rows" has_rows
 printf 'team-a retain age=30d\nteam-b\n' >"$tmp/tenants"
@@ -159,14 +159,14 @@ wait_for "the old row to go" has_one_row
 pass "a tenant's new rule removes its old samples"
 old_sample secret-of-a 3 40
 is "$(get_metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 \
-        "and samples that it would remove are rejected from then on"
+        "samples that the new rule would remove are rejected"
 expired=$(get_metric cairn_store_expired_rows_total)
 printf 'team-a retain {service.name="old"},age=2d\nteam-b\n' >"$tmp/tenants"
 reload
 old_sample secret-of-a 4 20
 has_expired_more() { [ "$(get_metric cairn_store_expired_rows_total)" -gt "$expired" ]; }
 wait_for "the row of 20 days ago to go" has_expired_more
-pass "so does a new rule with labels"
+pass "a tenant's new rule with labels removes its old samples"
 
 # ---- tenants ----
 
@@ -181,7 +181,7 @@ is_limited() {
 }
 wait_for "the bytes to be counted, which is after an answer" is_limited
 pass "a tenant's new limit is in use"
-like "$body" 'tenant team-a has sent the bytes' "  and named"
+like "$body" 'tenant team-a has sent the bytes' "the refusal names the tenant at its limit"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 reload
 
@@ -192,10 +192,10 @@ reload
 like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" \
         "an invalid token file is reported, with its line"
 like "$log" 'reload: 1 of the parts failed' "  and counted"
-is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, and the previous tokens stay in use"
+is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "a metric counts the failed reload of the tokens"
 get admin-of-all /readyz
 like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; the previous settings stay in use; correct the file and send SIGHUP" "/readyz says so"
-unlike "$body" 'line 1' "  without what the file says, as it needs no token"
+unlike "$body" 'line 1' "/readyz does not quote the file, as it needs no token"
 is "$code" 200 "  and the service is ready"
 printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' \
         >"$tmp/tokens"
@@ -205,23 +205,24 @@ reload
 like "$log" "reload: .*nonsense.*; the previous settings stay in use" "an invalid configuration is reported"
 is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  and counted"
 get secret-of-b /api/v1/query/label/service.name/values
-is "$code" 200 "  while a valid token file is applied"
+is "$code" 200 "a valid token file is applied beside an invalid configuration"
 printf 'serve:\n  - not a mapping\n' >"$config"
 reload
-like "$log" 'cairn.yaml:2: .*; the previous settings stay' "so is a file with a wrong structure, with its line"
+like "$log" 'cairn.yaml:2: .*; the previous settings stay' "a file with a wrong structure is reported, with its line"
 printf 'team-a retain nonsense\n' >"$tmp/tenants"
 configure 'retain-samples: age=300d'
 reload
-like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "and an invalid tenants file"
+like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "an invalid tenants file is reported"
 like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' \
-        "  with which the service's own rules of samples wait"
+        "the service's own rules of samples wait for a valid tenants file"
 is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 configure
 reload
 get admin-of-all /readyz
-is "$body" ready "with valid files everything is healthy again"
-is "$(get_metric 'cairn_ready_condition{condition="reload_failing"}')" 0 "  in the metrics too"
+is "$body" ready "valid files make everything healthy again"
+is "$(get_metric 'cairn_ready_condition{condition="reload_failing"}')" 0 \
+        "the metrics are healthy again with valid files"
 stop_server
 
 # ---- a certificate with another path; options that were not set before ----

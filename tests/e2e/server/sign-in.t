@@ -27,7 +27,7 @@ start_server
 answers 200 '"sign_in_needed":false,"signed_in_by":"none".*"admin"' "a service without tokens needs no sign-in" \
         "$url/api/v1/session"
 signs_in "$tmp/none" reader-token
-is "$code" 400 "  and has none"
+is "$code" 400 "a service without tokens has no sign-in"
 stop_server
 
 # ---- the cookie ----
@@ -40,10 +40,10 @@ answers 200 '<title>Cairn' "the page itself needs none" "$url/"
 answers 401 'no_token' "what it asks does" "$url$types"
 signs_in "$tmp/jar" reader-token
 is "$code" 200 "a token signs in"
-like "$body" '"sign_in_needed":false,"signed_in_by":"session","name":"alice","scopes":\["read"\],"csrf":"[0-9a-f]{64}","expires_in_s":43[12][0-9]{2},"version":"[0-9]' "  the page gets the user's name"
+like "$body" '"sign_in_needed":false,"signed_in_by":"session","name":"alice","scopes":\["read"\],"csrf":"[0-9a-f]{64}","expires_in_s":43[12][0-9]{2},"version":"[0-9]' "the answer to a sign-in has the user's name and scopes"
 like "$(cookie)" '^Set-Cookie: cairn=[0-9a-f]{64}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200$' \
-        "  over http the cookie has no prefix"
-unlike "$(cat "$tmp/headers")" 'reader-token' "  and nothing has the token"
+        "the cookie's name has no prefix over http"
+unlike "$(cat "$tmp/headers")" 'reader-token' "no header of the answer has the token"
 first=$(cookie)
 signs_in "$tmp/jar2" reader-token
 ok "  another session has another id" test "$(cookie)" != "$first"
@@ -73,7 +73,8 @@ for path in /buildid/$id/debuginfo /buildid/$id/executable /buildid/$id/section/
         /metadata?key=glob \
         /store/ /store/samples/ /cairn/ /metrics /api/v1/debuginfo/$id/debuginfo/partial; do
         is "$(status_of -b "$tmp/root" "$url$path")" 401 "the cookie is not accepted for GET $path"
-        ok "  the token is" test "$(status_of -H 'Authorization: Bearer root-token' "$url$path")" != 401
+        ok "the token is accepted for GET $path" test \
+                "$(status_of -H 'Authorization: Bearer root-token' "$url$path")" != 401
 done
 key=$(csrf "$tmp/root")
 for path in /v1/profiles /v1development/profiles /ingest /push.v1.PusherService/Push /api/v1/debuginfo/want \
@@ -81,12 +82,12 @@ for path in /v1/profiles /v1development/profiles /ingest /push.v1.PusherService/
         /api/v1/debuginfo/scan /api/v1/store/compact /api/v1/resymbolize /symbolicate/v5 \
         /querier.v1.QuerierService/ProfileTypes; do
         is "$(status_of -b "$tmp/root" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{}' "$url$path")" 401 \
-                "  nor for POST $path"
+                "the cookie is not accepted for POST $path"
 done
 is "$(status_of -b "$tmp/root" -X PUT -H "X-Cairn-CSRF: $key" -H "Origin: $url" \
-        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to upload"
+        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "the cookie is not accepted to upload an object"
 is "$(status_of -b "$tmp/root" -X DELETE -H "X-Cairn-CSRF: $key" -H "Origin: $url" \
-        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "  nor to remove"
+        "$url/api/v1/debuginfo/$id/debuginfo")" 401 "the cookie is not accepted to remove an object"
 session_id=$(sed -n 's/.*\t//p' "$tmp/jar" | tail -1)
 answers 401 'bad_token' "a session id is no token" -H "Authorization: Bearer $session_id" "$url$types"
 answers 401 'no_token' "a cookie of the other name is not taken" -H "Cookie: __Host-cairn=$session_id" "$url$types"
@@ -97,20 +98,23 @@ answers 401 'no_token' "nor part of one" -H "Cookie: cairn=$(printf %s "$session
 key=$(csrf "$tmp/jar")
 post() { status_of -b "$tmp/jar" -d '{"addresses":[]}' "$@" "$url/api/v1/symbolize"; }
 is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 400 "a POST by the page reaches its handler"
-is "$(post -H "$json" -H 'Sec-Fetch-Site: same-origin' -H "X-Cairn-CSRF: $key")" 400 "  also by Sec-Fetch-Site"
-is "$(post -H "$json" -H "X-Cairn-CSRF: $key")" 403 "without an origin it is refused"
-is "$(post -H "$json" -H 'Sec-Fetch-Site: none' -H "X-Cairn-CSRF: $key")" 403 "  without a page too"
-is "$(post -H "$json" -H 'Origin: http://evil.example' -H "X-Cairn-CSRF: $key")" 403 "  and of another origin"
+is "$(post -H "$json" -H 'Sec-Fetch-Site: same-origin' -H "X-Cairn-CSRF: $key")" 400 \
+        "a POST with Sec-Fetch-Site: same-origin reaches its handler"
+is "$(post -H "$json" -H "X-Cairn-CSRF: $key")" 403 "a POST without an origin is refused"
+is "$(post -H "$json" -H 'Sec-Fetch-Site: none' -H "X-Cairn-CSRF: $key")" 403 "a POST of no page is refused"
+is "$(post -H "$json" -H 'Origin: http://evil.example' -H "X-Cairn-CSRF: $key")" 403 \
+        "a POST of another origin is refused"
 is "$(post -H "$json" -H 'Sec-Fetch-Site: same-site' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 \
-        "  and of a sibling domain"
-is "$(post -H "$json" -H "Origin: $url")" 403 "without the CSRF header it is refused"
-is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $(csrf "$tmp/root")")" 403 "  with that of another session"
+        "a POST of a sibling domain is refused"
+is "$(post -H "$json" -H "Origin: $url")" 403 "a POST without the CSRF header is refused"
+is "$(post -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $(csrf "$tmp/root")")" 403 \
+        "a POST with the CSRF header of another session is refused"
 is "$(post -H 'Content-Type: text/plain' -H "Origin: $url" -H "X-Cairn-CSRF: $key")" 403 \
-        "with a form's Content-Type it is refused"
+        "a POST with a form's Content-Type is refused"
 is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 401 \
         "a link of another origin is not signed in"
 is "$(status_of -b "$tmp/jar" -H 'Sec-Fetch-Site: same-origin' -H 'Sec-Fetch-Mode: navigate' "$url$types")" 200 \
-        "  one of the page is"
+        "a link of the page itself is signed in"
 is "$(status_of -H 'Sec-Fetch-Site: cross-site' -H "$json" -d '{"token":"reader-token"}' "$url/login")" 403 \
         "another origin cannot sign a browser in"
 is "$(as_root cairn_csrf_refused_total)" 5 "forged requests are counted"
@@ -120,11 +124,11 @@ is "$(as_root cairn_csrf_refused_total)" 5 "forged requests are counted"
 answers 403 'csrf' "another page cannot sign out" -b "$tmp/jar" -H "$json" -d '{}' "$url/logout"
 request -D "$tmp/headers" -b "$tmp/jar" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{}' "$url/logout"
 is "$code" 204 "the page signs out"
-like "$(cookie)" '^Set-Cookie: cairn=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0$' "  the cookie is removed"
-answers 401 'no_token' "  and opens nothing" -b "$tmp/jar" "$url$types"
+like "$(cookie)" '^Set-Cookie: cairn=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0$' "the sign-out removes the cookie"
+answers 401 'no_token' "the cookie opens nothing after the sign-out" -b "$tmp/jar" "$url$types"
 request -b "$tmp/jar" -H "$json" -H "Origin: $url" -d '{}' "$url/logout"
-is "$code" 204 "signing out twice is the same"
-is "$(as_root 'cairn_sessions_ended_total{reason="signed_out"}')" 2 "  the end is counted once"
+is "$code" 204 "signing out twice succeeds"
+is "$(as_root 'cairn_sessions_ended_total{reason="signed_out"}')" 2 "the session's end is counted once"
 
 # ---- a removed token ----
 
@@ -139,7 +143,7 @@ write_tokens 'other-token read'
 kill -HUP "$server_pid"
 back() { [ "$(status_of -H 'Authorization: Bearer other-token' "$url$types")" = 200 ]; }
 wait_for "the token to be back" back
-is "$(status_of -b "$tmp/other" "$url$types")" 401 "  for good"
+is "$(status_of -b "$tmp/other" "$url$types")" 401 "the session stays ended when the token is back"
 
 # ---- guessing ----
 
@@ -158,14 +162,15 @@ while [ $guesses -lt 30 ]; do
         signs_in "$tmp/none" reader-token
         [ "$code" = 200 ] || break
 done
-ok "after some ten guesses" test "$guesses" -ge 5 -a "$guesses" -le $((11 + ($(date +%s) - began_s) / 6))
-is "$code" 429 "  no token signs in"
-like "$(cat "$tmp/headers")" 'Retry-After: [1-6].$' "  for a few seconds"
-unlike "$(cat "$tmp/headers")" 'Set-Cookie' "  and no cookie is set"
-is "$(status_of -b "$tmp/root" "$url$types")" 200 "  existing sessions continue"
+ok "the limit is reached after some ten guesses" test "$guesses" -ge 5 \
+        -a "$guesses" -le $((11 + ($(date +%s) - began_s) / 6))
+is "$code" 429 "a client at its limit of guesses is told to wait"
+like "$(cat "$tmp/headers")" 'Retry-After: [1-6].$' "the wait after too many guesses is a few seconds"
+unlike "$(cat "$tmp/headers")" 'Set-Cookie' "a refused guess sets no cookie"
+is "$(status_of -b "$tmp/root" "$url$types")" 200 "sessions continue during the guesses"
 again() { signs_in "$tmp/late" reader-token; [ "$code" = 200 ]; }
 wait_for "the limit to be over" again
-pass "then it does again"
+pass "a valid token signs in when the wait is over"
 for try in 1 2 3; do signs_in "$tmp/late" reader-token; done
 is "$code" 200 "successful sign-ins are not limited"
 for bad in '{}' '{"token":1}' '{"token":""' 'token'; do
@@ -175,8 +180,8 @@ done
 like "$(as_root 'cairn_sign_ins_total{result="refused"}') $(as_root 'cairn_sign_ins_total{result="accepted"}')" \
         "^$guesses [1-9]" "attempts are counted"
 like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 127\.0\.0\.1$' "the log has a sign-in"
-like "$(cat "$server_log")" 'audit: 204 POST /logout by alice from 127\.0\.0\.1$' "  a sign-out"
-unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" "  no token and no session id"
+like "$(cat "$server_log")" 'audit: 204 POST /logout by alice from 127\.0\.0\.1$' "the log has a sign-out"
+unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" "the log has no token and no session id"
 stop_server
 
 # The log accepts ten refusals per second, so another service that has refused nothing yet.
@@ -188,8 +193,8 @@ pass "the log has a failed sign-in"
 logs_limit() { signs_in "$tmp/none" guess-0-token; \
         grep -q 'audit: 429 POST /login by - from 127\.0\.0\.1$' "$server_log"; }
 wait_for "one that came too soon in the log" logs_limit
-pass "  and one that came too soon"
-unlike "$(cat "$server_log")" 'guess-0-token' "  without its token"
+pass "the log has a sign-in that came too soon"
+unlike "$(cat "$server_log")" 'guess-0-token' "the log does not have the token of a refused sign-in"
 stop_server
 
 # ---- expiry ----
@@ -197,11 +202,12 @@ stop_server
 start_server --token-file "$tmp/tokens" --session-max-age 2s
 signs_in "$tmp/short" reader-token
 like "$(cookie)" 'Max-Age=2$' "a session may be short"
-is "$(status_of -b "$tmp/short" "$url$types")" 200 "  works"
+is "$(status_of -b "$tmp/short" "$url$types")" 200 "a session works until its end"
 sed -i 's/\t[0-9]\{10\}\t/\t0\t/' "$tmp/short" # curl removes expired cookies as well
 over() { [ "$(status_of -b "$tmp/short" "$url$types")" = 401 ]; }
 wait_for "the session to end" over
-is "$(as_root 'cairn_sessions_ended_total{reason="expired"}') $(as_root cairn_sessions)" "1 0" "  and expires"
+is "$(as_root 'cairn_sessions_ended_total{reason="expired"}') $(as_root cairn_sessions)" "1 0" \
+        "a session at its end is counted as expired"
 stop_server
 for age in 0s 3 2y 367d; do
         "$cairn" serve --data "$tmp/none" --token-file "$tmp/tokens" --session-max-age $age 2>"$tmp/err"
@@ -216,22 +222,24 @@ https='X-Forwarded-Proto: https'
 signs_in "$tmp/secure" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7, 10.1.2.3'
 like "$(cookie)" '^Set-Cookie: __Host-cairn=[0-9a-f]{64}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=43200$' \
         "a proxy with https gets the cookie for https"
-like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 192\.0\.2\.7$' "  the log has the client's address"
+like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 192\.0\.2\.7$' \
+        "the log has the address that the proxy gives"
 secure=$(cookie | sed 's/.*: //; s/;.*//')
-answers 200 '^\[' "  it is taken over https" -H "Cookie: $secure" -H "$https" "$url$types"
-answers 401 '' "  and not else" -H "Cookie: $secure" "$url$types"
+answers 200 '^\[' "the cookie for https is taken over https" -H "Cookie: $secure" -H "$https" "$url$types"
+answers 401 '' "the cookie for https is not taken over http" -H "Cookie: $secure" "$url$types"
 for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
         [ "$code" = 429 ] || signs_in "$tmp/none" "guess-$try-token" -H 'X-Forwarded-For: 192.0.2.8'
 done
 is "$code" 429 "guesses of one client behind the proxy are limited"
 signs_in "$tmp/none" reader-token -H 'X-Forwarded-For: 192.0.2.9'
-is "$code" 200 "  others are not"
+is "$code" 200 "guesses of another client behind the proxy are not limited"
 user='X-Forwarded-User: carol@example.org'
 answers 200 '"signed_in_by":"proxy","name":"proxy:carol@example.org","scopes":\["read"\],"csrf"' \
         "the proxy names who it is" -H "$user" "$url/api/v1/session"
-answers 200 '^\[' "  who may read" -H "$user" "$url$types"
-answers 401 '' "  what the page asks only" -H "$user" "$url/store/"
-answers 401 '' "  and not write" -H "$user" -H 'Content-Type: application/x-protobuf' --data-binary '' \
+answers 200 '^\[' "a user named by the proxy may read" -H "$user" "$url$types"
+answers 401 '' "a user named by the proxy may only read what the page requests" -H "$user" "$url/store/"
+answers 401 '' "a user named by the proxy may not write" -H "$user" -H 'Content-Type: application/x-protobuf' \
+        --data-binary '' \
         "$url/v1/profiles"
 key=$(curl -sS -H "$user" "$url/api/v1/session" | jq -r .csrf)
 answers 403 'csrf' "a forged POST is refused" -H "$user" -H "$json" -d '{"addresses":[]}' "$url/api/v1/symbolize"
@@ -252,7 +260,7 @@ answers 403 'proxy_auth' "  X-Forwarded-For does not help" -H "$user" -H 'X-Forw
 answers 200 '^\[' "  the proxy can" --interface 127.0.0.2 -H "$user" "$url$types"
 signs_in "$tmp/none" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7'
 like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' \
-        "nor can it set its address or the scheme"
+        "a client beside the proxy cannot set its address or the scheme"
 is "$(as_root cairn_proxy_auth_refused_total)" 2 "refusals are counted"
 stop_server
 
@@ -271,7 +279,7 @@ answers 200 '^\[\]$' "  a proxy's user reads the default tenant" -H "$user" "$ur
 answers 200 '^\[\]$' "  whatever tenant the request names" -H "$user" -H 'X-Scope-OrgID: anonymous' "$url$types"
 request -H "$user" -H 'X-Scope-OrgID: team-a' "$url$types"
 isnt_team() { [ "$code" != 200 ] || [ "$body" = '[]' ]; }
-ok "  also when it names another" isnt_team
+ok "a user of the proxy does not read team-a by naming it" isnt_team
 stop_server
 
 # refuses PATTERN NAME OPTION...: the service refuses to start, with this message.

@@ -34,17 +34,17 @@ size=$(stat -c %s "$data/profiles/tables/${part#/store/}")
 ask -I "$url$part"
 etag=$(header ETag)
 is "$code $(header Content-Length) $(header Accept-Ranges)" "200 $size bytes" "HEAD has the length"
-like "$etag" '^"[0-9a-f]+-[0-9a-f]{16}"$' "and a strong entity tag"
+like "$etag" '^"[0-9a-f]+-[0-9a-f]{16}"$' "HEAD has a strong entity tag"
 touch -d '2001-01-01' "$data/profiles/tables/${part#/store/}"
 ask -I "$url$part"
-is "$(header ETag)" "$etag" "which does not depend on the file's modification time"
+is "$(header ETag)" "$etag" "the tag does not depend on the file's modification time"
 cp "$data/profiles/tables/${part#/store/}" "$tmp/part"
 # range RANGE FROM COUNT
 range() {
         ask -H "Range: bytes=$1" "$url$part"
         tail -c +$(($2 + 1)) "$tmp/part" | head -c "$3" >"$tmp/want"
         is "$code $(header Content-Range) $(cmp "$tmp/body" "$tmp/want" && echo same)" \
-                "206 bytes $2-$(($2 + $3 - 1))/$size same" "range $1"
+                "206 bytes $2-$(($2 + $3 - 1))/$size same" "the range $1 is answered with its bytes"
 }
 range 4-11 4 8
 range 100- 100 $((size - 100))
@@ -60,7 +60,7 @@ is "$code" 304 "If-None-Match with the tag is 304"
 ask -H "If-Match: $etag" -H 'Range: bytes=0-3' "$url$part"
 is "$code" 206 "If-Match with the tag is answered"
 ask -H 'If-Match: "other"' "$url$part"
-is "$code" 412 "and with another one is 412"
+is "$code" 412 "If-Match with another tag is 412"
 ask -H 'If-Unmodified-Since: Fri, 01 Jan 1999 00:00:00 GMT' "$url$part"
 is "$code" 412 "If-Unmodified-Since before the change is 412"
 ask -H 'If-Modified-Since: Mon, 01 Jan 2001 00:00:00 GMT' "$url$part"
@@ -76,9 +76,9 @@ list 'prefix=samples%2F_delta_log%2F&start-after=samples%2F_delta_log%2F00000000
 is "$code $(tag IsTruncated) $(tag Key | tr '\n' ' ')" \
         "200 false samples/_delta_log/00000000000000000000.json samples/_delta_log/00000000000000000001.json samples/_delta_log/00000000000000000002.json " \
         "the commits after a name that no key has"
-like "$(tag LastModified | head -1)" '^20[0-9-]{8}T[0-9:]{8}\.000Z$' "with times"
+like "$(tag LastModified | head -1)" '^20[0-9-]{8}T[0-9:]{8}\.000Z$' "listed keys have times"
 ask "$url/cairn/samples/_delta_log/00000000000000000001.json"
-is "$code $(printf '%s\n' "$body" | grep -c '"add"')" "200 1" "a commit"
+is "$code $(printf '%s\n' "$body" | grep -c '"add"')" "200 1" "a commit of the log is read by its key"
 key=$(printf '%s\n' "$body" | jq -r 'select(.add) | .add.path' | sed 's/=/%3D/')
 ask -H 'Range: bytes=0-3' "$url/cairn/samples/$key"
 is "$code $(cat "$tmp/body") $(header Content-Type)" "206 PAR1 application/octet-stream" \
@@ -91,8 +91,8 @@ is "$(tag KeyCount) $(tag Key | grep -c '^samples/date%3D20')" "5 2" "httpfs: al
 listed=$(printf '%s\n' "$body" | sed 's/<Contents>/\n/g' | grep "$key" | sed -n 's/.*<ETag>&quot;\(.*\)&quot;<.*/\1/p')
 ask -I "$url/cairn/samples/$key"
 is "$code $(header ETag)" "200 \"$listed\"" "the tag of the listing is that of the object"
-like "$(header Last-Modified)" ' GMT$' "which has a modification time"
-like "$(header x-amz-request-id)" '^[0-9A-F]{16}$' "and the request an id"
+like "$(header Last-Modified)" ' GMT$' "an object has a modification time"
+like "$(header x-amz-request-id)" '^[0-9A-F]{16}$' "the answer has a request id"
 list 'delimiter=%2F&prefix=samples%2F'
 is "$(tag CommonPrefixes | tr '\n' ' ')$(tag Prefix | tail -2 | head -1)" "samples/_delta_log/" \
         "folders with a delimiter"
@@ -105,13 +105,13 @@ all=$(tag Key)
 ask -I "$url/cairn/samples"
 is "$code" 404 "pyarrow: a table is not an object"
 list 'delimiter=%2F&max-keys=1&prefix=samples%2F'
-is "$(tag KeyCount) $(tag IsTruncated)" "1 true" "but a folder"
+is "$(tag KeyCount) $(tag IsTruncated)" "1 true" "pyarrow: a table is a folder"
 ask -H 'x-amz-checksum-mode: enabled' -H "Range: bytes=$((size - 8))-$((size - 1))" "$url/cairn${part#/store}"
-is "$code" 206 "and a file has a footer"
+is "$code" 206 "pyarrow: the footer of a file is read"
 ask -I "$url/cairn"
 is "$code $(header x-amz-bucket-region)" "200 us-east-1" "the bucket exists"
 ask "$url/cairn?location"
-like "$body" '^<LocationConstraint ' "and has a location"
+like "$body" '^<LocationConstraint ' "the bucket has a location"
 
 # ---- pages ----
 
@@ -139,11 +139,11 @@ for method in PUT POST DELETE; do
         is "$code $(tag Code)" "403 AccessDenied" "$method is refused"
 done
 ask "$url/cairn"
-is "$code $(tag Code)" "501 NotImplemented" "a listing of version 1"
+is "$code $(tag Code)" "501 NotImplemented" "a listing of version 1 is refused"
 for path in ../lock ..%2f..%2flock samples/..%2f..%2f..%2flock samples/.tmp-x.parquet samples//x.parquet samples/ \
         secrets/a.parquet samples/_delta_log/../../../../lock samples%00/a.parquet; do
         ask --path-as-is "$url/cairn/$path"
-        like "$code" '^40[04]$' "hostile key $path"
+        like "$code" '^40[04]$' "the hostile key $path is refused"
 done
 ask -H 'Range: bytes=99999999999999999999-' "$url/cairn/samples/$key"
 is "$code" 200 "a range over 64 bits is ignored"
@@ -151,7 +151,7 @@ long=$(printf '%01100d' 0)
 for query in "prefix=$long" "start-after=$long" "delimiter=$long" max-keys=-1 max-keys=x encoding-type=xml \
         continuation-token=zz continuation-token=7 continuation-token=00 "continuation-token=$long$long"; do
         list "$query"
-        is "$code $(tag Code)" "400 InvalidArgument" "hostile ${query%%0000*}"
+        is "$code $(tag Code)" "400 InvalidArgument" "the hostile query ${query%%0000*} is refused"
 done
 list 'prefix=%3C%26%22%01%3E'
 like "$body" '<Prefix>&lt;&amp;&quot;\?&gt;</Prefix>' "reserved characters are escaped"
@@ -168,11 +168,11 @@ put_object debuginfo "$tmp/program"
 wait_metric cairn_resymbolize_locations_total 1
 is "$(curl -sS "$url/store/locations/" | grep -c "$before")" 0 "re-symbolization replaces a file"
 ask -I -H "If-Match: $etag" "$url$before"
-is "$code $(header ETag)" "200 $etag" "which remains readable"
+is "$code $(header ETag)" "200 $etag" "the replaced file remains readable"
 list 'prefix=locations/'
-is "$(tag Key | grep -c "${before#/store/}")" 0 "though it is no longer listed"
+is "$(tag Key | grep -c "${before#/store/}")" 0 "the replaced file is no longer listed"
 ask -H 'Range: bytes=-8' "$url/cairn${before#/store}"
-is "$code" 206 "nor in the bucket"
+is "$code" 206 "the replaced file remains readable in the bucket"
 stop_server
 
 # ---- tokens ----
@@ -180,7 +180,7 @@ stop_server
 start_server --token-file "$tmp/tokens" --flush-interval 3600
 signed() { printf 'Authorization: AWS4-HMAC-SHA256 Credential=%s/20261120/us-east-1/s3/aws4_request, SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, Signature=00' "$1"; }
 ask "$url/cairn?list-type=2"
-is "$code $(tag Code)" "401 AccessDenied" "with tokens nothing is anonymous"
+is "$code $(tag Code)" "401 AccessDenied" "a service with tokens refuses anonymous requests"
 ask -H "$(signed reader-token)" "$url/cairn?list-type=2&prefix=stacks/"
 is "$code" 200 "a token may be the id of the access key"
 ask -H "$(signed other-token)" "$url/cairn?list-type=2"

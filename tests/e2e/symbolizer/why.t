@@ -43,13 +43,14 @@ is $why_code 0 "a resolved address is exit code 0"
 is "$(said '.results[0] | [.state, .source, .frames[-1].function, .unit.version, .unit.split, .scopes[-1].tag]')" \
         '["resolved","dwarf","outer",5,false,"subprogram"]' "DWARF answered, by that unit and subprogram"
 is "$(said '[.results[0].scopes[-1].names[] | select(.gave) | .gave]')" '["name"]' "the DIE of the name is reported"
-is "$(said '[.results[0].sources[].source]')" '["dwarf","symtab","dynsym"]' "and the results of the other sources"
-is "$(said '.results[0].second_opinion.agrees')" true "libdw agrees"
+is "$(said '[.results[0].sources[].source]')" '["dwarf","symtab","dynsym"]' \
+        "the results of the other sources are reported"
+is "$(said '.results[0].second_opinion.agrees')" true "the second opinion of libdw agrees"
 out=$("$cairn" why "$tmp/whole" "$outer")
 like "$out" "^0x$(printf %x "0x$outer"): resolved by dwarf" "the text has the source"
-like "$out" 'scope +subprogram at 0x[0-9a-f]+: outer' "and the DIE"
-like "$out" 'table at 0x[0-9a-f]+ of .debug_line' "and the line table"
-like "$out" 'symtab would give outer' "and the next source"
+like "$out" 'scope +subprogram at 0x[0-9a-f]+: outer' "the text has the DIE of the scope"
+like "$out" 'table at 0x[0-9a-f]+ of .debug_line' "the text has the line table"
+like "$out" 'symtab would give outer' "the text has the result of the next source"
 
 # ---- other sources of the same file ----
 
@@ -99,7 +100,7 @@ is $? 64 "no address is exit code 64"
 "$cairn" why "$tmp/whole" 2>/dev/null
 is $? 64 "as is none at all"
 "$cairn" why --data "$tmp" nothex 10 2>/dev/null
-is $? 64 "and a build-id that is none"
+is $? 64 "a malformed build-id is a usage error"
 cp "$tmp/bare.o" "$tmp/hostile"
 python3 - "$tmp/hostile" <<'END'
 import sys
@@ -109,7 +110,7 @@ END
 "$cairn" why "$tmp/hostile" "$outer" >"$tmp/out"
 like "$(cat "$tmp/out")" 'o\\x07\\x1b' "control characters are escaped"
 "$cairn" why --json "$tmp/hostile" "$outer" >>"$tmp/out"
-is "$(tr -d '\n' <"$tmp/out" | LC_ALL=C grep -c '[[:cntrl:]]')" 0 "and never printed"
+is "$(tr -d '\n' <"$tmp/out" | LC_ALL=C grep -c '[[:cntrl:]]')" 0 "control characters are never printed"
 
 # ---- real files ----
 
@@ -120,7 +121,7 @@ for file in /usr/bin/python3.11 "$(ldd /bin/sh | awk '/libc\.so/ { print $3 }')"
         ok "$(basename "$file"): as llvm-dwarfdump and libdw say" python3 tests/tools/check_why.py "$fast" "$file" \
                 "$debug" 4
         is "$("$fast" why --json "$file" 10 | jq -r '[.files[] | .found] | join(", ")')" 'by build-id, as named' \
-                "  and how its files were found"
+                "$(basename "$file"): each file says how it was found"
 done
 if command -v go >/dev/null; then
         printf 'package main\n\nfunc main() { println("here") }\n' >"$tmp/here.go"
@@ -145,19 +146,20 @@ is $? 1 "one of two addresses is unresolved"
 is "$(said '[.index.state, .index.quality, (.index.generation > 0), .results[0].state, .results[0].source, .results[1].state]')" \
         '["indexed","dwarf",true,"resolved","dwarf","not_in_object"]' "a service explains what it has"
 is "$(said '.results[0].index | [.state, .block.row < .block.rows, .block.bytes > 0, .block.is_gap, .frames[-1].function]')" \
-        '["resolved",true,true,false,"outer"]' "with the block and the row"
+        '["resolved",true,true,false,"outer"]' "the service names the block and the row of the index"
 is "$(said '[.files[] | [.role, .name, .found]]')" '[["debuginfo","whole","upload"],["executable","exe","upload"]]' \
-        "and the files"
+        "the service lists the files with their roles"
 is "$(said '.results[0].second_opinion.agrees')" true "libdw reads the stored file"
 "$cairn" why --json --data "$data" "$id" "$outer" ffffffffff >"$tmp/data.json"
 is "$(jq -c 'del(.results[].second_opinion)' "$tmp/why.json")" "$(jq -c . "$tmp/data.json")" \
         "the data directory gives the same while the service runs"
-like "$("$cairn" why --data "$data" "$id" "$outer")" 'row [0-9]+ of [0-9]+' "and the text has the row"
+like "$("$cairn" why --data "$data" "$id" "$outer")" 'row [0-9]+ of [0-9]+' "the text of the data directory has the row"
 "$cairn" why --json --server "$url" 00ff 10 >"$tmp/why.json"
-is "$? $(said '[.index.state, .results[0].state]')" '1 ["absent","no_debuginfo"]' "an unknown build-id"
-answers 400 'address' "a request without an address" "$url/api/v1/why?build_id=$id"
-answers 400 'build-id' "and without a build-id" "$url/api/v1/why?address=10"
-answers 400 'hexadecimal' "and with a bad address" "$url/api/v1/why?build_id=$id&address=10,,20"
+is "$? $(said '[.index.state, .results[0].state]')" '1 ["absent","no_debuginfo"]' \
+        "an unknown build-id is reported as absent"
+answers 400 'address' "a request without an address is refused" "$url/api/v1/why?build_id=$id"
+answers 400 'build-id' "a request without a build-id is refused" "$url/api/v1/why?address=10"
+answers 400 'hexadecimal' "a request with a bad address is refused" "$url/api/v1/why?build_id=$id&address=10,,20"
 
 # ---- the reasons are those documented, also in the metric ----
 

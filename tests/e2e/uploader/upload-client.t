@@ -34,18 +34,19 @@ start_server
 up --dry-run "$tmp/build"
 is "$code $out" "0 2 would be sent, 0 already there, 2 skipped (1 without a build-id, 1 duplicate)" \
         "a dry run says what it would do"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and sends nothing"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "a dry run sends nothing"
 
 up "$tmp/build"
 is "$code" 0 "a directory is sent"
-like "$out" '^2 sent \(.* as .*\), 0 already there, 2 skipped \(1 without a build-id, 1 duplicate\)$' "  with a summary"
-is "$(grep -c '^sent ' "$tmp/errors")" 2 "  and a line for each file"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "  and two objects are there"
+like "$out" '^2 sent \(.* as .*\), 0 already there, 2 skipped \(1 without a build-id, 1 duplicate\)$' \
+        "the summary of a sent directory counts its files"
+is "$(grep -c '^sent ' "$tmp/errors")" 2 "each sent file has a line"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "the service has the two objects of the directory"
 
 up "$tmp/build"
 is "$code $out" "0 nothing to send: 0 sent, 2 already there, 2 skipped (1 without a build-id, 1 duplicate)" \
         "a second run sends nothing and says so"
-is "$errors" "" "  on one line"
+is "$errors" "" "a second run prints nothing on standard error"
 
 # Different files have the same placeholder: it identifies none of them.
 for placeholder in 0x00 0x0000000000000000000000000000000000000000 0x0102; do
@@ -53,27 +54,29 @@ for placeholder in 0x00 0x0000000000000000000000000000000000000000 0x0102; do
         up "$tmp/more/placeholder"
         is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a build-id)" \
                 "a file with the build-id $placeholder is not sent"
-        like "$errors" "more/placeholder.*is a placeholder.*link it with --build-id" "  and cairn-upload says why"
+        like "$errors" "more/placeholder.*is a placeholder.*link it with --build-id" \
+                "cairn-upload says why a file with a placeholder is not sent"
         hex=${placeholder#0x}
         code=$(curl -sS -o "$tmp/answer" -w '%{http_code}' -T "$tmp/more/placeholder" \
                 -H "X-Cairn-Size: $(stat -c %s "$tmp/more/placeholder")" \
                 -H "X-Cairn-SHA256: $(sha256sum <"$tmp/more/placeholder" |
                 cut -d' ' -f1)" "$url/api/v1/debuginfo/$hex/debuginfo")
-        is "$code $(jq -r .reason "$tmp/answer")" "409 build_id_mismatch" "  nor accepted from other clients"
-        like "$(jq -r .error "$tmp/answer")" "is a placeholder" "  with the reason"
+        is "$code $(jq -r .reason "$tmp/answer")" "409 build_id_mismatch" \
+                "the service does not accept a placeholder from other clients"
+        like "$(jq -r .error "$tmp/answer")" "is a placeholder" "the refusal of a placeholder has the reason"
 done
 gcc -g -O2 -Wl,--build-id=0x00 -o "$tmp/more/placeholder" "$tmp/program.c"
 up --executables "$tmp/more/placeholder"
-like "$out" '^1 sent ' "with --executables it is sent under its hash"
+like "$out" '^1 sent ' "a file with a placeholder is sent under its hash by --executables"
 rm "$tmp/more/placeholder"
 
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo"
 is "$(build_id_of "$tmp/fetched")" "$id" "the downloaded file has the build-id"
-like "$(readelf -SW "$tmp/fetched")" '\.text +NOBITS' "  without code"
+like "$(readelf -SW "$tmp/fetched")" '\.text +NOBITS' "the downloaded file has no code"
 addresses=$(nm --defined-only "$tmp/build/program" | awk '$2 ~ /[Tt]/ { print "0x" $1 }')
 # shellcheck disable=SC2086
 is "$(eu-addr2line -fi -e "$tmp/fetched" $addresses)" "$(eu-addr2line -fi -e "$tmp/build/program" $addresses)" \
-        "  and names the same functions and lines"
+        "the downloaded file names the same functions and lines"
 code=$(curl -sS -o "$tmp/fetched" -w '%{http_code}' "$url/buildid/$lib_id/debuginfo")
 is "$code" 200 "a file whose name needs escaping is there"
 
@@ -81,7 +84,8 @@ code=$(curl -sS -o /dev/null -w '%{http_code}' "$url/buildid/$id/executable")
 is "$code" 404 "the executable is not sent by default"
 up --executables --json "$tmp/build/program"
 is "$(echo "$out" | jq -c '[.sent, .already_there, .failed]')" "[1,1,0]" "--executables sends it, --json counts it"
-is "$(echo "$out" | jq -r '.files[] | select(.kind == "executable") | .state')" sent "  and names it"
+is "$(echo "$out" | jq -r '.files[] | select(.kind == "executable") | .state')" sent \
+        "--json lists the executable as sent"
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/executable"
 ok "  byte for byte" cmp "$tmp/fetched" "$tmp/build/program"
 
@@ -93,7 +97,7 @@ like "$errors" '^sent symbols \(debuginfo, symtab' "a program with only a symbol
 up "$tmp/more"
 like "$out" '^1 sent' "its DWARF is wanted later"
 up "$tmp/symbols"
-like "$out" '^nothing to send: 0 sent, 1 already there' "and the symbol table is not wanted any more"
+like "$out" '^nothing to send: 0 sent, 1 already there' "a symbol table is not wanted when DWARF is stored"
 up --force "$tmp/more"
 is "$code" 0 "--force sends stored files again"
 
@@ -103,27 +107,27 @@ head -c $((size / 2)) "$tmp/build/program" >"$tmp/cut"
 gcc -g -O0 -Wl,--build-id=sha1 -o "$tmp/good" "$tmp/program.c"
 up "$tmp/cut" "$tmp/good"
 is "$code" 2 "a truncated file is bad input"
-like "$errors" "'$tmp/cut': cut off: .* past the file's" "  reported with the offset"
-like "$out" '^1 sent' "  and the good one beside it is sent"
+like "$errors" "'$tmp/cut': cut off: .* past the file's" "a truncated file is reported with the offset"
+like "$out" '^1 sent' "the good file beside a truncated one is sent"
 up "$tmp/cut" "$tmp/good"
 is "$code $out" "2 0 sent, 1 already there, 1 skipped (1 not readable as ELF)" \
-        "  and the next run does not say that there is nothing to send"
+        "a run with an unreadable file does not say that there is nothing to send"
 up "$tmp/build/text"
 is "$code" 2 "a named file that is not ELF is bad input"
-like "$errors" "'$tmp/build/text' is neither an ELF file nor an archive" "  and named"
-is "$out" "0 sent, 0 already there, 0 skipped, 1 not readable" "  and counted"
+like "$errors" "'$tmp/build/text' is neither an ELF file nor an archive" "the message names the file that is not ELF"
+is "$out" "0 sent, 0 already there, 0 skipped, 1 not readable" "the summary counts the file that is not ELF"
 printf '!<arch>\nno members' >"$tmp/damaged.deb"
 up "$tmp/damaged.deb"
-is "$code $out" "2 0 sent, 0 already there, 0 skipped, 1 not readable" "as is a damaged archive"
+is "$code $out" "2 0 sent, 0 already there, 0 skipped, 1 not readable" "a damaged archive is bad input"
 up "$tmp/absent"
 is "$code $out" "1 0 sent, 0 already there, 0 skipped, 1 not readable" "a missing path is an error, not an empty one"
 up --json "$tmp/absent" "$tmp/good"
 is "$code $(echo "$out" | jq -c '[.already_there, .unreadable]')" "1 [1,1]" \
-        "  also beside files that are there, and --json counts it"
+        "a missing path beside files is an error that --json counts"
 mkdir "$tmp/empty"
 up "$tmp/empty"
 is "$code" 1 "a directory without ELF files fails"
-like "$errors" "no ELF files under '$tmp/empty'" "  and says so"
+like "$errors" "no ELF files under '$tmp/empty'" "the message says that a directory has no ELF files"
 "$upload" --server "$url" >"$tmp/out" 2>&1
 is "$?" 64 "no path is a usage error"
 "$upload" --server "ftp://x" "$tmp/good" >"$tmp/out" 2>&1
@@ -142,8 +146,8 @@ fi
 stop_server
 
 "$upload" --server "$url" "$tmp/good" >"$tmp/out" 2>"$tmp/errors"
-is "$?" 1 "without a service it fails"
-like "$(cat "$tmp/errors")" 'is the service running there\?' "  with a hint"
+is "$?" 1 "cairn-upload fails without a service"
+like "$(cat "$tmp/errors")" 'is the service running there\?' "the message without a service has a hint"
 
 # ---- tokens ----
 data=$tmp/data2
@@ -151,7 +155,7 @@ printf 'writer-token upload\nreader-token read\n' >"$tmp/tokens"
 printf 'reader-token\n' >"$tmp/wrong"
 start_server --token-file "$tmp/tokens"
 up "$tmp/good"
-is "$code" 64 "without a token the service refuses"
+is "$code" 64 "the service refuses an upload without a token"
 like "$errors" 'HTTP 401' "  and cairn-upload says so"
 up --token-file "$tmp/wrong" "$tmp/good"
 is "$code" 64 "a token without the scope is refused"
@@ -161,5 +165,5 @@ up --dry-run "$tmp/good"
 is "$code" 0 "a token of the environment is sent"
 unset CAIRN_TOKEN
 up --token-file "$tmp/tokens" "$tmp/good"
-like "$out" '^1 sent' "with the token it works"
+like "$out" '^1 sent' "an upload with the token succeeds"
 done_testing
