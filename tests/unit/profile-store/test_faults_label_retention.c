@@ -10,8 +10,7 @@
 #include "common/files/file.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/lifecycle/sample_retention.h"
-#include "profile-store/scan.h"
-#include "tests/faults/fault_loop.h"
+#include "tests/faults/fault_samples.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -90,39 +89,12 @@ static enum status take_label_step(unsigned number, struct error *err)
 
 static enum status resume_labels(struct error *err)
 {
-        struct profile_store_health health;
-        enum status st = ST_OK;
-
-        profile_store_get_health(store, &health);
-        if (health.sync_failing_since)
-                st = profile_store_flush(store, err);
-        return st ? st : run_remaining_steps(NULL, STEPS, take_label_step, err);
+        return fault_resume_store(store, NULL, STEPS, take_label_step, err);
 }
 
-/* Which samples are stored. */
 static unsigned find_samples(void)
 {
-        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        const struct scan_stacks *stacks;
-        struct store_scan *scan;
-        struct stack_sums sums;
-        struct error err = { 0 };
-        unsigned seen = 0;
-
-        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
-        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
-        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
-        for (size_t i = 0; i < sums.count; i++) {
-                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
-
-                must(stacks->first[i + 1] - stacks->first[i] == 1, "a stack that was not sent");
-                must(sums.items[i].value == 1, "%llx counts %lld times", (unsigned long long)l->address,
-                     (long long)sums.items[i].value);
-                seen |= 1u << (l->address - 0x1000);
-        }
-        stack_sums_deinit(&sums);
-        store_scan_end(scan);
-        return seen;
+        return fault_find_samples(store, SAMPLES, 1, NULL);
 }
 
 static void check_labels(const char *dir, uint32_t acknowledged)

@@ -15,11 +15,10 @@
 #include "profile-store/profile_store.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/queue/quarantine.h"
-#include "profile-store/scan.h"
 #include "symbol-index/index_load.h"
 #include "symbol-index/index_verify.h"
 #include "tests/faults/fault_fs.h"
-#include "tests/faults/fault_loop.h"
+#include "tests/faults/fault_samples.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
@@ -136,13 +135,7 @@ static enum status step(unsigned number, struct error *err)
 static enum status resume_steps(struct error *err)
 {
         static const unsigned order[STEPS] = { 0, 1, 2, FLUSHED, LOADED, RESYMBOLIZED, LAST_BATCH, AGAIN };
-        struct profile_store_health health;
-        enum status st = ST_OK;
-
-        profile_store_get_health(store, &health);
-        if (health.sync_failing_since) /* as done by a service's flush thread */
-                st = profile_store_flush(store, err);
-        return st ? st : run_remaining_steps(order, STEPS, step, err);
+        return fault_resume_store(store, order, STEPS, step, err);
 }
 
 /* ---- checks ---- */
@@ -158,29 +151,9 @@ static void is_named(const struct scan_location *l, unsigned i)
 
 static void check_counts(uint32_t acknowledged)
 {
-        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        const struct scan_stacks *stacks;
-        struct store_scan *scan;
-        struct stack_sums sums;
-        struct error err = { 0 };
-        unsigned seen = 0;
+        unsigned seen = fault_find_samples(store, BATCHES, 0x100, acknowledged >> RESYMBOLIZED & 1 ? is_named : NULL);
 
-        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
-        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
-        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
-        for (size_t i = 0; i < sums.count; i++) {
-                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
-                unsigned batch = (unsigned)(l->address - 0x1000) / 0x100;
-
-                must(stacks->first[i + 1] - stacks->first[i] == 1 && batch < BATCHES, "a stack nobody sent");
-                must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
-                if (acknowledged >> RESYMBOLIZED & 1)
-                        is_named(l, batch);
-                seen |= 1u << batch;
-        }
         must((acknowledged & ((1u << BATCHES) - 1) & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
-        stack_sums_deinit(&sums);
-        store_scan_end(scan);
 }
 
 static void report_problem(void *context, const char *text)
@@ -196,15 +169,6 @@ static void check_index(uint32_t acknowledged)
 
         must(symbol_index_verify(symbols, &v, &err) == ST_OK, "%s", err.text);
         must(v.objects == 1 || !(acknowledged >> LOADED & 1), "the symbols are lost");
-}
-
-static int age_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-        static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-
-        (void)st;
-        (void)ftw;
-        return flag == FTW_F ? utimensat(AT_FDCWD, path, long_ago, 0) : 0;
 }
 
 static int is_no_leftover(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -235,7 +199,7 @@ static void check(const char *dir, uint32_t acknowledged)
                 must(append(i, &err) == ST_OK, "%s", err.text); /* again, by senders that got no response */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         check_counts(acknowledged | ((1u << BATCHES) - 1));
-        ck_assert_int_eq(nftw(dir, age_file, 16, FTW_PHYS), 0);
+        fault_age_files(dir);
         reopen(dir);
         check_counts(acknowledged | ((1u << BATCHES) - 1));
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
@@ -323,14 +287,9 @@ static void check_quarantine(const char *dir, uint32_t acknowledged)
 static enum status resume_quarantine(struct error *err)
 {
         static const unsigned order[] = { 0, 1, 2, LAST_BATCH, FLUSHED };
-        struct profile_store_health health;
-        enum status st = ST_OK;
 
         inject_flush_failure(fail_second_batch);
-        profile_store_get_health(store, &health);
-        if (health.sync_failing_since)
-                st = profile_store_flush(store, err);
-        return st ? st : run_remaining_steps(order, sizeof order / sizeof *order, step, err);
+        return fault_resume_store(store, order, sizeof order / sizeof *order, step, err);
 }
 
 static const struct scenario quarantine_scenario = { open_both, resume_quarantine, close_both, check_quarantine,

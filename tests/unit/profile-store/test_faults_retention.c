@@ -10,9 +10,8 @@
 #include "profile-store/lifecycle/maintenance.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/lifecycle/sample_retention.h"
-#include "profile-store/scan.h"
 #include "profile-store/tables/table_vacuum.h"
-#include "tests/faults/fault_loop.h"
+#include "tests/faults/fault_samples.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -135,29 +134,11 @@ static enum status resume_expiry(struct error *err)
 /* Each batch counts at most once; those that retention did not select must be there. */
 static unsigned count_batches(uint32_t acknowledged)
 {
-        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        const struct scan_stacks *stacks;
-        struct store_scan *scan;
-        struct stack_sums sums;
-        struct error err = { 0 };
-        unsigned seen = 0, want = acknowledged & ((1u << BATCHES) - 1);
+        unsigned seen = fault_find_samples(store, BATCHES, 0x100, NULL), want = acknowledged & ((1u << BATCHES) - 1);
 
-        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
-        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
-        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
-        for (size_t i = 0; i < sums.count; i++) {
-                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
-                unsigned batch = (unsigned)(l->address - 0x1000) / 0x100;
-
-                must(stacks->first[i + 1] - stacks->first[i] == 1 && batch < BATCHES, "a stack that was not sent");
-                must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
-                seen |= 1u << batch;
-        }
         must((want & ~OLD_BATCHES & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
         if (!(acknowledged >> FLUSHED & 1))
                 must((want & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
-        stack_sums_deinit(&sums);
-        store_scan_end(scan);
         return seen;
 }
 

@@ -4,15 +4,12 @@
  * sample counts exactly once, a completed compaction persists, and an incomplete one leaves no files behind. Time
  * limit: 900 s.
  */
-#include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/files/file.h"
 #include "profile-store/core/profile_store_internal.h"
-#include "profile-store/scan.h"
-#include "tests/faults/fault_loop.h"
+#include "tests/faults/fault_samples.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -74,55 +71,22 @@ static enum status take_step(unsigned number, struct error *err)
 
 static enum status resume_steps(struct error *err)
 {
-        struct profile_store_health health;
-        enum status st = ST_OK;
-
-        profile_store_get_health(store, &health);
-        if (health.sync_failing_since) /* as done by a service's flush thread */
-                st = profile_store_flush(store, err);
-        return st ? st : run_remaining_steps(NULL, STEPS, take_step, err);
+        return fault_resume_store(store, NULL, STEPS, take_step, err);
 }
 
 /* ---- checks ---- */
 
 static void check_counts(uint32_t acknowledged)
 {
-        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        const struct scan_stacks *stacks;
-        struct store_scan *scan;
-        struct stack_sums sums;
-        struct error err = { 0 };
-        unsigned seen = 0;
+        unsigned seen = fault_find_samples(store, SAMPLES, 1, NULL);
 
-        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
-        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
-        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
-        for (size_t i = 0; i < sums.count; i++) {
-                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
-
-                must(stacks->first[i + 1] - stacks->first[i] == 1, "a stack nobody sent");
-                must(sums.items[i].value == 1, "%llx counts %lld times", (unsigned long long)l->address,
-                     (long long)sums.items[i].value);
-                seen |= 1u << (l->address - 0x1000);
-        }
         must(seen == (1u << SAMPLES) - 1 || (!seen && !(acknowledged >> APPENDED & 1)), "samples are lost: %x", seen);
-        stack_sums_deinit(&sums);
-        store_scan_end(scan);
 }
 
 static void is_compacted(void)
 {
         for (int t = 0; t < TABLE_COUNT; t++)
                 must(store->tables->part_count[t] == 1, "%zu files of %s", store->tables->part_count[t], table_name(t));
-}
-
-static int age_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-        static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-
-        (void)st;
-        (void)ftw;
-        return flag == FTW_F ? utimensat(AT_FDCWD, path, long_ago, 0) : 0;
 }
 
 static bool is_live(const char *path)
@@ -162,7 +126,7 @@ static void check(const char *dir, uint32_t acknowledged)
         check_counts(acknowledged);
         if (acknowledged >> COMPACTED & 1)
                 is_compacted();
-        ck_assert_int_eq(nftw(dir, age_file, 16, FTW_PHYS), 0);
+        fault_age_files(dir);
         reopen(dir);
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
         check_counts(acknowledged);

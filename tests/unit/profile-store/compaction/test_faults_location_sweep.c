@@ -13,7 +13,7 @@
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/tables/store_verification.h"
-#include "tests/faults/fault_loop.h"
+#include "tests/faults/fault_samples.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
@@ -98,13 +98,7 @@ static enum status take_sweep_step(unsigned number, struct error *err)
 
 static enum status resume_sweep(struct error *err)
 {
-        struct profile_store_health health;
-        enum status st = ST_OK;
-
-        profile_store_get_health(store, &health);
-        if (health.sync_failing_since)
-                st = profile_store_flush(store, err);
-        return st ? st : run_remaining_steps(NULL, STEPS, take_sweep_step, err);
+        return fault_resume_store(store, NULL, STEPS, take_sweep_step, err);
 }
 
 static void report_problem(void *context, const char *table, const char *file, const char *problem)
