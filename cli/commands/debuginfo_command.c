@@ -351,6 +351,7 @@ static const struct usage usage = {
                     "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
                     "  cairn debuginfo gc --dry-run --retain 'tag=release,keep' --retain 'unused=30d,size=200G'\n"
                     "  cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug\n"
+                    "  cairn debuginfo offsets 57fa1b0d5e2f3c60b1a9 PyCodeObject.co_name\n"
                     "  cairn debuginfo verify --data /var/lib/cairn",
 };
 
@@ -402,6 +403,14 @@ static const struct usage verify_usage = {
         .examples = "  cairn debuginfo verify --data /var/lib/cairn",
 };
 
+static const struct usage offsets_usage = {
+        .synopsis = "cairn debuginfo offsets BUILD-ID STRUCT[.FIELD]... [--server URL | --data DIR] [--json]",
+        .about = "Print the offset and size in bytes of fields of C structures, by the DWARF of a stored object, or "
+                 "the\n"
+                 "size of a structure.",
+        .examples = "  cairn debuginfo offsets 57fa1b0d5e2f3c60b1a9 PyCodeObject.co_name PyThreadState",
+};
+
 static const struct usage upstreams_usage = {
         .synopsis = "cairn debuginfo upstreams [--server URL] [--json]",
         .about = "Print the state of the debuginfod servers that the service fetches from.",
@@ -418,6 +427,7 @@ enum {
         VERB_PIN,
         VERB_UNPIN,
         VERB_UPSTREAMS,
+        VERB_OFFSETS,
         VERB_GC,
         VERB_VERIFY,
         VERB_COUNT
@@ -437,6 +447,8 @@ static const struct option_verb verbs[VERB_COUNT] = {
                          &change_usage },
         [VERB_UPSTREAMS] = { "upstreams", SERVER_OPTIONS "json",
                              "the state of the debuginfod servers that the service fetches from", &upstreams_usage },
+        [VERB_OFFSETS] = { "offsets", SERVER_OPTIONS "data json", "the offsets of fields of C structures",
+                           &offsets_usage },
         [VERB_GC] = { "gc", SERVER_OPTIONS "data retain dry-run json", "remove objects past their retention",
                       &gc_usage },
         [VERB_VERIFY] = { "verify", "data tenant json", "decompress objects and check their hashes; needs --data",
@@ -446,13 +458,19 @@ static const struct option_verb verbs[VERB_COUNT] = {
 static const struct {
         enum status (*run)(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                            struct error *err);
-        enum { IDS_NONE, IDS_ANY, IDS_ONE, IDS_SOME } takes;
+        enum { IDS_NONE, IDS_ANY, IDS_ONE, IDS_SOME, IDS_FIELDS } takes;
 } runs[VERB_COUNT] = {
-        [VERB_LIST] = { debuginfo_list, IDS_NONE },       [VERB_SHOW] = { debuginfo_show, IDS_ONE },
-        [VERB_MISSING] = { debuginfo_missing, IDS_NONE }, [VERB_GET] = { debuginfo_get, IDS_ONE },
-        [VERB_RM] = { debuginfo_rm, IDS_SOME },           [VERB_PIN] = { debuginfo_pin, IDS_SOME },
-        [VERB_UNPIN] = { debuginfo_unpin, IDS_SOME },     [VERB_UPSTREAMS] = { debuginfo_upstreams, IDS_NONE },
-        [VERB_GC] = { debuginfo_gc, IDS_NONE },           [VERB_VERIFY] = { debuginfo_verify, IDS_ANY },
+        [VERB_LIST] = { debuginfo_list, IDS_NONE },
+        [VERB_SHOW] = { debuginfo_show, IDS_ONE },
+        [VERB_MISSING] = { debuginfo_missing, IDS_NONE },
+        [VERB_GET] = { debuginfo_get, IDS_ONE },
+        [VERB_RM] = { debuginfo_rm, IDS_SOME },
+        [VERB_PIN] = { debuginfo_pin, IDS_SOME },
+        [VERB_UNPIN] = { debuginfo_unpin, IDS_SOME },
+        [VERB_UPSTREAMS] = { debuginfo_upstreams, IDS_NONE },
+        [VERB_OFFSETS] = { debuginfo_offsets, IDS_FIELDS },
+        [VERB_GC] = { debuginfo_gc, IDS_NONE },
+        [VERB_VERIFY] = { debuginfo_verify, IDS_ANY },
 };
 
 enum status debuginfo_request(const struct debuginfo_options *o, const char *method, const char *path, const char *body,
@@ -519,6 +537,8 @@ static enum status check_argument_count(size_t verb, size_t count, struct error 
 {
         int takes = runs[verb].takes;
 
+        if (takes == IDS_FIELDS && count < 2)
+                return error_set(err, ST_USAGE, "%s takes a build-id and STRUCT.FIELD", verbs[verb].name);
         if ((takes == IDS_NONE && count) || (takes == IDS_ONE && count != 1) || (takes == IDS_SOME && !count))
                 return error_set(err, ST_USAGE, "%s takes %s", verbs[verb].name,
                                  takes == IDS_NONE  ? "no arguments"
@@ -534,6 +554,11 @@ static enum status run_debuginfo_verb(struct debuginfo_options *o, size_t verb, 
         _cleanup_free_ struct build_id *ids = calloc(count + 1, sizeof *ids);
         enum status st = ids ? check_argument_count(verb, count, err) : error_no_memory(err);
 
+        if (!st && runs[verb].takes == IDS_FIELDS) {
+                o->fields = (const char *const *)argv + 1;
+                o->field_count = count - 1;
+                count = 1;
+        }
         if (!st)
                 st = parse_build_id_arguments(argv, count, ids, err);
         if (!st && o->ask.service.server && o->ask.data)

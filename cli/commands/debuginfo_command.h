@@ -16,12 +16,16 @@ struct debuginfo_options {
         const char *limit, *output;
         enum object_kind kind;
         struct option_list retain;
+        const char *const *fields; /* offsets: STRUCT.FIELD */
+        size_t field_count;
         bool json, dry_run;
 };
 
 /* The verbs. ids: the build-ids of the command line, or none. */
 enum status debuginfo_get(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                           struct error *err);
+enum status debuginfo_offsets(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
+                              struct error *err);
 enum status debuginfo_verify(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                              struct error *err);
 

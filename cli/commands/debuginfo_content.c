@@ -9,11 +9,13 @@
 #include "common/cleanup.h"
 #include "common/files/file.h"
 #include "common/files/output_file.h"
+#include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/debuginfo_store.h"
 #include "http/http_client.h"
+#include "pipeline/stored_offsets.h"
 
 /* ---- get ---- */
 
@@ -251,4 +253,69 @@ enum status debuginfo_verify(const struct debuginfo_options *o, const struct bui
                                  "upload them again",
                                  t.bad);
         return st;
+}
+
+/* ---- offsets ---- */
+
+static enum status request_offsets(const struct debuginfo_options *o, const struct build_id *id, struct buf *ret,
+                                   struct error *err)
+{
+        _cleanup_buf_ struct buf path;
+        char hex[BUILD_ID_HEX_MAX];
+
+        buf_init(&path, KiB(32));
+        buf_printf(&path, "/api/v1/offsets?build_id=%s&field=", build_id_hex(id, hex));
+        for (size_t i = 0; i < o->field_count; i++)
+                buf_printf(&path, "%s%s", i ? "," : "", o->fields[i]);
+        return buf_cstr(&path) ? debuginfo_request(o, "GET", buf_cstr(&path), NULL, ret, err)
+                               : buf_status(&path, err, "the request");
+}
+
+static enum status print_offsets(struct buf *body, struct error *err)
+{
+        _cleanup_arena_ struct arena memory = { 0 };
+        const struct json_node *root = json_node_parse(body->data, body->size, &memory), *f;
+        size_t missing = 0;
+
+        if (!json_node_is_array(json_node_member(root, "fields")))
+                return error_set(err, ST_BAD_DATA, "the service's response does not match the request");
+        for (struct json_node_list l = json_node_list(root, "fields"); (f = json_node_next(&l));) {
+                const char *state = json_node_text(f, "state");
+                bool is_found = strcmp(state, "found") == 0;
+
+                missing += !is_found;
+                if (is_found)
+                        printf("%-60s  %8" PRIu64 "  %8" PRIu64 "\n", PRINTABLE(json_node_text(f, "field")),
+                               json_node_uint(f, "offset"), json_node_uint(f, "size"));
+                else
+                        printf("%-60s  %s\n", PRINTABLE(json_node_text(f, "field")), PRINTABLE(state));
+        }
+        return missing ? error_set(err, ST_NOT_FOUND, "%zu fields were not found", missing) : ST_OK;
+}
+
+enum status debuginfo_offsets(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
+                              struct error *err)
+{
+        _cleanup_buf_ struct buf body;
+        struct debuginfo_dir dir;
+        enum status st = ST_OK;
+
+        (void)count;
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        for (size_t i = 0; i < o->field_count; i++)
+                if (!struct_field_is_valid(o->fields[i]))
+                        return error_set(err, ST_USAGE, "'%.100s' is not STRUCT.FIELD", o->fields[i]);
+        if (o->ask.data) {
+                st = debuginfo_dir_open(o, false, &dir, err);
+                if (st)
+                        return st;
+                st = stored_offsets_write(dir.objects, &ids[0], o->fields, o->field_count, NULL, &body, err);
+                debuginfo_dir_close(&dir);
+        } else {
+                st = request_offsets(o, &ids[0], &body, err);
+        }
+        if (st || !o->json)
+                return st ? st : print_offsets(&body, err);
+        printf("%.*s\n", (int)body.size, (const char *)body.data);
+        return ST_OK;
 }

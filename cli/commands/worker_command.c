@@ -23,11 +23,12 @@
 #include "sandbox/worker.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/explain/explain_libdw.h"
+#include "symbolizer/structs/struct_offsets.h"
 #include "symbolizer/workers/dwo_request.h"
 #include "symbolizer/workers/extract_job.h"
 #include "symbolizer/workers/object_facts.h"
 
-enum { FIRST_FD = 3, SECOND_FD, THIRD_FD };
+enum { FIRST_FD = 3, SECOND_FD, THIRD_FD, FOURTH_FD };
 
 static int report_worker_failure(enum status st, const struct error *err)
 {
@@ -137,6 +138,14 @@ static enum status enter_source_names_worker(int argc, char **argv, struct error
         return source_names_worker_run(FIRST_FD, SECOND_FD, err);
 }
 
+/* offsets: the debuginfo, its dwz file or nothing, the fields, the answer */
+static enum status enter_offsets_worker(int argc, char **argv, struct error *err)
+{
+        (void)argc;
+        (void)argv;
+        return struct_offsets_run_worker(FIRST_FD, descriptor_or_none(SECOND_FD), THIRD_FD, FOURTH_FD, err);
+}
+
 /* verify: the file, the result, the supplementary file */
 static enum status enter_verify_worker(int argc, char **argv, struct error *err)
 {
@@ -185,6 +194,7 @@ static const struct worker workers[] = {
         { "symbols", WORKER_NEEDS_NOTHING, NULL, enter_symbols_worker },
         { "verify", WORKER_NEEDS_NOTHING, enter_verify_worker, NULL },
         { "explain", WORKER_NEEDS_DESCRIPTORS, enter_explain_worker, NULL },
+        { "offsets", WORKER_NEEDS_NOTHING, enter_offsets_worker, NULL },
         { "elf", WORKER_NEEDS_NOTHING, enter_elf_worker, NULL },
         { "jfr", WORKER_NEEDS_NOTHING, enter_jfr_worker, NULL },
         { "objects", WORKER_NEEDS_NOTHING, enter_objects_worker, NULL },

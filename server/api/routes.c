@@ -5,11 +5,12 @@
 #include "server/core/route_tables.h"
 
 static const struct route_table *const tables[] = {
-        &status_routes,         &ingest_routes,      &pyroscope_routes,   &upload_routes,  &debuginfod_routes,
-        &debuginfo_routes,      &upstream_routes,    &upkeep_routes,      &source_routes,  &table_routes,
-        &symbolize_routes,      &symbolicate_routes, &query_routes,       &symbolz_routes, &why_routes,
-        &connect_upload_routes, &metadata_routes,    &resymbolize_routes, &store_routes,   &s3_routes,
-        &querier_routes,        &parca_routes,       &share_routes,       &session_routes, &render_routes,
+        &status_routes,    &ingest_routes,         &pyroscope_routes, &upload_routes,      &debuginfod_routes,
+        &debuginfo_routes, &upstream_routes,       &upkeep_routes,    &source_routes,      &table_routes,
+        &symbolize_routes, &symbolicate_routes,    &query_routes,     &symbolz_routes,     &why_routes,
+        &offsets_routes,   &connect_upload_routes, &metadata_routes,  &resymbolize_routes, &store_routes,
+        &s3_routes,        &querier_routes,        &parca_routes,     &share_routes,       &session_routes,
+        &render_routes,
 };
 
 static void refuse_change(struct http_request *req)

@@ -25,9 +25,9 @@ struct route_table {
 
 extern const struct route_table status_routes, ingest_routes, pyroscope_routes, upload_routes, debuginfod_routes,
         debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
-        symbolicate_routes, query_routes, symbolz_routes, why_routes, connect_upload_routes, metadata_routes,
-        resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes, parca_routes,
-        render_routes;
+        symbolicate_routes, query_routes, symbolz_routes, why_routes, offsets_routes, connect_upload_routes,
+        metadata_routes, resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes,
+        parca_routes, render_routes;
 
 /** All routes; in a read-only service, routes that modify data respond with 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;

@@ -56,7 +56,7 @@ refused retain 'cairn debuginfo list' debuginfo list --retain age=1d
 refused kind 'cairn debuginfo show' debuginfo show $id --kind executable
 refused limit 'cairn debuginfo list' debuginfo list --limit 1
 wrong 'show takes one build-id$' "a missing build-id is named" debuginfo show
-wrong "unknown command 'check': expected list, show, missing, get, rm, pin, unpin, upstreams, gc or verify$" \
+wrong "unknown command 'check': expected list, show, missing, get, rm, pin, unpin, upstreams, offsets, gc or verify$" \
         "an unknown verb is named" \
         debuginfo check
 is "$("$cairn" debuginfo gc --help | sed -n 's/^  *--\([a-z-]*\).*/\1/p' | paste -sd ' ')" \

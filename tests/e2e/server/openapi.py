@@ -318,6 +318,8 @@ def record_symbols():
     record("POST", "/symbolicate/v5", "", 200, {"jobs": []})
     record("GET", "/api/v1/why", f"?build_id={BUILD_ID}&address={ADDRESS},1")
     record("GET", "/api/v1/why", "?build_id=xyz&address=1", 400)
+    record("GET", "/api/v1/offsets", f"?build_id={BUILD_ID}&field=nothing.field,nothing")
+    record("GET", "/api/v1/offsets", f"?build_id={BUILD_ID}&field=a..b", 400)
 
 
 def record_ingest():

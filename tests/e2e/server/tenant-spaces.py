@@ -85,6 +85,8 @@ def space_requests(build_id, place, marker):
         ("POST", "/api/v1/symbolize"): ([("POST", "/api/v1/symbolize", JSON, symbolize)], found),
         ("POST", "/symbolicate/v5"): ([("POST", "/symbolicate/v5", JSON, jobs)], found),
         ("GET", "/api/v1/why"): ([get(f"/api/v1/why?build_id={build_id}&address={address}")], found),
+        ("GET", "/api/v1/offsets"): ([get(f"/api/v1/offsets?build_id={build_id}&field=nothing")],
+                                     lambda status, content: b"no_struct" in content),
         # Their response for pprof is that no further names are needed.
         **{("POST", path): ([("POST", path.replace("{id}", build_id), None, address.encode())], None) for path in
            ("/api/v1/query/symbolz", "/symbolz", "/share/{id}/symbolz")},
