@@ -48,24 +48,21 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
         SAMPLE_ENDS(USER_STACK_END)[SAMPLER_STAT_REFUSED] = METRIC_COUNTER(
                 "cairn_agent_processes_refused_total", "Processes that the kernel refused to sample.", ""),
 };
-static struct metric kinds[] = {
-        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"bpf\""),
-        METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"perf\""),
-};
+#define SAMPLER_KIND(kind) METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"" kind "\"")
+
+static struct metric kinds[] = { SAMPLER_KIND("bpf"), SAMPLER_KIND("perf") };
 static struct metric stacks =
         METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, each counted once per interval.", "");
-static struct metric ends[] = {
-        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"not_code\""),
-        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"exited\""),
-};
-static struct metric frames[] = {
-        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
-                       "reason=\"jit\""),
-        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
-                       "reason=\"no_build_id\""),
-        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",
-                       "reason=\"kernel_name_only\""),
-};
+#define STACKS_CUT(reason)                                                                                             \
+        METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"" reason "\"")
+
+static struct metric ends[] = { STACKS_CUT("not_code"), STACKS_CUT("exited") };
+#define FRAMES_UNIDENTIFIED(reason)                                                                                    \
+        METRIC_COUNTER("cairn_agent_frames_unidentified_total", "Frames without an object and address.",               \
+                       "reason=\"" reason "\"")
+
+static struct metric frames[] = { FRAMES_UNIDENTIFIED("jit"), FRAMES_UNIDENTIFIED("no_build_id"),
+                                  FRAMES_UNIDENTIFIED("kernel_name_only") };
 #define DROPPED(reason) METRIC_COUNTER("cairn_agent_batches_dropped_total", "Batches dropped.", "reason=\"" reason "\"")
 
 static struct metric dropped[DROP_COUNT] = {
@@ -83,15 +80,15 @@ static struct metric not_queued =
 static struct metric retries =
         METRIC_COUNTER("cairn_agent_retries_total", "Failed attempts to send, to be retried.", "");
 static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Compressed batches in memory.", "");
-static struct metric waiting[] = {
-        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches not acknowledged yet.", "where=\"memory\""),
-        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches not acknowledged yet.", "where=\"spool\""),
-};
+#define BATCHES_WAITING(where)                                                                                         \
+        METRIC_GAUGE("cairn_agent_batches_waiting", "Batches not acknowledged yet.", "where=\"" where "\"")
+
+static struct metric waiting[] = { BATCHES_WAITING("memory"), BATCHES_WAITING("spool") };
 static struct metric spool_bytes = METRIC_GAUGE("cairn_agent_spool_bytes", "Disk space of the spool.", "");
-static struct metric spool_failures[] = {
-        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"disk_full\""),
-        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"other\""),
-};
+#define SPOOL_FAILURES(reason)                                                                                         \
+        METRIC_COUNTER("cairn_agent_spool_failures_total", "Writes to the spool that failed.", "reason=\"" reason "\"")
+
+static struct metric spool_failures[] = { SPOOL_FAILURES("disk_full"), SPOOL_FAILURES("other") };
 #define UPLOADS(result)                                                                                                \
         METRIC_COUNTER("cairn_agent_uploads_total", "Build-ids by outcome of the upload.", "result=\"" result "\"")
 
@@ -111,35 +108,25 @@ static struct metric jit_dropped = METRIC_COUNTER("cairn_agent_jit_names_left_ou
                                                   "Names of generated code that were malformed or past a limit.", "");
 static struct metric jit_bytes = METRIC_GAUGE("cairn_agent_jit_bytes", "Memory of names of generated code.", "");
 static struct metric tables = METRIC_GAUGE("cairn_agent_unwind_tables", "Unwind tables in the kernel.", "");
-static struct metric no_tables[] = {
-        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
-                       "reason=\"no_cfi\""),
-        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
-                       "reason=\"no_room\""),
-        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
-                       "reason=\"owner_full\""),
-        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
-                       "reason=\"no_worker\""),
-        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",
-                       "reason=\"worker_failed\""),
-};
+#define TABLES_MISSING(reason)                                                                                         \
+        METRIC_COUNTER("cairn_agent_unwind_tables_missing_total", "Files walked by frame pointers.",                   \
+                       "reason=\"" reason "\"")
+
+static struct metric no_tables[] = { TABLES_MISSING("no_cfi"), TABLES_MISSING("no_room"), TABLES_MISSING("owner_full"),
+                                     TABLES_MISSING("no_worker"), TABLES_MISSING("worker_failed") };
 static struct metric rules =
         METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel, at most 65536.", "");
-static struct metric no_rules[] = {
-        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",
-                       "reason=\"no_room\""),
-        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",
-                       "reason=\"owner_full\""),
-};
+#define RULES_REFUSED(reason)                                                                                          \
+        METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",              \
+                       "reason=\"" reason "\"")
+
+static struct metric no_rules[] = { RULES_REFUSED("no_room"), RULES_REFUSED("owner_full") };
 static struct metric evicted = METRIC_COUNTER("cairn_agent_unwind_tables_evicted_total", "Unused tables evicted.", "");
-static struct metric unmapped[] = {
-        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
-                       "Processes without space for their mappings in the kernel.", "reason=\"no_room\""),
-        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
-                       "Processes without space for their mappings in the kernel.", "reason=\"owner_full\""),
-        METRIC_COUNTER("cairn_agent_processes_unmapped_total",
-                       "Processes without space for their mappings in the kernel.", "reason=\"too_many\""),
-};
+#define UNMAPPED(reason)                                                                                               \
+        METRIC_COUNTER("cairn_agent_processes_unmapped_total",                                                         \
+                       "Processes without space for their mappings in the kernel.", "reason=\"" reason "\"")
+
+static struct metric unmapped[] = { UNMAPPED("no_room"), UNMAPPED("owner_full"), UNMAPPED("too_many") };
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
@@ -176,11 +163,11 @@ static struct metric relabel_dropped =
         METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
 static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
                                                        "Label sets sent without relabelling, because of a limit.", "");
-static struct metric pod_lists[] = {
-        METRIC_COUNTER("cairn_agent_kubernetes_requests_total", "Requests for the pods of this node.", "result=\"ok\""),
-        METRIC_COUNTER("cairn_agent_kubernetes_requests_total", "Requests for the pods of this node.",
-                       "result=\"failed\""),
-};
+#define POD_REQUESTS(result)                                                                                           \
+        METRIC_COUNTER("cairn_agent_kubernetes_requests_total", "Requests for the pods of this node.",                 \
+                       "result=\"" result "\"")
+
+static struct metric pod_lists[] = { POD_REQUESTS("ok"), POD_REQUESTS("failed") };
 static struct metric pods_known =
         METRIC_GAUGE("cairn_agent_kubernetes_pods", "Pods of this node in the last list.", "");
 static struct metric pod_misses = METRIC_COUNTER("cairn_agent_kubernetes_misses_total",

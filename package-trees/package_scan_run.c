@@ -45,21 +45,19 @@ struct package_scan_run {
 
 #define COMMIT_OBJECTS 100000 /* objects and sources per commit */
 
+#define SCAN_ERRORS(reason)                                                                                            \
+        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"" reason "\"")
+
 static struct metric looked_at =
         METRIC_COUNTER("cairn_scan_files_read_total", "New or changed files that were inspected.", "");
 static struct metric archives = METRIC_COUNTER("cairn_scan_archives_read_total", "Archives among these files.", "");
-static struct metric damaged =
-        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"damaged\"");
-static struct metric too_big =
-        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"too_big\"");
-static struct metric unreadable =
-        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"unreadable\"");
-static struct metric odd_path =
-        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"odd_path\"");
+static struct metric damaged = SCAN_ERRORS("damaged");
+static struct metric too_big = SCAN_ERRORS("too_big");
+static struct metric unreadable = SCAN_ERRORS("unreadable");
+static struct metric odd_path = SCAN_ERRORS("odd_path");
 static struct metric unwritten = METRIC_COUNTER("cairn_scan_unwritten_total",
                                                 "Files that were read but could not be added to the scan's index.", "");
-static struct metric broken = METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.",
-                                             "reason=\"broken_member\"");
+static struct metric broken = SCAN_ERRORS("broken_member");
 
 /* State of one inspection thread. */
 struct inspection_thread {

@@ -25,16 +25,12 @@ static struct metric objects =
         METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects: the last count plus later additions.", "");
 static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes",
                                           "Bytes of stored objects on disk: the last count plus later additions.", "");
-static struct metric removed[GC_REASON_COUNT] = {
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
-                       "reason=\"age\""),
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
-                       "reason=\"unused\""),
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
-                       "reason=\"size\""),
-        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
-                       "reason=\"superseded\""),
-};
+#define REMOVED(reason)                                                                                                \
+        METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",           \
+                       "reason=\"" reason "\"")
+
+static struct metric removed[GC_REASON_COUNT] = { REMOVED("age"), REMOVED("unused"), REMOVED("size"),
+                                                  REMOVED("superseded") };
 static struct metric removed_bytes =
         METRIC_COUNTER("cairn_debuginfo_removed_bytes_total", "Bytes freed on disk by garbage collection.", "");
 static struct metric failures =

@@ -55,15 +55,13 @@ static struct metric missed_metric =
         METRIC_COUNTER("cairn_scrape_missed_total", "Scrapes skipped because the previous one was still running.", "");
 static struct metric samples_metric = METRIC_COUNTER("cairn_scrape_samples_total", "Samples handed to the sender.", "");
 static struct metric bytes_metric = METRIC_COUNTER("cairn_scrape_body_bytes_total", "Bytes of bodies received.", "");
-static struct metric target_metrics[] = {
-        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"active\""),
-        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"dropped\""),
-        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"invalid\""),
-};
-static struct metric file_metrics[] = {
-        METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"read\""),
-        METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"failed\""),
-};
+#define TARGET_METRICS(state) METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"" state "\"")
+
+static struct metric target_metrics[] = { TARGET_METRICS("active"), TARGET_METRICS("dropped"),
+                                          TARGET_METRICS("invalid") };
+#define FILE_METRICS(state) METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"" state "\"")
+
+static struct metric file_metrics[] = { FILE_METRICS("read"), FILE_METRICS("failed") };
 static struct metric running_metric = METRIC_GAUGE("cairn_scrape_running", "Running scrapes.", "");
 static struct metric waiting_metric = METRIC_GAUGE("cairn_scrape_waiting", "Scrapes waiting for a thread.", "");
 static struct metric sent_metric =
