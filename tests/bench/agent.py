@@ -4,6 +4,7 @@
 large new program are complete. Must run as root; other load on the machine is sampled too.
 
     agent.py [SECONDS [AGENT...]]      duration of each measurement, default 30; several programs are measured in turn
+    agent.py frames [SECONDS]          only the cost of a frame of each runtime, default 10 seconds for each program
 
 BPF time is measured by the kernel (kernel.bpf_stats_enabled); the agent's CPU time is that of all its threads and
 workers. The steady state is measured after nearly all of the 500 processes have had a first sample: at 19 Hz and two
@@ -173,7 +174,74 @@ def new_program(work):
           "the agent those before")
 
 
-def main(seconds, agents):
+DEEP, SHALLOW = 200, 10
+NATIVE = """
+#include <stdlib.h>
+
+__attribute__((noinline)) static unsigned long call(unsigned n)
+{
+        volatile unsigned long x = n;
+
+        if (n)
+                return call(n - 1) + x;
+        for (;;)
+                x++;
+}
+int main(int argc, char **argv)
+{
+        return (int)call((unsigned)atoi(argv[argc - 1]));
+}
+"""
+PYTHON = """
+import sys
+def call(n):
+    if n:
+        return call(n - 1)
+    while True:
+        pass
+call(int(sys.argv[1]))
+"""
+
+
+def runtimes(work):
+    """Programs that take the depth of their stack as the last argument, by runtime."""
+    with open(f"{work}/native.c", "w") as f:
+        f.write(NATIVE)
+    subprocess.run(["cc", "-O1", "-fno-optimize-sibling-calls", "-o", f"{work}/native", f"{work}/native.c"], check=True)
+    with open(f"{work}/deep.py", "w") as f:
+        f.write(PYTHON)
+    return {"native": [f"{work}/native"], "python": ["/usr/bin/python3", f"{work}/deep.py"]}
+
+
+def time_per_sample(command, depth, seconds, server, work):
+    """BPF time in ns of all ticks, divided by the samples of that program; ticks of others end at once."""
+    program = subprocess.Popen([*command, str(depth)])
+    agent = subprocess.Popen([AGENT, "--sampler", "bpf", "--log-level", "error", "--frequency", "499", "--interval", "1",
+                              "--server", f"http://127.0.0.1:{server.server_port}", "--no-upload",
+                              "--metrics-file", f"{work}/metrics", "--pid", str(program.pid)])
+    try:
+        if os.path.exists(f"{work}/metrics"):
+            os.unlink(f"{work}/metrics")
+        while samples(f"{work}/metrics") < 300:  # unwind tables are built, and the runtime is known
+            time.sleep(0.2)
+        number = next(p["id"] for p in held_by("prog", agent.pid) if p["name"] == "sample_cpu")
+        before, taken = run_time(number)[0], samples(f"{work}/metrics")
+        time.sleep(seconds)
+        return (run_time(number)[0] - before) / max(samples(f"{work}/metrics") - taken, 1)
+    finally:
+        for p in (agent, program):
+            p.terminate()
+            p.wait()
+
+
+def frames(seconds, server, work):
+    for runtime, command in runtimes(work).items():
+        shallow, deep = (time_per_sample(command, depth, seconds, server, work) for depth in (SHALLOW, DEEP))
+        print(f"{runtime}: {(deep - shallow) / (DEEP - SHALLOW):.1f} ns a frame in BPF; {shallow / 1000:.1f} us a sample of "
+              f"{SHALLOW} frames, {deep / 1000:.1f} us of {DEEP}")
+
+
+def main(only_frames, seconds, agents):
     if os.geteuid() != 0:
         sys.exit("bench agent: it takes root")
     with open(STATS) as f:
@@ -183,9 +251,13 @@ def main(seconds, agents):
     try:
         with open(STATS, "w") as f:
             f.write("1")
-        new_program(work)
         server = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        if only_frames:
+            frames(seconds, server, work)
+            return
+        new_program(work)
+        frames(seconds / 3, server, work)
         processes = start_processes(work)
         time.sleep(3)
         print(f"# {PROCESSES} processes, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.0f}")
@@ -205,4 +277,7 @@ def main(seconds, agents):
         shutil.rmtree(work)
 
 
-main(float(sys.argv[1]) if len(sys.argv) > 1 else 30, sys.argv[2:] or [AGENT])
+if sys.argv[1:2] == ["frames"]:
+    main(True, float(sys.argv[2]) if len(sys.argv) > 2 else 10, [])
+else:
+    main(False, float(sys.argv[1]) if len(sys.argv) > 1 else 30, sys.argv[2:] or [AGENT])
