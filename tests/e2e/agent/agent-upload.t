@@ -52,16 +52,16 @@ plain=$pid
 id=$(build_id_of plain)
 profile --pid "$plain"
 is "$(stored "$id")" 200 "a running program's symbols are uploaded"
-like "$(readelf -SW fetched)" '\.text +NOBITS' "without its code"
+like "$(readelf -SW fetched)" '\.text +NOBITS' "the uploaded debuginfo has no code"
 address=$(nm plain | awk '$3 == "hot_plain" { print "0x" $1 }')
-like "$(eu-addr2line -fi -e fetched "$address")" hot_plain "with its names"
-is "$(count 'uploads_total{result="sent"}')" 1 "it is counted"
-like "$(count upload_bytes_total)" '^[1-9]' "with its bytes"
-like "$(cat log)" "uploaded the symbols of '.*/plain' \($id\)" "and logged"
+like "$(eu-addr2line -fi -e fetched "$address")" hot_plain "the uploaded debuginfo has the program's names"
+is "$(count 'uploads_total{result="sent"}')" 1 "the upload is counted"
+like "$(count upload_bytes_total)" '^[1-9]' "the bytes of the upload are counted"
+like "$(cat log)" "uploaded the symbols of '.*/plain' \($id\)" "the upload is logged"
 profile --pid "$plain"
 is "$(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="there"}')" "0 1" \
         "a second agent asks and sends nothing"
-is "$(count upload_questions_total)" 1 "with one query for it"
+is "$(count upload_questions_total)" 1 "a second agent sends one query"
 kill "$plain"
 
 # ---- the order of uploads: samples per byte ----
@@ -74,7 +74,7 @@ done
 # shellcheck disable=SC2154
 profile --pid "$alarge" --pid "$small" --interval 4
 is "$(sed -n "s:.*uploaded the symbols of '.*/\\([a-z]*\\)' .*:\\1:p" log | tr '\n' ' ')" "small alarge " \
-        "of programs that are equally busy the smaller one is sent first"
+        "the smaller one of equally busy programs is sent first"
 # shellcheck disable=SC2154
 kill "$alarge" "$small"
 
@@ -92,8 +92,8 @@ is "$(stored "$id")" 404 "without DEBUGINFOD_URLS a stripped program has nothing
 export DEBUGINFOD_URLS="file://$tmp/served" DEBUGINFOD_CACHE_PATH="$tmp/debuginfod-cache"
 profile --pid "$remote"
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
-is "$(stored "$id")" 200 "with it the debug file that libdebuginfod finds is uploaded"
-like "$(readelf -SW fetched)" '\.debug_info' "with its DWARF"
+is "$(stored "$id")" 200 "the debug file that libdebuginfod finds is uploaded"
+like "$(readelf -SW fetched)" '\.debug_info' "the debug file of libdebuginfod has DWARF"
 kill "$remote"
 
 # ---- disabled uploads ----
@@ -106,7 +106,8 @@ id=$(build_id_of quiet)
 is "$(stored "$id") $(count upload_questions_total)" "404 0" "--no-upload sends no queries"
 profile --pid "$quiet" --upload-max-size 10000
 is "$(stored "$id") $(count 'uploads_total{result="too_big"}')" "404 1" "--upload-max-size skips larger files"
-like "$(cat log)" "the symbols of '.*/quiet' are [0-9]* bytes, more than --upload-max-size" "and says so"
+like "$(cat log)" "the symbols of '.*/quiet' are [0-9]* bytes, more than --upload-max-size" \
+        "the log names the file that is too large"
 kill "$quiet"
 
 # ---- debug files ----
@@ -120,7 +121,7 @@ run ./linked
 id=$(build_id_of linked)
 profile --pid "$pid"
 is "$(stored "$id")" 200 "the debug file that .gnu_debuglink names is uploaded"
-like "$(readelf -SW fetched)" debug_info "with its DWARF"
+like "$(readelf -SW fetched)" debug_info "the debug file of .gnu_debuglink has DWARF"
 kill "$pid"
 
 # In a root of its own, as in a container: neither path exists on the host.
@@ -135,7 +136,7 @@ if mkdir -p root/usr/lib/debug/.build-id/"$(echo "$id" | cut -c1-2)" && chroot r
         run chroot root /inside-the-root
         profile --pid "$pid"
         is "$(stored "$id")" 200 "debug files are found inside of a process's root"
-        like "$(readelf -SW fetched)" debug_info "by the build-id"
+        like "$(readelf -SW fetched)" debug_info "the debug file inside of the root is found by build-id"
         kill "$pid"
 else
         pass "debug files are found inside of a process's root # SKIP no right to change the root"
@@ -172,8 +173,9 @@ run ./main_dynamic
 id=$(build_id_of libdynamic.so)
 profile --pid "$pid"
 is "$(quality "$id")" "symbols dynsym" "the exported names of a stripped library are uploaded as a symbol file"
-is "$(stored "$id")" 404 "which is not served as debuginfo"
-like "$(sed -n "s/.*libdynamic.so' ($id): \([0-9]*\) bytes.*/\1/p" log)" '^[1-9][0-9]?[0-9]?$' "of less than a kilobyte"
+is "$(stored "$id")" 404 "exported names are not served as debuginfo"
+like "$(sed -n "s/.*libdynamic.so' ($id): \([0-9]*\) bytes.*/\1/p" log)" '^[1-9][0-9]?[0-9]?$' \
+        "the exported names are less than a kilobyte"
 named() { curl -sS -G "$url/api/v1/query/folded" --data-urlencode from=now-1h --data-urlencode to=now \
         --data-urlencode 'selector={}' | grep -q "$1"; }
 wait_for "samples to get the library's names" named exported_dynamic
@@ -192,9 +194,9 @@ objcopy --add-section .gnu_debugdata=packed.mini.xz libpacked.so
 run ./main_packed
 id=$(build_id_of libpacked.so)
 profile --pid "$pid"
-is "$(quality "$id")" "symbols minidebuginfo" "so are the names of minidebuginfo"
+is "$(quality "$id")" "symbols minidebuginfo" "the names of minidebuginfo are uploaded as a symbol file"
 wait_for "samples to get the library's names" named hidden_packed
-pass "with those of functions that are not exported"
+pass "minidebuginfo names functions that are not exported"
 kill "$pid"
 
 # ---- files that a service cannot identify ----
@@ -214,7 +216,7 @@ wait $agent_pid
 like "$(cat log)" "'.*/nameless' gets no names: it has no build-id; link it with --build-id" \
         "a file without a build-id is named once"
 like "$(cat log)" "'.*/zeros' gets no names: the build-id of the file is a placeholder.*link it with --build-id" \
-        "and one with a placeholder for it"
+        "a file with a placeholder for its build-id is named once"
 is "$(grep -c 'gets no names' log)" 2 "no other file is"
 
 # ---- a token without the scope ----
@@ -233,7 +235,7 @@ wait_for "batches" sent
 kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "samples arrive without the right to upload"
-like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
+like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "the log says which right is missing"
 
 # ---- findings of the doctor ----
 doctor() { "$agent" --doctor --json "$@" >doctor.json; \
@@ -246,5 +248,5 @@ like "$(doctor --server "$url" --token-file token)" '^warning start the service'
         "an unreachable service is distinguished"
 echo 'secret-of-agents ingest,upload' >tokens
 start_server --token-file tokens
-like "$(doctor --server "$url" --token-file token)" '^ok ' "with the scope there is no problem"
+like "$(doctor --server "$url" --token-file token)" '^ok ' "the doctor finds no problem with the scope upload"
 done_testing

@@ -23,28 +23,30 @@ start_server --max-age 30d --flush-interval 1
 now=$(date +%s)
 is "$(fold "from=$((now - 86400 * 29))")" 200 "29 days ago is accepted"
 is "$(fold "from=$((now - 86400 * 31))")" 400 "31 days ago is not"
-like "$(cat "$tmp/answer")" 'too long ago \(--max-age' "  which names the option"
+like "$(cat "$tmp/answer")" 'too long ago \(--max-age' "the refusal of an old sample names the option"
 is "$(fold "from=$((now + 1200))")" 400 "in twenty minutes is not"
-like "$(cat "$tmp/answer")" 'too far in the future .*check the clock of the sending host' "  and says why"
+like "$(cat "$tmp/answer")" 'too far in the future .*check the clock of the sending host' \
+        "the refusal of a future sample advises to check the clock"
 is "$(fold "from=$((now + 300))")" 200 "in five minutes is accepted"
 is "$(fold "from=7258118400")" 400 "a host in the year 2200 is not"
 is "$(metric cairn_ingest_rejected_samples_total)" 3 "  all are counted"
-is "$(metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 "  by reason: too old"
-is "$(metric 'cairn_ingest_rejections_total{reason="too_far_ahead"}')" 2 "  by reason: too far ahead"
+is "$(metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 "rejections are counted by reason: too old"
+is "$(metric 'cairn_ingest_rejections_total{reason="too_far_ahead"}')" 2 \
+        "rejections are counted by reason: too far ahead"
 python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" service=skewed values=7 addresses=401000 at_ns=7258118400000000000
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" "$url/v1development/profiles"
 is "$code" 200 "OTLP samples of 2200 are a partial success"
-like "$body" '1 samples rejected: the time 2200-01-01T00:00:00Z' "  with count and time"
+like "$body" '1 samples rejected: the time 2200-01-01T00:00:00Z' "the partial success has count and time"
 ok "  and make no partition" no_day 2200
 
 # ---- many profiles in a push ----
 batches=$(metric cairn_ingest_batches_total)
 make_push 50 5 2 8
 is "$(push)" 200 "fifty profiles of five days are accepted"
-is "$(metric cairn_ingest_batches_total)" $((batches + 1)) "  as one batch"
+is "$(metric cairn_ingest_batches_total)" $((batches + 1)) "the pushed profiles are one batch"
 wait_for "their rows" rows_are 52
 make_push 400 400 2 8
-is "$(push)" 200 "of four hundred days the last month is accepted"
+is "$(push)" 200 "the last month of four hundred days is accepted"
 rejected=$(metric cairn_ingest_rejected_samples_total)
 ok "  the others are counted" test "$rejected" -ge 368
 wait_for "their rows" rows_are $((52 + 404 - rejected))
@@ -86,16 +88,17 @@ ok "the service ended promptly" test $(($(date +%s) - began)) -le 30
 
 # ---- the quarantine's command ----
 ok "an empty quarantine can be listed" "$cairn" store quarantine --data "$data"
-is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  as JSON too"
+is "$("$cairn" store quarantine list --json --data "$data")" "[]" "an empty quarantine is listed as JSON too"
 mkdir -p "$data/profiles/queue/quarantine"
 printf 'no batch' >"$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch"
 like "$("$cairn" store quarantine --data "$data")" '^00112233445566778899aabbccddeeff' \
         "a damaged one is listed by its id"
-like "$("$cairn" store status --json --data "$data")" '"quarantined_batches": ?1' "store status counts it"
+like "$("$cairn" store status --json --data "$data")" '"quarantined_batches": ?1' \
+        "store status counts the batch in the quarantine"
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 2 "a damaged one cannot be retried"
 ok "it can be removed" "$cairn" store quarantine remove 00112233445566778899aabbccddeeff --data "$data"
-is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  and is gone"
+is "$("$cairn" store quarantine list --json --data "$data")" "[]" "the removed batch is not listed"
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 1 "one that is not there is said to be not there"
 
@@ -120,19 +123,20 @@ is "$("$cairn" store quarantine list --json --data "$data" | jq -c 'map([.batch_
 quarantine_export() { "$cairn" store quarantine export "$1" --output "$2" --data "$data" >"$tmp/out" 2>&1; }
 quarantine_export all "$tmp/exported"
 is $? 64 "a file does not take both"
-like "$(cat "$tmp/out")" "2 batches need an existing directory: '$tmp/exported' is not one" "  which is reported"
+like "$(cat "$tmp/out")" "2 batches need an existing directory: '$tmp/exported' is not one" \
+        "the message asks for an existing directory"
 ok "  and nothing is written" test ! -e "$tmp/exported"
 ok "one goes into a file" quarantine_export 00000000000000000000000000000002 "$tmp/second.otlp"
 mkdir "$tmp/exported"
 printf 'no batch' >"$aside/00000000000000000099-00112233445566778899aabbccddeeff.batch"
 quarantine_export all "$tmp/exported"
-is $? 2 "of a directory's three the damaged one fails"
-like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "  and is named"
+is $? 2 "an export of three batches fails for the damaged one"
+like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "the damaged batch is named"
 is "$(cd "$tmp/exported" && for f in *; do "$cairn" import --dry-run "$f"; done)" \
         "$(for n in 1 2; do echo "$(cd "$tmp/exported" &&
-        ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
+        ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" "the other batches are files of their own"
 cmp -s "$tmp/second.otlp" "$tmp/exported/"*2.otlp
-is $? 0 "  with the same content as alone"
+is $? 0 "the file of a batch is the same as when exported alone"
 
 # ---- profiles of the past ----
 data=$tmp/history
@@ -144,15 +148,16 @@ send_old() { "$cairn" import --server "$url" --token-file "$tmp/$1" "$tmp/old.ot
 send_old import
 is $? 2 "cairn import fails when all samples are too old"
 like "$(cat "$tmp/out")" 'time 2017-07-14T02:40:00Z is too long ago .*cairn import --history' \
-        "  and says how to send them"
+        "the message says how to send samples that are too old"
 send_old agent --history
 is $? 64 "a token without the scope history may not send them"
-like "$(cat "$tmp/out")" "a token with the scopes ingest and history" "  which the message says"
+like "$(cat "$tmp/out")" "a token with the scopes ingest and history" \
+        "the message names the scopes that the token needs"
 ok "with the scope they are accepted" send_old import --history
-like "$(cat "$tmp/out")" '; sent$' "  and sent"
+like "$(cat "$tmp/out")" '; sent$' "cairn import says that the old samples were sent"
 ok "sent once more they are accepted" send_old import --history
 like "$(cat "$tmp/out")" '; sent; message of the service: this batch was received before: no samples were added$' \
-        "  but not added, which is reported"
+        "a batch that is sent again is reported as not added"
 like "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' \
         -H 'Content-Type: application/json' \
         -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '"rejectedProfiles":"0".*has no samples' \

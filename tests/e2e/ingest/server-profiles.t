@@ -17,7 +17,7 @@ refused() {
         else
                 fail "$3" "got $code '$(printf '%s' "$body" | tr -cd '[:print:]')', want $1 /$2/"
         fi
-        is "$(metric cairn_ingest_samples_total)" "$seen" "  and no sample is accepted"
+        is "$(metric cairn_ingest_samples_total)" "$seen" "no sample is accepted: $3"
         ok "  and the service is healthy" healthy
 }
 
@@ -27,11 +27,12 @@ start_server --flush-interval 3600
 
 send_otlp good.otlp
 is "$code" 200 "OTLP is accepted"
-is "$(metric cairn_ingest_samples_total)" 2 "  two samples"
+is "$(metric cairn_ingest_samples_total)" 2 "two samples of OTLP are counted"
 answers 200 '"function": ?"leaf"' "  a query sees it at once" "$url/api/v1/query/top?from=now-1h&to=now"
 send_otlp good.otlp
 is "$code" 200 "the same batch again is acknowledged"
-is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches_total)" "2 1" "  and counted once"
+is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches_total)" "2 1" \
+        "the samples of a repeated batch are counted once"
 send_otlp good.otlp.gz -H 'Content-Encoding: gzip'
 is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is decompressed before the batch is compared"
 python3 - "$tmp/p" <<'EOF'
@@ -41,11 +42,11 @@ size = bytes([len(data) & 127 | 128, len(data) >> 7])
 open(sys.argv[1] + "/good.otlp.snappy", "wb").write(size + b"\xf4" + (len(data) - 1).to_bytes(2, "little") + data)
 EOF
 send_otlp good.otlp.snappy -H 'Content-Encoding: snappy'
-is "$code $(metric cairn_ingest_samples_total)" "200 2" "and so is snappy"
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "a batch compressed by snappy is the same batch"
 send_otlp good.otlp.snappy -H 'Content-Encoding: lz4'
 is "$code" 400 "a format other than the given one is refused"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
-is "$code $(metric cairn_ingest_samples_total)" "200 4" "with another batch id it is another batch"
+is "$code $(metric cairn_ingest_samples_total)" "200 4" "the same samples with another batch id are another batch"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
 is "$code $(metric cairn_ingest_samples_total)" "200 4" "  that is counted once too"
 send /v1/profiles good.otlp -H "Content-Type: $otlp" -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e10'
@@ -63,7 +64,7 @@ EOF
 send /v1development/profiles good.json -H 'Content-Type: application/json'
 is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is accepted"
 is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 samples rejected: a sample has neither values nor timestamps"}}' \
-        "  and answered in JSON"
+        "OTLP in JSON is answered in JSON"
 answers 200 '"function": ?"leafA"' "  a query sees it at once" \
         "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"
 printf '{}' >"$tmp/p/empty.json"
@@ -129,15 +130,15 @@ ingest="/ingest?name=shop%7Bregion%3Deu%7D&from=$(date +%s)"
 send "$ingest&format=pprof" good.pprof
 is "$code" 200 "pprof is accepted"
 send "$ingest&format=pprof&n=2" plain.pprof
-is "$code" 200 "also without gzip"
+is "$code" 200 "pprof without gzip is accepted"
 request -F "profile=@$tmp/p/good.pprof" -F 'sample_type_config={}' "$url$ingest&n=3"
-is "$code" 200 "also as a form"
+is "$code" 200 "pprof as a form is accepted"
 send /push.v1.PusherService/Push push.proto -H 'Content-Type: application/proto'
-is "$code" 200 "also pushed"
+is "$code" 200 "pushed pprof is accepted"
 printf '{"series":[{"labels":[{"name":"__name__","value":"process_cpu"},{"name":"service_name","value":"json"}],"samples":[{"rawProfile":"%s","ID":"1"}]}]}' \
         "$(base64 -w0 "$tmp/p/plain.pprof")" >"$tmp/p/push.json"
 send /push.v1.PusherService/Push push.json -H 'Content-Type: application/json'
-is "$code $body" '200 {}' "also pushed in JSON"
+is "$code $body" '200 {}' "pprof pushed in JSON is accepted"
 answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/v1/query/top" \
         --data-urlencode 'selector={service_name="json"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
@@ -148,9 +149,10 @@ type_of() {
 }
 is "$(type_of /push.v1.PusherService/Push push.proto application/proto)" '200 application/proto 0' \
         "an empty answer has the type of the call"
-is "$(type_of /push.v1.PusherService/Push push.json application/json)" '200 application/json 2' "  also in JSON"
+is "$(type_of /push.v1.PusherService/Push push.json application/json)" '200 application/json 2' \
+        "an empty answer in JSON has the type of the call"
 is "$(type_of /push.v1.PusherService/Push bad-text.otlp application/proto | cut -d ' ' -f 1,2)" '400 application/json' \
-        "  and an error is JSON"
+        "an error of a call in protobuf is JSON"
 is "$(type_of /v1development/profiles empty.otlp "$otlp")" "200 $otlp 0" "  as an empty answer to OTLP has its type"
 send "$ingest&format=folded" good.folded
 is "$code" 200 "folded stacks are accepted"
@@ -203,10 +205,10 @@ sum() {
 is "$(sum)" 33 "three batches of 11"
 stop_server
 start_server --flush-interval 3600
-is "$(sum)" 33 "are stored after a clean stop, in parts"
+is "$(sum)" 33 "samples are stored in parts after a clean stop"
 send_otlp good.otlp
-is "$code $(sum)" "200 33" "and a batch that is sent again is still known"
+is "$code $(sum)" "200 33" "a batch that is sent again is known after a restart"
 kill_server
 start_server --flush-interval 3600
-is "$(sum)" 33 "also after a crash"
+is "$(sum)" 33 "samples are stored after a crash"
 done_testing

@@ -90,7 +90,7 @@ while read -r name file least; do
         count=$(wc -l <"$tmp/list/$name") unknown=$(grep -c '^??$' "$tmp/want/$name")
         ok "$name: the same frames at $count addresses" cmp "$tmp/want/$name" "$tmp/got"
         ok "  most of which have names" test "$unknown" -lt $((count / 2))
-        is "$(aliases "$id")" "$(cat "$tmp/want/$name.aliases")" "  and under the same other names"
+        is "$(aliases "$id")" "$(cat "$tmp/want/$name.aliases")" "$name: the same aliases"
         whole=$(cat "$tmp/want/$name.bytes")
         ok "  in $bytes bytes of $whole, 1 to $((whole / bytes))" test "$whole" -ge $((bytes * least))
 done <"$tmp/inputs"
@@ -104,18 +104,18 @@ for kind in debuginfo executable section/.text; do
         is "$code" 404 "they are not served as $kind"
 done
 request "$url/metadata?key=buildid&value=$id"
-is "$(printf '%s' "$body" | jq -c .results)" '[]' "nor listed as any"
+is "$(printf '%s' "$body" | jq -c .results)" '[]' "symbol files are not listed as an object of debuginfod"
 ok "cairn debuginfo get gives them back" "$cairn" debuginfo get "$id" --server "$url" --kind symbols -o "$tmp/file"
 is "$(why "$id" "$main" '[.results[0].state, .results[0].source, (.results[0].frames[-1].function), .files[0].role, .files[0].quality]')" \
         '["resolved","symbols","main","symbols","dwarf"]' "cairn why says where the answer is from"
-like "$("$cairn" why --server "$url" "$id" "$main")" 'there are no DIEs' "  and what there is not"
+like "$("$cairn" why --server "$url" "$id" "$main")" 'there are no DIEs' "cairn why says that there are no DIEs"
 is "$("$cairn" debuginfo show "$id" --server "$url" --json | jq -c '[.objects[] | [.kind, .quality, .index.state]]')" \
         '[["symbols","dwarf","indexed"]]' \
         "cairn debuginfo show knows them"
 up --symbols-only "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "a second run sends nothing"
 up --symbols-only --force "$tmp/bin/inlines"
-is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and sends the same when it is forced to"
+is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "a forced run sends the same, which is there"
 
 # ---- invalid symbol files ----
 
@@ -134,7 +134,7 @@ is "$code $reason" '400 quality_mismatch' "another quality is refused"
 put debuginfo "$tmp/file" "$id"
 is "$code $reason" '400 wrong_kind' "a symbol file is not accepted as debuginfo"
 put symbols "$tmp/file" "$id" '&quality=dwarf'
-is "$code $reason" '200 same' "and as symbols it is already stored"
+is "$code $reason" '200 same' "a symbol file sent as symbols is already stored"
 is "$(listed "$id")" '[["symbols","dwarf"]]' "none of these was stored"
 
 # ---- better and worse ----
@@ -146,7 +146,8 @@ is "$code $(sent '[.files[].state]')" '0 ["sent"]' "debuginfo with only symbols 
 wait_for "the index to be quiet" quiet
 answers "$id" "$tmp/list/inlines" >"$tmp/after"
 ok "  and changes no results" cmp "$tmp/before" "$tmp/after"
-is "$(why "$id" "$main" '.results[0].source')" '"symbols"' "  nor their source"
+is "$(why "$id" "$main" '.results[0].source')" '"symbols"' \
+        "debuginfo with only symbols does not change the source of results"
 stop_server
 rm -rf "$data/index"
 start_server --flush-interval 3600
@@ -157,15 +158,15 @@ ok "a new index has the better of the two" cmp "$tmp/before" "$tmp/after"
 up "$tmp/bin/inlines"
 is "$code $(sent '[.files[].state]')" '0 ["sent"]' "debuginfo that is as good is wanted"
 wait_for "the index to be quiet" quiet
-is "$(why "$id" "$main" '.results[0].source')" '"dwarf"' "  and is used from then on"
+is "$(why "$id" "$main" '.results[0].source')" '"dwarf"' "the debuginfo is used from then on"
 answers "$id" "$tmp/list/inlines" >"$tmp/after"
 ok "  the same" cmp "$tmp/before" "$tmp/after"
-is "$(listed "$id")" '[["debuginfo","dwarf"]]' "  and the symbols are removed"
-is "$(metric 'cairn_debuginfo_removed_total{reason="superseded"}')" 1 "  which is counted"
+is "$(listed "$id")" '[["debuginfo","dwarf"]]' "the symbol file is removed when debuginfo is stored"
+is "$(metric 'cairn_debuginfo_removed_total{reason="superseded"}')" 1 "the removed symbol file is counted"
 up --symbols-only "$tmp/bin/inlines"
-is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "  and are not wanted any more"
+is "$code $(sent '[.files[].state]')" '0 ["already_there"]' "symbols are not wanted when debuginfo is stored"
 put symbols "$tmp/file" "$id"
-is "$code $reason" '409 not_better' "  nor accepted"
+is "$code $reason" '409 not_better' "symbols are not accepted when debuginfo is stored"
 
 # ---- re-symbolization, names by hash and from archives ----
 
@@ -182,7 +183,7 @@ python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000
         "addresses=$late" mapping_file=late
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
 is "$code" 200 "samples of a program arrive first"
-unlike "$(folded)" main "  without names"
+unlike "$(folded)" main "a program's samples have no names before its symbols"
 tar -C "$tmp" -cf - bin/late bin/no-id bin/inlines.debug |
         "$upload" --server "$url" --symbols-only --json - >"$tmp/up.json" 2>"$tmp/up.err"
 is "$(sent '[.files[] | [(.path | sub(".*/"; "")), .kind, .state]] | sort')" \
@@ -194,7 +195,7 @@ pass "  and the same past has names"
 hash=$(sent '.files[] | select(.path | endswith("no-id")) | .build_id' | tr -d '"')
 wait_for "that program to be indexed" is_indexed "$hash"
 is "$("$cairn" symbolize --server "$url" --build-id "$hash" --format=llvm "$main" | tail -3 | head -1)" main \
-        "  which answers by that"
+        "a program without a build-id is resolved by its hash"
 
 # ---- the command line ----
 
@@ -204,12 +205,12 @@ is "$code $(sent '[[.files[].state], .skipped.half]')" '0 [["already_there","wou
 for option in --strip --executables "--sources=$tmp"; do
         up --symbols-only "$option" "$tmp/bin/late"
         is "$code" 64 "--symbols-only and ${option%=*} exclude each other"
-        like "$(cat "$tmp/up.err")" "leave ${option%=*} out" "  which is reported"
+        like "$(cat "$tmp/up.err")" "leave ${option%=*} out" "the message says to leave ${option%=*} out"
 done
 rm "$tmp/dwo/"*.dwo
 up --symbols-only --force "$tmp/dwo/prog"
 is "$code $(sent '[.files[].state]')" '0 ["sent"]' "what there is without the .dwo file is sent"
-like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "  and missing parts are reported"
+like "$(cat "$tmp/up.err")" 'its symbols are partial: ' "the message says that the symbols are partial"
 like "$(sent '.files[0].partial')" dwo "  as JSON too"
 
 # ---- maintenance ----

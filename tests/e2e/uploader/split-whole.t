@@ -49,11 +49,11 @@ start_server
 
 gcc -g -O2 -Wl,--build-id=sha1 -o "$tmp/dwarf" "$tmp/program.c"
 equal dwarf "$tmp/dwarf" .text .plt .plt.got .plt.sec .init
-like "$(cat "$tmp/split.answers")" 'printf@plt' "  with the entries of the PLT"
-like "$(cat "$tmp/split.answers")" '^inner' "  and inlined calls"
+like "$(cat "$tmp/split.answers")" 'printf@plt' "dwarf: the split names the entries of the PLT"
+like "$(cat "$tmp/split.answers")" '^inner' "dwarf: the split names inlined calls"
 gcc -O2 -Wl,--build-id=sha1 -Wl,-z,lazy -DSECOND -o "$tmp/symbols" "$tmp/program.c"
 equal symbols "$tmp/symbols" .text .plt .plt.got .plt.sec
-like "$(cat "$tmp/split.answers")" 'printf@plt' "  with the entries of the PLT"
+like "$(cat "$tmp/split.answers")" 'printf@plt' "symbols: the split names the entries of the PLT"
 
 # As in distributions: the symbols that .dynsym lacks, compressed with xz.
 if command -v xz >/dev/null; then
@@ -67,7 +67,7 @@ if command -v xz >/dev/null; then
         strip -o "$tmp/minidebuginfo" "$tmp/full"
         objcopy --add-section .gnu_debugdata="$tmp/mini.xz" "$tmp/minidebuginfo"
         equal minidebuginfo "$tmp/minidebuginfo" .text .plt .plt.got
-        like "$(cat "$tmp/split.answers")" '^outer' "  with the functions of the minidebuginfo"
+        like "$(cat "$tmp/split.answers")" '^outer' "minidebuginfo: the split has its functions"
 fi
 
 # ---- Go ----
@@ -101,7 +101,7 @@ for go in "$(command -v go)" /usr/lib/go-1.19/bin/go; do
                 first=$(cat "$tmp/list"); i=0
                 while [ $i -lt 40 ]; do printf '0x%x\n' $((first + i)); i=$((i + 1)); done >"$tmp/list"
                 answers "$tmp/$version-$what.split" "$tmp/list" >"$tmp/split.answers"
-                like "$(cat "$tmp/split.answers")" '^main\.(tiny|middle)' "  with inlined calls"
+                like "$(cat "$tmp/split.answers")" '^main\.(tiny|middle)' "$version-$what: the split has inlined calls"
                 answers "$tmp/$version-$what" "$tmp/list" >"$tmp/whole.answers"
                 ok "  all of them" cmp "$tmp/whole.answers" "$tmp/split.answers"
                 ok "  from a file that has the read-only data" grep -aq 'a secret of the read-only data' \
