@@ -47,11 +47,11 @@ is "$("$cairn" query --server "$url" --from now-1h --type mutex:delay \
         "the spy is a label"
 ingest "name=go" -F "profile=@$tmp/locks" -F 'sample_type_config={'
 is "$code" 400 "a malformed config is refused"
-like "$body" 'sample_type_config' "  by its name"
+like "$body" 'sample_type_config' "the message names the malformed config"
 printf '{%65536s' '}' >"$tmp/wide.json"
 ingest "name=go" -F "profile=@$tmp/locks" -F "sample_type_config=<$tmp/wide.json"
 is "$code" 413 "a config of more than 64 KiB is refused"
-like "$body" 'sample_type_config is larger than 65536 bytes' "  by its name, too"
+like "$body" 'sample_type_config is larger than 65536 bytes' "the message names the config that is too large"
 
 make_contentions "$tmp/before" 1 10
 printf '{"contentions":{"cumulative":true},"delay":{"cumulative":true}}' >"$tmp/cumulative.json"
@@ -60,9 +60,9 @@ ingest "name=cumulative&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=
 is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" \
         "the previous profile is subtracted from a cumulative one"
 ingest "name=gauge&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F 'sample_type_config={}'
-is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "  but not from another one"
+is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "the previous profile is not subtracted from a gauge"
 ingest "name=cumulative" -F "profile=@$tmp/locks" -F 'prev_profile=x'
-is "$code" 400 "a malformed one is refused"
+is "$code" 400 "a malformed previous profile is refused"
 
 make_contentions "$tmp/old" 1 7 "$(date +%s)000000"
 ingest "name=old&format=pprof" --data-binary "@$tmp/old"
@@ -73,7 +73,7 @@ is "$code $(total old mutex:delay:nanoseconds)" "200 7" "a time in microseconds 
 ingest 'name=process%7Bservice_name%3Dshop%2Cregion%3Deu%7D&format=folded' -d 'a;b 5'
 is "$(total shop samples)" 5 "a service_name label is used"
 is "$("$cairn" query --server "$url" --from now-1h --json '{app_name="process",region="eu"}' | jq '.sides[0].total')" \
-        5 "  and the name is app_name"
+        5 "the application's name is the label app_name"
 
 # ---- stacks and their types ----
 
@@ -98,7 +98,7 @@ for kind in trie tree; do
         is "$code $(total $kind cpu)" "200 315000000" "a $kind is taken"
         ingest "name=by-type-$kind" -H "Content-Type: binary/octet-stream+$kind" \
                 --data-binary "@tests/corpus/stack_trie/good/$kind"
-        is "$code $(total by-type-$kind samples)" "200 315" "  also by its content type"
+        is "$code $(total by-type-$kind samples)" "200 315" "a $kind is taken by its content type"
 done
 ingest 'name=cut&format=trie' --data-binary "@tests/corpus/stack_trie/bad/cut"
 is "$code" 400 "a truncated one is not"
@@ -113,7 +113,7 @@ remark() { curl -sS -o "$tmp/body" -D "$tmp/head" "$@"; tr -d '\r' <"$tmp/head" 
         sed -n 's/^HTTP[^ ]* //p; s/^[Xx]-[Cc]airn-[Mm]essage: //p' | tr '\n' ' '; }
 is "$(remark -d '# no stack' "$url/ingest?name=x")" "200 OK the profile has no samples " \
         "folded stacks without a stack are taken, and the answer says so"
-is "$(cat "$tmp/body")" "the profile has no samples" "  also in its body"
+is "$(cat "$tmp/body")" "the profile has no samples" "the body says that the profile has no samples"
 is "$(remark -d 'a;b 5' "$url/ingest?name=x&from=$(date +%s)")" "200 OK " "a profile with samples has no remark"
 is "$(remark -H 'Content-Type: application/json' -d '{"resourceSpans":[]}' \
         "$url/v1development/profiles") $(jq -r .partialSuccess.errorMessage "$tmp/body")" \
@@ -123,21 +123,21 @@ is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/pro
         "200 OK  {}" "an empty request is a success"
 ingest 'name=x&format=folded' -d '{"traceEvents":[]}'
 is "$code" 400 "a Chrome trace is not folded stacks"
-like "$body" 'this is a Chrome trace; open it in speedscope' "  and the answer names it"
+like "$body" 'this is a Chrome trace; open it in speedscope' "the answer names the Chrome trace"
 
 # ---- equal requests ----
 
 for i in 1 2 3; do answers 200 '' "equal stacks without a time, $i" -d 'main;a 5' \
         "$url/ingest?name=equal&format=folded"; done
-is "$(total equal samples)" 15 "  are different samples, since their time is that of the arrival"
+is "$(total equal samples)" 15 "equal profiles without a time are different samples"
 for i in 1 2; do answers 200 '' "  of one batch, $i" -H 'X-Cairn-Batch: 0123456789abcdef0123456789abcdef' \
         -d 'main;a 5' "$url/ingest?name=batch&format=folded"; done
-is "$(total batch samples)" 5 "    count once"
+is "$(total batch samples)" 5 "profiles of one batch count once"
 now=$(date +%s)
 for i in 1 2; do answers 200 '' "  of one time, $i" -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now"; done
-is "$(total timed samples)" 5 "    count once"
+is "$(total timed samples)" 5 "equal profiles of one time count once"
 like "$(remark -d 'main;a 5' "$url/ingest?name=timed&format=folded&from=$now")" \
-        '200 OK this batch was received before' "    and the answer says so"
+        '200 OK this batch was received before' "the answer says that the batch was received before"
 for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$url/ingest?name=pprof&format=pprof"; \
         done
 is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and counts once"
@@ -150,14 +150,14 @@ for range in from=yesterday "until=yesterday" "from=$now&until=$((now - 1))"; do
 done
 ingest 'name=twice%7Ba%3D1%2Ca%3D2%7D&format=folded' -d 'a;b 5'
 is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="twice",a="2"}' | jq '.sides[0].total')" 5 \
-        "of a key twice the last value counts"
+        "the last value of a repeated key counts"
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
 is "$code" 400 "a form without a valid recording is refused"
-like "$body" 'not a JFR file' "  and the answer says so"
+like "$body" 'not a JFR file' "the answer says that the form has no JFR file"
 ingest 'name=java' -F 'jfr=xx'
-is "$code" 400 "  also without its format"
+is "$code" 400 "a form without a recording and a format is refused"
 ingest 'name=x&format=odd' -d 'a 1'
 is "$code" 415 "an unknown format is not"
-like "$body" 'send pprof, folded, groups, lines, trie, tree, speedscope or jfr' "  and the answer names those that are"
+like "$body" 'send pprof, folded, groups, lines, trie, tree, speedscope or jfr' "the answer names the known formats"
 done_testing

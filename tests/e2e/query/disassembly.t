@@ -50,9 +50,9 @@ query() { curl -sS --max-time 60 -G "$url/api/v1/query/$1" --data-urlencode "fun
 query lines hash >"$tmp/lines.json"
 is "$(jq -c '[.flat, .cumulative]' "$tmp/lines.json")" '[0,9]' "inlined code is not part of the function's self cost"
 is "$(jq -c '.rows[] | select(.line == 10) | [.flat, .cumulative, .inlined[0].function, .inlined[0].flat, .inlined[0].cumulative]' "$tmp/lines.json")" \
-        '[0,9,"mix",9,9]' "  but of the call that was inlined at its line"
+        '[0,9,"mix",9,9]' "inlined code is part of the cost of the call at its line"
 like "$(jq -r '.rows[] | select(.line == 10) | .source' "$tmp/lines.json")" 'mix\(h \+ \*s\+\+\); /\* the call site' \
-        "  which comes with its text"
+        "the line of the call comes with its text"
 curl -sS -G "$url/api/v1/query/lines" --data-urlencode "file_name=$(jq -r '.rows[0].file' "$tmp/lines.json")" \
         -d source=file |
         jq -j '.files[0].text' >"$tmp/text"
@@ -60,7 +60,7 @@ ok "a whole file has the bytes that were uploaded" cmp "$tmp/text" "$tmp/src/app
 like "$("$cairn" query --server "$url" --lines --function hash)" ' inlined mix$' \
         "text output shows inlined functions, too"
 "$cairn" query --server "$url" --lines --function main >/dev/null 2>"$tmp/err"
-is "$(cat "$tmp/err")" "" "  and has nothing to note while there is text"
+is "$(cat "$tmp/err")" "" "text output notes nothing while there is text"
 
 # ---- no executable yet ----
 
@@ -69,12 +69,13 @@ like "$(jq -r .missing.reason "$tmp/none.json")" "^no executable of build-id $id
         "without the executable the reason is reported"
 is "$(curl -sS -G "$url/api/v1/query/disassembly" -d function_name=hash --data-urlencode "server=$url" |
         jq -r .missing.command)" \
-        "cairn-upload --server $url --executables /opt/app/bin/app" "  and the command that uploads it"
+        "cairn-upload --server $url --executables /opt/app/bin/app" \
+        "the command that uploads the executable is reported"
 "$cairn" query --server "$url" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
-is $? 1 "  which is an error of the command"
+is $? 1 "disassembly without the executable is an error of the command"
 like "$(cat "$tmp/err")" \
         "build-id $id is stored; upload it: cairn-upload --server $url --executables /opt/app/bin/app" \
-        "  with all of these"
+        "the message has reason and command"
 "$cairn" query --data "$data" --disassembly --function hash >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "only a service has executables" "a data directory alone cannot disassemble"
 
@@ -112,7 +113,8 @@ is "$(jq -c '[.ranges[].instructions[] | select(.flat) | [.address, .flat, .cumu
         "[[\"0x$leaf\",9,9]]" "the cost is at the instruction that was sampled"
 is "$(jq -r '.ranges[].function' "$tmp/code.json")" hash "the function has its name"
 is "$(jq -r --arg a "0x$leaf" '[.ranges[].instructions[] | {address, place}] | [.[:(map(.address) | index($a)) + 1][] | .place | select(.)] | last | "\(.function):\(.line) \(.source)"' "$tmp/code.json")" \
-        "mix:4         return x * 2654435761u ^ x >> 13; /* inlined */" "  and the line, of what was inlined"
+        "mix:4         return x * 2654435761u ^ x >> 13; /* inlined */" \
+        "the place of an instruction is the line that was inlined"
 query disassembly main >"$tmp/main.json"
 is "$(jq -c '.ranges[].instructions[] | select(.cumulative) | [.address, .mnemonic, .flow, .target_name, .flat, .cumulative]' "$tmp/main.json")" \
         "[\"0x$call\",\"call\",\"call\",\"hash\",0,9]" \
@@ -120,7 +122,7 @@ is "$(jq -c '.ranges[].instructions[] | select(.cumulative) | [.address, .mnemon
 compare "$tmp/code/app" main "$tmp/main.json" "main too is as objdump has it"
 text=$("$cairn" query --server "$url" --disassembly --function hash)
 like "$text" "^ +9.00 ns +9.00 ns +$leaf:  " "text has the cost before the instruction"
-like "$text" '^ +[^ ]*app\.c:10  ' "  and lines between them"
+like "$text" '^ +[^ ]*app\.c:10  ' "text has lines between the instructions"
 like "$("$cairn" query --server "$url" --disassembly --function hash --csv)" \
         "^$id,0x$leaf,[0-9a-f]+,[a-z]+,[^,]*.*,9,9,mix," "CSV has a row each"
 like "$("$cairn" query --server "$url" --disassembly --function hash --syntax att)" '%e[a-z]{2}' \
@@ -151,7 +153,7 @@ python3 tests/e2e/profiles.py otlp "$tmp/two.otlp" "build_id=$bare_id" "addresse
 "$cairn" import --server "$url" --time now "$tmp/two.otlp" 2>"$tmp/err"
 curl -sS -G "$url/api/v1/query/disassembly" --data-urlencode 'function=0x.*bare.*' >"$tmp/bare.json"
 is "$(jq -r '.ranges[] | .start + " " + .end' "$tmp/bare.json")" "0x$(printf %x "0x$bare_start") 0x$bare_end" \
-        "of a stripped executable, call frame information bounds the function"
+        "call frame information bounds the functions of a stripped executable"
 cp "$tmp/bare-full" "$tmp/bare"
 compare "$tmp/bare" hash "$tmp/bare.json" "  with the same instructions"
 
@@ -224,12 +226,12 @@ wait_metric cairn_objects_indexed_total 1
 query lines hash >"$tmp/near.json"
 like "$(jq -r '.files[0].missing.reason' "$tmp/near.json")" \
         "no sources of build-id $id are stored, and no upstream sent it yet" "lines alone do not wait for upstreams"
-is "$(jq -c '[.rows[] | select(.source)] | length' "$tmp/near.json")" 0 "  so they have no source text"
+is "$(jq -c '[.rows[] | select(.source)] | length' "$tmp/near.json")" 0 "lines without waiting have no source text"
 curl -sS -G "$url/api/v1/query/lines" -d function_name=hash -d source=file >"$tmp/whole.json"
 jq -j '.files[0].text' "$tmp/whole.json" >"$tmp/text"
 ok "a whole file is fetched from the upstream" cmp "$tmp/text" "$tmp/src/app.c"
 like "$(query lines hash | jq -r '.rows[] | select(.line == 10) | .source')" 'the call site' \
-        "  and kept for the lines of later queries"
+        "the fetched source is kept for the lines of later queries"
 query disassembly hash >"$tmp/fetched.json"
 is "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/fetched.json")" \
         "$(jq -c '[.ranges[].instructions[] | [.address, .bytes]]' "$tmp/code.json")" \
@@ -252,10 +254,10 @@ curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id
 like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" \
         "an unreachable upstream is distinguished from a miss"
 like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " \
-        "  with the command, as it may stay so"
+        "the command is reported for an unreachable upstream, as it may stay so"
 is "$(curl -sS -G "$url/api/v1/query/lines" -d function_name=main -d source=file -d "server=$url" |
         jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
-        'true,"cairn-upload -' "  of sources as well"
+        'true,"cairn-upload -' "the command is reported for sources as well"
 "$cairn" query --server "$url" --lines --function main --file other >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "no text of '[^']*other.c': the upstreams did not answer" "  for sources as well"
 

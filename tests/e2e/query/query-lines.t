@@ -36,10 +36,10 @@ is "$? $(cat "$tmp/local" "$tmp/err")" "0 $(cat "$tmp/served")" "a data director
 for options in '--function square --csv' '--function main --csv' '--file app --limit 1'; do
         # shellcheck disable=SC2086  # word splitting is intended
         is "$("$cairn" query --data "$data" --lines $options 2>&1)" "$(lines $options 2>&1)" \
-                "  and the same lines with $options"
+                "a data directory gives the same lines with $options"
 done
 is "$("$cairn" query --data "$data" --lines --function square --json 2>&1 | jq -r '.rows[0].source')" \
-        '        return x * x; /* the line that costs */' "  as JSON"
+        '        return x * x; /* the line that costs */' "JSON has the text of the line"
 
 
 # ---- a data directory without the sources ----
@@ -50,12 +50,12 @@ lines --function square >"$tmp/served" 2>"$tmp/served-note"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
 is "$(cat "$tmp/local")" "$(cat "$tmp/served")" \
         "without the sources a data directory shows the function in place of the text, as the service"
-like "$(cat "$tmp/local")" ' 3  square$' "  the function"
+like "$(cat "$tmp/local")" ' 3  square$' "the function is shown in place of the text"
 is "$(cat "$tmp/err")" "cairn query: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
-        "  and how to upload them"
+        "the message says how to upload the sources"
 mv "$data/debuginfo" "$tmp/debuginfo"
 like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" \
-        "  also without any debuginfo"
+        "the message is the same without any debuginfo"
 mv "$tmp/debuginfo" "$data/debuginfo"
 ok "the sources are uploaded again" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" \
         2>"$tmp/err"
@@ -114,18 +114,20 @@ is "$(sed 's/^square,[^,]*,//' "$tmp/both")" \
 4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
 is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' |
         tr -d '\r')" \
-        "$(cat "$tmp/both")" "  the same in a data directory"
+        "$(cat "$tmp/both")" "a data directory compares the same lines"
 is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" \
-        "  with the same values, whatever is compared"
+        "--compare does not change the values of lines"
 is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
 compare >"$tmp/both"
-like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "  as text, with the totals of both sides"
+like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "the text has the totals of both sides"
 like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
-        "  and the change of each line, absolute and of the share"
+        "the text has the change of each line, absolute and of the share"
 compare --format html >"$tmp/both" 2>"$tmp/err"
-is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' "  not as a page"
+is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' \
+        "lines are not compared as a page"
 "$cairn" diff --server "$url" --lines --base '{version="1"}' '{version="2"}' >"$tmp/both" 2>"$tmp/err"
-is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' "  not without a function or a file"
+is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' \
+        "lines are not compared without a function or a file"
 answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" \
         "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
 answers 400 'base_from is a parameter of diff, sandwich and lines, not of top' "  and a base of a table of one side" \
@@ -145,14 +147,14 @@ work,/src/job.c,4,0,0,8,8' "two files are compared without a service"
 
 answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" \
         "$url/api/v1/query/label/service_name/values?format=html"
-like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  in every format"
+like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "the Content-Type is JSON in every format"
 stop_server
 
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/before"
 like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' \
         "the text is shown after the service has stopped"
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"
-is "$(diff "$tmp/before" "$tmp/after")" "" "  and every byte of the directory is unchanged"
+is "$(diff "$tmp/before" "$tmp/after")" "" "every byte of the directory is unchanged"
 
 # ---- a location with more frames than Cairn's writers produce ----
 
@@ -174,7 +176,8 @@ pq.write_table(t, path, compression="zstd")
 END
 "$cairn" flame --data "$data" --format pprof --output "$tmp/deep.pb.gz" 2>"$tmp/err"
 is $? 0 "a pprof file is written"
-like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" '5 samples' "  with the innermost 256 frames, which is valid"
+like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" '5 samples' \
+        "the pprof file has the innermost 256 frames, which is valid"
 "$cairn" flame --data "$data" --format autofdo --output "$tmp/deep.prof" 2>"$tmp/err"
 is $? 0 "a sample profile is written without them"
 done_testing

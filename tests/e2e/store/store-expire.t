@@ -33,7 +33,7 @@ answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type:
 expire --server "$url" --dry-run --retain-samples age=5d --json >"$tmp/dry"
 is "$(days <"$tmp/dry")" '[["samples","age",1,1],["stacks","age",1,1],["samples","age",1,1],["stacks","age",1,1]]' \
         "a dry run at the service names tables and days"
-is "$(jq .dry_run <"$tmp/dry")" true "  and is marked as a dry run"
+is "$(jq .dry_run <"$tmp/dry")" true "the report is marked as a dry run"
 expire --data "$data" --dry-run --retain-samples age=5d --json >"$tmp/dry-directory"
 ok "a dry run on the directory reports the same" cmp "$tmp/dry" "$tmp/dry-directory"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 3 "nothing was removed"
@@ -41,11 +41,12 @@ expire --data "$data" --retain-samples age=5d >"$tmp/out" 2>&1
 is $? 1 "a directory with a running service is not changed"
 like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' \
         "the oldest day is removed"
-is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
-is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 \
+        "the rows of the oldest day are not in the tables"
+is "$(metric cairn_store_expired_rows_total)" 2 "the removed rows are counted"
 like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u \
         -d '20 days ago' +%F): 1 files" \
-        "  and logged"
+        "the removed day is logged"
 expire --server "$url" >"$tmp/out"
 is "$(cat "$tmp/out")" "removed 0 files, 0 rows, 0 bytes" "a service without rules removes nothing"
 stop_server
@@ -61,7 +62,7 @@ stop_server
 start_server --flush-interval 1 --max-age any --retain-samples age=5d --retain-samples size=10G
 send_days_ago 7
 like "$body" '1 samples rejected: the time .* is too long ago' \
-        "  and rejected: the service's rules would remove them again"
+        "samples that the service's rules would remove are rejected"
 send_days_ago 7 'X-Cairn-History: 1'
 wait_metric 'cairn_table_rows{table="samples"}' 2
 answers 400 "'dry-run' is unknown" "a misspelt dry run is refused" -H 'Content-Type: application/json' \
@@ -80,20 +81,22 @@ pass "  and retention removes them"
 make_days_ago 9
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" |
         jq -c '[.format, .sent, .samples, .rejected_samples, .expiring_samples, (.message | .[0:41])]')" \
-        '["otlp",true,1,0,1,"1 samples are older than the retention of"]' "  also as JSON"
+        '["otlp",true,1,0,1,"1 samples are older than the retention of"]' \
+        "cairn import reports expiring samples as JSON"
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.expiring_samples, .message]')" \
-        '[0,"this batch was received before: no samples were added"]' "  but not of a batch that was received before"
+        '[0,"this batch was received before: no samples were added"]' \
+        "a batch that was received before has no expiring samples"
 make_days_ago 4
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" |
         jq -c '[.sent, .expiring_samples, .message]')" '[true,0,null]' \
-        "  nor of samples that are kept"
+        "samples that are kept are not reported as expiring"
 is "$("$cairn" import --dry-run --json "$tmp/one.otlp" | jq -c '[.file == "'"$tmp/one.otlp"'", .sent, .samples]')" \
         '[true,false,1]' \
         "a dry run sends nothing"
 stop_server
 "$cairn" serve --data "$data" --retain-samples '{env="dev"},size=3G' >"$tmp/out" 2>&1
 is $? 64 "a size of samples with certain labels is refused"
-like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},size=3G' is not" "  and the rule is named"
+like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},size=3G' is not" "the message names the refused rule"
 
 # Rules with labels. Batches of a restarted service are flushed together: the file of 12 days ago has samples of two
 # services.
@@ -113,19 +116,19 @@ expire --data "$data" --dry-run --retain-samples "$rule" --json >"$tmp/dry"
 is "$(jq -c '[.removed[] | [.table, .reason, .files, .rewritten, .rows]]' <"$tmp/dry")" \
         '[["samples","labels",0,1,1],["samples","labels",1,0,1],["stacks","unused",1,0,1]]' \
         "a dry run says which files lose rows and which go"
-is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 4 "  and removes nothing"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 4 "a dry run removes nothing"
 answers 400 "is not [{]LABELS[}],age=TIME" "a service refuses the same rules" -H 'Content-Type: application/json' \
         --data '{"rules": ["{env=\"dev\"},size=1G"]}' "$url/api/v1/store/expire"
 like "$(expire --server "$url" --retain-samples "$rule")" 'removed 2 files, 3 rows, [0-9]* bytes, rewrote 1 files' \
         "a service removes the same samples"
-is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  and no others"
-is "$(metric cairn_store_rewritten_files_total)" 1 "  and counts the rewritten file"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "a service removes no other samples"
+is "$(metric cairn_store_rewritten_files_total)" 1 "a service counts the rewritten file"
 stop_server
 start_server --flush-interval 1 --max-age any --retain-samples '{service.name=~"days1.*"},age=5d'
 ok "a service applies its own rules automatically" wait_metric cairn_store_expired_rows_total 1
 send_days_ago 13
 ok "  also to late samples" wait_metric cairn_store_expired_rows_total 2
-is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 1 "  and to no others"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 1 "a service's rules remove no other samples"
 stop_server
 
 # Locations that only removed stacks referred to.
@@ -143,7 +146,7 @@ like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' \
         "what is removed includes the locations of no other day"
 wait_metric 'cairn_table_rows{table="locations"}' 1
 wait_metric cairn_location_sweep_removed_rows_total 2 # shortly after they are removed
-is "$(metric cairn_location_sweep_removed_rows_total)" 2 "  which are counted"
+is "$(metric cairn_location_sweep_removed_rows_total)" 2 "removed locations are counted"
 ok "  and every remaining sample has its locations" "$cairn" store verify --data "$data"
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=new values=7 mapping_file=program addresses=402000 \
         at_ns="$(date +%s)000000000"
