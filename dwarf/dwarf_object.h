@@ -34,6 +34,7 @@ enum dwarf_budget {
 struct dwarf_object {
         struct dwarf_file main, alt; /* alt: all empty without one */
         struct dwarf_companions companions;
+        bool has_relative_paths; /* set before reading: paths are not joined with the compilation directory */
         _Atomic int64_t budgets[DWARF_BUDGET_COUNT]; /* remaining */
         bool (*can_be_demangled)(const char *name);  /* or NULL */
         _Atomic uintptr_t *tested_names;             /* its results; owned; NULL without it */

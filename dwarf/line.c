@@ -150,6 +150,7 @@ enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lin
                 return ST_UNSUPPORTED;
         l->version = version;
         l->unit_directory = x->directory;
+        l->is_relative = x->object->has_relative_paths;
         h->format.version = (uint8_t)version;
         h->format.address_size = x->unit->format.address_size;
         if (version >= 5) {
@@ -207,7 +208,10 @@ void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to
 
         if (!f || !f->name || !f->name[0])
                 return;
-        if (!is_absolute_path(f->name)) {
+        if (l->is_relative) {
+                if (!is_absolute_path(f->name) && !(l->version >= 5 && f->directory == 0))
+                        append_directory(to, get_directory(l, f->directory));
+        } else if (!is_absolute_path(f->name)) {
                 directory = get_directory(l, f->directory);
                 base = l->unit_directory && l->unit_directory[0] ? l->unit_directory : get_directory(l, 0);
                 if (!directory || (!is_absolute_path(directory) && !(l->version >= 5 && f->directory == 0)))

@@ -42,6 +42,7 @@ struct dwarf_lines {
         const char **directories; /* owned; [0] is the unit's own, NULL before version 5 */
         size_t directory_count, directory_capacity;
         const char *unit_directory;        /* borrowed; NULL unknown */
+        bool is_relative;                  /* paths are not joined with the compilation directory */
         bool wants_positions;              /* set by the caller, and kept from unit to unit: rows have positions */
         struct source_position *positions; /* owned; [0] is the unknown one */
         size_t position_count, position_capacity;

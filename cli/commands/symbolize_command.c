@@ -499,7 +499,7 @@ static enum status open_answer_source(struct symbolize *s, struct error *err)
         if (s->file) {
                 const struct debug_file_search search = debug_files_search(&s->debug_files);
 
-                return answer_source_file(s->file, &search, !s->no_cache, false, &s->source, err);
+                return answer_source_file(s->file, &search, !s->no_cache, ANSWER_LINES, &s->source, err);
         }
         return answer_source_server(&s->service, s->build_id, &s->source, err);
 }

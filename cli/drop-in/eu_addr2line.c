@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eu-addr2line: the options for addresses of one file, with the output of elfutils 0.188. Processes, cores, the kernel,
- * symbols with offsets (-S, -x, and "SYMBOL+OFFSET" in place of an address), flags of the line table and relative names
- * are refused.
+ * eu-addr2line: the options for addresses of one file, with the output of elfutils 0.188. Processes, cores, the kernel
+ * and flags of the line table are refused.
  * Source: elfutils, eu-addr2line(1).
  */
 #include <getopt.h>
@@ -21,13 +20,13 @@
 struct eu_options {
         const char *file, *section;
         bool addresses, functions, inlines, pretty, base_names, demangle;
+        bool symbols, symbol_sections;
 };
 
 struct eu_addr2line {
         struct eu_options options;
         struct tool_output output;
         struct named_object *object;
-        uint64_t section_address, section_size;
 };
 
 /* ---- output ---- */
@@ -47,20 +46,83 @@ static void print_eu_position(const struct eu_options *o, struct buf *out, const
 }
 
 /* As in "inner inlined at FILE:LINE in outer". */
-static void print_eu_function(const struct eu_options *o, struct buf *out, const struct answer *a, size_t i)
+static void print_eu_function(const struct eu_options *o, struct buf *out, const struct answer *a)
 {
-        append_function_name(out, &a->frames[i], o->demangle);
-        if (o->pretty) {
-                buf_append_str(out, " at ");
-                return;
-        }
-        if (i == 0 && a->frame_count > 1) {
+        append_function_name(out, &a->frames[0], o->demangle);
+        if (!o->pretty && a->frame_count > 1) {
                 buf_append_str(out, " inlined at ");
                 print_eu_position(o, out, a, 1);
                 buf_append_str(out, " in ");
                 append_function_name(out, &a->frames[a->frame_count - 1], o->demangle);
         }
-        buf_append_u8(out, '\n');
+        buf_append_u8(out, o->pretty ? ' ' : '\n');
+}
+
+/* As in "main+0x10 (.text)", or "(.plt)+0x20" in a relocatable file. */
+static void print_eu_symbol(struct eu_addr2line *t, uint64_t address)
+{
+        const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, t->object);
+        const struct object_symbol *symbol = object_symbols_at(symbols, address);
+        const struct eu_options *o = &t->options;
+        struct buf *out = &t->output.out;
+
+        if (!symbol) {
+                if (symbols->image.type == ET_DYN && object_symbols_is_loaded(symbols, address))
+                        buf_printf(out, "()+%#" PRIx64, address);
+                else
+                        buf_append_str(out, "??");
+        } else {
+                append_symbol_name(out, symbol->name, o->demangle);
+                if (address != symbol->address)
+                        buf_printf(out, "+%#" PRIx64, address - symbol->address);
+                if (o->symbol_sections) {
+                        const struct elf_section *section = object_symbols_section_at(symbols, address);
+
+                        if (section)
+                                buf_printf(out, " (%s)", PRINTABLE(section->name));
+                }
+        }
+        buf_append_u8(out, o->pretty ? ' ' : '\n');
+}
+
+/* In place of a function: the symbol of data, too. */
+static void print_eu_symbol_name(struct eu_addr2line *t, uint64_t address)
+{
+        const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, t->object);
+        const struct object_symbol *symbol = object_symbols_at(symbols, address);
+
+        append_symbol_name(&t->output.out, symbol ? symbol->name : "", t->options.demangle);
+        buf_append_u8(&t->output.out, t->options.pretty ? ' ' : '\n');
+}
+
+/* With symbols, the function is only that of DWARF. */
+static void print_eu_names(struct eu_addr2line *t, const struct answer *a)
+{
+        const struct eu_options *o = &t->options;
+        struct buf *out = &t->output.out;
+
+        if (o->functions && a->frame_count && (a->frames[0].file.size || !o->symbols))
+                print_eu_function(o, out, a);
+        else if (o->functions && !o->symbols)
+                print_eu_symbol_name(t, a->address);
+        if (o->symbols)
+                print_eu_symbol(t, a->address);
+        if (o->pretty && (o->functions || o->symbols))
+                buf_append_str(out, "at ");
+}
+
+static void print_eu_callers(const struct eu_options *o, struct buf *out, const struct answer *a)
+{
+        for (size_t i = 1; i < a->frame_count; i++) {
+                if (o->pretty)
+                        buf_append_str(out, " (inlined by) ");
+                if (o->functions) {
+                        append_function_name(out, &a->frames[i], o->demangle);
+                        buf_append_str(out, o->pretty ? " at " : "\n");
+                }
+                print_eu_position(o, out, a, i);
+                buf_append_u8(out, '\n');
+        }
 }
 
 static void print_eu_answer(void *context, const struct answer *a)
@@ -71,40 +133,85 @@ static void print_eu_answer(void *context, const struct answer *a)
 
         if (o->addresses)
                 buf_printf(out, "0x%0*" PRIx64 "%s", t->object->is_64 ? 16 : 8, a->address, o->pretty ? ": " : "\n");
-        if (!a->frame_count) {
-                if (o->functions)
-                        buf_append_str(out, o->pretty ? "?? at " : "??\n");
-                buf_append_str(out, "??:0\n");
-        }
-        for (size_t i = 0; i < a->frame_count && (i == 0 || o->inlines); i++) {
-                if (i && o->pretty)
-                        buf_append_str(out, " (inlined by) ");
-                if (o->functions)
-                        print_eu_function(o, out, a, i);
-                print_eu_position(o, out, a, i);
-                buf_append_u8(out, '\n');
-        }
+        print_eu_names(t, a);
+        if (a->frame_count)
+                print_eu_position(o, out, a, 0);
+        else
+                buf_append_str(out, "??:0");
+        buf_append_u8(out, '\n');
+        if (o->inlines)
+                print_eu_callers(o, out, a);
 }
 
 /* ---- input ---- */
 
+/* An offset in a section, as an address. */
+static bool adjust_to_eu_section(struct eu_addr2line *t, const char *section, uint64_t *address)
+{
+        uint64_t start, size;
+
+        if (!find_section_addresses(t->options.file, section, &start, &size))
+                return false;
+        if (*address >= size) {
+                tool_output_flush(&t->output);
+                report_tool_error(&t->output, "offset %#" PRIx64 " lies outside section '%s'", *address,
+                                  PRINTABLE(section));
+        }
+        *address += start;
+        return true;
+}
+
+/* "(SECTION)OFFSET", as in "(.text)+0x10". */
+static bool parse_eu_section_offset(struct eu_addr2line *t, const char *text, uint64_t *ret)
+{
+        const char *close = text[0] == '(' ? strchr(text, ')') : NULL;
+        _cleanup_free_ char *section = NULL;
+        char *end;
+
+        if (!close || close == text + 1 || !close[1])
+                return false;
+        *ret = (uint64_t)strtoll(close + 1, &end, 0);
+        section = strndup(text + 1, (size_t)(close - text - 1));
+        return !*end && section && adjust_to_eu_section(t, section, ret);
+}
+
+/* "SYMBOL", "SYMBOL+OFFSET". An offset outside of the symbol is reported and used. */
+static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *ret)
+{
+        const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, t->object);
+        const struct object_symbol *symbol;
+        struct symbol_offset given;
+
+        if (!parse_symbol_offset(text, &given))
+                return false;
+        symbol = object_symbols_named(symbols, given.name, given.name_size);
+        if (!symbol) {
+                tool_output_flush(&t->output);
+                report_tool_error(&t->output, "cannot find symbol '%.*s'", (int)given.name_size, PRINTABLE(text));
+                return false;
+        }
+        if (symbol->size && (uint64_t)given.offset >= symbol->size) {
+                tool_output_flush(&t->output);
+                report_tool_error(&t->output, "offset %#" PRIx64 " lies outside contents of '%s'",
+                                  (uint64_t)given.offset, PRINTABLE(symbol->name));
+        }
+        *ret = symbol->address + (uint64_t)given.offset;
+        return true;
+}
+
+/* @return false: the exit code of the program is 1 */
 static bool add_eu_address(struct eu_addr2line *t, const char *text)
 {
         char *end;
         uint64_t address = strtoull(text, &end, 16);
 
         if (end == text || *end) {
-                tool_output_answer(&t->output);
-                report_tool_error(&t->output, "cannot find symbol '%s'", PRINTABLE(text));
+                if (!parse_eu_section_offset(t, text, &address) && !find_eu_symbol(t, text, &address))
+                        return false;
+        } else if (t->options.section && !adjust_to_eu_section(t, t->options.section, &address)) {
                 return false;
         }
-        if (t->options.section && address >= t->section_size) {
-                tool_output_answer(&t->output);
-                report_tool_error(&t->output, "offset %#" PRIx64 " lies outside section '%s'", address,
-                                  PRINTABLE(t->options.section));
-                return false;
-        }
-        tool_output_add(&t->output, t->object, address + t->section_address);
+        tool_output_add(&t->output, t->object, address);
         return true;
 }
 
@@ -141,17 +248,12 @@ static enum status open_eu_file(struct eu_addr2line *t)
                 report_tool_error(&t->output, "%s: not a valid ELF file", PRINTABLE(t->options.file));
         else if (st)
                 report_tool_error(&t->output, "%s", PRINTABLE(err.text));
-        if (!st && t->options.section &&
-            !find_section_addresses(t->options.file, t->options.section, &t->section_address, &t->section_size)) {
-                report_tool_error(&t->output, "cannot find section '%s'", PRINTABLE(t->options.section));
-                return ST_NOT_FOUND;
-        }
         return st;
 }
 
 /* ---- options ---- */
 
-enum { OPTION_EU_PRETTY = 256, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_UNSUPPORTED };
+enum { OPTION_EU_PRETTY = 256, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE, OPTION_EU_UNSUPPORTED };
 
 static const struct option eu_long_options[] = {
         { "absolute", no_argument, NULL, 'A' },
@@ -170,10 +272,10 @@ static const struct option eu_long_options[] = {
         { "offline-kernel", optional_argument, NULL, OPTION_EU_UNSUPPORTED },
         { "pid", required_argument, NULL, OPTION_EU_UNSUPPORTED },
         { "pretty-print", no_argument, NULL, OPTION_EU_PRETTY },
-        { "relative", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "relative", no_argument, NULL, OPTION_EU_RELATIVE },
         { "section", required_argument, NULL, 'j' },
-        { "symbols", no_argument, NULL, OPTION_EU_UNSUPPORTED },
-        { "symbols-sections", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "symbols", no_argument, NULL, 'S' },
+        { "symbols-sections", no_argument, NULL, 'x' },
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
 };
@@ -190,7 +292,10 @@ static const struct option eu_long_options[] = {
         "  -i, --inlines              Show all source locations that caused inline expansion\n"                        \
         "  -j, --section=NAME         Treat addresses as offsets relative to NAME section\n"                           \
         "      --pretty-print         Print all information on one line, and indent inlines\n"                         \
+        "      --relative             Show file names without the compilation directory\n"                             \
         "  -s, --basenames            Show only base names of source files\n"                                          \
+        "  -S, --symbols              Also show the ELF symbol of the address\n"                                       \
+        "  -x, --symbols-sections     Also show the symbol and its section\n"                                          \
         "  -?, --help                 Give this help list\n"                                                           \
         "  -V, --version              Print program version\n"
 
@@ -202,7 +307,15 @@ static bool set_eu_option(struct eu_addr2line *t, int option)
         case 'a':
                 return o->addresses = true;
         case 'A':
+                t->output.objects.has_relative_paths = false;
                 return true;
+        case OPTION_EU_RELATIVE:
+                return t->output.objects.has_relative_paths = true;
+        case 'S':
+                return o->symbols = true;
+        case 'x':
+                return o->symbols = o->symbol_sections = true;
+        case 'b': /* a style of mangled names, which is found automatically */
         case 'C':
                 return o->demangle = true;
         case 'e':
@@ -232,7 +345,7 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
 {
         int c;
 
-        while ((c = getopt_long(argc, argv, "aACe:fij:s?V", eu_long_options, NULL)) != -1) {
+        while ((c = getopt_long(argc, argv, "aAb:Ce:fij:sSx?V", eu_long_options, NULL)) != -1) {
                 if (c == '?' && !optopt) {
                         printf(EU_USAGE, argv[0]);
                         return EXIT_DONE;

@@ -9,11 +9,13 @@
 #include "cli/drop-in/tool_output.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
+#include "common/limits.h"
 #include "common/text/utf8.h"
 
 struct llvm_frame {
         struct answer_frame frame;
         struct answer_detail detail;
+        const struct object_symbol *function; /* whose start address is printed; NULL unknown */
 };
 
 /* ---- texts ---- */
@@ -116,6 +118,8 @@ static void append_verbose_frame(const struct llvm_options *o, const struct llvm
                 append_file_name(out, &d->start_file, o->base_names);
                 buf_printf(out, "\n  Function start line: %" PRIu32 "\n", d->start_line);
         }
+        if (l->function)
+                buf_printf(out, "  Function start address: 0x%" PRIx64 "\n", l->function->address);
         buf_printf(out, "  Line: %" PRIu32 "\n  Column: %" PRIu32 "\n", l->frame.line, d->column);
         if (d->discriminator)
                 buf_printf(out, "  Discriminator: %" PRIu32 "\n", d->discriminator);
@@ -147,14 +151,17 @@ static size_t count_llvm_frames(const struct llvm_options *o, const struct answe
 }
 
 /* Without inlined calls: the innermost position, with the name of the symbol. */
-static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const struct answer *a, size_t i)
+static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const struct llvm_subject *s,
+                                        const struct answer *a, size_t i)
 {
-        struct llvm_frame ret = { .frame.line = 0 };
+        struct llvm_frame ret = { .function = s->function };
         const struct answer_frame *outermost;
 
         if (!a->frame_count)
                 return ret;
         ret.frame = a->frames[i];
+        if (i + 1 < a->frame_count)
+                ret.function = NULL; /* an inlined call starts elsewhere */
         if (a->details)
                 ret.detail = a->details[i];
         if (!o->inlines && o->functions == LLVM_FUNCTIONS_LINKAGE && o->style != LLVM_STYLE_GNU) {
@@ -165,12 +172,13 @@ static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const stru
         return ret;
 }
 
-static void append_llvm_text(const struct llvm_options *o, const struct answer *a, struct buf *out)
+static void append_llvm_text(const struct llvm_options *o, const struct llvm_subject *s, const struct answer *a,
+                             struct buf *out)
 {
-        if (o->addresses)
+        if (o->addresses && !s->symbol.size)
                 buf_printf(out, "0x%" PRIx64 "%s", a->address + o->adjust_vma, o->pretty ? ": " : "\n");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
-                const struct llvm_frame frame = get_llvm_frame(o, a, i);
+                const struct llvm_frame frame = get_llvm_frame(o, s, a, i);
 
                 append_llvm_frame(o, &frame, i != 0, out);
         }
@@ -188,6 +196,7 @@ static void put_json_text(struct json_out *j, const char *key, const struct answ
 static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, const struct llvm_frame *l)
 {
         const struct answer_text name = get_function_text(o, &l->frame);
+        char start[32];
 
         json_out_object(j, NULL);
         json_out_uint(j, "Column", l->detail.column);
@@ -195,7 +204,8 @@ static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, con
         put_json_text(j, "FileName", &l->frame.file);
         put_json_text(j, "FunctionName", &name);
         json_out_uint(j, "Line", l->frame.line);
-        json_out_str(j, "StartAddress", "");
+        snprintf(start, sizeof start, "0x%" PRIx64, l->function ? l->function->address : 0);
+        json_out_str(j, "StartAddress", l->function ? start : "");
         put_json_text(j, "StartFileName", &l->detail.start_file);
         json_out_uint(j, "StartLine", l->detail.start_line);
         json_out_object_end(j);
@@ -209,32 +219,79 @@ static void put_json_address(struct json_out *j, uint64_t address)
         json_out_str(j, "Address", text);
 }
 
-static void append_llvm_json(const struct llvm_options *o, const char *module, const struct answer *a, struct buf *out)
+static void append_llvm_json(const struct llvm_options *o, const struct llvm_subject *s, const struct answer *a,
+                             struct buf *out)
 {
         struct json_out j;
 
         json_out_init(&j, out);
         json_out_object(&j, NULL);
-        put_json_address(&j, a->address + o->adjust_vma);
-        json_out_str(&j, "ModuleName", module);
-        json_out_array(&j, "Symbol");
+        if (!s->symbol.size) {
+                put_json_address(&j, a->address + o->adjust_vma);
+                json_out_str(&j, "ModuleName", s->module);
+        }
+        json_out_array(&j, s->symbol.size ? "Loc" : "Symbol");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
-                const struct llvm_frame frame = get_llvm_frame(o, a, i);
+                const struct llvm_frame frame = get_llvm_frame(o, s, a, i);
 
                 put_llvm_frame(o, &j, &frame);
         }
         json_out_array_end(&j);
+        if (s->symbol.size) {
+                json_out_str(&j, "ModuleName", s->module);
+                put_json_text(&j, "SymName", &s->symbol);
+        }
+        json_out_object_end(&j);
+}
+
+static void append_json_data(const struct llvm_options *o, const char *module, uint64_t address,
+                             const struct object_symbol *variable, struct buf *out)
+{
+        _cleanup_buf_ struct buf name = { 0 };
+        char number[32];
+        struct json_out j;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        put_json_address(&j, address);
+        json_out_object(&j, "Data");
+        buf_init(&name, KiB(64));
+        if (variable)
+                append_symbol_name(&name, variable->name, o->demangle);
+        json_out_str(&j, "Name", buf_cstr(&name));
+        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->size : 0);
+        json_out_str(&j, "Size", number);
+        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->address : 0);
+        json_out_str(&j, "Start", number);
+        json_out_object_end(&j);
+        json_out_str(&j, "ModuleName", module);
         json_out_object_end(&j);
 }
 
 /* ---- answers ---- */
 
-void append_llvm_answer(const struct llvm_options *o, const char *module, const struct answer *a, struct buf *out)
+void append_llvm_answer(const struct llvm_options *o, const struct llvm_subject *s, const struct answer *a,
+                        struct buf *out)
 {
         if (o->style == LLVM_STYLE_JSON)
-                append_llvm_json(o, module, a, out);
+                append_llvm_json(o, s, a, out);
         else
-                append_llvm_text(o, a, out);
+                append_llvm_text(o, s, a, out);
+}
+
+void append_llvm_data(const struct llvm_options *o, const char *module, uint64_t address,
+                      const struct object_symbol *variable, struct buf *out)
+{
+        if (o->style == LLVM_STYLE_JSON) {
+                append_json_data(o, module, address, variable, out);
+                return;
+        }
+        if (o->addresses)
+                buf_printf(out, "0x%" PRIx64 "%s", address, o->pretty ? ": " : "\n");
+        append_symbol_name(out, variable ? variable->name : "", o->demangle);
+        buf_printf(out, "\n%" PRIu64 " %" PRIu64 "\n", variable ? variable->address : 0, variable ? variable->size : 0);
+        if (o->style == LLVM_STYLE_LLVM)
+                buf_append_u8(out, '\n');
 }
 
 void append_llvm_failure(const struct llvm_options *o, const char *module, const uint64_t *address, const char *message,
@@ -243,7 +300,8 @@ void append_llvm_failure(const struct llvm_options *o, const char *module, const
         struct json_out j;
 
         if (o->style != LLVM_STYLE_JSON) {
-                append_llvm_text(o, &(struct answer){ .address = address ? *address - o->adjust_vma : 0 }, out);
+                append_llvm_text(o, &(struct llvm_subject){ .module = module },
+                                 &(struct answer){ .address = address ? *address - o->adjust_vma : 0 }, out);
                 return;
         }
         json_out_init(&j, out);

@@ -5,8 +5,9 @@
  * append_llvm_failure() if they cannot be.
  *
  * Messages are those of version 14, which prints a line that is no request as it is, and names of objects that cannot
- * be read on standard error; options are those of 19. Not supported: DATA and FRAME, symbols in place of addresses,
- * formats other than ELF; such a request is answered like an unknown address.
+ * be read on standard error; options are those of 19. So a name in place of an address is a request only if the object
+ * has a function of this name. Not supported: FRAME, which is answered like an unknown address, and formats other than
+ * ELF.
  *
  * Order: answers, requests, options, the program.
  * Source: LLVM manual, "llvm-symbolizer".
@@ -41,6 +42,7 @@ struct llvm_symbolizer {
         char unreadable[4096]; /* the object of the last message */
         bool is_list;          /* JSON answers to arguments are one array */
         size_t answered;
+        struct answer_text symbol; /* that the request being answered names in place of an address; empty: none */
 };
 
 /* ---- answers ---- */
@@ -58,12 +60,26 @@ static void end_llvm_answer(struct llvm_symbolizer *t)
                 buf_append_u8(&t->output.out, '\n');
 }
 
+/* The symbol of the function at an address, if its start is printed. */
+static const struct object_symbol *find_llvm_function(struct llvm_symbolizer *t, const struct answer *a)
+{
+        const struct object_symbol *symbol;
+
+        if (!a->frame_count || (t->options.style != LLVM_STYLE_JSON && !t->options.verbose))
+                return NULL;
+        symbol = object_symbols_at(named_objects_symbols(&t->output.objects, t->output.object), a->address);
+        return symbol && symbol->is_function ? symbol : NULL;
+}
+
 static void print_llvm_answer(void *context, const struct answer *a)
 {
         struct llvm_symbolizer *t = context;
+        const struct llvm_subject subject = { .module = t->output.object->name,
+                                              .symbol = t->symbol,
+                                              .function = find_llvm_function(t, a) };
 
         begin_llvm_answer(t);
-        append_llvm_answer(&t->options, t->output.object->name, a, &t->output.out);
+        append_llvm_answer(&t->options, &subject, a, &t->output.out);
         end_llvm_answer(t);
 }
 
@@ -76,8 +92,8 @@ static void answer_llvm_failure(struct llvm_symbolizer *t, const char *module, u
         end_llvm_answer(t);
 }
 
-/* Print a line that is no request. */
-static void echo_llvm_line(struct llvm_symbolizer *t, const char *line)
+/* Print a line that is no request. @param module  what precedes the address */
+static void echo_llvm_line(struct llvm_symbolizer *t, const char *module, const char *line)
 {
         const struct answer_text text = { .data = line, .size = strlen(line) };
         char message[1100];
@@ -86,7 +102,7 @@ static void echo_llvm_line(struct llvm_symbolizer *t, const char *line)
         begin_llvm_answer(t);
         if (t->options.style == LLVM_STYLE_JSON) {
                 snprintf(message, sizeof message, "unable to parse arguments: %s", line);
-                append_llvm_failure(&t->options, t->object ? t->object : line, NULL, message, &t->output.out);
+                append_llvm_failure(&t->options, module, NULL, message, &t->output.out);
         } else {
                 if (text.size)
                         append_known_text(&t->output.out, &text);
@@ -104,10 +120,13 @@ static void flush_llvm_answers(void *context)
 
 /* ---- requests ---- */
 
+enum llvm_command { LLVM_CODE, LLVM_DATA, LLVM_FRAME };
+
 struct llvm_request {
         const char *object; /* NULL none */
         bool is_build_id;
-        bool is_code; /* not DATA or FRAME */
+        enum llvm_command command;
+        const char *symbol; /* in place of an address; NULL none */
         uint64_t address;
 };
 
@@ -166,10 +185,12 @@ static bool parse_request_address(const char *text, bool is_addr2line, uint64_t 
 
 static bool parse_llvm_request(const struct llvm_symbolizer *t, char *line, struct llvm_request *ret)
 {
-        *ret = (struct llvm_request){ .is_code = true };
+        *ret = (struct llvm_request){ .command = LLVM_CODE };
         line = skip_blanks(line);
-        if (consume_prefix(&line, "DATA ") || consume_prefix(&line, "FRAME "))
-                ret->is_code = false;
+        if (consume_prefix(&line, "DATA "))
+                ret->command = LLVM_DATA;
+        else if (consume_prefix(&line, "FRAME "))
+                ret->command = LLVM_FRAME;
         else
                 consume_prefix(&line, "CODE ");
         line = skip_blanks(line);
@@ -181,7 +202,13 @@ static bool parse_llvm_request(const struct llvm_symbolizer *t, char *line, stru
         }
         line = skip_blanks(line);
         line[strcspn(line, " \r")] = 0; /* the rest is ignored */
-        return parse_request_address(line, t->is_addr2line, &ret->address);
+        if (parse_request_address(line, t->is_addr2line, &ret->address)) {
+                if (!t->options.are_tags_kept)
+                        ret->address = untag_address(ret->address);
+                return true;
+        }
+        ret->symbol = line;
+        return *line && ret->command == LLVM_CODE;
 }
 
 /* The debug file of a build-id in the debug directory. */
@@ -222,6 +249,36 @@ static void report_unreadable_object(struct llvm_symbolizer *t, const char *obje
         snprintf(t->unreadable, sizeof t->unreadable, "%s", object);
 }
 
+/* @return false if the object has no such symbol. */
+static bool answer_llvm_symbol(struct llvm_symbolizer *t, struct named_object *object, const char *text)
+{
+        const struct object_symbol *symbol;
+        struct symbol_offset given;
+
+        if (!parse_symbol_offset(text, &given))
+                return false;
+        symbol = object_symbols_named(named_objects_symbols(&t->output.objects, object), given.name, given.name_size);
+        if (!symbol || !symbol->is_function)
+                return false;
+        tool_output_answer(&t->output);
+        t->symbol = (struct answer_text){ .data = given.name, .size = given.name_size };
+        tool_output_add(&t->output, object, symbol->address + (uint64_t)given.offset);
+        tool_output_answer(&t->output);
+        t->symbol.size = 0;
+        return true;
+}
+
+static void answer_llvm_data(struct llvm_symbolizer *t, struct named_object *object, uint64_t address)
+{
+        const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, object);
+
+        tool_output_answer(&t->output);
+        begin_llvm_answer(t);
+        append_llvm_data(&t->options, object->name, address,
+                         object_symbols_at(symbols, address - t->options.adjust_vma), &t->output.out);
+        end_llvm_answer(t);
+}
+
 static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
 {
         struct named_object *object;
@@ -233,18 +290,23 @@ static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
         line[strcspn(line, "\r\n")] = 0;
         utf8_printable(line, given, sizeof given);
         if (!parse_llvm_request(t, line, &r)) {
-                echo_llvm_line(t, given);
+                echo_llvm_line(t, r.object ? r.object : given, given);
                 return;
         }
         st = get_request_object(t, &r, &object, &err);
-        if (st) {
+        if (r.symbol) {
+                if (st || !answer_llvm_symbol(t, object, r.symbol))
+                        echo_llvm_line(t, r.object, given);
+        } else if (st) {
                 const char *message = describe_open_failure(st, &err);
 
                 tool_output_answer(&t->output);
                 report_unreadable_object(t, r.object, message);
                 answer_llvm_failure(t, r.object, r.address, message);
-        } else if (!r.is_code) {
-                answer_llvm_failure(t, r.object, r.address, "only code is supported");
+        } else if (r.command == LLVM_DATA) {
+                answer_llvm_data(t, object, r.address);
+        } else if (r.command == LLVM_FRAME) {
+                answer_llvm_failure(t, r.object, r.address, "variables on the stack are not supported");
         } else {
                 tool_output_add(&t->output, object, r.address - t->options.adjust_vma);
         }
@@ -291,6 +353,10 @@ enum {
         OPTION_OUTPUT_STYLE,
         OPTION_SOURCE_LINES,
         OPTION_VERBOSE,
+        OPTION_PACKAGE,
+        OPTION_RELATIVE_NAMES,
+        OPTION_UNTAG,
+        OPTION_NO_UNTAG,
         OPTION_IGNORED,
         OPTION_UNSUPPORTED,
 };
@@ -312,7 +378,7 @@ static const struct option llvm_long_options[] = {
         { "no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE },
         { "dia", no_argument, NULL, OPTION_IGNORED },
         { "dsym-hint", required_argument, NULL, OPTION_IGNORED },
-        { "dwp", required_argument, NULL, OPTION_UNSUPPORTED },
+        { "dwp", required_argument, NULL, OPTION_PACKAGE },
         { "exe", required_argument, NULL, 'e' },
         { "obj", required_argument, NULL, 'e' },
         { "filter-markup", no_argument, NULL, OPTION_UNSUPPORTED },
@@ -321,14 +387,14 @@ static const struct option llvm_long_options[] = {
         { "inlines", no_argument, NULL, 'i' },
         { "inlining", optional_argument, NULL, OPTION_INLINING },
         { "no-inlines", no_argument, NULL, OPTION_NO_INLINES },
-        { "no-untag-addresses", no_argument, NULL, OPTION_IGNORED },
+        { "no-untag-addresses", no_argument, NULL, OPTION_NO_UNTAG },
         { "output-style", required_argument, NULL, OPTION_OUTPUT_STYLE },
         { "pretty-print", no_argument, NULL, 'p' },
         { "print-source-context-lines", required_argument, NULL, OPTION_SOURCE_LINES },
         { "relative-address", no_argument, NULL, OPTION_IGNORED }, /* the image base of ELF files is 0 */
-        { "relativenames", no_argument, NULL, OPTION_UNSUPPORTED },
+        { "relativenames", no_argument, NULL, OPTION_RELATIVE_NAMES },
         { "skip-line-zero", no_argument, NULL, OPTION_UNSUPPORTED },
-        { "untag-addresses", no_argument, NULL, OPTION_IGNORED },
+        { "untag-addresses", no_argument, NULL, OPTION_UNTAG },
         { "use-symbol-table", optional_argument, NULL, OPTION_IGNORED },
         { "verbose", no_argument, NULL, OPTION_VERBOSE },
         { "version", no_argument, NULL, 'v' },
@@ -345,6 +411,7 @@ static const struct option llvm_long_options[] = {
         "  --debug-file-directory=<dir>  Path to directory where to look for debug files\n"                            \
         "  --debuginfod                  Use debuginfod to find debug files (default if DEBUGINFOD_URLS is set)\n"     \
         "  --no-debuginfod               Don't use debuginfod\n"                                                       \
+        "  --dwp=<file>                  Package of split DWARF\n"                                                     \
         "  -C, --demangle                Demangle function names\n"                                                    \
         "  --no-demangle                 Don't demangle function names\n"                                              \
         "  -e, --exe, --obj=<file>       Path to object file to be symbolized\n"                                       \
@@ -354,6 +421,8 @@ static const struct option llvm_long_options[] = {
         "  --output-style=<style>        LLVM, GNU or JSON\n"                                                          \
         "  -p, --pretty-print            Make the output more human friendly\n"                                        \
         "  --print-source-context-lines=<value>  Print N lines of source file context\n"                               \
+        "  --relativenames               Strip the compilation directory from paths\n"                                 \
+        "  --no-untag-addresses          Keep the top byte of addresses, in which some targets have a tag\n"           \
         "  --verbose                     Print verbose line info\n"                                                    \
         "  -v, --version                 Display the version\n"                                                        \
         "  -h, --help                    Display this help\n"                                                          \
@@ -398,8 +467,19 @@ static bool set_llvm_option(struct llvm_symbolizer *t, int option, const char *v
         switch (option) {
         case 'a':
                 return o->addresses = true;
-        case 's':
+        case 's': /* the last of both options counts */
+                t->output.objects.has_relative_paths = false;
                 return o->base_names = true;
+        case OPTION_RELATIVE_NAMES:
+                o->base_names = false;
+                return t->output.objects.has_relative_paths = true;
+        case OPTION_PACKAGE:
+                t->output.objects.debug_files.package = value;
+                return true;
+        case OPTION_UNTAG:
+        case OPTION_NO_UNTAG:
+                o->are_tags_kept = option == OPTION_NO_UNTAG;
+                return true;
         case 'C':
                 o->demangle = is_true_value(value); /* "-demangle=false" is from pprof */
                 return true;
@@ -532,6 +612,7 @@ static int run_with_llvm_arguments(struct llvm_symbolizer *t, int argc, char **a
         code = parse_llvm_options(t, argc, argv);
         if (code >= 0)
                 return code;
+        t->output.objects.has_untagged_symbols = !t->options.are_tags_kept;
         st = tool_output_open(&t->output, &err);
         if (!st && optind < argc)
                 answer_llvm_arguments(t, argc - optind, argv + optind);
@@ -594,7 +675,8 @@ int run_llvm_symbolizer(int argc, char **argv)
 
 int run_llvm_addr2line(int argc, char **argv)
 {
-        struct llvm_symbolizer t = { .options = { .style = LLVM_STYLE_GNU }, .is_addr2line = true };
+        struct llvm_symbolizer t = { .options = { .style = LLVM_STYLE_GNU, .are_tags_kept = true },
+                                     .is_addr2line = true };
 
         return run_llvm_tool(&t, "LLVM_ADDR2LINE_OPTS", argc, argv);
 }

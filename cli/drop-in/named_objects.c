@@ -16,6 +16,7 @@ static void destroy_object(struct named_object *object)
 {
         if (object->source.close)
                 object->source.close(object->source.context);
+        object_symbols_close(&object->symbols);
         free(object->name);
         free(object);
 }
@@ -66,7 +67,8 @@ static enum status open_object(struct named_objects *o, const char *name, struct
         if (!object->name)
                 return error_no_memory(err);
         search = debug_files_search(&o->debug_files);
-        return answer_source_file(name, &search, true, true, &object->source, err);
+        return answer_source_file(name, &search, true, o->has_relative_paths ? ANSWER_RELATIVE_DETAILS : ANSWER_DETAILS,
+                                  &object->source, err);
 }
 
 /* A free place, that of the least recently used object if there is none. */
@@ -107,6 +109,15 @@ enum status named_objects_get(struct named_objects *o, const char *name, struct 
         object->used = o->time;
         *reserve_object_slot(o) = *ret = object;
         return ST_OK;
+}
+
+const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object)
+{
+        if (!object->are_symbols_read && object->is_elf &&
+            object_symbols_open(object->name, &object->symbols, NULL) == ST_OK && o->has_untagged_symbols)
+                object_symbols_untag(&object->symbols);
+        object->are_symbols_read = true;
+        return &object->symbols;
 }
 
 bool find_section_addresses(const char *path, const char *section, uint64_t *address_ret, uint64_t *size_ret)

@@ -9,6 +9,7 @@
  *
  * Threads: one.
  */
+#include "cli/drop-in/object_symbols.h"
 #include "cli/symbols/answer_source.h"
 #include "cli/symbols/debug_files.h"
 #include "common/error.h"
@@ -20,18 +21,22 @@ struct named_object {
         bool is_64;  /* its addresses have 16 digits */
         bool is_elf; /* not a compressed file */
         struct answer_source source;
+        struct object_symbols symbols; /* after the first named_object_symbols() */
+        bool are_symbols_read;
         uint64_t used; /* time of the last use */
 };
 
 struct named_objects {
         struct debug_files debug_files; /* set by the caller, opened by the first object */
+        bool has_relative_paths;        /* set by the caller: ANSWER_RELATIVE_DETAILS */
+        bool has_untagged_symbols;      /* set by the caller: object_symbols_untag() */
         bool are_debug_files_open;
         struct named_object *items[OPEN_OBJECTS_MAX];
         size_t count;
         uint64_t time;
 };
 
-/** @param o  all zero, except for debug_files. */
+/** @param o  all zero, except for debug_files and what the caller sets. */
 void named_objects_deinit(struct named_objects *o);
 
 /**
@@ -41,6 +46,9 @@ void named_objects_deinit(struct named_objects *o);
  */
 enum status named_objects_get(struct named_objects *o, const char *name, struct named_object **ret,
                               struct error *err) MUST_CHECK;
+
+/** The ELF symbols of the file itself; none if they cannot be read. Borrowed as the object. */
+const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object);
 
 /** The addresses of a section of an ELF file; false if there is none of this name. */
 bool find_section_addresses(const char *path, const char *section, uint64_t *address_ret, uint64_t *size_ret);

@@ -11,6 +11,7 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "common/text/utf8.h"
+#include "symbol-index/demangle.h"
 
 #define OUTPUT_BYTES MiB(1)
 
@@ -109,6 +110,19 @@ void append_known_text(struct buf *out, const struct answer_text *t)
 void append_function_name(struct buf *out, const struct answer_frame *f, bool is_readable)
 {
         append_known_text(out, is_readable || !f->linkage_name.size ? &f->function : &f->linkage_name);
+}
+
+void append_symbol_name(struct buf *out, const char *name, bool is_readable)
+{
+        _cleanup_buf_ struct buf scratch = { 0 };
+        const char *text = NULL;
+
+        buf_init(&scratch, KiB(64));
+        if (is_readable)
+                text = symbol_demangle(name, &scratch);
+        if (!text)
+                text = name;
+        append_known_text(out, &(struct answer_text){ .data = text, .size = strlen(text) });
 }
 
 void append_file_name(struct buf *out, const struct answer_text *file, bool base_only)

@@ -63,13 +63,19 @@ struct answer_source {
         const char *origin;              /* the data that was read; NULL unknown */
 };
 
+/** What answers of a file have besides functions, files and lines; each is separate in the cache. */
+enum answer_content {
+        ANSWER_LINES,
+        ANSWER_DETAILS,          /* columns, discriminators and the declarations of functions */
+        ANSWER_RELATIVE_DETAILS, /* the same; paths are not joined with the compilation directory */
+};
+
 /**
  * The symbols of an ELF file and of the debug files that belong to it.
  * @param use_cache  cli/symbols/symbol_cache.h
- * @param with_details  answers have columns, discriminators and the declarations of functions; separate in the cache
  */
 enum status answer_source_file(const char *path, const struct debug_file_search *search, bool use_cache,
-                               bool with_details, struct answer_source *ret, struct error *err) MUST_CHECK;
+                               enum answer_content content, struct answer_source *ret, struct error *err) MUST_CHECK;
 
 /** An object of a service. */
 enum status answer_source_server(const struct service_options *service, const char *build_id, struct answer_source *ret,

@@ -241,8 +241,9 @@ static void file_source_describe(void *context, struct answer_source *source)
 }
 
 enum status answer_source_file(const char *path, const struct debug_file_search *search, bool use_cache,
-                               bool with_details, struct answer_source *ret, struct error *err)
+                               enum answer_content content, struct answer_source *ret, struct error *err)
 {
+        const bool with_details = content != ANSWER_LINES;
         struct file_source *s = calloc(1, sizeof *s);
         enum status st;
 
@@ -260,6 +261,7 @@ enum status answer_source_file(const char *path, const struct debug_file_search 
                 return st;
         }
         s->inputs.with_positions = with_details;
+        s->inputs.has_relative_paths = content == ANSWER_RELATIVE_DETAILS;
         if (use_cache)
                 symbol_cache_open(&s->inputs, &s->cache);
         *ret = (struct answer_source){ .context = s,

@@ -20,6 +20,7 @@
 
 struct debug_files {
         const char *directory; /* of --debug-dir */
+        const char *package;   /* of split DWARF; NULL: FILE.dwp */
         bool no_debuginfod;
         const atomic_bool *cancel; /* replaces the handling of Ctrl-C; NULL none */
         /* After debug_files_open(). */
@@ -35,7 +36,7 @@ struct debug_files {
         OPTION_FLAG("no-debuginfod", 0, &(d)->no_debuginfod, "do not use the servers in DEBUGINFOD_URLS")
 /* clang-format on */
 
-/** @param d  the first three members set. */
+/** @param d  all members before fetcher set. */
 enum status debug_files_open(struct debug_files *d, struct error *err) MUST_CHECK;
 void debug_files_close(struct debug_files *d);
 

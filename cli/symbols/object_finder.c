@@ -82,7 +82,7 @@ static enum status open_file_source(const struct object_finder *f, const char *p
 
         if (!may_fetch)
                 search.fetch = NULL;
-        return answer_source_file(path, &search, true, false, &ret->source, err);
+        return answer_source_file(path, &search, true, ANSWER_LINES, &ret->source, err);
 }
 
 static bool is_named_file(const struct object_finder *f, const struct build_id *id, const char *path)

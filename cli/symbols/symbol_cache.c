@@ -245,7 +245,7 @@ static bool make_cache_name(struct symbol_cache *c, const struct extract_inputs 
         buf_init(&key, KiB(64));
         c->is_settled = true;
         if (in->with_positions)
-                buf_append_str(&key, "positions\n");
+                buf_append_str(&key, in->has_relative_paths ? "positions and relative paths\n" : "positions\n");
         if (!add_program_to_key(&key) || !add_file_to_key(&key, "debuginfo", in->debuginfo_fd, &c->is_settled) ||
             !add_file_to_key(&key, "executable", in->executable_fd, &c->is_settled) ||
             !add_file_to_key(&key, "altlink", in->altlink_fd, &c->is_settled) ||

@@ -369,7 +369,8 @@ enum status extract_inputs_search_of(int fd_taken, const char *path, const struc
                 extract_inputs_close(&in);
                 return st;
         }
-        in.dwp_fd = dwo_places_open_package(places);
+        in.dwp_fd = search->package ? open_if_has_section(search->package, ".debug_cu_index")
+                                    : dwo_places_open_package(places);
         in.dwo = (struct dwarf_dwo_source){ dwo_places_open, places };
         *ret = in;
         return ST_OK;

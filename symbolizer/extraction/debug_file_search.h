@@ -19,6 +19,7 @@
 /** Where the files that belong to an ELF file are looked for. */
 struct debug_file_search {
         const char *directory; /* the debug directory */
+        const char *package;   /* the package of split DWARF; NULL: FILE.dwp */
         /**
          * Called for a debug file, or a dwz supplementary file, that is not on this machine, once it is known that the
          * file itself has no line tables. NULL: not called.

@@ -276,7 +276,8 @@ static enum status read_dwarf_ranges(struct extraction *x, const struct address_
                                            .code = &x->dwarf_code,
                                            .companions = &companions,
                                            .filter = *filter,
-                                           .symbols = &x->functions };
+                                           .symbols = &x->functions,
+                                           .has_relative_paths = f->has_relative_paths };
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
         enum status st = dwarf_extract(&input, &x->builder, &dwarf, &reason);
@@ -433,6 +434,7 @@ enum status symbol_table_extract_observed(const struct extract_inputs *in, const
 
         symbol_table_builder_init(&x.builder);
         x.builder.has_positions = in->with_positions;
+        x.files.has_relative_paths = in->has_relative_paths;
         st = extract_files_open(in, &x.files, err);
         if (!st)
                 st = locate_code(&x.files, &x.code, err);

@@ -21,6 +21,7 @@ struct extract_inputs {
         int dwp_fd;                          /* package of split DWARF; none unless > 0 */
         const char *name;                    /* for messages */
         bool with_positions;                 /* extract columns and discriminators, too */
+        bool has_relative_paths;             /* with positions: paths are not joined with the compilation directory */
         const struct address_filter *filter; /* borrowed; NULL: everything */
         struct dwarf_dwo_source dwo;         /* opens single files of split DWARF; all zero: none */
 };

@@ -47,6 +47,7 @@ struct extract_files {
         struct dwarf_package package; /* of dwp; all zero without one */
         struct dwarf_dwo_source dwo;
         struct extract_notes notes; /* unreadable parts */
+        bool has_relative_paths;    /* of the inputs */
 };
 
 /**

@@ -626,6 +626,7 @@ enum status dwarf_extract(const struct dwarf_input *in, struct symbol_table_buil
         }
         if (st)
                 return st;
+        x.object.has_relative_paths = in->has_relative_paths;
         if (in->companions)
                 x.object.companions = *in->companions;
         st = dwarf_object_set_name_test(&x.object, symbol_can_be_demangled, err);

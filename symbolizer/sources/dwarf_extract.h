@@ -44,6 +44,7 @@ struct dwarf_input {
         const struct dwarf_companions *companions; /* opens the split units of skeleton units; NULL none */
         const struct address_filter *filter;       /* NULL: all addresses */
         struct function_symbols *symbols;          /* NULL: all names are those of DWARF */
+        bool has_relative_paths;                   /* paths are not joined with the compilation directory */
 };
 
 /**

@@ -60,6 +60,7 @@ static enum status write_result(const struct extract_inputs *in, bool as_book, s
 enum status extract_run_job(int argc, char **argv, struct error *err)
 {
         const char *form = argc > 2 ? argv[2] : "table";
+        const bool is_relative = strcmp(form, "relative-symcache") == 0;
         struct dwo_requester asker = { .socket = get_open_fd(ASK_FD), .lock = PTHREAD_MUTEX_INITIALIZER };
         struct extract_inputs in = {
                 .debuginfo_fd = get_open_fd(DEBUGINFO_FD),
@@ -68,7 +69,8 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 .dwp_fd = get_open_fd(DWP_FD),
                 .dwo = { .open = asker.socket >= 0 ? dwo_request_send : NULL, .context = &asker },
                 .name = argc > 1 ? argv[1] : "object",
-                .with_positions = strcmp(form, "detailed-symcache") == 0,
+                .has_relative_paths = is_relative,
+                .with_positions = is_relative || strcmp(form, "detailed-symcache") == 0,
         };
         _cleanup_file_map_ struct file_map map = { 0 };
         struct address_filter filter;

@@ -70,7 +70,7 @@ static uint64_t compute_data_limit(const struct extract_inputs *in)
         return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
 }
 
-/* @param form "table", "symcache" or "detailed-symcache"; @param other_files_ret whether the worker requested .dwo
+/* @param form "table", "symcache", "detailed-symcache" or "relative-symcache"; @param other_files_ret whether the worker requested .dwo
  * files */
 static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const atomic_bool *cancel,
                                          int *fd_ret, bool *other_files_ret, struct error *err)
@@ -122,7 +122,9 @@ enum status symcache_extract_confined(const struct extract_inputs *in, bool *oth
 {
         _cleanup_close_ int fd = -1;
         bool other_files = false;
-        const char *form = in->with_positions ? "detailed-symcache" : "symcache";
+        const char *form = in->has_relative_paths ? "relative-symcache"
+                           : in->with_positions   ? "detailed-symcache"
+                                                  : "symcache";
         enum status st = run_extraction_worker(in, form, NULL, &fd, &other_files, err);
 
         if (!st)

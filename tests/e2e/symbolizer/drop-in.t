@@ -87,10 +87,18 @@ if has addr2line; then
                 "GNU addr2line: options from a file"
 fi
 if has eu-addr2line; then
-        for options in -a '-a -i' '-a -f' '-a -f -i' '-a -f -i -C' '-a -f -i --pretty-print' '-s -i'; do
+        for options in -a '-a -i' '-a -f' '-a -f -i' '-a -f -i -C' '-a -f -i --pretty-print' '-s -i' -S \
+                '-a -x -C' '-f -x -i --pretty-print' '--relative -A'; do
                 # Word splitting is meant.
                 # shellcheck disable=SC2086
                 same "eu-addr2line $options: columns and functions are equal" eu-addr2line $options
+        done
+fi
+if has eu-addr2line; then
+        for request in main touch+0x3 main-0x2 0x10 nope main+100000 '(.nope)+3'; do
+                is "$("$tmp/bin/eu-addr2line" -a -S -e "$tmp/program" "$request" 2>&1 | sed 's/^[^ ]*addr2line: //')" \
+                        "$(eu-addr2line -a -S -e "$tmp/program" "$request" 2>&1 | sed 's/^[^ ]*addr2line: //')" \
+                        "eu-addr2line: the request $request"
         done
 fi
 llvm=
@@ -102,6 +110,18 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
                 '--inlining -demangle=false'; do
                 # shellcheck disable=SC2086
                 same "llvm-symbolizer $options: columns and functions are equal" "${llvm:-llvm-symbolizer}" $options
+        done
+        same "llvm-symbolizer --relativenames" "${llvm:-llvm-symbolizer}" --relativenames
+        same "  and after it -s" "${llvm:-llvm-symbolizer}" --relativenames -s
+        sed 's/^/DATA /' "$tmp/addresses" >"$tmp/data"
+        nm "$tmp/program" | awk '$2 ~ /[DBR]/ { print "DATA 0x" $1 }' >>"$tmp/data"
+        for options in -a '-a --output-style=GNU' --output-style=JSON; do
+                for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
+                        # shellcheck disable=SC2086
+                        "$program" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.${program##*/}"
+                        mv "$tmp/data.${program##*/}" "$tmp/data.$([ "$program" = "$tmp/bin/llvm-symbolizer" ] && echo ours || echo theirs)"
+                done
+                ok "llvm-symbolizer $options: variables are equal" cmp "$tmp/data.theirs" "$tmp/data.ours"
         done
         # LLVM leaves out the file of a declaration whose number is in the abbreviation.
         for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
@@ -115,6 +135,16 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
         replacement=
 fi
 
+is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0' "FILE:$tmp/program touch" | tr '\n' ' ')" \
+        "touch program.cc:18:69  touch program.cc:18:69  FILE:$tmp/program touch " \
+        "llvm-symbolizer: a function's name and an offset are a request"
+is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -s -e "$tmp/program" touch nope |
+        sed 's/"StartAddress":"0x[^"]*"/"StartAddress":""/; s,"[^"]*/,"/,g')" \
+        '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"/program.cc","FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"/program.cc","StartLine":18}],"ModuleName":"/program","SymName":"touch"},{"Error":{"Message":"unable to parse arguments: nope"},"ModuleName":"/program"}]' \
+        "  and JSON has it"
+like "$("$tmp/bin/llvm-symbolizer" --verbose -e "$tmp/program" touch)" \
+        "Function start address: 0x0*$(nm "$tmp/program" | awk '$3 == "touch" { sub("^0*", "", $1); print $1 }')" \
+        "llvm-symbolizer --verbose has the start of a function"
 is "$("$tmp/bin/llvm-symbolizer" -e "$tmp/nope" 1 2 2>&1)" \
         "$(printf 'LLVMSymbolizer: error reading file: No such file or directory\n??\n??:0:0\n\n??\n??:0:0')" \
         "llvm-symbolizer: a missing file is reported once, and each address is unknown"

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/drop-in/object_symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory/array.h"
+
+#define PAGE_BYTES 4096
+
+/* ---- reading ---- */
+
+static bool is_wanted_symbol(const struct elf_image *img, const struct elf_symbol *sym)
+{
+        const struct elf_section *section = elf_image_section_at(img, sym->section);
+
+        if (!sym->name[0] || sym->section == SHN_UNDEF || sym->section >= ELF_SECTION_RESERVED)
+                return false;
+        if (section && !(section->flags & SHF_ALLOC))
+                return false;
+        return sym->type == STT_FUNC || sym->type == STT_OBJECT || sym->type == STT_GNU_IFUNC ||
+               (sym->type == STT_NOTYPE && sym->name[0] != '$');
+}
+
+static int compare_object_symbols(const void *a, const void *b)
+{
+        const struct object_symbol *x = a, *y = b;
+
+        if (x->address != y->address)
+                return x->address < y->address ? -1 : 1;
+        if (x->size != y->size)
+                return x->size < y->size ? -1 : 1;
+        if (x->binding_rank != y->binding_rank)
+                return x->binding_rank < y->binding_rank ? -1 : 1;
+        return x->order < y->order ? 1 : -1;
+}
+
+static enum status read_object_symbols(struct object_symbols *s, struct elf_symbol_cursor *c, struct error *err)
+{
+        size_t capacity = 0;
+        struct elf_symbol sym;
+
+        while (elf_symbols_next(c, &sym)) {
+                const struct elf_section *section = elf_image_section_at(&s->image, sym.section);
+
+                if (!is_wanted_symbol(&s->image, &sym))
+                        continue;
+                if (!array_reserve(&s->items, &capacity, s->count))
+                        return error_no_memory(err);
+                s->items[s->count] = (struct object_symbol){
+                        .address = s->image.machine == EM_ARM && sym.type == STT_FUNC ? sym.value & ~UINT64_C(1)
+                                                                                      : sym.value,
+                        .size = sym.size,
+                        .name = sym.name,
+                        .section = section ? section->name : "",
+                        .order = (uint32_t)s->count,
+                        .is_function = elf_symbol_is_function(&sym),
+                        .binding_rank = sym.binding == STB_LOCAL  ? 0
+                                        : sym.binding == STB_WEAK ? 1
+                                                                  : 2,
+                };
+                s->count++;
+        }
+        if (s->count)
+                qsort(s->items, s->count, sizeof *s->items, compare_object_symbols);
+        return ST_OK;
+}
+
+enum status object_symbols_open(const char *path, struct object_symbols *ret, struct error *err)
+{
+        struct object_symbols s = { .items = NULL };
+        struct elf_symbol_cursor c;
+        enum status st = elf_image_open(path, &s.image, err);
+
+        if (st)
+                return st;
+        st = elf_symbols_begin_type(&s.image, SHT_SYMTAB, &c, err);
+        if (!st)
+                st = read_object_symbols(&s, &c, err);
+        if ((!st || st == ST_NOT_FOUND) && !s.count) {
+                st = elf_symbols_begin_type(&s.image, SHT_DYNSYM, &c, err);
+                if (!st)
+                        st = read_object_symbols(&s, &c, err);
+        }
+        if (st && st != ST_NOT_FOUND) {
+                object_symbols_close(&s);
+                return st;
+        }
+        *ret = s;
+        return ST_OK;
+}
+
+void object_symbols_close(struct object_symbols *s)
+{
+        free(s->items);
+        s->items = NULL;
+        s->count = 0;
+        elf_image_close(&s->image);
+}
+
+uint64_t untag_address(uint64_t address)
+{
+        return (uint64_t)((int64_t)(address << 8) >> 8);
+}
+
+void object_symbols_untag(struct object_symbols *s)
+{
+        for (size_t i = 0; i < s->count; i++)
+                s->items[i].address = untag_address(s->items[i].address);
+        if (s->count)
+                qsort(s->items, s->count, sizeof *s->items, compare_object_symbols);
+}
+
+/* ---- lookups ---- */
+
+bool object_symbols_is_loaded(const struct object_symbols *s, uint64_t address)
+{
+        for (size_t i = 0; i < s->image.segment_count; i++) {
+                const struct elf_segment *segment = &s->image.segments[i];
+                uint64_t pages = (segment->memory_size + (segment->address & (PAGE_BYTES - 1)) + PAGE_BYTES - 1) &
+                                 ~(uint64_t)(PAGE_BYTES - 1);
+
+                if (segment->type == PT_LOAD && address - (segment->address & ~(uint64_t)(PAGE_BYTES - 1)) < pages)
+                        return true;
+        }
+        return s->image.type == ET_REL;
+}
+
+const struct elf_section *object_symbols_section_at(const struct object_symbols *s, uint64_t address)
+{
+        for (size_t i = 1; i < s->image.section_count; i++) {
+                const struct elf_section *section = &s->image.sections[i];
+
+                if ((section->flags & SHF_ALLOC) && !(section->flags & SHF_TLS) && address >= section->address &&
+                    address - section->address < section->size)
+                        return section;
+        }
+        return NULL;
+}
+
+static bool is_in_section(const struct object_symbols *s, const struct object_symbol *symbol, uint64_t address)
+{
+        const struct elf_section *section = object_symbols_section_at(s, address);
+
+        return address == symbol->address || !s->image.section_count || s->image.type == ET_REL ||
+               (section && strcmp(section->name, symbol->section) == 0);
+}
+
+const struct object_symbol *object_symbols_at(const struct object_symbols *s, uint64_t address)
+{
+        size_t low = 0, high = s->count;
+        const struct object_symbol *symbol;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (s->items[middle].address <= address)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (!low)
+                return NULL;
+        symbol = &s->items[low - 1];
+        if (symbol->size ? address - symbol->address >= symbol->size : !is_in_section(s, symbol, address))
+                return NULL;
+        return symbol;
+}
+
+const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size)
+{
+        const struct object_symbol *first = NULL;
+
+        for (size_t i = 0; i < s->count; i++) {
+                const struct object_symbol *symbol = &s->items[i];
+
+                if (elf_symbol_name_size(symbol->name) == name_size && memcmp(symbol->name, name, name_size) == 0 &&
+                    (!first || symbol->order < first->order))
+                        first = symbol;
+        }
+        return first;
+}
+
+bool parse_symbol_offset(const char *text, struct symbol_offset *ret)
+{
+        struct symbol_offset r = { .name = text, .name_size = strcspn(text, "+-") };
+        const char *sign = text + r.name_size;
+        uint64_t offset;
+        char *end;
+
+        if (!r.name_size)
+                return false;
+        if (*sign) {
+                if (sign[1] < '0' || sign[1] > '9')
+                        return false;
+                errno = 0;
+                offset = strtoull(sign + 1, &end, 0);
+                if (*end || errno || offset > INT64_MAX)
+                        return false;
+                r.offset = *sign == '-' ? -(int64_t)offset : (int64_t)offset;
+                r.has_offset = true;
+        }
+        *ret = r;
+        return true;
+}
