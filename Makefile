@@ -74,10 +74,10 @@ LIBS_cairn := common storage sandbox http grpc archive elf-image dwarf debuginfo
 SYSTEM_cairn := $(SYSTEM_LIBS)
 LIBS_cairn-agent := common sandbox http elf-image dwarf debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -liberty -lelf -llzma -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -lprotobuf-c -lcap -lcrypto -lyaml -lm
-LIBS_cairn-upload := common sandbox http archive elf-image dwarf symbol-index symbolizer source-bundle uploader
+LIBS_cairn-upload := common sandbox http archive elf-image dwarf unwind-tables symbol-index symbolizer source-bundle uploader
 SYSTEM_cairn-upload := -lseccomp -liberty -lelf -llzma -larchive -lcurl -lzstd -lz -ldeflate -lxxhash -lcrypto -lyaml -lm
 # The replacements of other symbolizers: only what they use is linked.
-LIBS_cairn-addr2line := common sandbox archive elf-image dwarf debuginfod-client symbol-index symbolizer cli
+LIBS_cairn-addr2line := common sandbox archive elf-image dwarf debuginfod-client unwind-tables symbol-index symbolizer cli
 SYSTEM_cairn-addr2line := -lseccomp -liberty -lzstd -lz -ldeflate -llzma -lxxhash -lmd -lm
 MAIN_cairn := cli/main.c
 MAIN_cairn-addr2line := cli/drop-in/main.c

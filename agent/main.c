@@ -135,7 +135,7 @@ static enum status parse_pid_options(struct command_line *c, uint32_t **ret, str
         return ST_OK;
 }
 
-/* argv: "worker", NAME. */
+/* argv: "worker", NAME, arguments. */
 static int run_worker_command(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind") == 0)
@@ -147,7 +147,7 @@ static int run_worker_command(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], "split") == 0)
                 return worker_split();
         if (argc > 1 && strcmp(argv[1], "symbols") == 0)
-                return worker_extract_symbols();
+                return worker_extract_symbols(argc > 2 ? argv[2] : NULL);
         fprintf(stderr, "cairn-agent: no such worker\n");
         return EXIT_USAGE;
 }

@@ -260,6 +260,9 @@ bool elf_symbol_is_function(const struct elf_symbol *sym);
  */
 size_t elf_symbol_name_size(const char *name);
 
+/** The name that a shared library gives itself (DT_SONAME), borrowed; NULL without one. */
+const char *elf_image_soname(const struct elf_image *img);
+
 /* ---- links to other files ---- */
 
 /** .gnu_debuglink: the debug file's name and its CRC-32. ST_NOT_FOUND without one. */

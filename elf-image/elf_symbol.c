@@ -71,6 +71,7 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
 
 struct dynamic_table {
         uint64_t symbols, strings, string_size, entry_size, hash, gnu_hash; /* addresses; 0: absent */
+        uint64_t soname;                                                    /* offset in the strings; 0: absent */
 };
 
 static bool read_dynamic_table(const struct elf_image *img, struct dynamic_table *ret)
@@ -111,6 +112,8 @@ static bool read_dynamic_table(const struct elf_image *img, struct dynamic_table
                         ret->hash = value;
                 else if (tag == DT_GNU_HASH)
                         ret->gnu_hash = value;
+                else if (tag == DT_SONAME)
+                        ret->soname = value;
         }
         return ret->symbols && ret->strings;
 }
@@ -184,6 +187,19 @@ enum status elf_dynamic_symbols_begin(const struct elf_image *img, struct elf_sy
         c.string_size = find_string_end(c.strings, t.string_size);
         *ret = c;
         return ST_OK;
+}
+
+const char *elf_image_soname(const struct elf_image *img)
+{
+        struct dynamic_table t = { 0 };
+        const uint8_t *strings;
+        const char *name;
+
+        if (!read_dynamic_table(img, &t) || !t.soname || t.soname >= t.string_size ||
+            !elf_image_bytes_at(img, t.strings, t.string_size, &strings))
+                return NULL;
+        name = (const char *)strings + t.soname;
+        return *name && memchr(name, 0, t.string_size - t.soname) ? name : NULL;
 }
 
 enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, struct elf_symbol_cursor *ret,

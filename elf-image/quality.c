@@ -4,9 +4,10 @@
 #include <string.h>
 
 static const char *const names[] = {
-        [QUALITY_NONE] = "none",     [QUALITY_DYNSYM] = "dynsym",         [QUALITY_MINIDEBUGINFO] = "minidebuginfo",
-        [QUALITY_SYMTAB] = "symtab", [QUALITY_GO_PCLNTAB] = "go_pclntab", [QUALITY_LINES] = "lines",
-        [QUALITY_DWARF] = "dwarf",
+        [QUALITY_NONE] = "none",     [QUALITY_BOUNDARIES] = "boundaries",
+        [QUALITY_DYNSYM] = "dynsym", [QUALITY_MINIDEBUGINFO] = "minidebuginfo",
+        [QUALITY_SYMTAB] = "symtab", [QUALITY_GO_PCLNTAB] = "go_pclntab",
+        [QUALITY_LINES] = "lines",   [QUALITY_DWARF] = "dwarf",
 };
 #define NAME_COUNT (sizeof names / sizeof *names)
 

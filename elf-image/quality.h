@@ -11,15 +11,19 @@
 /** Worst first: a greater value replaces a smaller one. */
 enum symbol_quality {
         QUALITY_NONE = 0,
-        QUALITY_DYNSYM = 1,
-        QUALITY_MINIDEBUGINFO = 2,
-        QUALITY_SYMTAB = 3,
-        QUALITY_GO_PCLNTAB = 4,
-        QUALITY_LINES = 5, /* DWARF line tables only */
-        QUALITY_DWARF = 6, /* full DWARF */
+        QUALITY_BOUNDARIES = 1, /* starts of functions, without names */
+        QUALITY_DYNSYM = 2,
+        QUALITY_MINIDEBUGINFO = 3,
+        QUALITY_SYMTAB = 4,
+        QUALITY_GO_PCLNTAB = 5,
+        QUALITY_LINES = 6, /* DWARF line tables only */
+        QUALITY_DWARF = 7, /* full DWARF */
 };
 
-/** "none", "dynsym", "minidebuginfo", "symtab", "go_pclntab", "lines", "dwarf": public in URLs, JSON and tables. */
+/**
+ * "none", "boundaries", "dynsym", "minidebuginfo", "symtab", "go_pclntab", "lines", "dwarf": public in URLs, JSON and
+ * tables.
+ */
 const char *symbol_quality_name(enum symbol_quality q);
 
 /** False, and *ret untouched, for any other text. */

@@ -25,6 +25,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/files/file.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/threads/condition.h"
@@ -240,6 +241,7 @@ struct index_job {
         int debuginfo, executable, altlink, package, symbols; /* descriptors, -1: none */
         struct id_set missing;                                /* required companions that are not stored */
         struct stored_object stored_debuginfo;                /* build_id.size is 0 if not stored */
+        struct stored_object stored_executable; /* the same */
         struct stored_object symbol_file;
         bool symbol_file_is_superseded;
         bool is_supplement;
@@ -384,6 +386,14 @@ static enum status make_best_table(const struct extract_inputs *elf, int symbols
         return st;
 }
 
+/* As given by its uploader; NULL unknown. */
+static const char *get_executable_name(const struct index_job *j)
+{
+        const char *name = path_base(j->stored_executable.name);
+
+        return j->stored_executable.build_id.size && *name ? name : NULL;
+}
+
 /* A supplementary file has no code addresses; it counts as indexed with an empty table. */
 static enum status make_job_table(struct indexer *ix, struct index_job *j, struct symbol_table *ret, struct error *err)
 {
@@ -393,6 +403,7 @@ static enum status make_job_table(struct indexer *ix, struct index_job *j, struc
                                            .altlink_fd = j->altlink,
                                            .dwp_fd = j->package,
                                            .name = j->name,
+                                           .file_name = get_executable_name(j),
                                            .dwo = { stored_dwo_open, &dwo } };
 
         if (!j->is_supplement)
@@ -483,7 +494,7 @@ static enum status index_object(struct indexer *ix, struct index_job *j, bool *r
         enum status st = open_job_input(ix, &j->id, OBJECT_DEBUGINFO, &j->debuginfo, &j->stored_debuginfo, err);
 
         if (!st)
-                st = open_job_input(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, NULL, err);
+                st = open_job_input(ix, &j->id, OBJECT_EXECUTABLE, &j->executable, &j->stored_executable, err);
         if (!st && debuginfo_store_stat(ix->options.objects, &j->id, OBJECT_SYMBOLS, &j->symbol_file, NULL) == ST_OK)
                 st = open_job_input(ix, &j->id, OBJECT_SYMBOLS, &j->symbols, NULL, err);
         if (!st && j->debuginfo < 0 && j->executable < 0 && j->symbols < 0)

@@ -380,8 +380,7 @@ static enum status prepare_content(struct uploads *u, struct upload_item *item, 
                 if (*temporary_ret < 0)
                         return error_os(err, errno, "cannot create a temporary file");
                 st = item->kind == UPLOAD_SYMBOLS
-                             ? upload_extract_symbols(&u->workers, fd, *temporary_ret, &item->build_id,
-                                                      u->options.max_bytes, &item->quality, err)
+                             ? upload_extract_symbols(&u->workers, fd, *temporary_ret, item, u->options.max_bytes, err)
                              : upload_split_file(&u->workers, fd, *temporary_ret, u->options.max_bytes, err);
         }
         return st;

@@ -32,16 +32,16 @@ static void copy_link_text(char to[static INSPECTED_LINK_MAX], const char *text)
                 memcpy(to, text, strlen(text) + 1);
 }
 
-/* Sections with the names of a file that has neither a symbol table nor DWARF. */
+/* Sections with the names, and starts of functions, of a file that has neither a symbol table nor DWARF. */
 static bool has_names_of_stripped_file(const struct elf_section *s)
 {
         return s->type == SHT_DYNSYM || (s->type == SHT_STRTAB && (s->flags & SHF_ALLOC)) ||
-               strcmp(s->name, ".gnu_debugdata") == 0;
+               strcmp(s->name, ".gnu_debugdata") == 0 || strcmp(s->name, ".eh_frame_hdr") == 0;
 }
 
-static uint64_t estimate_sent_bytes(const struct elf_image *img, bool has_code)
+static uint64_t estimate_sent_bytes(const struct elf_image *img, enum symbol_quality quality, bool has_code)
 {
-        bool is_stripped = upload_is_stripped(elf_image_quality(img));
+        bool is_stripped = upload_is_stripped(quality);
         uint64_t ret = has_code || is_stripped ? 0 : img->size;
 
         for (size_t i = 1; (has_code || is_stripped) && i < img->section_count; i++)
@@ -49,6 +49,14 @@ static uint64_t estimate_sent_bytes(const struct elf_image *img, bool has_code)
                                 : split_keeps_section(img, &img->sections[i]))
                         ret += img->sections[i].size;
         return ret;
+}
+
+/* Functions are found by them. */
+static bool has_unwind_tables(const struct elf_image *img)
+{
+        const struct elf_section *s = elf_image_section(img, ".eh_frame");
+
+        return s && elf_section_has_content(s) && (elf_image_kind(img) & ELF_KIND_EXECUTABLE);
 }
 
 static enum status inspect_elf(int in, struct inspected_file *ret)
@@ -64,8 +72,10 @@ static enum status inspect_elf(int in, struct inspected_file *ret)
                 return st;
         ret->id = img.build_id;
         ret->quality = elf_image_quality(&img);
+        if (ret->quality == QUALITY_NONE && has_unwind_tables(&img))
+                ret->quality = QUALITY_BOUNDARIES;
         ret->has_code = split_is_needed(&img);
-        ret->sent_bytes = estimate_sent_bytes(&img, ret->has_code);
+        ret->sent_bytes = estimate_sent_bytes(&img, ret->quality, ret->has_code);
         if (!elf_image_altlink(&img, &link, &ret->alt_id, NULL))
                 copy_link_text(ret->alt_path, link);
         if (!elf_image_debuglink(&img, &link, &crc, NULL))
@@ -121,10 +131,10 @@ struct extracted_symbols {
         enum symbol_quality quality;
 };
 
-static enum status write_symbols(int in, int out, int answer, struct error *err)
+static enum status write_symbols(int in, int out, int answer, const char *file_name, struct error *err)
 {
         const struct extract_inputs inputs = {
-                .debuginfo_fd = -1, .executable_fd = in, .altlink_fd = -1, .name = "mapped file"
+                .debuginfo_fd = -1, .executable_fd = in, .altlink_fd = -1, .name = "mapped file", .file_name = file_name
         };
         struct symbol_table t = { 0 };
         enum status st = symbol_table_extract(&inputs, &t, err);
@@ -142,14 +152,14 @@ static enum status write_symbols(int in, int out, int answer, struct error *err)
         return st;
 }
 
-int worker_extract_symbols(void)
+int worker_extract_symbols(const char *file_name)
 {
         struct error err = { 0 };
         enum status st = worker_confine(WORKER_NEEDS_NOTHING, &err);
 
         if (st)
                 return worker_not_started(&err);
-        st = write_symbols(FIRST_FD, FIRST_FD + 1, FIRST_FD + 2, &err);
+        st = write_symbols(FIRST_FD, FIRST_FD + 1, FIRST_FD + 2, file_name, &err);
         if (st)
                 fprintf(stderr, "%s\n", PRINTABLE(err.text));
         return worker_exit_code(st);
@@ -159,7 +169,7 @@ int worker_extract_symbols(void)
 
 bool upload_is_stripped(enum symbol_quality quality)
 {
-        return quality == QUALITY_DYNSYM || quality == QUALITY_MINIDEBUGINFO;
+        return quality == QUALITY_BOUNDARIES || quality == QUALITY_DYNSYM || quality == QUALITY_MINIDEBUGINFO;
 }
 
 void upload_lower_priority(void)
@@ -195,10 +205,10 @@ static bool read_inspection(int fd, struct inspected_file *ret)
         return true;
 }
 
-static enum status run_upload_worker(const struct upload_workers *w, const char *name, const int *fds, size_t count,
-                                     uint64_t file_bytes, struct error *err)
+/* @param args  the job and its arguments, ends with NULL */
+static enum status run_upload_worker(const struct upload_workers *w, const char *const *args, const int *fds,
+                                     size_t count, uint64_t file_bytes, struct error *err)
 {
-        const char *const args[] = { name, NULL };
         const struct worker_job job = { .args = args,
                                         .fds = fds,
                                         .fd_count = count,
@@ -225,7 +235,7 @@ static enum status inspect_file_group(const struct upload_workers *w, const int 
                 fds[2 * i + 1] = files[i] < 0 ? -1 : memfd_create("inspected", MFD_CLOEXEC);
                 fds[2 * i] = fds[2 * i + 1] < 0 ? -1 : files[i];
         }
-        st = run_upload_worker(w, "inspect", fds, 2 * count, sizeof *ret, err);
+        st = run_upload_worker(w, (const char *const[]){ "inspect", NULL }, fds, 2 * count, sizeof *ret, err);
         end = st && err->reason == WORKER_NOT_STARTED              ? INSPECT_NO_WORKER
               : st == ST_OS || st == ST_NO_MEMORY || st == ST_BUSY ? INSPECT_SKIPPED
                                                                    : INSPECT_DONE;
@@ -258,25 +268,26 @@ enum status upload_split_file(const struct upload_workers *w, int in, int out, u
 {
         const int fds[] = { in, out };
 
-        return run_upload_worker(w, "split", fds, 2, max_bytes + SPLIT_HEADERS_MAX, err);
+        return run_upload_worker(w, (const char *const[]){ "split", NULL }, fds, 2, max_bytes + SPLIT_HEADERS_MAX, err);
 }
 
-enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, const struct build_id *id,
-                                   uint64_t max_bytes, enum symbol_quality *quality_ret, struct error *err)
+enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, struct upload_item *item,
+                                   uint64_t max_bytes, struct error *err)
 {
         _cleanup_close_ int answer = memfd_create("extracted", MFD_CLOEXEC);
+        const char *const args[] = { "symbols", path_base(item->path), NULL };
         const int fds[] = { in, out, answer };
         struct extracted_symbols found;
         enum status st = answer < 0 ? error_os(err, errno, "cannot create a memory file")
-                                    : run_upload_worker(w, "symbols", fds, 3, max_bytes, err);
+                                    : run_upload_worker(w, args, fds, 3, max_bytes, err);
 
         if (st)
                 return st;
         if (pread(answer, &found, sizeof found, 0) != sizeof found || found.id.size > BUILD_ID_MAX ||
             !upload_is_stripped(found.quality))
                 return error_set(err, ST_BAD_DATA, "the worker reported no symbols");
-        if (!build_id_equal(&found.id, id))
+        if (!build_id_equal(&found.id, &item->build_id))
                 return error_set(err, ST_BAD_DATA, "it was replaced while it was offered");
-        *quality_ret = found.quality;
+        item->quality = found.quality;
         return ST_OK;
 }

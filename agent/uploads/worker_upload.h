@@ -21,6 +21,7 @@
 #include "elf-image/quality.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/worker_health.h"
+#include "uploader/upload_list.h"
 
 #define WORKER_INSPECT_FILES 6 /* per run */
 #define INSPECTED_LINK_MAX 256
@@ -43,7 +44,8 @@ struct inspected_file {
         char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "": none */
 };
 
-/** Whether a file of that quality has names only for what it exports, in .dynsym or minidebuginfo. */
+/** Whether a file of that quality has only boundaries of functions, and names for what it exports or of minidebuginfo.
+ */
 bool upload_is_stripped(enum symbol_quality quality);
 
 /** How workers are executed. All members are borrowed. */
@@ -76,15 +78,15 @@ enum status upload_split_file(const struct upload_workers *w, int in, int out, u
 
 /**
  * Write the symbol file (docs/formats/symbol-file.md) of a stripped file to out, an empty file.
- * @param id  the file's build-id.  @param quality_ret  of the symbols that were found.
+ * @param item  has the file's path and build-id; its quality becomes that of the symbols that were found.
  * @return ST_BAD_DATA without symbols, or with another build-id; ST_BUSY as fork_server_run().
  */
-enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, const struct build_id *id,
-                                   uint64_t max_bytes, enum symbol_quality *quality_ret, struct error *err) MUST_CHECK;
+enum status upload_extract_symbols(const struct upload_workers *w, int in, int out, struct upload_item *item,
+                                   uint64_t max_bytes, struct error *err) MUST_CHECK;
 
 /* In the worker. */
 int worker_inspect(void);
-int worker_extract_symbols(void);
+int worker_extract_symbols(const char *file_name); /* for names of functions without one; NULL unknown */
 int worker_split(void);
 
 #endif

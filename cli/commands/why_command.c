@@ -289,7 +289,7 @@ static void print_why_result(const struct json_node *r)
         if (*json_node_text(r, "name_source"))
                 printf(", the function by "), print_escaped(json_node_text(r, "name_source"));
         putchar('\n');
-        if (!resolved) {
+        if (*json_node_text(r, "meaning")) {
                 print_why_line("meaning", "%s", json_node_text(r, "meaning"));
                 print_why_line("next step", "%s", json_node_text(r, "next_step"));
         }

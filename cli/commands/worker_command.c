@@ -66,7 +66,8 @@ static enum status enter_explain_worker(int argc, char **argv, struct error *err
                                            .dwp_fd = descriptor_or_none(EXPLAIN_DWP_FD),
                                            .dwo = { .open = dwo.socket >= 0 ? dwo_request_send : NULL,
                                                     .context = &dwo },
-                                           .name = name };
+                                           .name = name,
+                                           .file_name = argc > 3 ? argv[3] : NULL };
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
         _cleanup_buf_ struct buf report = { 0 };
         ssize_t n = pread(EXPLAIN_ADDRESSES_FD, addresses, sizeof addresses, 0);

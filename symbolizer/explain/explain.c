@@ -25,6 +25,7 @@
 #include "symbolizer/explain/explain_internal.h"
 #include "symbolizer/sources/go_tables.h"
 #include "symbolizer/sources/source_go.h"
+#include "symbolizer/sources/function_boundaries.h"
 #include "symbolizer/sources/source_plt.h"
 
 /* ---- sources ---- */
@@ -36,6 +37,7 @@ enum explain_source {
         EXPLAIN_MINIDEBUGINFO,
         EXPLAIN_DYNSYM,
         EXPLAIN_PLT,
+        EXPLAIN_BOUNDARIES,
         EXPLAIN_SOURCE_COUNT
 };
 
@@ -51,6 +53,7 @@ static const char *explain_source_name(enum explain_source s)
                 [EXPLAIN_SYMTAB] = QUALITY_SYMTAB,
                 [EXPLAIN_MINIDEBUGINFO] = QUALITY_MINIDEBUGINFO,
                 [EXPLAIN_DYNSYM] = QUALITY_DYNSYM,
+                [EXPLAIN_BOUNDARIES] = QUALITY_BOUNDARIES,
         };
 
         return s == EXPLAIN_PLT ? "plt" : symbol_quality_name(qualities[s]);
@@ -96,6 +99,17 @@ static enum status fill_source_symbols(const struct extract_view *v, enum explai
         return st;
 }
 
+static enum status fill_source_boundaries(const struct extract_view *v, struct symbol_table_builder *b,
+                                          struct error *err)
+{
+        const struct boundary_input in = { .img = v->executable ? v->executable : v->debuginfo,
+                                           .file_name = v->file_name,
+                                           .code = v->code };
+        bool used;
+
+        return v->has_boundaries ? fill_from_function_boundaries(&in, b, &used, err) : ST_OK;
+}
+
 static enum status fill_source(const struct extract_view *v, enum explain_source source, struct symbol_table_builder *b,
                                struct error *err)
 {
@@ -103,6 +117,8 @@ static enum status fill_source(const struct extract_view *v, enum explain_source
         struct go_summary go = { 0 };
         enum status st = ST_OK;
 
+        if (source == EXPLAIN_BOUNDARIES)
+                return fill_source_boundaries(v, b, err);
         if (source != EXPLAIN_GO && source != EXPLAIN_PLT)
                 return fill_source_symbols(v, source, b, err);
         for (size_t i = 0; !st && i < 2 && !go.used; i++) {
@@ -559,6 +575,10 @@ static enum status put_explained_address(struct explaining *e, size_t i, const s
         if (state != SYMBOL_RESOLVED) {
                 json_out_str(e->j, "meaning", symbol_state_meaning(state));
                 json_out_str(e->j, "next_step", symbol_state_next_step(state));
+        }
+        if (a.by == EXPLAIN_BOUNDARIES) {
+                json_out_str(e->j, "meaning", "the file has no symbol here; the function is known by its start only");
+                json_out_str(e->j, "next_step", "upload the debuginfo, or name a server that has it");
         }
         if (a.source)
                 json_out_str(e->j, "source", a.source);

@@ -35,7 +35,8 @@ static enum status read_report(int fd, struct buf *to, struct error *err)
 enum status explain_run_worker(const struct extract_inputs *in, enum explain_job what, const uint64_t *addresses,
                                size_t count, const atomic_bool *cancel, struct buf *to, struct error *err)
 {
-        const char *const args[] = { "explain", what == EXPLAIN_OBJECT ? "object" : "second-opinion", in->name, NULL };
+        const char *const args[] = { "explain", what == EXPLAIN_OBJECT ? "object" : "second-opinion", in->name,
+                                     in->file_name, NULL };
         _cleanup_close_ int question = memfd_create("addresses", MFD_CLOEXEC);
         _cleanup_close_ int out = memfd_create("report", MFD_CLOEXEC);
         _cleanup_close_ int ask = -1, answer = -1;

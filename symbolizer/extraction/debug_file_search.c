@@ -22,6 +22,7 @@
 #include <libdeflate.h>
 
 #include "common/cleanup.h"
+#include "common/files/file.h"
 #include "elf-image/elf_image.h"
 
 /* ---- split DWARF ---- */
@@ -348,7 +349,7 @@ enum status extract_inputs_search_of(int fd_taken, const char *path, const struc
                                      struct extract_inputs *ret, struct error *err)
 {
         struct extract_inputs in = {
-                .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .dwp_fd = -1, .name = path
+                .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .dwp_fd = -1, .name = path, .file_name = path_base(path)
         };
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct dwo_places *places = NULL;

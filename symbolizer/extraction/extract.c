@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extract_table() runs the sources from the most to the least precise: DWARF, Go's pclntab, ELF symbols, PLT. Each one
- * fills only what the earlier ones left open (symbolizer/table/gap_fill.h), so the order is the precedence. Then the
- * table is finished and the segments are added.
+ * extract_table() runs the sources from the most to the least precise: DWARF, Go's pclntab, ELF symbols, PLT,
+ * boundaries of functions. Each one fills only what the earlier ones left open (symbolizer/table/gap_fill.h), so the
+ * order is the precedence. Then the table is finished and the segments are added.
  *
  * ELF symbols are collected at the first use, and at most once: DWARF may need them for names of its functions, before
  * they are merged as a source of their own. A source that cannot be read becomes a note in the table's list of
@@ -26,6 +26,7 @@
 #include "symbolizer/extraction/minidebuginfo.h"
 #include "symbolizer/extraction/extract_observer.h"
 #include "symbolizer/sources/code_symbols.h"
+#include "symbolizer/sources/function_boundaries.h"
 #include "symbolizer/sources/function_symbols.h"
 #include "symbolizer/sources/source_go.h"
 #include "symbolizer/sources/source_plt.h"
@@ -126,6 +127,22 @@ static enum status add_plt(const struct extract_files *f, struct symbol_table_bu
         if (used && *quality < QUALITY_DYNSYM)
                 *quality = QUALITY_DYNSYM;
         return ST_OK;
+}
+
+/* Only without a symbol table: what such a table leaves open is padding or data. */
+static enum status add_boundaries(const struct elf_symbols *e, const struct address_filter *filter,
+                                  struct symbol_table_builder *b, enum symbol_quality *quality, struct error *err)
+{
+        const struct boundary_input in = { .img = extract_files_running(e->files),
+                                           .file_name = e->files->file_name,
+                                           .code = e->code,
+                                           .filter = filter };
+        bool used = false;
+        enum status st = *quality < QUALITY_SYMTAB ? fill_from_function_boundaries(&in, b, &used, err) : ST_OK;
+
+        if (used && *quality < QUALITY_BOUNDARIES)
+                *quality = QUALITY_BOUNDARIES;
+        return st;
 }
 
 /* The pclntab is program data; in a debug file it usually has no content. */
@@ -336,7 +353,9 @@ static enum status add_lesser_sources(struct elf_symbols *symbols, const struct 
 
         if (!st)
                 st = add_elf_symbols(symbols, filter, b, quality, err);
-        return st ? st : add_plt(symbols->files, b, quality, err);
+        if (!st)
+                st = add_plt(symbols->files, b, quality, err);
+        return st ? st : add_boundaries(symbols, filter, b, quality, err);
 }
 
 static const struct elf_image *get_open_image(const struct elf_image *img)
@@ -356,6 +375,8 @@ static enum status show_result(const struct extract_files *f, const struct code_
                                         .altlink = extract_files_altlink(f, best),
                                         .mini = get_open_image(&f->mini),
                                         .code = code,
+                                        .file_name = f->file_name,
+                                        .has_boundaries = t->quality < QUALITY_SYMTAB,
                                         .dwarf_bias = extract_files_dwarf_bias(f, best),
                                         .companions = &companions,
                                         .symbols = symbols };
@@ -435,6 +456,7 @@ enum status symbol_table_extract_observed(const struct extract_inputs *in, const
         symbol_table_builder_init(&x.builder);
         x.builder.has_positions = in->with_positions;
         x.files.has_relative_paths = in->has_relative_paths;
+        x.files.file_name = in->file_name;
         st = extract_files_open(in, &x.files, err);
         if (!st)
                 st = locate_code(&x.files, &x.code, err);

@@ -20,6 +20,7 @@ struct extract_inputs {
         int altlink_fd;                      /* dwz supplementary file; -1 none */
         int dwp_fd;                          /* package of split DWARF; none unless > 0 */
         const char *name;                    /* for messages */
+        const char *file_name;               /* of the executable, for names of functions without one; NULL unknown */
         bool with_positions;                 /* extract columns and discriminators, too */
         bool has_relative_paths;             /* with positions: paths are not joined with the compilation directory */
         const struct address_filter *filter; /* borrowed; NULL: everything */

@@ -47,7 +47,8 @@ struct extract_files {
         struct dwarf_package package; /* of dwp; all zero without one */
         struct dwarf_dwo_source dwo;
         struct extract_notes notes; /* unreadable parts */
-        bool has_relative_paths;    /* of the inputs */
+        bool has_relative_paths;    /* of the inputs, as the next */
+        const char *file_name;
 };
 
 /**

@@ -22,6 +22,8 @@ struct extract_view {
         const struct dwarf_companions *companions; /* sources of the split units of best */
         struct function_symbols *symbols;          /* names that they give to functions of the DWARF of best */
         const struct code_map *code;               /* in addresses of the executable, as the table */
+        const char *file_name;                     /* of the inputs */
+        bool has_boundaries;                       /* boundaries of functions were a source */
         uint64_t dwarf_bias;                       /* of the executable against the DWARF of best (extract_files.h) */
 };
 

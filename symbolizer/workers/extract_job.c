@@ -69,6 +69,7 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 .dwp_fd = get_open_fd(DWP_FD),
                 .dwo = { .open = asker.socket >= 0 ? dwo_request_send : NULL, .context = &asker },
                 .name = argc > 1 ? argv[1] : "object",
+                .file_name = argc > 3 ? argv[3] : NULL,
                 .has_relative_paths = is_relative,
                 .with_positions = is_relative || strcmp(form, "detailed-symcache") == 0,
         };

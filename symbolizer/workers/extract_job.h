@@ -5,7 +5,7 @@
 /**
  * @file
  * The worker's side of symbolizer/workers/extract_worker.h, for each program that
- * extracts: `worker symbols NAME FORM` writes a symbol table file, or with FORM
+ * extracts: `worker symbols NAME FORM [FILE_NAME]` writes a symbol table file, or with FORM
  * "symcache", "detailed-symcache" or "relative-symcache" a symcache, from ELF files or from a symbol file.
  *
  * Descriptors: 3 debuginfo or the symbol file, 4 executable, 5 dwz supplementary

@@ -34,7 +34,7 @@ def symbols(segments=((0x1000, 0x200, 0x401000),), gaps=(0x401000, 0), lengths=(
     body = b"".join(u(n) for one in segments for n in one) + b"".join(map(u, gaps)) + b"".join(map(u, lengths))
     body += b"".join(map(s, range_chains)) + b"".join(map(u, chains))
     body += b"".join(map(s, (*functions_of, *files, *lines, *linkage, *names, *declared, *starts))) + strings + tail
-    h = dict(magic=b"cairnpsf", version=1, quality=6, segments=len(segments), ranges=len(gaps), chains=len(chains),
+    h = dict(magic=b"cairnpsf", version=1, quality=7, segments=len(segments), ranges=len(gaps), chains=len(chains),
              frames=len(functions_of), functions=len(linkage), string_bytes=len(strings), partial=0, zero=0, id_size=4, go_id_size=0,
              id=b"\x11\x22\x33\x44", go_id=b"", body_bytes=0, body_hash=0, header_hash=0)
     h.update(head)
@@ -48,7 +48,7 @@ def write(name, data):
 
 write("good/two-ranges", symbols())
 write("good/go-build-id", symbols(go_id_size=20, go_id=b"\x55" * 20))
-write("good/partial", symbols(strings=STRINGS + b"half of it\0", partial=len(STRINGS), quality=5))
+write("good/partial", symbols(strings=STRINGS + b"half of it\0", partial=len(STRINGS), quality=6))
 write("good/nothing", symbols(segments=(), gaps=(), lengths=(), range_chains=(), chains=(), functions_of=(), files=(), lines=(),
                               linkage=(), names=(), declared=(), starts=(), strings=b"\0", id_size=0, quality=0))
 write("good/unknown-function", symbols(functions_of=(0, 1, 0)))
@@ -62,7 +62,7 @@ write("bad/cut-off-in-the-body", symbols()[:-9])
 write("bad/bytes-behind-it", symbols(tail=b"\0"))
 write("bad/counts-past-the-file", symbols(ranges=BIG, frames=BIG, functions=BIG))
 write("bad/segments-past-the-limit", symbols(segments=((0, 0, 0),) * 1025))
-write("bad/quality-unknown", symbols(quality=7))
+write("bad/quality-unknown", symbols(quality=8))
 write("bad/build-id-too-long", symbols(id_size=65))
 write("bad/range-past-the-last-address", symbols(gaps=(0x401000, 0xFFFFFFFFFFFFFFFF)))
 write("bad/length-past-the-last-address", symbols(lengths=(4, 0xFFFFFFFFFFFFFFFF)))

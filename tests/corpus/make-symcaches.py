@@ -30,7 +30,7 @@ def symcache(starts=(0x1000, 0x1010, 0x1018, 0x1040), nodes_of=(1, 2, 1), bucket
     body += struct.pack(f"<{len(buckets)}I", *buckets)
     body += b"\0" * (-len(body) % 16)
     body += b"".join(struct.pack("<4I", *n) for n in nodes) + words
-    h = dict(magic=b"cairnsyc", version=1, order=0x01020304, quality=3, complete=1, range_count=len(nodes_of),
+    h = dict(magic=b"cairnsyc", version=1, order=0x01020304, quality=4, complete=1, range_count=len(nodes_of),
              bucket_count=len(buckets) - 1, node_count=len(nodes), text_bytes=len(words), base=base, shift=shift,
              partial_size=len(partial), id_size=20, segment_count=len(segments), id=b"\x11" * 64, sum=0)
     h.update(head)

@@ -143,12 +143,12 @@ else
 fi
 
 program bare
-strip --strip-all bare
+strip --strip-all -R .eh_frame -R .eh_frame_hdr bare
 run ./bare
 profile --pid "$pid"
 # The kernel and its modules are included if they were sampled.
 like "$(count 'uploads_total{result="no_symbols"}') $(count upload_questions_total)" '^[1-9][0-9]* 0$' \
-        "a program without symbols causes no query"
+        "a program without symbols and unwind tables causes no query"
 kill "$pid"
 
 # ---- stripped libraries ----
@@ -183,6 +183,21 @@ pass "samples stored before the upload get the names"
 "$CAIRN_BUILD/cairn-upload" --server "$url" libdynamic.full >/dev/null
 wait_for "samples to get the names of debuginfo" named hidden_dynamic
 pass "debuginfo that arrives later replaces the symbol file"
+kill "$pid"
+
+program unnamed
+cp unnamed unnamed.full
+strip --strip-all unnamed
+run ./unnamed
+id=$(build_id_of unnamed)
+profile --pid "$pid"
+is "$(quality "$id")" "symbols dynsym" "of a stripped program stubs and the boundaries of functions are uploaded"
+start=$(nm unnamed.full | awk '$3 == "hot_unnamed" { sub("^0*", "", $1); print $1 }')
+wait_for "samples to get them" named "fn@0x$start \[unnamed\]"
+pass "its functions are named by their start and the file"
+"$CAIRN_BUILD/cairn-upload" --server "$url" unnamed.full >/dev/null
+wait_for "samples to get the names of debuginfo" named hot_unnamed
+pass "until its debuginfo arrives"
 kill "$pid"
 
 exporting packed

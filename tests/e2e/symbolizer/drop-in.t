@@ -251,4 +251,32 @@ EOP
                         "pprof symbolizes with $names from PPROF_TOOLS"
         done
 fi
+cat >"$tmp/spin.cc" <<'EOC'
+static inline __attribute__((always_inline)) unsigned step(unsigned x) { return x * 1664525u + 1013904223u; }
+static inline __attribute__((always_inline)) unsigned twice(unsigned x) { return step(step(x)); }
+__attribute__((noinline)) unsigned spin(unsigned n)
+{
+        unsigned x = n;
+        for (unsigned i = 0; i < n; i++)
+                x = twice(x) ^ i;
+        return x;
+}
+int main() { return spin(100000000) == 7; }
+EOC
+if has perf && (cd "$tmp" && g++ -O2 -g -o spin spin.cc && perf record -q -e cpu-clock -F 2000 -o perf.data ./spin) \
+        >/dev/null 2>&1; then
+        mkdir "$tmp/logging"
+        printf '#!/bin/sh\necho used >>"%s"\nexec "%s" "$@"\n' "$tmp/used" "$tmp/bin/addr2line" >"$tmp/logging/addr2line"
+        chmod +x "$tmp/logging/addr2line"
+        for command in 'script -F ip,sym,srcline --inline' 'report --stdio --inline -s sym,srcline'; do
+                rm -f "$tmp/used"
+                # shellcheck disable=SC2086
+                perf $command -i "$tmp/perf.data" >"$tmp/perf-want" 2>/dev/null
+                # shellcheck disable=SC2086
+                PATH=$tmp/logging:$PATH perf $command -i "$tmp/perf.data" >"$tmp/perf-got" 2>/dev/null
+                like "$(cat "$tmp/used" 2>&1)" used "perf ${command%% *} starts the replacement of addr2line"
+                ok "  and prints the same" cmp "$tmp/perf-want" "$tmp/perf-got"
+                like "$(cat "$tmp/perf-got")" 'spin\.cc:[0-9]' "  with lines"
+        done
+fi
 done_testing

@@ -78,7 +78,13 @@ gcc -O2 -o "$tmp/hidden" "$tmp/a.c"
 inside=$(address_of "$tmp/hidden" outer)
 strip "$tmp/hidden"
 why "$tmp/hidden" "$inside"
-is "$(said '.results[0].state')" '"uncovered"' "a stripped program covers little"
+is "$(said '.results[0] | [.state, .source, .frames[0].function]')" \
+        "[\"resolved\",\"boundaries\",\"fn@$(printf '0x%x' "0x$inside") [hidden]\"]" "a stripped program has boundaries of functions"
+like "$(said '.results[0] | .meaning + " " + .next_step')" 'no symbol here.*upload the debuginfo' "  with what is missing"
+like "$("$cairn" why "$tmp/hidden" "$inside")" 'meaning +the file has no symbol here' "  in the text, too"
+strip -R .eh_frame -R .eh_frame_hdr -o "$tmp/dark" "$tmp/hidden"
+why "$tmp/dark" 0x30
+is "$(said '.results[0].state')" '"uncovered"' "a header is not covered"
 why --second-opinion "$tmp/hidden" "$inside"
 like "$(said .second_opinion_error)" 'libdw cannot read' "without DWARF libdw has no result, which is not an error"
 objcopy --only-keep-debug "$tmp/whole" "$tmp/only.debug"
