@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/text/regex_match.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/unit_text.h"
 
 /* ---- loading ---- */
@@ -41,6 +42,8 @@ static enum status load_sides(struct query_call *q, const struct query_selection
                 type_plan_put_note(&l->plan, &q->note);
         if (!st)
                 query_call_note_magnitude(q, l->sides[0].magnitude + l->sides[1].magnitude);
+        if (!st && !*l->sides[0].type && !*l->sides[1].type)
+                st = note_no_samples(q, &q->r.selection, q->r.type);
         if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
                 note_empty_side(l, &q->note);
         return st;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of names: labels, their values, and profile types. */
+#include <string.h>
+
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/query_call.h"
 #include "query/engine/type_plan.h"
+
+#define LABEL_SHOWN_BYTES 60
 
 static void put_name_answer(struct query_call *q, const struct scan_names *names)
 {
@@ -87,9 +92,24 @@ enum status query_answer_types(struct query_call *q)
         struct scan_names names;
         enum status st = store_scan_list_types(q->scan, &filter, &names, q->err);
 
+        if (!st && !names.count)
+                st = note_no_samples(q, &q->r.selection, NULL);
         if (!st)
                 put_name_answer(q, &names);
         return st;
+}
+
+static enum status note_no_values(struct query_call *q, const char *key, const struct scan_filter *filter)
+{
+        struct scan_names types;
+        enum status st = store_scan_list_types(q->scan, filter, &types, q->err);
+
+        if (st || !types.count)
+                return st ? st : note_no_samples(q, &q->r.selection, q->r.type);
+        buf_append_str(&q->note,
+                       q->note.size ? "; no selected sample has the label " : "no selected sample has the label ");
+        utf8_append_escaped_n(&q->note, key, strnlen(key, LABEL_SHOWN_BYTES));
+        return ST_OK;
 }
 
 enum status query_answer_values(struct query_call *q)
@@ -106,6 +126,8 @@ enum status query_answer_values(struct query_call *q)
         filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
+        if (!st && !names.count)
+                st = note_no_values(q, key, &filter);
         if (!st)
                 put_name_answer(q, &names);
         return st;

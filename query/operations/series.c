@@ -21,6 +21,7 @@
 #include "query/engine/gauge_average.h"
 #include "query/engine/label_groups.h"
 #include "query/engine/merged_profile.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/unit_text.h"
 #include "query/operations/series.h"
 
@@ -410,6 +411,10 @@ enum status query_answer_series(struct query_call *q)
         if (st)
                 return st;
         type_plan_put_note(&s.plan, &q->note);
+        if (!s.plan.type)
+                st = note_no_samples(q, &q->r.selection, q->r.type);
+        if (st)
+                return st;
         query_call_note_magnitude(q, s.magnitude);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)

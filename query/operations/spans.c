@@ -8,6 +8,7 @@
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/query_call.h"
 #include "query/engine/type_plan.h"
 #include "query/engine/unit_text.h"
@@ -280,6 +281,10 @@ enum status query_answer_spans(struct query_call *q)
         if (st)
                 return st;
         type_plan_put_note(&l.plan, &q->note);
+        if (!l.plan.type)
+                st = note_no_samples(q, &q->r.selection, q->r.type);
+        if (st)
+                return st;
         query_call_note_magnitude(q, l.magnitude);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)

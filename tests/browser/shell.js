@@ -144,6 +144,7 @@ async function chooseTimes(browser) {
   equal(await page.textContent('#range'), '2026-01-31 12:00:00 – 13:00:00', '  and the button shows it');
   await page.waitForSelector('.empty');
   match(await page.textContent('.empty'), /No samples in this range.*cairn-agent --server http/s, '  an empty range says where profiles come from');
+  match(await page.textContent('#note'), /^no samples are in this time range; there are some from \d{4}-/, '  and the note which range has some');
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'empty');
   await page.click('#earlier');

@@ -42,7 +42,8 @@ const CairnApi = (() => {
       if (answer.status === 401 && hooks.unauthorized) hooks.unauthorized();
       if (!answer.ok) await fail(answer);
       const note = answer.headers.get('X-Cairn-Note');
-      if (note && hooks.note) hooks.note(note);
+      // Headers are bytes, one character each; the note is UTF-8.
+      if (note && hooks.note) hooks.note(new TextDecoder().decode(Uint8Array.from(note, c => c.charCodeAt(0))));
       return answer;
     }
     return {

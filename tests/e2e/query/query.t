@@ -28,6 +28,9 @@ is $? 1 "no server ends in 1"
 like "$err" '127.0.0.1' "the message names the server that does not answer"
 
 start_server --flush-interval 3600
+is "$("$cairn" top --server "$url" 2>&1 >/dev/null)" \
+        "cairn top: there are no samples yet; cairn-agent, cairn scrape and cairn import send some" \
+        "an empty service says what sends samples"
 import() { "$cairn" import --server "$url" --time now "$@" >>"$tmp/import.log" 2>&1; }
 printf 'main;work;leaf 5000000000\nmain;work 1000000000\nmain;read;sys_read_[k] 500000000\n' >"$tmp/a.folded"
 printf 'main;work;leaf 9000000000\n' >"$tmp/b.folded"
@@ -49,6 +52,37 @@ for where in "--server $url" "--data $data"; do
                 "cairn top: 'yesterdayish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
                 "the message says why the time is wrong with ${where%% *}"
 done
+
+# Empty answers say what to change.
+no_samples() { # TEXT NAME COMMAND ARGUMENT...
+        text=$1 name=$2 command=$3; shift 3
+        "$cairn" $command --server "$url" "$@" >"$tmp/out" 2>"$tmp/err"
+        is "$? $(cat "$tmp/err")" "0 cairn ${command%% *}: $text" \
+                "an answer without samples says why: $name"
+}
+nope='no sample in this time range matches service.name="nope"; its values are api, ключ'
+printf 'main;ключ 1\n' >"$tmp/key.folded"
+ok "a value may be of another script" import --type $cpu --label service.name=ключ "$tmp/key.folded"
+old="$cairn import --server $url --time 1500000000 --label service.name=old $tmp/key.folded"
+ok "samples of a past time are accepted" $old --label version=3 --type $cpu
+ok "samples of a second type are accepted" $old --label version=4
+for command in top flame "query --series" "query --spans" "query --types" "query --values version"; do
+        no_samples "$nope" "cairn $command names an unknown value" "$command" \
+                '{service.name="nope",version=~".*"}'
+done
+no_samples "$nope; the side before has no samples, so nothing is compared" "cairn diff names it" diff \
+        --base-from now-2h --base-to now-1h '{service.name="nope"}'
+no_samples 'no sample in this time range matches zone=~"eu.+"; no sample has this label' "no sample has the label" top \
+        '{service.name="api",zone=~"eu.+"}'
+no_samples 'no sample in this time range matches all of the selector' "values occur, not together" top \
+        '{service.name="ключ",version="1"}'
+no_samples 'no selected sample has the label zone' "the label whose values are listed is unknown" "query --values zone"
+no_samples "no selected sample has the type $cpu; there are samples:samples:count::" "the type is another one" top \
+        --type $cpu --from 2017-07-14T00:00:00Z --to 2017-07-15T00:00:00Z '{version="4"}'
+"$cairn" top --server "$url" --from 2001-01-01T00:00:00Z --to 2001-01-02T00:00:00Z >"$tmp/out" 2>"$tmp/err"
+like "$(cat "$tmp/err")" \
+        '^cairn top: no samples are in this time range; there are some from 2017-07-14 02:40:00 to 20' \
+        "an answer without samples says which time range has some"
 
 # The range is fixed, so that both queries have the same result.
 from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 60))
