@@ -118,6 +118,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .pid_count = r->o->pid_count,
                 .labels = r->o->labels,
                 .reads_python = r->o->reads_python,
+                .reads_v8 = r->o->reads_v8,
                 .omits_files = r->o->omits_files,
                 .filter = r->o->filter,
                 .rules = r->o->rules,
@@ -191,12 +192,15 @@ static void update_metrics(struct agent *r)
                                            .jit_bytes = recorder->processes.jit_budget.used,
                                            .python_read = recorder->processes.python_read,
                                            .python_bytes = recorder->processes.python_bytes,
+                                           .v8_read = recorder->processes.v8_read,
+                                           .v8_bytes = recorder->processes.v8_bytes,
                                            .excluded_processes = recorder->processes.excluded,
                                            .unwinder = recorder->unwinder.stats,
                                            .kernel_shift_known = recorder->kernel.has_shift,
                                            .sampler_kind = sampler_get_kind(recorder->sampler) };
         struct error err;
 
+        memcpy(counters.v8_refused, recorder->processes.v8_refused, sizeof counters.v8_refused);
         memcpy(counters.python_refused, recorder->processes.python_refused, sizeof counters.python_refused);
         if (recorder_get_stats(recorder, counters.sampler, &err))
                 log_warn("agent", "%s, ignoring", err.text);

@@ -49,6 +49,7 @@ struct agent_options {
         struct label_options labels; /* checked */
         struct process_filter filter;
         bool reads_python;                      /* name the frames of Python programs */
+        bool reads_v8;                          /* name the frames of Node.js */
         bool omits_files;                       /* leave out paths of their source files */
         struct pod_cache_options pods;          /* source of pod labels */
         const struct relabel_rules *rules;      /* for labels of samples; borrowed; NULL: none */

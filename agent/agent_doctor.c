@@ -52,7 +52,7 @@ static void check_unwind_tables(struct doctor *d, struct fork_server *workers);
 static void check_upload_workers(struct doctor *d, struct fork_server *server);
 static void check_cgroup_namespace(struct doctor *d);
 static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
-static void check_runtimes(struct doctor *d, struct fork_server *workers);
+static void check_runtimes(struct doctor *d, const struct doctor_options *o);
 static void check_distribution(struct doctor *d);
 
 PRINTF(6, 7)
@@ -247,8 +247,8 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_unwind_tables(d, o->fork_server);
         if (o->uploads)
                 check_upload_workers(d, o->upload_fork_server);
-        if (o->reads_python)
-                check_runtimes(d, o->fork_server);
+        if (o->reads_python || o->reads_v8)
+                check_runtimes(d, o);
         check_perf_sampler(d);
         check_perf_buffers(d);
         check_pid_namespace(d);
@@ -468,12 +468,12 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
 }
 
 /* An item for each process whose runtime is refused, and one for all others. */
-static void check_runtimes(struct doctor *d, struct fork_server *workers)
+static void check_runtimes(struct doctor *d, const struct doctor_options *o)
 {
         struct found_runtimes found;
         struct error err;
 
-        if (doctor_find_runtimes(workers, &found, &err)) {
+        if (doctor_find_runtimes(o->fork_server, o->reads_python, o->reads_v8, &found, &err)) {
                 add_item(d, "runtimes", SAMPLER_BPF, FINDING_WARNING, "", "%s", err.text);
                 return;
         }

@@ -30,6 +30,7 @@ struct doctor_options {
         struct fork_server *upload_fork_server; /* of those that inspect files */
         bool uploads;                           /* symbols would be uploaded */
         bool reads_python;                      /* name the frames of Python programs */
+        bool reads_v8;                          /* name the frames of Node.js */
         const char *spool;                      /* directory; NULL: none */
         uint64_t spool_bytes;                   /* its size limit */
 };

@@ -159,6 +159,24 @@ static struct metric python_refusals[REFUSAL_COUNT] = {
 };
 static struct metric python_bytes =
         METRIC_GAUGE("cairn_agent_python_bytes", "Memory of names and line tables of Python code.", "");
+#define NODE_FRAMES(result)                                                                                            \
+        METRIC_COUNTER("cairn_agent_node_frames_total",                                                                \
+                       "JavaScript frames, each counted once per stack and interval.", "result=\"" result "\"")
+#define NODE_PROCESSES(result)                                                                                         \
+        METRIC_COUNTER("cairn_agent_node_processes_total", "Processes with V8.", "result=\"" result "\"")
+
+static struct metric node_frames[V8_FRAME_STATES] = {
+        [V8_FRAME_FOUND] = NODE_FRAMES("named"),
+        [V8_FRAME_UNREADABLE] = NODE_FRAMES("unreadable"),
+        [V8_FRAME_GONE] = NODE_FRAMES("exited"),
+};
+static struct metric node_processes[] = { NODE_PROCESSES("read"), NODE_PROCESSES("refused") };
+static struct metric node_refusals[REFUSAL_COUNT] = {
+        [REFUSAL_BUILD] = RUNTIME_REFUSALS("node", "build"),
+        [REFUSAL_RIGHTS] = RUNTIME_REFUSALS("node", "rights"),
+};
+static struct metric node_bytes =
+        METRIC_GAUGE("cairn_agent_node_bytes", "Memory of names and lines of JavaScript code.", "");
 static struct metric relabel_dropped =
         METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
 static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
@@ -230,6 +248,16 @@ static void update_python(const struct agent_counters *r)
         set_metric(&python_processes[1], refused);
 }
 
+static void update_node(const struct agent_counters *r)
+{
+        for (size_t i = 0; i < V8_FRAME_STATES; i++)
+                set_metric(&node_frames[i], r->build.v8_frames[i]);
+        set_metric(&node_refusals[REFUSAL_BUILD], r->v8_refused[REFUSAL_BUILD]);
+        set_metric(&node_refusals[REFUSAL_RIGHTS], r->v8_refused[REFUSAL_RIGHTS]);
+        set_metric(&node_processes[0], r->v8_read);
+        set_metric(&node_processes[1], r->v8_refused[REFUSAL_BUILD] + r->v8_refused[REFUSAL_RIGHTS]);
+}
+
 static void update_mounts(void)
 {
         struct mount_probe_stats stats;
@@ -259,6 +287,8 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&frames[2], r->build.kernel_name_only);
         update_python(r);
         set_metric(&python_bytes, r->python_bytes);
+        update_node(r);
+        set_metric(&node_bytes, r->v8_bytes);
         set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
         set_metric(&relabel_failures, r->build.relabel_failures);
         set_metric(&pod_lists[0], r->pods.lists);

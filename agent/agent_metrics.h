@@ -33,6 +33,8 @@ struct agent_counters {
         uint64_t jit_dropped, jit_bytes;
         uint64_t python_read, python_bytes;     /* processes; memory of names */
         uint64_t python_refused[REFUSAL_COUNT]; /* processes */
+        uint64_t v8_read, v8_bytes;             /* as above */
+        uint64_t v8_refused[REFUSAL_COUNT];
         bool kernel_shift_known;
 };
 

@@ -43,24 +43,33 @@ static void wait_for_executables(struct unwinder *u, struct process_table *t)
         }
 }
 
+static void add_refused_runtime(const struct process *p, const char *runtime, const char *reason,
+                                struct found_runtimes *ret)
+{
+        size_t i = ret->refused_count++;
+
+        if (i >= REFUSED_RUNTIMES_MAX)
+                return;
+        ret->refused[i] = (struct refused_runtime){ p->id.tgid, "", runtime, reason };
+        memcpy(ret->refused[i].process, p->name, sizeof ret->refused[i].process);
+}
+
 static void collect_runtimes(const struct process_table *t, struct found_runtimes *ret)
 {
         *ret = (struct found_runtimes){ 0 };
         for (size_t i = 0; i < t->count; i++) {
                 const struct process *p = t->items[i];
-                struct refused_runtime *refused = &ret->refused[ret->refused_count];
 
-                ret->read_count += p->python.state == PYTHON_IS_READ;
-                if (p->python.state != PYTHON_IS_REFUSED)
-                        continue;
-                if (ret->refused_count++ >= REFUSED_RUNTIMES_MAX)
-                        continue;
-                *refused = (struct refused_runtime){ p->id.tgid, "", "Python", p->python.refusal.text };
-                memcpy(refused->process, p->name, sizeof refused->process);
+                ret->read_count += p->python.state == PYTHON_IS_READ || p->v8.state == V8_IS_READ;
+                if (p->python.state == PYTHON_IS_REFUSED)
+                        add_refused_runtime(p, "Python", p->python.refusal.text, ret);
+                if (p->v8.state == V8_IS_REFUSED)
+                        add_refused_runtime(p, "JavaScript", p->v8.refusal.text, ret);
         }
 }
 
-enum status doctor_find_runtimes(struct fork_server *workers, struct found_runtimes *ret, struct error *err)
+enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, struct found_runtimes *ret,
+                                 struct error *err)
 {
         struct process_table table;
         struct unwinder unwinder;
@@ -69,7 +78,9 @@ enum status doctor_find_runtimes(struct fork_server *workers, struct found_runti
         process_table_init(&table);
         if (!st) {
                 table.unwinder = &unwinder;
-                table.reads_python = table.is_only_listing = true;
+                table.reads_python = python;
+                table.reads_v8 = v8;
+                table.is_only_listing = true;
                 process_table_begin_drain(&table);
                 add_running_processes(&table);
                 wait_for_executables(&unwinder, &table);

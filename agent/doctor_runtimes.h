@@ -7,6 +7,7 @@
  * Finds the runtimes of all running processes, as the agent would, and names those that are not read, with the reason.
  * Nothing is sampled.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,11 @@ struct found_runtimes {
         struct refused_runtime refused[REFUSED_RUNTIMES_MAX];
 };
 
-/** @param workers  of the workers that read executables; borrowed. */
-enum status doctor_find_runtimes(struct fork_server *workers, struct found_runtimes *ret, struct error *err) MUST_CHECK;
+/**
+ * @param workers     of the workers that read executables; borrowed.
+ * @param python, v8  which runtimes to find.
+ */
+enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, struct found_runtimes *ret,
+                                 struct error *err) MUST_CHECK;
 
 #endif

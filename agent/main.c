@@ -81,8 +81,9 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         o->reads_python = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "python") == 0;
-        if (!o->reads_python && strcmp(c->runtimes, "none") != 0)
-                return error_set(err, ST_USAGE, "option '--runtimes' takes python, all or none, not '%.40s'",
+        o->reads_v8 = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "node") == 0;
+        if (!o->reads_python && !o->reads_v8 && strcmp(c->runtimes, "none") != 0)
+                return error_set(err, ST_USAGE, "option '--runtimes' takes python, node, all or none, not '%.40s'",
                                  c->runtimes);
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
                 return error_set(err, ST_USAGE, "option '--kubernetes' takes api or kubelet, not '%s'", c->kubernetes);
@@ -177,6 +178,7 @@ static enum status examine_host(const struct command_line *c, struct doctor *d, 
                                                 .upload_fork_server = o->upload_fork_server,
                                                 .uploads = o->upload && !o->output,
                                                 .reads_python = o->reads_python,
+                                                .reads_v8 = o->reads_v8,
                                                 .spool = o->spool,
                                                 .spool_bytes = o->spool_bytes };
         _cleanup_free_ char *token = NULL;
@@ -274,7 +276,7 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                             "size limit of a symbol file, uncompressed, default 512M"),
                 OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
                 OPTION_STRING("runtimes", 0, "LIST", &c->runtimes,
-                              "name frames of these runtimes: python, all (default), or none"),
+                              "name frames of these runtimes: python, node, all (default), or none"),
                 OPTION_FLAG("no-source-paths", 0, &c->run.omits_files,
                             "leave out the source file paths of frames of runtimes"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),

@@ -172,6 +172,7 @@ static __always_inline void walk_user(struct unwind_walk *w, __u64 thread_pointe
         w->window_bytes = 0;
         w->python.anchor = 0;
         w->python.eval_bytes = 0;
+        w->v8.shared_map = 0;
         if (unlikely(w->process.python)) {
                 w->python.is_unreadable = 0;
                 python_begin_process(w, thread_pointer);

@@ -86,6 +86,7 @@ static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum 
 enum sample_frame_kind {
         SAMPLE_FRAME_NATIVE = 0,
         SAMPLE_FRAME_CPYTHON = 1, /* a code object and PYTHON_DETAIL_...: bpf/python_walk.h */
+        SAMPLE_FRAME_V8 = 2,      /* a SharedFunctionInfo and a position: bpf/v8_walk.h */
         SAMPLE_FRAME_KERNEL = 63,
 };
 

@@ -86,7 +86,8 @@ struct unwind_process {
         __u32 exec_id;
         __u32 generation;
         __u32 mapping_count; /* of the entries that follow */
-        __u32 python;        /* its entry in `python_processes`; 0: none */
+        __u16 python;        /* its entry in `python_processes`; 0: none */
+        __u16 v8;            /* likewise in `v8_layouts` */
 };
 _Static_assert(sizeof(struct unwind_process) == sizeof(struct unwind_mapping), "a head takes the place of a mapping");
 

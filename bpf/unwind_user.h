@@ -18,6 +18,7 @@
 #include "bpf/python_walk.h"
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
+#include "bpf/v8_walk.h"
 
 struct unwind_segment {
         __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -83,6 +84,15 @@ struct {
         __type(value, struct python_process);
 } python_processes SEC(".maps");
 
+/* Written by the agent; entry 0 is unused. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, V8_LAYOUTS_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct v8_layout);
+} v8_layouts SEC(".maps");
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -101,6 +111,7 @@ struct unwind_walk {
         __u32 end;                        /* enum sample_end if no rule applies */
         __u32 recent;                     /* first line of this CPU */
         __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
+        struct v8_walk v8;
         struct sample_record record;
         struct python_walk python; /* after the record, where copies of constant size from its end stay inside */
 };
@@ -108,6 +119,10 @@ struct unwind_walk {
 #define PYTHON_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
 #define PYTHON_FUNCTION __noinline
 #include "bpf/python_run.h"
+
+#define V8_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
+#define V8_FUNCTION __noinline
+#include "bpf/v8_frame.h"
 
 /* Set w->mapping to the mapping that covers pc. 0: there is none. */
 __noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
@@ -409,6 +424,40 @@ __noinline int python_place_run(struct unwind_walk *w)
         return 0;
 }
 
+/* Record the JavaScript function of a frame that has a frame pointer, in place of the native frame recorded last. */
+__noinline int v8_place_frame(struct unwind_walk *w)
+{
+        __u32 number;
+        struct v8_layout *layout;
+        __u64 n, at;
+
+        if (!w || (w->end != SAMPLE_END_NO_TABLE && w->end != SAMPLE_END_NO_RULE))
+                return 0;
+        n = w->record.user_count - 1;
+        at = w->record.kernel_count + n;
+        if (n > SAMPLE_STACK_MAX - V8_WORDS_MAX || at > SAMPLE_FRAMES_MAX - V8_WORDS_MAX)
+                return 0; /* the native frame stays */
+        number = w->process.v8;
+        layout = bpf_map_lookup_elem(&v8_layouts, &number);
+        if (!layout)
+                return 0;
+        w->v8.layout = *layout;
+        w->v8.fp = w->regs.fp;
+        w->v8.pc = w->regs.pc;
+        w->v8.is_generated = w->end == SAMPLE_END_NO_TABLE;
+        w->v8.is_leaf = !w->regs.pc_is_return;
+        if (!v8_read_frame(&w->v8, w->regs.scratch[9], w->regs.scratch[12], w->regs.scratch[15]))
+                return 0;
+        if (w->v8.keeps_native) {
+                n++;
+                at++;
+        }
+        w->record.frames[at] = w->v8.words[0];
+        w->record.frames[at + 1] = w->v8.words[1];
+        w->record.user_count = (__u32)(n + 2);
+        return 0;
+}
+
 /* Record the current frame and step to its caller. Returns 0 with a caller, 1 at the end, which is in
    w->record.user_end. */
 __noinline int unwind_walk_frame(struct unwind_walk *w)
@@ -449,6 +498,8 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
                 return 1;
         if (unlikely(n && (rule->flags & UNWIND_FLAG_SIGNAL))) /* a trampoline: not a call site */
                 w->record.frames[at] = sample_frame_pack_native(pc, 1);
+        if (unlikely(w->process.v8 && unwind_rule_uses_frame_chain(rule)))
+                v8_place_frame(w);
         st = unwind_step(&w->regs, rule, unwind_read_user, w);
         if (st == UNWIND_STEPPED) { /* sp is now the CFA */
                 if (unlikely(python_is_activation(&w->python, sp, w->regs.sp, pc)))

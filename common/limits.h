@@ -326,6 +326,17 @@
 #define LIMIT_AGENT_PYTHON_WORK MiB(128)        /* bytes of all processes read and decoded for names in one interval */
 #define LIMIT_AGENT_PYTHON_PROCESS_WORK MiB(32) /* of one process */
 #define LIMIT_AGENT_PYTHON_ATTEMPTS 30          /* intervals that an interpreter may take to start */
+#define LIMIT_V8_NAME 1024                      /* characters of the name of a JavaScript function */
+#define LIMIT_V8_TEXT_DEPTH 32                  /* strings of which a string is made */
+#define LIMIT_V8_LINE_TABLE KiB(256)            /* bytes of a source position table */
+#define LIMIT_V8_BYTECODE KiB(512)              /* bytes of the bytecode of a function */
+#define LIMIT_V8_SOURCE MiB(16)                 /* characters of a script whose lines are counted */
+#define LIMIT_V8_CODE_BYTES KiB(512)            /* between the start of generated code and an address in it */
+#define LIMIT_V8_INLINED 32                     /* functions inlined into one another at an address */
+#define LIMIT_AGENT_V8_ITEMS 65536              /* functions, scripts and places in code cached of one process */
+#define LIMIT_AGENT_V8_READ_BYTES MiB(128)      /* of sources, code and tables of all processes in one interval */
+#define LIMIT_AGENT_V8_PROCESS_READ MiB(32)     /* of one process */
+#define LIMIT_AGENT_V8_BYTES MiB(64)            /* of names and lines of all processes */
 #define LIMIT_AGENT_PERF_EVENTS 65536           /* open concurrently: threads times CPUs */
 #define LIMIT_AGENT_PERF_RING_BYTES KiB(512)    /* per CPU: the default of kernel.perf_event_mlock_kb */
 #define LIMIT_AGENT_THREADS 65536               /* threads whose names are cached */

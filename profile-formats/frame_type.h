@@ -14,7 +14,8 @@
 #define PROFILE_FRAME_NAMES(X)                                                                                         \
         X(PROFILE_FRAME_NATIVE, "native")                                                                              \
         X(PROFILE_FRAME_KERNEL, "kernel")                                                                              \
-        X(PROFILE_FRAME_CPYTHON, "cpython")
+        X(PROFILE_FRAME_CPYTHON, "cpython")                                                                            \
+        X(PROFILE_FRAME_V8, "v8js")
 
 /** "" for PROFILE_FRAME_UNKNOWN. */
 static inline const char *frame_type_name(enum profile_frame_type type)

@@ -40,6 +40,7 @@ enum profile_frame_type {
         PROFILE_FRAME_NATIVE,  /* user code with addresses */
         PROFILE_FRAME_KERNEL,
         PROFILE_FRAME_CPYTHON,
+        PROFILE_FRAME_V8,
         PROFILE_FRAME_TYPES,
 };
 

@@ -14,6 +14,7 @@
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
 #include "sampling/processes/process_python.h"
+#include "sampling/processes/process_v8.h"
 #include "sampling/profile_labels.h"
 #include "sampling/samplers/sample_end.h"
 #include "sampling/samplers/sample_frame.h"
@@ -26,7 +27,7 @@ struct build {
         struct profile *p;
         struct profile_build_stats *stats;
         struct error *err;
-        struct id_table mappings, locations, stacks, samples;
+        struct id_table mappings, locations, line_lists, stacks, samples;
         struct profile_labels labels;
         uint32_t type;
 };
@@ -182,6 +183,60 @@ static enum status build_python_frame(struct build *b, struct process *process, 
         return intern_jit_location(b, l, &known, &ret->location);
 }
 
+/* A location with several lines, innermost first. */
+static enum status intern_lines(struct build *b, struct profile_location l, const struct profile_line *lines,
+                                uint32_t count, uint32_t *ret)
+{
+        uint64_t key[1 + 3 * LIMIT_V8_INLINED];
+        enum status st = ST_OK;
+        uint32_t n = 0, number;
+
+        key[n++] = (uint64_t)l.frame_type << 32 | count;
+        for (uint32_t i = 0; i < count; i++) {
+                key[n++] = (uint64_t)lines[i].function << 32 | lines[i].file;
+                key[n++] = (uint64_t)lines[i].line;
+                key[n++] = (uint64_t)lines[i].start_line;
+        }
+        if (id_table_find(&b->line_lists, key, n * sizeof *key, ret))
+                return ST_OK;
+        l.line_count = count;
+        for (uint32_t i = 0; !st && i < count; i++)
+                st = profile_add_line(b->p, &lines[i], i ? &number : &l.first_line, b->err);
+        if (!st)
+                st = profile_add_location(b->p, &l, ret, b->err);
+        if (!st && !id_table_put(&b->line_lists, key, n * sizeof *key, *ret))
+                st = error_no_memory(b->err);
+        return st;
+}
+
+static enum status build_v8_frame(struct build *b, struct process *process, const struct sample_frame *f,
+                                  struct built_frame *ret)
+{
+        const struct profile_location l = { .mapping = PROFILE_NONE,
+                                            .kind = ADDRESS_NONE,
+                                            .frame_type = PROFILE_FRAME_V8 };
+        static const char *const unnamed[V8_FRAME_STATES] = {
+                [V8_FRAME_UNREADABLE] = "[node: unreadable]", [V8_FRAME_GONE] = "[node: exited]"
+        };
+        struct v8_location places[LIMIT_V8_INLINED];
+        struct profile_line lines[LIMIT_V8_INLINED];
+        enum v8_frame_state state;
+        enum status st = ST_OK;
+        uint32_t count;
+
+        state = process_v8_locate(b->c->processes, process, f->address, f->detail, places, &count);
+        b->stats->v8_frames[state]++;
+        if (state != V8_FRAME_FOUND)
+                return build_named_frame(b, unnamed[state], PROFILE_FRAME_V8, &ret->location);
+        for (uint32_t i = 0; !st && i < count; i++) {
+                lines[i] = (struct profile_line){ .line = places[i].line, .start_line = places[i].start_line };
+                st = intern_text(b, *places[i].name ? places[i].name : "(anonymous)", &lines[i].function);
+                if (!st)
+                        st = intern_text(b, b->c->omits_files ? "" : places[i].file, &lines[i].file);
+        }
+        return st ? st : intern_lines(b, l, lines, count, &ret->location);
+}
+
 /*
  * The one place where a kind of frame becomes a location. An address of 0 is no frame, and none follows.
  * @param depth  0: the frame was interrupted; else it is a caller.
@@ -194,6 +249,8 @@ static enum status build_frame(struct build *b, struct process *process, const s
         *ret = (struct built_frame){ .location = PROFILE_NONE };
         if (f->kind == SAMPLE_FRAME_CPYTHON)
                 return build_python_frame(b, process, f, ret);
+        if (f->kind == SAMPLE_FRAME_V8)
+                return build_v8_frame(b, process, f, ret);
         ret->is_last = !addr;
         if (!addr)
                 return ST_OK;
@@ -352,6 +409,7 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
         st = build_samples(&b, batch);
         id_table_deinit(&b.mappings);
         id_table_deinit(&b.locations);
+        id_table_deinit(&b.line_lists);
         id_table_deinit(&b.stacks);
         id_table_deinit(&b.samples);
         profile_labels_deinit(&b.labels);

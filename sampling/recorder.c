@@ -72,6 +72,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         r->processes.on_excluded = exclude_from_sampler;
         r->processes.ctx = r;
         r->processes.reads_python = o->reads_python;
+        r->processes.reads_v8 = o->reads_v8;
         st = labels_init(&r->labels, &r->options.labels, err);
         if (!st)
                 st = find_selected_processes(r, o, err);

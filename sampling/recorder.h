@@ -26,6 +26,7 @@ struct recorder_options {
         size_t pid_count;            /* 0: all processes */
         bool children;               /* sample the processes that they start too */
         bool reads_python;           /* name the frames of Python programs; with BPF only */
+        bool reads_v8;               /* likewise of Node.js */
         bool omits_files;            /* leave out paths of the source files of runtimes */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */

@@ -33,6 +33,7 @@
 #include "sampling/objects/vdso.h"
 #include "sampling/processes/moved_text.h"
 #include "sampling/processes/process_python.h"
+#include "sampling/processes/process_v8.h"
 #include "sampling/processes/process_read.h"
 
 static void init_jit_names(struct jit_names *j, struct code_budget *budget)
@@ -128,6 +129,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         free(p->executable);
         pod_release(p->pod.pod);
         process_python_deinit(t, p);
+        process_v8_deinit(t, p);
         free(p);
 }
 
@@ -146,10 +148,13 @@ void process_table_deinit(struct process_table *t)
 
 static void update_unwinder(struct process_table *t, struct process *p, int proc_fd)
 {
+        bool found;
+
         if (!t->unwinder)
                 return;
         unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
-        if (process_python_attach(t, p)) /* which the kernel has to know */
+        found = process_python_attach(t, p);
+        if (process_v8_attach(t, p) || found) /* which the kernel has to know */
                 unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects,
                                      &p->unwind);
 }
@@ -414,6 +419,7 @@ void process_table_begin_drain(struct process_table *t)
         t->drain++;
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
         t->python_left = LIMIT_AGENT_PYTHON_WORK;
+        t->v8_left = LIMIT_AGENT_V8_READ_BYTES;
         for (size_t i = 0; i < t->count; i++)
                 if (t->items[i]->python.state == PYTHON_IS_STARTING)
                         update_unwinder(t, t->items[i], -1);
@@ -438,6 +444,7 @@ void process_table_end_drain(struct process_table *t)
                 struct process *p = t->items[i];
 
                 process_python_end_drain(t, p);
+                process_v8_end_drain(t, p);
                 if (forget_objects || kept == LIMIT_AGENT_PROCESSES || t->drain - p->used_in > UNUSED_DRAINS_MAX ||
                     !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
                         process_destroy(t, p);

@@ -33,6 +33,7 @@
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
 #include "sampling/runtimes/python_name_cache.h"
+#include "sampling/runtimes/v8_name_cache.h"
 #include "sampling/unwinding/unwinder.h"
 
 /** Names of code that a process generated at run time. The jitdump takes precedence, since it has lines too. */
@@ -54,6 +55,18 @@ struct process_python {
         uint64_t memory_in; /* drain number */
 };
 
+enum v8_state { V8_UNKNOWN, V8_IS_READ, V8_IS_REFUSED };
+
+/** V8 of a process. */
+struct process_v8 {
+        enum v8_state state;
+        struct runtime_refusal refusal; /* of V8_IS_REFUSED */
+        struct v8_name_cache names;
+        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
+        uint64_t memory_in; /* drain number */
+        uint64_t left;      /* bytes that may be read in that drain */
+};
+
 struct process {
         struct sample_process id;
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
@@ -73,6 +86,7 @@ struct process {
         uint64_t read_in, jit_read_in, used_in; /* drain numbers */
         struct unwinder_process unwind;
         struct process_python python;
+        struct process_v8 v8;
 };
 
 struct process_table {
@@ -101,6 +115,11 @@ struct process_table {
         uint64_t python_read;                   /* processes whose interpreter is read, in total */
         uint64_t python_refused[REFUSAL_COUNT]; /* others by reason */
         size_t python_bytes;                    /* of cached names and line tables */
+        bool reads_v8;                          /* name the frames of Node.js */
+        uint64_t v8_read;                       /* as for Python */
+        uint64_t v8_refused[REFUSAL_COUNT];
+        size_t v8_bytes;
+        uint64_t v8_left;     /* bytes of sources, code and tables that may be read in this drain */
         uint64_t python_left; /* bytes that may be read and decoded for names of Python code in this drain */
 };
 

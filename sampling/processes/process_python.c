@@ -2,13 +2,12 @@
 #include "sampling/processes/process_python.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/program/log.h"
-#include "sampling/processes/process_read.h"
+#include "sampling/processes/process_memory.h"
 
 static void close_python_memory(struct process *p)
 {
@@ -22,29 +21,6 @@ void process_python_deinit(struct process_table *t, struct process *p)
         t->python_bytes -= p->python.names.bytes;
         close_python_memory(p);
         python_name_cache_deinit(&p->python.names);
-}
-
-static int open_process_memory(const struct process *p)
-{
-        _cleanup_close_ int proc_fd = process_open(&p->id);
-
-        return proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
-}
-
-static bool read_process_memory(void *ctx, uint64_t addr, void *to, size_t n)
-{
-        size_t done = 0;
-
-        while (done < n && addr + done <= INT64_MAX) {
-                ssize_t got = pread(*(int *)ctx, (char *)to + done, n - done, (off_t)(addr + done));
-
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got <= 0) /* 0: the process has ended */
-                        return false;
-                done += (size_t)got;
-        }
-        return done == n;
 }
 
 static bool refuse_process_python(struct process_table *t, struct process *p, enum runtime_refusal_reason reason,
@@ -61,14 +37,14 @@ static bool refuse_process_python(struct process_table *t, struct process *p, en
 bool process_python_attach(struct process_table *t, struct process *p)
 {
         _cleanup_close_ int fd = -1;
-        const struct process_memory memory = { read_process_memory, &fd };
+        const struct process_memory memory = { process_memory_read, &fd };
         struct runtime_refusal refusal;
         struct python_layout layout;
 
         if (!t->reads_python || !p->unwind.python.runtime || p->python.state > PYTHON_IS_STARTING ||
             !(t->is_only_listing || unwind_maps_have_python(&t->unwinder->maps)))
                 return false;
-        fd = open_process_memory(p);
+        fd = process_memory_open(&p->id);
         if (fd < 0)
                 return (errno == EACCES || errno == EPERM) &&
                        refuse_process_python(t, p, REFUSAL_RIGHTS, "this user may not read its memory");
@@ -106,13 +82,13 @@ enum python_frame_state process_python_locate(struct process_table *t, struct pr
                                               uint64_t detail, struct python_location *ret)
 {
         struct process_python *python = &p->python;
-        const struct process_memory memory = { read_process_memory, &python->memory_fd };
+        const struct process_memory memory = { process_memory_read, &python->memory_fd };
         size_t bytes = python->names.bytes;
         enum python_frame_state state;
         uint64_t left;
 
         if (python->memory_in != t->drain) {
-                python->memory_fd = open_process_memory(p);
+                python->memory_fd = process_memory_open(&p->id);
                 python->memory_in = t->drain;
                 python->names.work_left = LIMIT_AGENT_PYTHON_PROCESS_WORK;
         }

@@ -319,6 +319,7 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
                 .process_runs = bpf_map__fd(s->bpf->maps.process_runs),
                 .known = bpf_map__fd(s->bpf->maps.known),
                 .python_processes = bpf_map__fd(s->bpf->maps.python_processes),
+                .v8_layouts = bpf_map__fd(s->bpf->maps.v8_layouts),
         };
         base->unwind = &s->unwind;
         return st;

@@ -282,7 +282,7 @@ static enum status build_unwind_result(int in, int out, struct error *err)
 {
         _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
         _cleanup_unwind_table_ struct unwind_table table = { 0 };
-        struct python_symbols python;
+        struct runtime_symbols runtimes;
         struct elf_image image;
         enum status st = elf_image_from_fd(in, "mapped file", &image, err);
 
@@ -292,9 +292,9 @@ static enum status build_unwind_result(int in, int out, struct error *err)
         if (!st)
                 st = unwind_table_build(&image, &rules, &table, err);
         if (!st)
-                python_symbols_read(&image, &python);
+                runtime_symbols_read(&image, &runtimes);
         if (!st)
-                st = unwind_result_write(out, &table, &rules, &python, err);
+                st = unwind_result_write(out, &table, &rules, &runtimes, err);
         elf_image_close(&image);
         return st;
 }

@@ -4,7 +4,7 @@
  * updated by system calls. Space of rows and mappings is allocated in extents that are reused after a grace period.
  * Without a program the arrays are anonymous memory.
  *
- * Order: creation, tables, processes, Python.
+ * Order: creation, tables, processes, runtimes.
  */
 #include "sampling/unwinding/unwind_maps.h"
 
@@ -22,9 +22,10 @@
 #define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 #define BUCKETS_BYTES (UNWIND_BUCKETS * sizeof(struct unwind_bucket))
+#define V8_BYTES (V8_LAYOUTS_MAX * sizeof(struct v8_layout))
 #define PYTHON_BYTES (PYTHON_PROCESSES_MAX * sizeof(struct python_process))
 
-static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1 };
+static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1, -1 };
 
 /* bpf_map_update_elem(), if there is a map. */
 static int update_map(int fd, const void *key, const void *value)
@@ -69,6 +70,8 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
                 st = mmap_map_array(m->fds.process_runs, BUCKETS_BYTES, &m->buckets, err);
         if (!st && m->fds.python_processes >= 0)
                 st = mmap_map_array(m->fds.python_processes, PYTHON_BYTES, &m->python_items, err);
+        if (!st && m->fds.v8_layouts >= 0)
+                st = mmap_map_array(m->fds.v8_layouts, V8_BYTES, &m->v8_items, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -88,6 +91,8 @@ void unwind_maps_deinit(struct unwind_maps *m)
         unmap_array(m->mapping_items, MAPPINGS_BYTES);
         unmap_array(m->buckets, BUCKETS_BYTES);
         unmap_array(m->python_items, PYTHON_BYTES);
+        unmap_array(m->v8_items, V8_BYTES);
+        free(m->v8_builds);
         extent_alloc_deinit(&m->rows);
         extent_alloc_deinit(&m->mappings);
         *m = (struct unwind_maps){ 0 };
@@ -296,7 +301,8 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
                                        .exec_id = id->exec_id,
                                        .generation = mappings->generation,
                                        .executable_pages = mappings->executable_pages,
-                                       .python = mappings->python };
+                                       .python = (uint16_t)mappings->python,
+                                       .v8 = (uint16_t)mappings->v8 };
         bool fits;
 
         if (slot && is_of_later_life(m, *slot, id))
@@ -336,7 +342,7 @@ void unwind_maps_remove_process(struct unwind_maps *m, const struct sample_proce
         *run = (struct extent){ 0 };
 }
 
-/* ---- Python ---- */
+/* ---- runtimes ---- */
 
 bool unwind_maps_have_python(const struct unwind_maps *m)
 {
@@ -359,6 +365,33 @@ void unwind_maps_remove_python(struct unwind_maps *m, uint32_t number)
 {
         if (number)
                 m->python_used[number] = false;
+}
+
+bool unwind_maps_have_v8(const struct unwind_maps *m)
+{
+        return m->v8_items;
+}
+
+uint32_t unwind_maps_add_v8(struct unwind_maps *m, const struct v8_symbols *s)
+{
+        if (!m->v8_builds)
+                m->v8_builds = calloc(V8_LAYOUTS_MAX, sizeof *m->v8_builds);
+        if (!m->v8_builds || !s->objects.version)
+                return V8_UNSUPPORTED;
+        for (uint32_t number = 1; number <= m->v8_count; number++)
+                if (memcmp(&m->v8_builds[number], s, sizeof *s) == 0)
+                        return number;
+        if (m->v8_count + 1 == V8_LAYOUTS_MAX)
+                return V8_UNSUPPORTED;
+        m->v8_builds[++m->v8_count] = *s;
+        if (m->v8_items)
+                m->v8_items[m->v8_count] = s->layout;
+        return m->v8_count;
+}
+
+const struct v8_objects *unwind_maps_get_v8(const struct unwind_maps *m, uint32_t number)
+{
+        return &m->v8_builds[number].objects;
 }
 
 void unwind_maps_reclaim(struct unwind_maps *m)

@@ -16,6 +16,7 @@
  * Threads: one thread at a time.
  */
 #include "bpf/python_walk.h"
+#include "sampling/runtimes/v8_symbols.h"
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
 #include "sampling/unwinding/extent_alloc.h"
@@ -23,7 +24,7 @@
 
 /** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {
-        int row_segments, pages, rules, mappings, process_runs, known, python_processes;
+        int row_segments, pages, rules, mappings, process_runs, known, python_processes, v8_layouts;
 };
 
 struct unwind_maps {
@@ -34,6 +35,9 @@ struct unwind_maps {
         struct unwind_mapping *mapping_items; /* mapped */
         struct unwind_bucket *buckets;        /* mapped */
         struct python_process *python_items;  /* mapped; NULL: no BPF program */
+        struct v8_layout *v8_items;           /* likewise */
+        struct v8_symbols *v8_builds;         /* owned; V8_LAYOUTS_MAX, as far as in use */
+        uint32_t v8_count;                    /* of entries in use, from 1 */
         bool python_used[PYTHON_PROCESSES_MAX];
         size_t rules_written;
         uint32_t segment_limit;
@@ -82,6 +86,7 @@ struct unwind_process_mappings {
         uint32_t count;
         uint64_t count_max; /* quota for count */
         uint32_t python;    /* from unwind_maps_add_python(); 0: none */
+        uint32_t v8;        /* from unwind_maps_add_v8(); 0: none */
 };
 
 /**
@@ -109,6 +114,20 @@ bool unwind_maps_have_python(const struct unwind_maps *m);
 uint32_t unwind_maps_add_python(struct unwind_maps *m, const struct python_process *p);
 /** @param number  0 is allowed. */
 void unwind_maps_remove_python(struct unwind_maps *m, uint32_t number);
+
+/** Whether the kernel recognizes frames of V8. */
+bool unwind_maps_have_v8(const struct unwind_maps *m);
+
+#define V8_UNSUPPORTED UINT32_MAX
+
+/**
+ * The number of a build of V8, which is written to the kernel, if that recognizes its frames, and stays; V8_UNSUPPORTED
+ * if it cannot be read, or there are too many.
+ */
+uint32_t unwind_maps_add_v8(struct unwind_maps *m, const struct v8_symbols *s);
+
+/** How to read the objects of a build, borrowed. */
+const struct v8_objects *unwind_maps_get_v8(const struct unwind_maps *m, uint32_t number);
 
 void unwind_maps_reclaim(struct unwind_maps *m);
 

@@ -13,13 +13,13 @@
 
 struct head {
         uint64_t rules, pages, rows;
-        struct python_symbols python;
+        struct runtime_symbols runtimes;
 };
 
 enum status unwind_result_write(int fd, const struct unwind_table *t, const struct unwind_rules *rules,
-                                const struct python_symbols *python, struct error *err)
+                                const struct runtime_symbols *runtimes, struct error *err)
 {
-        const struct head h = { rules->count, t->page_count, t->row_count, *python };
+        const struct head h = { rules->count, t->page_count, t->row_count, *runtimes };
         enum status st = file_write_all(fd, &h, sizeof h, NAME, err);
 
         if (!st)
@@ -102,7 +102,7 @@ static enum status renumber_rules(struct unwind_table *t, const struct unwind_ru
 }
 
 enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind_rules_part *part,
-                               struct unwind_table *ret, struct python_symbols *python_ret, struct error *err)
+                               struct unwind_table *ret, struct runtime_symbols *runtimes_ret, struct error *err)
 {
         _cleanup_unwind_table_ struct unwind_table t = { 0 };
         _cleanup_free_ struct unwind_rule *theirs = NULL;
@@ -133,7 +133,7 @@ enum status unwind_result_read(int fd, struct unwind_rules *rules, struct unwind
         if (st)
                 return st;
         *ret = t;
-        *python_ret = h.python;
+        *runtimes_ret = h.runtimes;
         t = (struct unwind_table){ 0 };
         return ST_OK;
 }

@@ -140,8 +140,14 @@ static bool read_built_table(struct unwinder *u, const struct unwind_built *buil
 {
         uint32_t owner = get_table(u, built->ticket)->owner;
         struct unwind_rules_part part = { .left = unwind_quota_get_remaining(&u->quota, owner, UNWIND_RULES) };
-        bool read = built->fd >= 0 &&
-                    !unwind_result_read(built->fd, &u->rules, &part, ret, &get_table(u, built->ticket)->python, NULL);
+        struct unwinder_table *t = get_table(u, built->ticket);
+        struct runtime_symbols runtimes;
+        bool read = built->fd >= 0 && !unwind_result_read(built->fd, &u->rules, &part, ret, &runtimes, NULL);
+
+        if (read) {
+                t->python = runtimes.python;
+                t->v8 = runtimes.has_v8 ? unwind_maps_add_v8(&u->maps, &runtimes.v8) : 0;
+        }
 
         unwind_quota_charge(&u->quota, owner, UNWIND_RULES, part.taken);
         if (part.left)
@@ -345,6 +351,8 @@ static void fill_mapping(struct unwinder *u, const struct file_source *source, c
         if (get_table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
         note_python(&get_table(u, number)->python, m->start - address, p);
+        if (!p->v8)
+                p->v8 = get_table(u, number)->v8;
         number = resolve_table(u, number);
         if (get_table(u, number)->state != TABLE_READY)
                 return;
@@ -368,6 +376,7 @@ static void write_process(struct unwinder *u, const struct sample_process *id, s
                 .items = p->mappings,
                 .count = p->mapping_count,
                 .python = p->python_number,
+                .v8 = p->v8_number,
                 .count_max = left > UINT64_MAX - before ? left : left + before,
         };
         enum status st = unwind_maps_set_process(&u->maps, id, &mappings, &p->run, NULL);
@@ -388,6 +397,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                                         .has_owner = p->has_owner,
                                         .owner = p->owner,
                                         .python_number = p->python_number,
+                                        .v8_number = p->v8_number,
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
                                         .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };

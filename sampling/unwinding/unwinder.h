@@ -20,7 +20,7 @@
 #include "sampling/containers/cgroup.h"
 #include "sampling/objects/object.h"
 #include "sampling/objects/proc_maps.h"
-#include "sampling/runtimes/python_symbols.h"
+#include "sampling/runtimes/runtime_symbols.h"
 #include "sampling/unwinding/unwind_builder.h"
 #include "sampling/unwinding/unwind_maps.h"
 #include "sampling/unwinding/unwind_quota.h"
@@ -73,6 +73,8 @@ struct unwinder_process {
         uint32_t owner;               /* of its mappings, for the quota */
         struct python_symbols python; /* addresses in the process; runtime 0: no interpreter is known */
         uint32_t python_number;       /* of its entry in the kernel: unwind_maps_add_python(); 0: none */
+        uint32_t v8;                  /* V8 that it maps: unwind_maps_add_v8(); 0: none is known */
+        uint32_t v8_number;           /* the same, if its frames are to be read */
 };
 
 /**

@@ -18,6 +18,7 @@ struct unwinder_table {
         uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
         uint8_t content[SHA256_BYTES]; /* set when it is built */
         struct python_symbols python;  /* link-time addresses; set when it is built */
+        uint32_t v8;                   /* number of its V8, likewise; 0: none, V8_UNSUPPORTED: not read */
 };
 
 #endif

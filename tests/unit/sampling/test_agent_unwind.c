@@ -121,7 +121,11 @@ static int written(struct unwind_table t)
         _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
         const struct unwind_rule a = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 8 },
                                  b = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 16 };
-        const struct python_symbols python = { .runtime = 0x1000, .version = 0x2000, .code_type = 0x3000 };
+        const struct runtime_symbols runtimes = {
+                .python = { .runtime = 0x1000, .version = 0x2000, .code_type = 0x3000 },
+                .v8.objects.version = 0x0a02,
+                .has_v8 = 1
+        };
         int fd = memfd_create("table", MFD_CLOEXEC);
         struct error err;
         uint16_t number;
@@ -131,12 +135,12 @@ static int written(struct unwind_table t)
         ck_assert_int_eq(unwind_rules_intern(&rules, &a, &number), ST_OK);
         ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK);
         ck_assert_uint_eq(number, RULE_B);
-        ck_assert_int_eq(unwind_result_write(fd, &t, &rules, &python, &err), ST_OK);
+        ck_assert_int_eq(unwind_result_write(fd, &t, &rules, &runtimes, &err), ST_OK);
         return fd;
 }
 
 static struct unwind_rules_part part;
-static struct python_symbols python_read;
+static struct runtime_symbols runtimes_read;
 
 static enum status read_within(int fd, uint64_t rules_left, struct unwind_table *ret)
 {
@@ -150,7 +154,7 @@ static enum status read_within(int fd, uint64_t rules_left, struct unwind_table 
         ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number),
                          ST_OK); /* the worker's number of this rule differs */
         part = (struct unwind_rules_part){ .left = rules_left };
-        st = unwind_result_read(fd, &rules, &part, ret, &python_read, &err);
+        st = unwind_result_read(fd, &rules, &part, ret, &runtimes_read, &err);
         close(fd);
         return st;
 }
