@@ -33,6 +33,8 @@ async function tryMissing(browser) {
   const want = await ask(`query/uploads?from=now-1h&to=now&server=${encodeURIComponent(url)}`);
   const samples = (await column(page, 'Missing debuginfo', 'Samples')).map(t => Number(t.replace(/,/g, '')));
   equal(samples, want.missing.map(u => u.samples).slice(0, 20), 'objects without names are listed, the most sampled first');
+  const costs = await column(page, 'Missing debuginfo', 'Cost');
+  check(costs.length && costs.every(Boolean), 'each object that lacks debuginfo has its cost', costs);
   const commands = await texts(region(page, 'Missing debuginfo').locator('.command code'));
   check(commands.length && want.missing.every(u => commands.includes(u.command) || u.mapping.length > 100), '  with the command of each, as the API has it', commands);
   check(commands.every(c => c.includes(` --server ${url} `)), '  which names the service as the page was reached');

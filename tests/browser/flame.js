@@ -309,6 +309,12 @@ async function compare(page) {
   await page.waitForFunction(() => /before=1/.test(location.hash));
   await ready(page);
   match(await status(page), /100\.00% → 100\.00%/, 'builds are chosen from their values');
+  const all = await page.locator(`${panel} canvas`).first().boundingBox();
+  await page.mouse.move(all.x + 10, all.y + 8);
+  await page.waitForSelector('.flame-tip:not([hidden])');
+  const tip = await page.$$eval('.flame-tip tr', trs => trs.map(tr => [...tr.cells].map(c => c.textContent)));
+  equal(tip.slice(0, 3), [['', 'before', 'after', 'change'], ['total', '1.00 s', '2.00 s', '+1.00 s, ×2.00'], ['of all', '100.00%', '100.00%', '0']],
+    'the pointer shows each change beside the values that changed');
 }
 
 async function compareOffline(browser) {
