@@ -182,8 +182,8 @@ static size_t get_instruction_size(const struct v8_objects *o, const uint8_t *at
 /*
  * The table has the end of the code before the first instruction, then the length of the code of each.
  */
-static int32_t find_instruction(const struct v8_objects *o, const uint8_t *code, size_t size, struct reader *table,
-                                uint64_t pc_offset)
+static int32_t find_baseline_instruction(const struct v8_objects *o, const uint8_t *code, size_t size,
+                                         struct reader *table, uint64_t pc_offset)
 {
         uint64_t end, length;
         size_t at = 0;
@@ -220,7 +220,7 @@ static void locate_baseline(const struct v8_heap *h, const struct v8_code *c, ui
             !h->memory.read(h->memory.ctx, ret->bytecode - 1 + h->objects->bytecode_start, code, length))
                 return;
         reader_init(&r, table, size);
-        ret->bytecode_offset = find_instruction(h->objects, code, length, &r, pc - c->start);
+        ret->bytecode_offset = find_baseline_instruction(h->objects, code, length, &r, pc - c->start);
 }
 
 void v8_code_locate(const struct v8_heap *h, const struct v8_code *c, uint64_t pc, uint64_t bytecode,

@@ -179,7 +179,7 @@ static bool is_line_end(uint32_t c, uint32_t next)
         return c == '\n' || (c == '\r' && next != '\n') || c == 0x2028 || c == 0x2029;
 }
 
-static uint32_t get_unit(const uint8_t *raw, size_t i, uint8_t width)
+static uint32_t get_source_unit(const uint8_t *raw, size_t i, uint8_t width)
 {
         return width == 1 ? raw[i] : raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8;
 }
@@ -198,9 +198,9 @@ static bool read_line_starts(const struct v8_heap *h, const struct v8_characters
 
                 valid = h->memory.read(h->memory.ctx, c->address + (uint64_t)at * c->width, raw, (n + more) * c->width);
                 for (size_t i = 0; valid && i < n; i++) {
-                        uint32_t next = i + 1 < n + more ? get_unit(raw, i + 1, c->width) : 0;
+                        uint32_t next = i + 1 < n + more ? get_source_unit(raw, i + 1, c->width) : 0;
 
-                        if (!is_line_end(get_unit(raw, i, c->width), next))
+                        if (!is_line_end(get_source_unit(raw, i, c->width), next))
                                 continue;
                         valid = array_reserve(&s->line_starts, &capacity, s->line_count);
                         if (valid)
@@ -268,7 +268,7 @@ bool v8_script_has_loop_at(const struct v8_heap *h, const struct v8_script *s, i
         if (!h->memory.read(h->memory.ctx, c.address + (uint64_t)offset * c.width, raw, n * c.width))
                 return false;
         for (size_t i = 0; i < n; i++)
-                text[i] = get_unit(raw, i, c.width) < 128 ? (char)get_unit(raw, i, c.width) : '?';
+                text[i] = get_source_unit(raw, i, c.width) < 128 ? (char)get_source_unit(raw, i, c.width) : '?';
         for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
                 if (starts_with(text, keywords[i]))
                         return true;

@@ -178,7 +178,7 @@ static uint16_t get_type(const struct constants *c, int number)
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
 
-static int32_t choose(uint32_t version, uint32_t since, int32_t newer, int32_t older)
+static int32_t choose_by_version(uint32_t version, uint32_t since, int32_t newer, int32_t older)
 {
         return version >= since ? newer : older;
 }
@@ -205,17 +205,17 @@ static void fill_objects(const struct constants *c, uint32_t v, struct v8_object
                 .shared_data = get_field(c, SHARED_DATA, 8),
                 .shared_name = get_field(c, SHARED_NAME, moved_data ? 24 : 16),
                 .shared_script = script > 0 && script <= OFFSET_MAX ? (uint8_t)script : 0,
-                .scope_slots = (uint8_t)choose(v, VERSION(9, 0), 8, 16), /* before, it was a FixedArray */
+                .scope_slots = (uint8_t)choose_by_version(v, VERSION(9, 0), 8, 16), /* before, it was a FixedArray */
                 .scope_locals_count = get_field(c, SCOPE_LOCALS, 2),
                 .scope_first_local = get_field(c, SCOPE_FIRST, 3),
                 .script_source = get_field(c, SCRIPT_SOURCE, 8),
                 .script_name = get_field(c, SCRIPT_NAME, 16),
-                .positions = { .mark_bits = (uint8_t)choose(v, VERSION(14, 0), 2, 1),
-                               .start = (int8_t)choose(v, VERSION(8, 2), -1, 0) },
-                .bytecode_lines = (uint8_t)choose(v, VERSION(12, 0), 24, 32),
+                .positions = { .mark_bits = (uint8_t)choose_by_version(v, VERSION(14, 0), 2, 1),
+                               .start = (int8_t)choose_by_version(v, VERSION(8, 2), -1, 0) },
+                .bytecode_lines = (uint8_t)choose_by_version(v, VERSION(12, 0), 24, 32),
                 .bytecode_start = get_field(c, BYTECODE_DATA, 54),
-                .code_deoptimization = (uint8_t)choose(v, VERSION(12, 0), 8, 16),
-                .code_lines = (uint8_t)choose(v, VERSION(12, 0), 16, 24),
+                .code_deoptimization = (uint8_t)choose_by_version(v, VERSION(12, 0), 8, 16),
+                .code_lines = (uint8_t)choose_by_version(v, VERSION(12, 0), 16, 24),
                 .code_start = get_field(c, CODE_START, has_streams ? 40 : 0),
                 .code_size = get_field(c, CODE_SIZE, has_streams ? 56 : 40),
                 .code_stream_start = has_streams ? get_field(c, STREAM_START, 0) : 0,
@@ -244,7 +244,7 @@ bool v8_symbols_read(const struct elf_image *img, struct v8_symbols *ret)
                 (void)read_constants(img, SHT_SYMTAB, &c);
         if (c.major > 0 && c.major < 256 && c.minor >= 0 && c.minor < 256)
                 version = VERSION((uint32_t)c.major, (uint32_t)c.minor);
-        fp_bytecode = -get_constant(&c, FP_BYTECODE, choose(version, VERSION(8, 9), -32, -24));
+        fp_bytecode = -get_constant(&c, FP_BYTECODE, choose_by_version(version, VERSION(8, 9), -32, -24));
         /* With compressed pointers, Smis have no zero bits. */
         if (img->machine != EM_X86_64 || version < VERSION(7, 8) || get_constant(&c, SMI_SHIFT, 0) != 31 ||
             get_constant(&c, FP_FUNCTION, 0) != -16 || get_constant(&c, FP_CONTEXT, 0) != -8 ||

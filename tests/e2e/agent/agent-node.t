@@ -104,6 +104,6 @@ profile none --runtimes python
 unlike "$(cat "$tmp/none.dump")" arbeit "--runtimes python leaves the native frames"
 profile hidden --no-source-paths --runtimes node
 like "$(cat "$tmp/hidden.dump")" arbeit "--no-source-paths keeps names"
-unlike "$(strings -a "$tmp/hidden.otlp")" '\.js' "and leaves out paths"
+unlike "$(strings -a "$tmp/hidden.otlp")" '\.js' "--no-source-paths leaves out paths"
 kill "$program"
 done_testing
