@@ -106,4 +106,23 @@ profile hidden --no-source-paths --runtimes node
 like "$(cat "$tmp/hidden.dump")" arbeit "--no-source-paths keeps names"
 unlike "$(strings -a "$tmp/hidden.otlp")" '\.js' "--no-source-paths leaves out paths"
 kill "$program"
+# A program that looks like one with V8 of a layout that is not known: Smis of 31 bits.
+cat >"$tmp/other.c" <<'C'
+const int v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE = 160, v8dbg_SmiShiftSize = 1;
+int main(void)
+{
+        for (volatile int i = 0;; i++)
+                ;
+}
+C
+${CC:-cc} -rdynamic -o "$tmp/other" "$tmp/other.c"
+"$tmp/other" &
+program=$!
+profile refused
+"$agent" --doctor >"$tmp/doctor"
+kill "$program"
+is "$(count 'cairn_agent_runtimes_refused_total{runtime="node",reason="build"}')" 1 \
+        "an unknown layout is refused, and counted with the reason"
+like "$(cat "$tmp/doctor")" "process $program .other.: JavaScript is not read: this version or build" \
+        "--doctor names the process with the reason"
 done_testing
