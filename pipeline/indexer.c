@@ -241,7 +241,7 @@ struct index_job {
         int debuginfo, executable, altlink, package, symbols; /* descriptors, -1: none */
         struct id_set missing;                                /* required companions that are not stored */
         struct stored_object stored_debuginfo;                /* build_id.size is 0 if not stored */
-        struct stored_object stored_executable; /* the same */
+        struct stored_object stored_executable;               /* the same */
         struct stored_object symbol_file;
         bool symbol_file_is_superseded;
         bool is_supplement;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "cli/drop-in/drop_in.h"
-#include "cli/drop-in/line_input.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/exit_code.h"
 #include "common/text/utf8.h"
@@ -27,6 +26,7 @@ struct eu_addr2line {
         struct eu_options options;
         struct tool_output output;
         struct named_object *object;
+        bool has_bad_request;
 };
 
 /* ---- output ---- */
@@ -199,42 +199,25 @@ static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *r
         return true;
 }
 
-/* @return false: the exit code of the program is 1 */
-static bool add_eu_address(struct eu_addr2line *t, const char *text)
+static bool parse_eu_address(struct eu_addr2line *t, const char *text, uint64_t *ret)
 {
         char *end;
-        uint64_t address = strtoull(text, &end, 16);
 
-        if (end == text || *end) {
-                if (!parse_eu_section_offset(t, text, &address) && !find_eu_symbol(t, text, &address))
-                        return false;
-        } else if (t->options.section && !adjust_to_eu_section(t, t->options.section, &address)) {
-                return false;
-        }
-        tool_output_add(&t->output, t->object, address);
-        return true;
+        *ret = strtoull(text, &end, 16);
+        if (end == text || *end)
+                return parse_eu_section_offset(t, text, ret) || find_eu_symbol(t, text, ret);
+        return !t->options.section || adjust_to_eu_section(t, t->options.section, ret);
 }
 
-static void flush_eu_answers(void *context)
+static void add_eu_address(void *context, char *text)
 {
         struct eu_addr2line *t = context;
+        uint64_t address;
 
-        tool_output_flush(&t->output);
-}
-
-static enum status read_eu_addresses(struct eu_addr2line *t, bool *ok, struct error *err)
-{
-        struct line_input input = { .before_wait = flush_eu_answers, .context = t };
-        enum status st = line_input_open(&input, err);
-        char *line;
-
-        while (!st) {
-                st = line_input_next(&input, &line, err);
-                if (!st)
-                        *ok &= add_eu_address(t, line);
-        }
-        line_input_deinit(&input);
-        return st == ST_NOT_FOUND ? ST_OK : st;
+        if (parse_eu_address(t, text, &address))
+                tool_output_add(&t->output, t->object, address);
+        else
+                t->has_bad_request = true;
 }
 
 static enum status open_eu_file(struct eu_addr2line *t)
@@ -367,7 +350,6 @@ int run_eu_addr2line(int argc, char **argv)
         struct eu_addr2line t = { .options.file = "a.out", .output.objects.debug_files.directory = DEBUG_DIRECTORY };
         struct error err;
         enum status st;
-        bool ok = true;
         int code;
 
         t.output.program = argv[0];
@@ -379,16 +361,13 @@ int run_eu_addr2line(int argc, char **argv)
         st = tool_output_open(&t.output, &err);
         if (!st)
                 st = open_eu_file(&t);
-        if (!st && optind < argc) {
-                for (int i = optind; i < argc; i++)
-                        ok &= add_eu_address(&t, argv[i]);
-        } else if (!st) {
-                st = read_eu_addresses(&t, &ok, &err);
+        if (!st) {
+                st = tool_output_handle_requests(&t.output, argc - optind, argv + optind, add_eu_address, &err);
                 if (st)
                         report_tool_error(&t.output, "%s", PRINTABLE(err.text));
         }
         if (!st)
                 tool_output_flush(&t.output);
         tool_output_deinit(&t.output);
-        return st || !ok ? EXIT_FAILED : EXIT_DONE;
+        return st || t.has_bad_request ? EXIT_FAILED : EXIT_DONE;
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "cli/drop-in/drop_in.h"
-#include "cli/drop-in/line_input.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/exit_code.h"
 #include "common/text/utf8.h"
@@ -71,8 +70,9 @@ static void print_gnu_answer(void *context, const struct answer *a)
 
 /* ---- input ---- */
 
-static void add_gnu_address(struct gnu_addr2line *t, const char *text)
+static void add_gnu_address(void *context, char *text)
 {
+        struct gnu_addr2line *t = context;
         uint64_t address = strtoull(text, NULL, 16); /* 0 if it is none */
 
         if (!t->object->is_64)
@@ -82,28 +82,6 @@ static void add_gnu_address(struct gnu_addr2line *t, const char *text)
         else
                 address += t->section_address;
         tool_output_add(&t->output, t->object, address);
-}
-
-static void flush_gnu_answers(void *context)
-{
-        struct gnu_addr2line *t = context;
-
-        tool_output_flush(&t->output);
-}
-
-static enum status read_gnu_addresses(struct gnu_addr2line *t, struct error *err)
-{
-        struct line_input input = { .before_wait = flush_gnu_answers, .context = t };
-        enum status st = line_input_open(&input, err);
-        char *line;
-
-        while (!st) {
-                st = line_input_next(&input, &line, err);
-                if (!st)
-                        add_gnu_address(t, line);
-        }
-        line_input_deinit(&input);
-        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 /* ---- options ---- */
@@ -240,11 +218,8 @@ static int run_with_gnu_arguments(int argc, char **argv)
         st = tool_output_open(&t.output, &err);
         if (!st)
                 st = open_gnu_file(&t);
-        if (!st && optind < argc) {
-                for (int i = optind; i < argc; i++)
-                        add_gnu_address(&t, argv[i]);
-        } else if (!st) {
-                st = read_gnu_addresses(&t, &err);
+        if (!st) {
+                st = tool_output_handle_requests(&t.output, argc - optind, argv + optind, add_gnu_address, &err);
                 if (st)
                         report_tool_error(&t.output, "%s", PRINTABLE(err.text));
         }

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "cli/drop-in/drop_in.h"
-#include "cli/drop-in/line_input.h"
 #include "cli/drop-in/llvm_output.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/cleanup.h"
@@ -109,13 +108,6 @@ static void echo_llvm_line(struct llvm_symbolizer *t, const char *module, const 
                 buf_append_u8(&t->output.out, '\n');
         }
         end_llvm_answer(t);
-}
-
-static void flush_llvm_answers(void *context)
-{
-        struct llvm_symbolizer *t = context;
-
-        tool_output_flush(&t->output);
 }
 
 /* ---- requests ---- */
@@ -279,8 +271,9 @@ static void answer_llvm_data(struct llvm_symbolizer *t, struct named_object *obj
         end_llvm_answer(t);
 }
 
-static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
+static void answer_llvm_request(void *context, char *line)
 {
+        struct llvm_symbolizer *t = context;
         struct named_object *object;
         struct llvm_request r;
         char given[1024];
@@ -312,31 +305,19 @@ static void answer_llvm_request(struct llvm_symbolizer *t, char *line)
         }
 }
 
-static enum status read_llvm_requests(struct llvm_symbolizer *t, struct error *err)
+/* JSON answers to arguments are one array. */
+static enum status answer_llvm_requests(struct llvm_symbolizer *t, int argc, char **argv, struct error *err)
 {
-        struct line_input input = { .before_wait = flush_llvm_answers, .context = t };
-        enum status st = line_input_open(&input, err);
-        char *line;
+        enum status st;
 
-        while (!st) {
-                st = line_input_next(&input, &line, err);
-                if (!st)
-                        answer_llvm_request(t, line);
-        }
-        line_input_deinit(&input);
-        return st == ST_NOT_FOUND ? ST_OK : st;
-}
-
-static void answer_llvm_arguments(struct llvm_symbolizer *t, int argc, char **argv)
-{
-        t->is_list = t->options.style == LLVM_STYLE_JSON;
+        t->is_list = argc && t->options.style == LLVM_STYLE_JSON;
         if (t->is_list)
                 buf_append_u8(&t->output.out, '[');
-        for (int i = 0; i < argc; i++)
-                answer_llvm_request(t, argv[i]);
+        st = tool_output_handle_requests(&t->output, argc, argv, answer_llvm_request, err);
         tool_output_answer(&t->output);
         if (t->is_list)
                 buf_append_str(&t->output.out, "]\n");
+        return st;
 }
 
 /* ---- options ---- */
@@ -614,10 +595,8 @@ static int run_with_llvm_arguments(struct llvm_symbolizer *t, int argc, char **a
                 return code;
         t->output.objects.has_untagged_symbols = !t->options.are_tags_kept;
         st = tool_output_open(&t->output, &err);
-        if (!st && optind < argc)
-                answer_llvm_arguments(t, argc - optind, argv + optind);
-        else if (!st)
-                st = read_llvm_requests(t, &err);
+        if (!st)
+                st = answer_llvm_requests(t, argc - optind, argv + optind, &err);
         if (st)
                 report_tool_error(&t->output, "error: %s", PRINTABLE(err.text));
         tool_output_flush(&t->output);

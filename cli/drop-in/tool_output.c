@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/drop-in/line_input.h"
 #include "common/exit_code.h"
 #include "common/files/file.h"
 #include "common/limits.h"
@@ -95,6 +96,32 @@ void tool_output_flush(struct tool_output *o)
 {
         tool_output_answer(o);
         write_tool_output(o);
+}
+
+static void flush_before_wait(void *context)
+{
+        tool_output_flush(context);
+}
+
+enum status tool_output_handle_requests(struct tool_output *o, int argc, char **argv,
+                                        void (*handle)(void *context, char *request), struct error *err)
+{
+        struct line_input input = { .before_wait = flush_before_wait, .context = o };
+        enum status st;
+        char *line;
+
+        for (int i = 0; i < argc; i++)
+                handle(o->context, argv[i]);
+        if (argc)
+                return ST_OK;
+        st = line_input_open(&input, err);
+        while (!st) {
+                st = line_input_next(&input, &line, err);
+                if (!st)
+                        handle(o->context, line);
+        }
+        line_input_deinit(&input);
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 void append_known_text(struct buf *out, const struct answer_text *t)

@@ -38,6 +38,15 @@ void tool_output_answer(struct tool_output *o);
 /** Answer the batch and write everything to standard output. The process exits if that fails. */
 void tool_output_flush(struct tool_output *o);
 
+/**
+ * Call handle(o->context) for each argument, or without any, for each line of standard input; everything is answered
+ * and written before a read that may block.
+ * @param request  without a newline; may be changed.
+ * @return of standard input: ST_BAD_DATA for a line that is too long; ST_OS; ST_NO_MEMORY.
+ */
+enum status tool_output_handle_requests(struct tool_output *o, int argc, char **argv,
+                                        void (*handle)(void *context, char *request), struct error *err) MUST_CHECK;
+
 /** "PROGRAM: TEXT" on standard error. */
 void report_tool_error(struct tool_output *o, const char *fmt, ...) PRINTF(2, 3);
 

@@ -348,9 +348,12 @@ enum status extract_inputs_search(const char *path, const struct debug_file_sear
 enum status extract_inputs_search_of(int fd_taken, const char *path, const struct debug_file_search *search,
                                      struct extract_inputs *ret, struct error *err)
 {
-        struct extract_inputs in = {
-                .debuginfo_fd = -1, .executable_fd = -1, .altlink_fd = -1, .dwp_fd = -1, .name = path, .file_name = path_base(path)
-        };
+        struct extract_inputs in = { .debuginfo_fd = -1,
+                                     .executable_fd = -1,
+                                     .altlink_fd = -1,
+                                     .dwp_fd = -1,
+                                     .name = path,
+                                     .file_name = path_base(path) };
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct dwo_places *places = NULL;
         _cleanup_close_ int fd = fd_taken;

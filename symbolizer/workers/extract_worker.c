@@ -70,8 +70,8 @@ static uint64_t compute_data_limit(const struct extract_inputs *in)
         return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
 }
 
-/* @param form "table", "symcache", "detailed-symcache" or "relative-symcache"; @param other_files_ret whether the worker requested .dwo
- * files */
+/* @param form "table", "symcache", "detailed-symcache" or "relative-symcache"; @param other_files_ret whether the
+ * worker requested .dwo files */
 static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const atomic_bool *cancel,
                                          int *fd_ret, bool *other_files_ret, struct error *err)
 {
