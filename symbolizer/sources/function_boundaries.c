@@ -114,7 +114,7 @@ static bool add_section_starts(struct boundary_search *s)
         return true;
 }
 
-static int compare_starts(const void *a, const void *b)
+static int compare_boundary_starts(const void *a, const void *b)
 {
         uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -128,7 +128,7 @@ static bool find_other_starts(struct boundary_search *s)
         for (size_t i = 0; ok && s->in->img->machine == EM_X86_64 && i < s->in->code->count; i++)
                 ok = add_call_targets(s, &s->in->code->regions[i]);
         if (ok && s->start_count)
-                qsort(s->starts, s->start_count, sizeof *s->starts, compare_starts);
+                qsort(s->starts, s->start_count, sizeof *s->starts, compare_boundary_starts);
         return ok;
 }
 

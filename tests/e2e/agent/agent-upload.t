@@ -191,13 +191,13 @@ strip --strip-all unnamed
 run ./unnamed
 id=$(build_id_of unnamed)
 profile --pid "$pid"
-is "$(quality "$id")" "symbols dynsym" "of a stripped program stubs and the boundaries of functions are uploaded"
+is "$(quality "$id")" "symbols dynsym" "stubs and the boundaries of functions of a stripped program are uploaded"
 start=$(nm unnamed.full | awk '$3 == "hot_unnamed" { sub("^0*", "", $1); print $1 }')
 wait_for "samples to get them" named "fn@0x$start \[unnamed\]"
-pass "its functions are named by their start and the file"
+pass "functions of a stripped program are named by their start and the file"
 "$CAIRN_BUILD/cairn-upload" --server "$url" unnamed.full >/dev/null
 wait_for "samples to get the names of debuginfo" named hot_unnamed
-pass "until its debuginfo arrives"
+pass "debuginfo of a stripped program replaces the boundaries"
 kill "$pid"
 
 exporting packed

@@ -112,15 +112,14 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
                 same "llvm-symbolizer $options: columns and functions are equal" "${llvm:-llvm-symbolizer}" $options
         done
         same "llvm-symbolizer --relativenames" "${llvm:-llvm-symbolizer}" --relativenames
-        same "  and after it -s" "${llvm:-llvm-symbolizer}" --relativenames -s
+        same "llvm-symbolizer: -s after --relativenames counts" "${llvm:-llvm-symbolizer}" --relativenames -s
         sed 's/^/DATA /' "$tmp/addresses" >"$tmp/data"
         nm "$tmp/program" | awk '$2 ~ /[DBR]/ { print "DATA 0x" $1 }' >>"$tmp/data"
         for options in -a '-a --output-style=GNU' --output-style=JSON; do
-                for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
-                        # shellcheck disable=SC2086
-                        "$program" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.${program##*/}"
-                        mv "$tmp/data.${program##*/}" "$tmp/data.$([ "$program" = "$tmp/bin/llvm-symbolizer" ] && echo ours || echo theirs)"
-                done
+                # shellcheck disable=SC2086
+                "${llvm:-llvm-symbolizer}" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.theirs"
+                # shellcheck disable=SC2086
+                "$tmp/bin/llvm-symbolizer" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.ours"
                 ok "llvm-symbolizer $options: variables are equal" cmp "$tmp/data.theirs" "$tmp/data.ours"
         done
         # LLVM leaves out the file of a declaration whose number is in the abbreviation.
@@ -140,8 +139,11 @@ is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0' "FI
         "llvm-symbolizer: a function's name and an offset are a request"
 is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -s -e "$tmp/program" touch nope |
         sed 's/"StartAddress":"0x[^"]*"/"StartAddress":""/; s,"[^"]*/,"/,g')" \
-        '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"/program.cc","FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"/program.cc","StartLine":18}],"ModuleName":"/program","SymName":"touch"},{"Error":{"Message":"unable to parse arguments: nope"},"ModuleName":"/program"}]' \
-        "  and JSON has it"
+        "$(printf '%s%s%s%s' '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"/program.cc",' \
+                '"FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"/program.cc",' \
+                '"StartLine":18}],"ModuleName":"/program","SymName":"touch"},' \
+                '{"Error":{"Message":"unable to parse arguments: nope"},"ModuleName":"/program"}]')" \
+        "JSON has the name of a function that was given"
 like "$("$tmp/bin/llvm-symbolizer" --verbose -e "$tmp/program" touch)" \
         "Function start address: 0x0*$(nm "$tmp/program" | awk '$3 == "touch" { sub("^0*", "", $1); print $1 }')" \
         "llvm-symbolizer --verbose has the start of a function"
@@ -170,8 +172,8 @@ EOS
 is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/lines.o" 0 0xc9 | tr '\n' ' ')" "first lines.s:5:0  first lines.s:7:0  " \
         "a function's symbol names the lines of a table without units"
 if has go; then
-        printf 'package main\n\n//go:noinline\nfunc add(a, b int) int {\n\treturn a + b\n}\n\nfunc main() {\n\tprintln(add(1, 2))\n}\n' \
-                >"$tmp/main.go"
+        printf '%s\n' 'package main' '' '//go:noinline' 'func add(a, b int) int {' '	return a + b' '}' '' \
+                'func main() {' '	println(add(1, 2))' '}' >"$tmp/main.go"
         (cd "$tmp" && HOME=$tmp GOFLAGS=-buildvcs=false go build -ldflags=-w -o gone main.go) 2>"$tmp/err" ||
                 bail_out "$(cat "$tmp/err")"
         nm "$tmp/gone" | awk '$3 == "main.add" || $3 == "main.main" { print "0x" $1 }' >"$tmp/go-addresses"
@@ -263,10 +265,11 @@ __attribute__((noinline)) unsigned spin(unsigned n)
 }
 int main() { return spin(100000000) == 7; }
 EOC
-if has perf && (cd "$tmp" && g++ -O2 -g -o spin spin.cc && perf record -q -e cpu-clock -F 2000 -o perf.data ./spin) \
-        >/dev/null 2>&1; then
+if has perf && (cd "$tmp" && g++ -O2 -g -o spin spin.cc &&
+        perf record -q -e cpu-clock -F 2000 -o perf.data ./spin) >/dev/null 2>&1; then
         mkdir "$tmp/logging"
-        printf '#!/bin/sh\necho used >>"%s"\nexec "%s" "$@"\n' "$tmp/used" "$tmp/bin/addr2line" >"$tmp/logging/addr2line"
+        printf '#!/bin/sh\necho used >>"%s"\nexec "%s" "$@"\n' "$tmp/used" "$tmp/bin/addr2line" \
+                >"$tmp/logging/addr2line"
         chmod +x "$tmp/logging/addr2line"
         for command in 'script -F ip,sym,srcline --inline' 'report --stdio --inline -s sym,srcline'; do
                 rm -f "$tmp/used"
@@ -275,8 +278,8 @@ if has perf && (cd "$tmp" && g++ -O2 -g -o spin spin.cc && perf record -q -e cpu
                 # shellcheck disable=SC2086
                 PATH=$tmp/logging:$PATH perf $command -i "$tmp/perf.data" 2>/dev/null | grep 'spin' >"$tmp/perf-got"
                 like "$(cat "$tmp/used" 2>&1)" used "perf ${command%% *} starts the replacement of addr2line"
-                ok "  and prints the same for the program" cmp "$tmp/perf-want" "$tmp/perf-got"
-                like "$(cat "$tmp/perf-got")" 'spin\.cc:[0-9]' "  with lines"
+                ok "perf ${command%% *} prints the same for the program" cmp "$tmp/perf-want" "$tmp/perf-got"
+                like "$(cat "$tmp/perf-got")" 'spin\.cc:[0-9]' "perf ${command%% *} has lines"
         done
 fi
 done_testing

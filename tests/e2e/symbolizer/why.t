@@ -79,9 +79,12 @@ inside=$(address_of "$tmp/hidden" outer)
 strip "$tmp/hidden"
 why "$tmp/hidden" "$inside"
 is "$(said '.results[0] | [.state, .source, .frames[0].function]')" \
-        "[\"resolved\",\"boundaries\",\"fn@$(printf '0x%x' "0x$inside") [hidden]\"]" "a stripped program has boundaries of functions"
-like "$(said '.results[0] | .meaning + " " + .next_step')" 'no symbol here.*upload the debuginfo' "  with what is missing"
-like "$("$cairn" why "$tmp/hidden" "$inside")" 'meaning +the file has no symbol here' "  in the text, too"
+        "[\"resolved\",\"boundaries\",\"fn@$(printf '0x%x' "0x$inside") [hidden]\"]" \
+        "a stripped program has boundaries of functions"
+like "$(said '.results[0] | .meaning + " " + .next_step')" 'no symbol here.*upload the debuginfo' \
+        "the answer for a boundary says what is missing"
+like "$("$cairn" why "$tmp/hidden" "$inside")" 'meaning +the file has no symbol here' \
+        "the text for a boundary says what is missing"
 strip -R .eh_frame -R .eh_frame_hdr -o "$tmp/dark" "$tmp/hidden"
 why "$tmp/dark" 0x30
 is "$(said '.results[0].state')" '"uncovered"' "a header is not covered"
