@@ -395,6 +395,22 @@ static void copy_header_value(const char *text, size_t n, char *ret, size_t size
         snprintf(ret, size, "%.*s", (int)n, text);
 }
 
+static void pass_header(const struct http_client_request *q, const char *line, size_t n)
+{
+        const char *colon = memchr(line, ':', n), *value = colon ? colon + 1 : NULL;
+        size_t value_size = colon ? n - (size_t)(value - line) : 0;
+
+        if (!colon)
+                return;
+        while (value_size && strchr(" \t", *value)) {
+                value++;
+                value_size--;
+        }
+        while (value_size && strchr(" \t\r\n", value[value_size - 1]))
+                value_size--;
+        q->header(q->header_context, line, (size_t)(colon - line), value, value_size);
+}
+
 static size_t on_curl_header(char *line, size_t size, size_t count, void *context)
 {
         static const char retry_after[] = "retry-after:", note[] = "x-cairn-note:";
@@ -403,6 +419,10 @@ static size_t on_curl_header(char *line, size_t size, size_t count, void *contex
         size_t n = size * count;
         char number[24];
 
+        if (a->request->header && n > 5 && strncmp(line, "HTTP/", 5) == 0)
+                a->request->header(a->request->header_context, "", 0, "", 0);
+        else if (a->request->header)
+                pass_header(a->request, line, n);
         if (n > 5 && strncmp(line, "HTTP/", 5) == 0) /* the response to a redirection, too, begins with its status */
                 a->response->content_encoding[0] = 0;
         else if (n > strlen(retry_after) && strncasecmp(line, retry_after, strlen(retry_after)) == 0)
@@ -594,7 +614,8 @@ static bool is_retryable_request(const struct http_client_request *q)
 
 static bool is_retryable_code(const struct http_client_request *q, unsigned code)
 {
-        return code == 0 || code == 429 || code == 502 || code == 503 || (code == 504 && !q->no_timeout_retry);
+        return code == 0 || code == 429 || code == 502 || code == 503 || (code == 504 && !q->no_timeout_retry) ||
+               (code == 500 && q->retries_500);
 }
 
 /* Failures that a retry cannot fix. */

@@ -51,6 +51,12 @@ typedef ssize_t http_client_read(void *context, void *to, size_t n);
 typedef bool http_client_rewind(void *context);
 /** Receives the bytes of a 2xx response body. A failure ends the request with that status. */
 typedef enum status http_client_write(void *context, const void *data, size_t n);
+/**
+ * Receives a header of a response, also of one that is retried or redirects.
+ * @param name, value  not terminated; name_size 0: a response begins, and what earlier ones had is obsolete.
+ */
+typedef void http_client_header(void *context, const char *name, size_t name_size, const char *value,
+                                size_t value_size);
 
 struct http_client_request {
         const char *method;         /* "GET", "POST", "PUT", "DELETE", "HEAD" */
@@ -67,8 +73,11 @@ struct http_client_request {
         size_t max_response;      /* 0: 1 MiB; beyond it the request fails with ST_TOO_BIG */
         http_client_write *write; /* NULL: the body is stored in response.body */
         void *write_context;
+        http_client_header *header; /* NULL: only those of the response */
+        void *header_context;
         bool repeatable;       /* a POST that may be retried; other methods are retried if idempotent */
         bool no_timeout_retry; /* after a timeout or 504: the same work would take as long again */
+        bool retries_500;      /* the service answers 500 for failures that pass */
         bool no_redirects;     /* a redirection of a GET is an error, too; by default up to five are followed */
 };
 
