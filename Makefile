@@ -68,7 +68,7 @@ PROTO_FILES := $(wildcard profile-formats/proto/*.proto)
 PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -ldeflate -llz4 -lsnappy -llzma -lxxhash -ljson-c \
-	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lmd -lyaml -lm
+	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lmd -lyaml -lexpat -lm
 LIBS_cairn := common storage sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
 	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := $(SYSTEM_LIBS)

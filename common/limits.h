@@ -373,6 +373,12 @@
 #define LIMIT_KUBERNETES_CONTAINERS 512     /* container ids of one pod, including those of earlier starts */
 #define LIMIT_KUBERNETES_MISSES 8192        /* cached containers and pods that were not in a list */
 
+/* Object storage (storage/s3/) */
+#define LIMIT_S3_REQUEST_TEXT_BYTES KiB(16)     /* path, query, headers: a session token has up to 8 KiB */
+#define LIMIT_S3_XML_TEXT_BYTES KiB(64)         /* texts of the open elements of an XML answer */
+#define LIMIT_S3_XML_DEPTH 16                   /* nesting of elements; answers use 4 */
+#define LIMIT_S3_CREDENTIALS_FILE_BYTES KiB(64) /* ~/.aws/credentials, or a token file */
+
 /* Relabelling (relabel/), for targets of `cairn scrape` and the agent's samples */
 #define LIMIT_RELABEL_LABELS 128           /* of a target or sample, including those visible only to relabelling */
 #define LIMIT_RELABEL_LABELS_BYTES KiB(16) /* their names and values together; aliases in a file count as copies */

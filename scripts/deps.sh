@@ -11,7 +11,7 @@ set -eu
 build="gcc g++ libc6-dev make pkg-config clang llvm llvm-19-dev libbpf-dev bpftool binutils ca-certificates
 libelf-dev libdw-dev libdebuginfod-dev liblmdb-dev
 libmicrohttpd-dev libnghttp2-dev libgnutls28-dev libzstd-dev zlib1g-dev libdeflate-dev liblz4-dev libsnappy-dev liblzma-dev libcurl4-openssl-dev libssl-dev libiberty-dev libseccomp-dev
-libxxhash-dev libjson-c-dev libcap-dev libcapstone-dev libarchive-dev libyaml-dev libmd-dev libprotobuf-c-dev protobuf-c-compiler"
+libxxhash-dev libjson-c-dev libcap-dev libcapstone-dev libarchive-dev libyaml-dev libexpat1-dev libmd-dev libprotobuf-c-dev protobuf-c-compiler"
 
 tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-protobuf python3-yaml protobuf-compiler jq xz-utils zstd nodejs npm
 procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go openjdk-17-jdk-headless rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format

@@ -46,9 +46,9 @@ void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES])
         sha256_deinit(s);
 }
 
-bool hmac_sha256(const uint8_t key[static SHA256_BYTES], const void *data, size_t n, uint8_t ret[static SHA256_BYTES])
+bool hmac_sha256(const void *key, size_t key_size, const void *data, size_t n, uint8_t ret[static SHA256_BYTES])
 {
-        return HMAC(EVP_sha256(), key, SHA256_BYTES, data, n, ret, NULL) != NULL;
+        return HMAC(EVP_sha256(), key, (int)key_size, data, n, ret, NULL) != NULL;
 }
 
 bool sha256_equal(const uint8_t a[static SHA256_BYTES], const uint8_t b[static SHA256_BYTES])

@@ -33,7 +33,7 @@ void sha256_update(struct sha256 *s, const void *data, size_t n);
 void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES]);
 
 /** HMAC-SHA256 of n bytes. Source: RFC 2104. False when out of memory. */
-bool hmac_sha256(const uint8_t key[static SHA256_BYTES], const void *data, size_t n, uint8_t ret[static SHA256_BYTES]);
+bool hmac_sha256(const void *key, size_t key_size, const void *data, size_t n, uint8_t ret[static SHA256_BYTES]);
 
 /** Whether two digests are equal; compares in constant time. */
 bool sha256_equal(const uint8_t a[static SHA256_BYTES], const uint8_t b[static SHA256_BYTES]);

@@ -15,7 +15,7 @@ void csrf_write_token(const struct access_control *control, const char *secret, 
 {
         uint8_t mac[SHA256_BYTES] = { 0 };
 
-        if (hmac_sha256(control->csrf_key, secret, strlen(secret), mac))
+        if (hmac_sha256(control->csrf_key, sizeof control->csrf_key, secret, strlen(secret), mac))
                 sha256_hex(mac, ret);
         else
                 ret[0] = 0;

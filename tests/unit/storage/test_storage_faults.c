@@ -9,6 +9,7 @@
 #include "common/files/file.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/tables/store_verification.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/table_vacuum.h"
 #include "tests/support/faulty_storage.h"
 #include "tests/support/store_fixture.h"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_STORAGE_S3_REMOTE_CACHE_H
+#define CAIRN_STORAGE_S3_REMOTE_CACHE_H
+
+/**
+ * @file
+ * Parts of remote objects in local sparse files, so that maps of them are ordinary memory.
+ *
+ * An object has one file of its size; blocks of REMOTE_CACHE_BLOCK_BYTES are fetched when a range in them is required.
+ * The least recently used objects are dropped when all present blocks together exceed the limit; objects in use stay,
+ * so the cache may exceed it by those. Files have no names: they go with the process.
+ *
+ * Threads: any. A fetch holds the object, not the cache.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "common/limits.h"
+#include "common/files/file.h"
+#include "storage/storage.h"
+
+#define REMOTE_CACHE_BLOCK_BYTES KiB(64)
+#define REMOTE_CACHE_GAP_BLOCKS 4 /* ranges that are this near are fetched together */
+
+struct remote_cache;
+struct remote_object;
+
+/** @param dir  for the files; created. */
+enum status remote_cache_create(const char *dir, uint64_t max_bytes, struct remote_cache **ret,
+                                struct error *err) MUST_CHECK;
+/** All objects have been released. Takes NULL. */
+void remote_cache_destroy(struct remote_cache *c);
+
+/** The object of a key, if it is known. @return release it; NULL when it is unknown. */
+struct remote_object *remote_cache_get(struct remote_cache *c, const char *key);
+
+/** Make an object known, none of whose bytes are present; one of the same key is replaced. @param ret  release it. */
+enum status remote_cache_add(struct remote_cache *c, const char *key, const struct storage_info *info,
+                             struct remote_object **ret, struct error *err) MUST_CHECK;
+
+/** Forget the object of a key; those who have it keep it. */
+void remote_cache_remove(struct remote_cache *c, const char *key);
+
+void remote_cache_release(struct remote_cache *c, struct remote_object *o);
+
+/** Borrowed until the release. */
+const struct storage_info *remote_object_info(const struct remote_object *o);
+
+/** Of the file, to read and map; borrowed until the release. */
+int remote_object_fd(const struct remote_object *o);
+
+/** Write the bytes of a range of the object of a key into fd, at their offset in the object. */
+typedef enum status remote_cache_fetch(void *context, const char *key, const struct storage_info *info, int fd,
+                                       const struct file_range *range, struct error *err);
+
+/** Make ranges within the object present; they stay until the release. */
+enum status remote_cache_require(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges,
+                                 size_t count, remote_cache_fetch *fetch, void *context, struct error *err) MUST_CHECK;
+
+/** Note that a range was written into the file already. Blocks that it covers in part do not count. */
+void remote_cache_note_present(struct remote_cache *c, struct remote_object *o, const struct file_range *range);
+
+#endif

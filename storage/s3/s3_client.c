@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * send_request() near the end: keys, signature, request, and once more when the store says that the clock or the keys
+ * are at fault. The HTTP client below repeats what a network does.
+ *
+ * In the file: creating; connections; bodies from files; headers of answers; errors; sending.
+ *
+ * Locks: lock protects the list of idle connections. The difference of the clocks is atomic.
+ */
+#include "storage/s3/s3_client.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "common/text.h"
+#include "http/http_client.h"
+#include "storage/s3/s3_location.h"
+#include "storage/s3/s3_xml.h"
+
+#define CONNECT_MS 5000
+#define IDLE_S 20
+#define ATTEMPTS 5
+#define FIRST_PAUSE_MS 100
+#define LONGEST_PAUSE_MS 5000
+#define CLOCK_NOISE_MS 2000 /* the Date of an answer has seconds, and an answer takes time */
+
+struct connection {
+        SLIST_ENTRY(connection) next;
+        struct http_client *http;
+};
+
+struct s3_client {
+        struct s3_location location;
+        struct s3_credential_source *credentials;
+        const atomic_bool *stop;
+        atomic_int_fast64_t ahead_ms; /* of the store's clock */
+        pthread_mutex_t lock;
+        SLIST_HEAD(, connection) idle;
+};
+
+#define REQUESTS(method)                                                                                               \
+        METRIC_COUNTER("cairn_object_store_requests_total", "Requests to the object store, without repeated ones.",    \
+                       "method=\"" method "\"")
+static const char *const methods[] = { "GET", "HEAD", "PUT", "POST", "DELETE" };
+static struct metric requests[] = { REQUESTS("GET"), REQUESTS("HEAD"), REQUESTS("PUT"), REQUESTS("POST"),
+                                    REQUESTS("DELETE") };
+static struct metric failures = METRIC_COUNTER("cairn_object_store_failures_total",
+                                               "Requests to the object store without an answer, or with a 5xx.", "");
+static struct metric received = METRIC_COUNTER("cairn_object_store_received_bytes_total",
+                                               "Bytes of objects and lists received from the object store.", "");
+
+void s3_register_metrics(void)
+{
+        for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+                metric_register(&requests[i]);
+        metric_register(&failures);
+        metric_register(&received);
+}
+
+static void count_request(const struct s3_request *q, const struct s3_response *r, enum status st)
+{
+        for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+                metric_add(&requests[i], strcmp(q->method, methods[i]) == 0);
+        metric_add(&failures, st == ST_OS);
+        if (!st && strcmp(q->method, "GET") == 0)
+                metric_add(&received, (int64_t)r->length);
+}
+
+/* ---- creating ---- */
+
+enum status s3_client_create(const char *url, const atomic_bool *stop, struct s3_client **ret, struct error *err)
+{
+        struct s3_client *c = calloc(1, sizeof *c);
+        enum status st;
+
+        if (!c)
+                return error_no_memory(err);
+        c->stop = stop;
+        pthread_mutex_init(&c->lock, NULL);
+        SLIST_INIT(&c->idle);
+        st = s3_location_parse(url, &c->location, err);
+        if (!st)
+                st = s3_credential_source_create(c->location.region, &c->credentials, err);
+        if (st)
+                s3_client_destroy(c);
+        else
+                *ret = c;
+        return st;
+}
+
+static void destroy_connection(struct connection *n)
+{
+        http_client_destroy(n->http);
+        free(n);
+}
+
+void s3_client_destroy(struct s3_client *c)
+{
+        struct connection *n;
+
+        if (!c)
+                return;
+        while ((n = SLIST_FIRST(&c->idle))) {
+                SLIST_REMOVE_HEAD(&c->idle, next);
+                destroy_connection(n);
+        }
+        s3_credential_source_destroy(c->credentials);
+        s3_location_deinit(&c->location);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+const char *s3_client_prefix(const struct s3_client *c)
+{
+        return c->location.prefix;
+}
+
+int64_t s3_client_now_ms(const struct s3_client *c)
+{
+        return wall_clock_ns() / 1000000 + (int64_t)atomic_load(&c->ahead_ms);
+}
+
+/* ---- connections ---- */
+
+static enum status take_connection(struct s3_client *c, struct connection **ret, struct error *err)
+{
+        const struct http_client_options options = { .size = sizeof options,
+                                                     .base_url = c->location.base_url,
+                                                     .ca_file = c->location.ca_file,
+                                                     .connect_timeout_ms = CONNECT_MS,
+                                                     .idle_timeout_s = IDLE_S,
+                                                     .attempts = ATTEMPTS,
+                                                     .first_pause_ms = FIRST_PAUSE_MS,
+                                                     .longest_pause_ms = LONGEST_PAUSE_MS,
+                                                     .stop = c->stop };
+        struct connection *n;
+        enum status st;
+
+        pthread_mutex_lock(&c->lock);
+        n = SLIST_FIRST(&c->idle);
+        if (n)
+                SLIST_REMOVE_HEAD(&c->idle, next);
+        pthread_mutex_unlock(&c->lock);
+        if (!n) {
+                n = calloc(1, sizeof *n);
+                st = n ? http_client_create(&options, &n->http, err) : error_no_memory(err);
+                if (st) {
+                        free(n);
+                        return st;
+                }
+        }
+        *ret = n;
+        return ST_OK;
+}
+
+static void give_connection_back(struct s3_client *c, struct connection *n)
+{
+        pthread_mutex_lock(&c->lock);
+        SLIST_INSERT_HEAD(&c->idle, n, next);
+        pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- bodies ---- */
+
+struct file_body {
+        int fd;
+        struct file_range range;
+        uint64_t sent;
+};
+
+static ssize_t read_file_body(void *context, void *to, size_t n)
+{
+        struct file_body *b = context;
+        uint64_t left = b->range.size - b->sent;
+        ssize_t got = pread(b->fd, to, n < left ? n : (size_t)left, (off_t)(b->range.offset + b->sent));
+
+        if (got > 0)
+                b->sent += (uint64_t)got;
+        return got == 0 && left ? -1 : got; /* it became shorter */
+}
+
+static bool rewind_file_body(void *context)
+{
+        ((struct file_body *)context)->sent = 0;
+        return true;
+}
+
+static enum status hash_file_body(struct file_body *b, char ret[static SHA256_HEX_MAX], struct error *err)
+{
+        _cleanup_free_ uint8_t *chunk = malloc(KiB(64));
+        uint8_t digest[SHA256_BYTES];
+        struct sha256 hash;
+        enum status st = chunk ? sha256_init(&hash, err) : error_no_memory(err);
+        ssize_t n = 0;
+
+        if (st)
+                return st;
+        while (b->sent < b->range.size && (n = read_file_body(b, chunk, KiB(64))) > 0)
+                sha256_update(&hash, chunk, (size_t)n);
+        rewind_file_body(b);
+        sha256_final(&hash, digest);
+        sha256_hex(digest, ret);
+        return n < 0 ? error_os(err, errno, "cannot read what is to be put into the object store") : ST_OK;
+}
+
+/* ---- headers of answers ---- */
+
+struct answer {
+        const struct s3_request *request;
+        struct s3_response *response;
+        int64_t date_ms;
+};
+
+static int64_t parse_http_date(const char *text)
+{
+        struct tm utc = { 0 };
+        const char *rest = strptime(text, "%a, %d %b %Y %H:%M:%S", &utc);
+
+        return rest ? timegm(&utc) * 1000 : -1;
+}
+
+static void copy_etag(const char *text, char ret[static STORAGE_ETAG_BYTES])
+{
+        size_t n = strlen(text);
+
+        if (n >= 2 && text[0] == '"' && text[n - 1] == '"') {
+                text++;
+                n -= 2;
+        }
+        snprintf(ret, STORAGE_ETAG_BYTES, "%.*s", n < STORAGE_ETAG_BYTES ? (int)n : 0, text);
+}
+
+static void note_answer_header(void *context, const char *name, size_t name_size, const char *value, size_t value_size)
+{
+        struct answer *a = context;
+        struct s3_response *r = a->response;
+        char header[64], text[128];
+
+        if (!name_size) {
+                *r = (struct s3_response){ .body = r->body };
+                if (a->request->restart)
+                        a->request->restart(a->request->write_context);
+        }
+        if (name_size >= sizeof header || value_size >= sizeof text)
+                return;
+        snprintf(header, sizeof header, "%.*s", (int)name_size, name);
+        snprintf(text, sizeof text, "%.*s", (int)value_size, value);
+        if (strcasecmp(header, "date") == 0)
+                a->date_ms = parse_http_date(text);
+        else if (strcasecmp(header, "last-modified") == 0)
+                r->modified_ms = parse_http_date(text);
+        else if (strcasecmp(header, "etag") == 0)
+                copy_etag(text, r->etag);
+        else if (strcasecmp(header, "content-length") == 0)
+                r->length = strtoull(text, NULL, 10);
+        else if (strcasecmp(header, "content-range") == 0 && strchr(text, '/'))
+                r->size = strtoull(strchr(text, '/') + 1, NULL, 10);
+        else if (strcasecmp(header, "x-amz-meta-cairn-upload") == 0)
+                snprintf(r->upload, sizeof r->upload, "%.*s", (int)sizeof r->upload - 1, text);
+        else if (strcasecmp(header, "x-amz-bucket-region") == 0)
+                snprintf(r->region, sizeof r->region, "%.*s", (int)sizeof r->region - 1, text);
+}
+
+static void note_store_clock(struct s3_client *c, int64_t date_ms)
+{
+        int64_t ahead = date_ms - wall_clock_ns() / 1000000;
+        int64_t noted = (int64_t)atomic_load(&c->ahead_ms);
+
+        if (date_ms > 0 && llabs(ahead - noted) > CLOCK_NOISE_MS)
+                atomic_store(&c->ahead_ms, llabs(ahead) > CLOCK_NOISE_MS ? ahead : 0);
+}
+
+/* ---- errors ---- */
+
+static enum status explain_region(const struct s3_client *c, const struct s3_response *r, struct error *err)
+{
+        return error_set(err, ST_USAGE, "bucket '%s' is in the region %s, not %s: set AWS_REGION=%s",
+                         c->location.bucket, r->region, c->location.region, r->region);
+}
+
+static enum status explain_missing_right(const struct s3_client *c, const struct s3_request *q,
+                                         const struct s3_response *r, struct error *err)
+{
+        const char *object = q->key ? q->key : "the list of keys";
+
+        if (strcmp(r->error, "InvalidAccessKeyId") == 0 || strcmp(r->error, "SignatureDoesNotMatch") == 0)
+                return error_set(err, ST_USAGE,
+                                 "the store at %s does not accept the keys (%s): check "
+                                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                                 c->location.host, r->error);
+        if (strcmp(r->error, "RequestTimeTooSkewed") == 0)
+                return error_set(err, ST_USAGE, "the clock of this host differs too much from that of %s",
+                                 c->location.host);
+        return error_set(err, ST_USAGE,
+                         "no right to %s %.90s in bucket '%s'%s%s: see the permissions in "
+                         "cairn-serve(1)",
+                         q->method, object, c->location.bucket, *r->error ? ", " : "", r->error);
+}
+
+/* @param failed  of the HTTP client, whose text is taken when there was no answer. */
+static enum status explain_response(const struct s3_client *c, const struct s3_request *q, enum status failed,
+                                    const struct s3_response *r, struct error *err)
+{
+        if (r->code >= 200 && r->code < 300)
+                return failed;
+        switch (r->code) {
+        case 0:
+                return failed == ST_BUSY ? error_prefix(err, ST_OS, "the object store does not answer") : failed;
+        case 301:
+        case 307:
+        case 400:
+                if (*r->region && strcmp(r->region, c->location.region) != 0)
+                        return explain_region(c, r, err);
+                break;
+        case 403:
+                return *r->region && strcmp(r->region, c->location.region) != 0 ? explain_region(c, r, err)
+                                                                                : explain_missing_right(c, q, r, err);
+        case 404:
+                if (strcmp(r->error, "NoSuchBucket") == 0 || !q->key)
+                        return error_set(err, ST_USAGE, "bucket '%s' does not exist at %s", c->location.bucket,
+                                         c->location.host);
+                return error_set(err, ST_NOT_FOUND, "'%.150s' is not in bucket '%s'", q->key, c->location.bucket);
+        case 409:
+        case 412:
+                return error_set(err, ST_BUSY, "'%.150s' is already in bucket '%s'", q->key ? q->key : "",
+                                 c->location.bucket);
+        default:
+                break;
+        }
+        return error_set(err, r->code >= 500 ? ST_OS : ST_BAD_DATA,
+                         "the object store answers %s %.100s with HTTP %u%s%s", q->method,
+                         q->key ? q->key : c->location.bucket, r->code, *r->error ? ", " : "", r->error);
+}
+
+/* ---- sending ---- */
+
+void s3_response_deinit(struct s3_response *r)
+{
+        buf_deinit(&r->body);
+        *r = (struct s3_response){ 0 };
+}
+
+static enum status make_request_path(const struct s3_client *c, const char *key, struct buf *ret, struct error *err)
+{
+        buf_init(ret, LIMIT_S3_REQUEST_TEXT_BYTES);
+        buf_append_str(ret, c->location.bucket_path);
+        buf_append_str(ret, "/");
+        if (key && *c->location.prefix) {
+                buf_append_url_encoded(ret, c->location.prefix, "/");
+                buf_append_str(ret, "/");
+        }
+        if (key)
+                buf_append_url_encoded(ret, key, "/");
+        return buf_cstr(ret) ? ST_OK : buf_status(ret, err, "the key of an object");
+}
+
+static enum status send_signed_request(struct s3_client *c, const struct s3_request *q, const char *path,
+                                       const char *content_sha256, struct file_body *file, struct s3_response *ret,
+                                       struct error *err)
+{
+        _cleanup_s3_credentials_ struct s3_credentials credentials = { 0 };
+        _cleanup_s3_signed_headers_ struct s3_signed_headers headers = { 0 };
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        const struct s3_signing signing = { .method = q->method,
+                                            .host = c->location.host,
+                                            .path = path,
+                                            .query = q->query ? q->query : "",
+                                            .headers = q->headers,
+                                            .header_count = q->header_count,
+                                            .content_sha256 = content_sha256,
+                                            .region = c->location.region,
+                                            .time = (time_t)(s3_client_now_ms(c) / 1000) };
+        struct answer a = { .request = q, .response = ret };
+        struct http_client_request request = { .method = q->method,
+                                               .body = q->body,
+                                               .body_size = q->body_size,
+                                               .max_response = q->max_response,
+                                               .write = q->write,
+                                               .write_context = q->write_context,
+                                               .header = note_answer_header,
+                                               .header_context = &a,
+                                               .retries_500 = true,
+                                               .repeatable = true,
+                                               .no_redirects = true };
+        _cleanup_free_ char *target = NULL;
+        struct connection *connection;
+        enum status st = s3_get_credentials(c->credentials, &credentials, err);
+
+        if (!st)
+                st = s3_sign(&signing, &credentials, &headers, err);
+        if (!st && asprintf(&target, "%s%s%s", path, *signing.query ? "?" : "", signing.query) < 0) {
+                target = NULL;
+                st = error_no_memory(err);
+        }
+        if (!st)
+                st = take_connection(c, &connection, err);
+        if (st)
+                return st;
+        request.path = target;
+        request.headers = (const char *const *)headers.lines;
+        if (file->range.size) {
+                request.read = read_file_body;
+                request.rewind = rewind_file_body;
+                request.context = file;
+                request.stream_size = file->range.size;
+        }
+        st = http_client_send(connection->http, &request, &response, err);
+        give_connection_back(c, connection);
+        ret->code = response.code;
+        if (!ret->size)
+                ret->size = ret->length;
+        note_store_clock(c, a.date_ms);
+        ret->body = response.body;
+        response.body = (struct buf){ 0 };
+        return st;
+}
+
+/* Errors that a request may get over at once: what was learned from the answer is in effect now. */
+static bool can_send_again(struct s3_client *c, const struct s3_response *r)
+{
+        if (strcmp(r->error, "ExpiredToken") == 0)
+                s3_expire_credentials(c->credentials);
+        return strcmp(r->error, "ExpiredToken") == 0 || strcmp(r->error, "RequestTimeTooSkewed") == 0;
+}
+
+static enum status send_request(struct s3_client *c, const struct s3_request *q, struct s3_response *ret,
+                                struct error *err)
+{
+        struct file_body file = { .fd = q->fd, .range = q->range };
+        char content[SHA256_HEX_MAX];
+        _cleanup_buf_ struct buf path;
+        enum status st = make_request_path(c, q->key, &path, err);
+
+        *ret = (struct s3_response){ 0 };
+        if (!st)
+                st = q->range.size ? hash_file_body(&file, content, err)
+                                   : s3_hash_content(q->body ? q->body : "", q->body_size, content, err);
+        for (unsigned attempt = 0; !st; attempt++) {
+                st = send_signed_request(c, q, buf_cstr(&path), content, &file, ret, err);
+                if (!st)
+                        return ST_OK;
+                if (ret->code >= 300 && ret->body.size &&
+                    s3_xml_find(ret->body.data, ret->body.size, "Code", ret->error, sizeof ret->error, NULL))
+                        ret->error[0] = 0;
+                if (attempt || !can_send_again(c, ret))
+                        return explain_response(c, q, st, ret, err);
+                rewind_file_body(&file);
+                s3_response_deinit(ret);
+                st = ST_OK;
+        }
+        return st;
+}
+
+enum status s3_send(struct s3_client *c, const struct s3_request *q, struct s3_response *ret, struct error *err)
+{
+        enum status st = send_request(c, q, ret, err);
+
+        count_request(q, ret, st);
+        return st;
+}
