@@ -23,6 +23,7 @@
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
 #include "profile-store/delta/delta_place.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 #include "storage/local_storage.h"
 

@@ -26,6 +26,7 @@ struct server_reread {
 
 struct server_options {
         const char *dir;
+        const char *store; /* s3://BUCKET/PREFIX for the tables; NULL: where the directory says, or in it */
         const char *listen;           /* parse_listen_address() */
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
@@ -50,6 +51,7 @@ struct server_options {
         const char *const *scan_dirs; /* trees of packages and ELF files to serve */
         size_t scan_dir_count;
         uint64_t scan_interval_s;           /* 0: scan only at startup and on request */
+        uint64_t table_cache_bytes;         /* of tables in an object store, for each tenant */
         uint64_t scan_cache_bytes;          /* of files extracted from archives */
         struct fork_server *fork_server;    /* forks the workers that extract them; NULL: execute them. Borrowed */
         uint64_t flush_interval_ms;         /* 0: default */

@@ -10,6 +10,7 @@
 #include "common/program/log.h"
 #include "common/text/number_text.h"
 #include "http/trusted_proxy.h"
+#include "profile-store/tables/table_storage.h"
 #include "server/access/access.h"
 
 #define YEAR_S (366 * 86400)
@@ -66,6 +67,10 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_STRING("data", 0, "DIR", &s->server.dir, "data directory (default cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &s->server.listen,
                               "listen address (default 127.0.0.1:7700); port 0 selects a free one"),
+                OPTION_STRING("store", 0, "URL", &s->server.store,
+                              "keep the tables of a new data directory in an object store, s3://BUCKET/PREFIX"),
+                OPTION_SIZE("store-cache", 0, "SIZE", &s->table_cache_bytes, MiB(64), 0,
+                            "disk space for parts of tables in an object store, for each tenant (default 8G)"),
                 OPTION_STRING("listen-otlp-grpc", 0, "HOST:PORT", &s->server.listen_otlp_grpc,
                               "also accept OTLP profiles over gRPC, as on 127.0.0.1:4317"),
                 OPTION_LIST("upstream", 0, "URL", &s->urls,
@@ -199,7 +204,8 @@ static void set_serve_defaults(struct serve_settings *s)
                                       .log_format = LOG_TEXT,
                                       .slow_query = "10",
                                       .keep_removed_s = 3600,
-                                      .scan_cache_mib = 8192 };
+                                      .scan_cache_mib = 8192,
+                                      .table_cache_bytes = TABLE_CACHE_BYTES };
 }
 
 /* ---- checks ---- */
@@ -263,6 +269,7 @@ static void fill_server_options(struct serve_settings *s)
         o->sample_rules = s->samples.items;
         o->sample_rule_count = s->samples.count;
         o->scan_cache_bytes = s->scan_cache_mib << 20;
+        o->table_cache_bytes = s->table_cache_bytes;
         o->flush_interval_ms = s->flush_interval_s * 1000;
         o->removed_grace_ms = s->keep_removed_s * 1000;
 }

@@ -25,7 +25,7 @@ struct serve_settings {
         /* private */
         const char *slow_query, *upstreams_path, *query_memory;
         unsigned log_level, log_format;
-        uint64_t flush_interval_s, keep_removed_s, scan_cache_mib;
+        uint64_t flush_interval_s, keep_removed_s, scan_cache_mib, table_cache_bytes;
         struct option_list urls, origins, hosts, rules, trees, samples, proxies;
         struct upstream_list upstreams;
         struct address_range *ranges;

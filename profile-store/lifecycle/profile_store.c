@@ -35,6 +35,7 @@
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/tables/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/table_vacuum.h"
 
 /* ---- health ---- */

@@ -22,6 +22,7 @@
 #include "common/text.h"
 #include "profile-store/rows/batch.h"
 #include "profile-store/tables/part_read.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 
 struct verify {

@@ -19,7 +19,6 @@
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "profile-store/tables/location_cache.h"
-#include "storage/local_storage.h"
 
 #define APP_ID "cairn-raw-queue"
 #define S_PER_DAY 86400
@@ -83,13 +82,6 @@ static enum status create_delta_table(struct storage *s, enum table t, const str
         return st ? st
                   : delta_table_create(s, table_name(t), fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, retention,
                                        err);
-}
-
-enum status open_table_storage(const char *dir, struct storage **ret, struct error *err)
-{
-        _cleanup_free_ char *path = path_join(dir, "tables");
-
-        return path ? local_storage_open(path, ret, err) : error_no_memory(err);
 }
 
 enum status table_logs_open(struct storage *storage, bool read_only, int64_t grace_ms, struct table_logs *ret,

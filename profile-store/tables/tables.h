@@ -69,9 +69,6 @@ struct table_logs {
         } future_removals[TABLE_COUNT]; /* table_vacuum.h */
 };
 
-/** The storage of the tables of the profile store in dir: local files. */
-enum status open_table_storage(const char *dir, struct storage **ret, struct error *err) MUST_CHECK;
-
 /**
  * Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND.
  * @param storage  borrowed until table_logs_close() and the last table_unref().

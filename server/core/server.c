@@ -12,6 +12,7 @@
  *
  * Order: clock steps, callbacks, opening of the parts, HTTP, running and closing, signals and limits, server_run().
  */
+#include "profile-store/tables/table_storage.h"
 #include "server/core/server.h"
 
 #include <errno.h>
@@ -264,6 +265,7 @@ void apply_server_limits(const struct server_options *o)
 {
         set_upload_limits(o->max_upload_bytes, o->max_uploads);
         fetch_set_time_limit(o->upstream_timeout_s);
+        set_table_cache_limit(o->table_cache_bytes);
         worker_set_cpu_limit(o->worker_cpu_s);
 }
 

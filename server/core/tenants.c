@@ -32,6 +32,9 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/text/utf8.h"
+#include "profile-store/tables/table_storage.h"
+#include "storage/s3/s3_location.h"
+#include "storage/storage_probe.h"
 #include "profile-store/tables/tables.h"
 
 #define FLUSH_BYTES (UINT64_C(64) << 20)
@@ -179,6 +182,52 @@ static uint64_t compute_max_age(const struct server_options *o, const struct sam
         return limits->age_s && (!o->max_age_s || o->max_age_s > limits->age_s) ? limits->age_s : o->max_age_s;
 }
 
+/* Tables of the default tenant are in URL/tables, those of others in URL/tenants/NAME/tables. */
+static enum status choose_table_location(const struct server_options *o, const char *tenant, const char *dir,
+                                         struct error *err)
+{
+        bool is_default = strcmp(tenant, TENANT_DEFAULT) == 0;
+        size_t n = o->store ? strlen(o->store) : 0;
+        _cleanup_free_ char *url = NULL;
+
+        if (!o->store)
+                return ST_OK;
+        while (n && o->store[n - 1] == '/')
+                n--;
+        if (asprintf(&url, "%.*s%s%s/tables", (int)n, o->store, is_default ? "" : "/tenants/",
+                     is_default ? "" : tenant) < 0) {
+                url = NULL;
+                return error_no_memory(err);
+        }
+        return set_table_location(dir, url, err);
+}
+
+/* Several writers rely on what the probe finds; this one is alone, and warns of what later ones would suffer. */
+static enum status probe_object_store(struct storage *tables, struct error *err)
+{
+        struct storage_probe p;
+        enum status st;
+
+        if (!is_s3_url(storage_root(tables)))
+                return ST_OK;
+        st = storage_run_probe(tables, &p, err);
+        if (st)
+                return error_prefix(err, st, "cannot use %.80s", storage_root(tables));
+        if (!p.has_ranges || !p.reads_own_writes || !p.lists_own_writes)
+                return error_set(err, ST_UNSUPPORTED, "%.80s cannot hold tables: %s", storage_root(tables),
+                                 !p.has_ranges         ? "it does not answer ranges of objects"
+                                 : !p.reads_own_writes ? "an object is not read as it was written or removed"
+                                                       : "a list lacks an object that was written before");
+        if (storage_lacks_conditional_put(&p))
+                log_warn("serve",
+                         "%s does not refuse to replace objects: of %d racing creates of one key %u succeeded, %u were "
+                         "refused and %u failed; no other process may ever write there",
+                         storage_root(tables), STORAGE_PROBE_RACERS, p.created, p.refused, p.failed);
+        log_info("serve", "tables are in %s, whose clock is %+.1f s from this host's; of %d racing creates %u failed",
+                 storage_root(tables), (double)p.ahead_ms / 1000, STORAGE_PROBE_RACERS, p.failed);
+        return ST_OK;
+}
+
 static enum status open_tenant(struct tenants *tenants, const struct tenants_options *o, size_t i,
                                const struct sample_limits *limits, struct error *err)
 {
@@ -208,7 +257,11 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
         t->bodies.most = tenants->arriving_max;
-        st = open_table_storage(dir, &t->tables, err);
+        st = choose_table_location(o->server, t->name, dir, err);
+        if (!st)
+                st = open_table_storage(dir, &t->tables, err);
+        if (!st && i == 0 && !options.read_only)
+                st = probe_object_store(t->tables, err);
         if (!st)
                 st = profile_store_open(dir, &options, &t->profiles, err);
         if (!st)

@@ -25,6 +25,7 @@
 #include "common/files/file.h"
 #include "profile-store/core/flush_rows.h"
 #include "profile-store/scan.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 #include "query/engine/request.h"
 #include "query/query.h"

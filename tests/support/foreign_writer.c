@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/tables/table_storage.h"
 #include "tests/support/foreign_writer.h"
 
 #include <stdio.h>

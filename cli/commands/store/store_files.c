@@ -14,6 +14,7 @@
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
 #include "common/text/utf8.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 
 #define NS_PER_US 1000

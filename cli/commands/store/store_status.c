@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/profile_store.h"
+#include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 
 #define NS_PER_S INT64_C(1000000000)

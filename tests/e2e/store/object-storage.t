@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tables in an S3-compatible store: read where they lie, by another machine, and whole whatever requests fail.
+. tests/e2e/lib.sh
+for tool in jq python3 curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+. tests/e2e/venv.sh
+
+PYTHONPATH='' "$PYTHON" tests/e2e/store/object-store.py serve 7 "$tmp/store-port" >"$tmp/store.log" 2>&1 &
+background_pids=$!
+wait_for "the object store" test -s "$tmp/store-port"
+store_port=$(cat "$tmp/store-port")
+order() { curl -sS -X PUT "http://127.0.0.1:$store_port/-/$1"; }
+AWS_ENDPOINT_URL_S3=http://127.0.0.1:$store_port
+AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
+export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+unset AWS_REGION AWS_PROFILE
+address=s3://cairn-test/fleet
+keys() { curl -sS "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }
+# rows_and_sum: as deltalake reads the table.
+rows_and_sum() { "$PYTHON" tests/e2e/store/object-store.py sum "$store_port"; }
+# sum_of ARGUMENT...: as cairn reads it.
+sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+# import_stacks VALUE: samples of two stacks, acknowledged.
+import_stacks() {
+        printf 'main;work %d\nmain;wait 1\n' "$1" >"$tmp/in.folded"
+        "$cairn" import --server "$url" --time $(($(date +%s) - 7200)) --type cpu:nanoseconds "$tmp/in.folded" \
+                >"$tmp/import.log" 2>&1
+}
+flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
+
+# ---- the tables are in the store ----
+
+start_server --store "$address/" --flush-interval 1
+like "$(cat "$server_log")" "tables are in $address/tables, whose clock is [-+]0\.[0-9] s" \
+        "the service says where its tables are"
+unlike "$(keys)" probe "the probe at the start leaves nothing"
+ok "samples are taken" import_stacks 1000
+is "$(sum_of --server "$url")" 1001 "a query has them at once"
+wait_for "the flush" flushed
+like "$(keys)" '^fleet/tables/samples/date=[-0-9]+/part-' "the samples are in the store"
+unlike "$(find "$data/profiles/tables" -type f)" 'parquet|json' "no file of the tables is on the disk"
+is "$(rows_and_sum)" "2 1001" "deltalake reads them where they are"
+
+# ---- the machine is lost ----
+
+ok "the service stops" stop_server
+mv "$data" "$tmp/first"
+is "$(sum_of --data "$tmp/first")" 1001 "a command reads the tables that its directory names"
+ok "cairn store verify finds no fault in them" "$cairn" store verify --data "$tmp/first"
+start_server --store "$address" --flush-interval 1
+is "$(sum_of --server "$url")" 1001 "another machine with an empty disk has the same samples"
+ok "it takes more" import_stacks 5000
+wait_for "the flush" flushed
+is "$(rows_and_sum)" "4 6002" "new samples join the others in the tables"
+ok "it stops" stop_server
+start_server --flush-interval 1
+is "$(sum_of --server "$url")" 6002 "the directory remembers its store"
+ok "it is stopped" stop_server
+
+# ---- requests fail ----
+
+order faults/20 >"$tmp/order"
+start_server --flush-interval 1
+wanted=6002
+for i in 1 2 3 4; do
+        import_stacks $i && wanted=$((wanted + i + 1))
+        wait_for "flush $i" flushed
+done
+is "$wanted" $((6002 + 10 + 4)) "a service whose store fails one request of five takes all batches"
+is "$(sum_of --server "$url")" "$wanted" "a query has each of them once"
+kill -9 "$server_pid"
+wait "$server_pid" 2>/dev/null
+server_pid=
+order faults/0 >"$tmp/order"
+is "$(rows_and_sum)" "12 $wanted" "deltalake has each of them once after kill -9"
+start_server --flush-interval 1
+is "$(sum_of --server "$url")" "$wanted" "the service that comes back has each of them once"
+
+# ---- the store is away ----
+
+order away >"$tmp/order"
+ok "samples are taken while the store is away" import_stacks 9
+is "$(sum_of --server "$url")" $((wanted + 10)) "a query finds samples that are not in the store yet"
+failed_flush() { [ "$(metric cairn_flush_failures_total)" -gt 0 ]; }
+wait_for "a flush to fail" failed_flush
+like "$("$cairn" status --server "$url" 2>&1)" 'cannot flush: .*object store' \
+        "cairn status says that the store does not answer"
+order back >"$tmp/order"
+wait_for "the flush after the store came back" flushed
+is "$(rows_and_sum)" "14 $((wanted + 10))" "they are in the store when it is back"
+ok "compaction succeeds there" "$cairn" store compact --server "$url"
+is "$(rows_and_sum)" "14 $((wanted + 10))" "compaction keeps the sum"
+stop_server
+
+# ---- what is refused ----
+
+refused() {
+        "$cairn" serve --listen 127.0.0.1:0 "$@" >"$tmp/refused" 2>&1
+        [ $? -ne 0 ]
+}
+ok "another store than that of the directory is refused" refused --data "$data" --store s3://cairn-test/other
+like "$(cat "$tmp/refused")" "are in $address/tables, not in s3://cairn-test/other/tables" \
+        "the refusal has both addresses"
+cp -a tests/corpus/data_directory "$tmp/corpus"
+tar -C "$tmp/corpus" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz
+ok "a directory with tables on its disk is refused" refused --data "$tmp/corpus/data" --store "$address"
+like "$(cat "$tmp/refused")" "are in files of this directory" "the refusal says where the tables are"
+ok "a bucket that does not exist is refused" refused --data "$tmp/new" --store s3://no-such-bucket/a
+like "$(cat "$tmp/refused")" "bucket 'no-such-bucket' does not exist" "the refusal names the bucket"
+ok "an address that is none is refused" refused --data "$tmp/new2" --store cairn-test/fleet
+like "$(cat "$tmp/refused")" 'give s3://BUCKET/PREFIX' "the refusal says how an address is written"
+unset AWS_SECRET_ACCESS_KEY
+ok "half of the keys is refused" refused --data "$tmp/new3" --store "$address"
+like "$(cat "$tmp/refused")" 'AWS_ACCESS_KEY_ID is set, but not AWS_SECRET_ACCESS_KEY' \
+        "the refusal names the absent variable"
+unset AWS_ACCESS_KEY_ID
+AWS_EC2_METADATA_DISABLED=true HOME=$tmp
+export AWS_EC2_METADATA_DISABLED HOME
+ok "no keys at all is refused" refused --data "$tmp/new4" --store "$address"
+like "$(cat "$tmp/refused")" 'no keys for the object store: set AWS_ACCESS_KEY_ID' "the refusal says where keys may be"
+done_testing
