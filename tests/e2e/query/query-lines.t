@@ -29,7 +29,8 @@ ok "samples are accepted" "$cairn" import --server "$url" --time now "$tmp/one.o
 lines() { "$cairn" query --server "$url" --lines "$@"; }
 like "$(lines --function square)" '^ +9.00 ns +9.00 ns +3          return x \* x; /\* the line that costs \*/$' \
         "lines of a function come with their text"
-like "$(lines --file 'app\.c' --csv)" '^square,[^,]*app\.c,3,app,9,9, *"? *return x' "  and lines of a file as CSV"
+like "$(lines --file 'app\.c' --csv)" '^square,[^,]*app\.c,3,app,9,9, *"? *return x' \
+        "lines of a file are written as CSV"
 lines --function square >"$tmp/served"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
 is "$? $(cat "$tmp/local" "$tmp/err")" "0 $(cat "$tmp/served")" "a data directory alone shows the same text"
@@ -117,7 +118,7 @@ is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function squ
         "$(cat "$tmp/both")" "a data directory compares the same lines"
 is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" \
         "--compare does not change the values of lines"
-is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
+is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "--limit 1 has the line that changed most"
 compare >"$tmp/both"
 like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "the text has the totals of both sides"
 like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
