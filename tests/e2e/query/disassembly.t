@@ -151,7 +151,7 @@ strip "$tmp/code/bare"
 python3 tests/e2e/profiles.py otlp "$tmp/two.otlp" "build_id=$bare_id" "addresses=$(printf %x $((0x$bare_start + 4)))" \
         values=5 service=bare mapping_file=bare
 "$cairn" import --server "$url" --time now "$tmp/two.otlp" 2>"$tmp/err"
-curl -sS -G "$url/api/v1/query/disassembly" --data-urlencode 'function=0x.*bare.*' >"$tmp/bare.json"
+curl -sS -G "$url/api/v1/query/disassembly" --data-urlencode 'function=fn@0x.*bare.*' >"$tmp/bare.json"
 is "$(jq -r '.ranges[] | .start + " " + .end' "$tmp/bare.json")" "0x$(printf %x "0x$bare_start") 0x$bare_end" \
         "call frame information bounds the functions of a stripped executable"
 cp "$tmp/bare-full" "$tmp/bare"
