@@ -331,6 +331,7 @@
 #define LIMIT_V8_LINE_TABLE KiB(256)            /* bytes of a source position table */
 #define LIMIT_V8_BYTECODE KiB(512)              /* bytes of the bytecode of a function */
 #define LIMIT_V8_SOURCE MiB(16)                 /* characters of a script whose lines are counted */
+#define LIMIT_V8_LINES (1u << 20)               /* of a script whose lines are counted */
 #define LIMIT_V8_CODE_BYTES KiB(512)            /* between the start of generated code and an address in it */
 #define LIMIT_V8_INLINED 32                     /* functions inlined into one another at an address */
 #define LIMIT_AGENT_V8_ITEMS 65536              /* functions, scripts and places in code cached of one process */

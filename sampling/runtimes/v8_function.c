@@ -186,7 +186,7 @@ static uint32_t get_source_unit(const uint8_t *raw, size_t i, uint8_t width)
 
 #define PIECE 65536 /* characters read at once */
 
-/* False without memory, or when the characters cannot be read. */
+/* False without memory, with too many lines, or when the characters cannot be read. */
 static bool read_line_starts(const struct v8_heap *h, const struct v8_characters *c, struct v8_script *s)
 {
         uint8_t *raw = malloc(2 * (PIECE + 1));
@@ -202,7 +202,8 @@ static bool read_line_starts(const struct v8_heap *h, const struct v8_characters
 
                         if (!is_line_end(get_source_unit(raw, i, c->width), next))
                                 continue;
-                        valid = array_reserve(&s->line_starts, &capacity, s->line_count);
+                        valid = s->line_count < LIMIT_V8_LINES &&
+                                array_reserve(&s->line_starts, &capacity, s->line_count);
                         if (valid)
                                 s->line_starts[s->line_count++] = (uint32_t)(at + i + 1);
                 }

@@ -10,7 +10,8 @@
 #include "tests/support/fake_memory.h"
 #include "tests/support/suite.h"
 
-static uint8_t bytes[0x20000];
+#define SMALL_OBJECTS 0x20000
+static uint8_t bytes[SMALL_OBJECTS + 64 + LIMIT_V8_LINES + 1];
 static struct fake_memory memory;
 static uint64_t left;
 static struct v8_objects objects;
@@ -52,6 +53,7 @@ enum {
 #define SOURCE OBJECT(4)
 #define FILE_NAME OBJECT(5)
 #define NAME OBJECT(6)
+#define LONG_SOURCE (AT(SMALL_OBJECTS) + 1)
 #define BYTECODES OBJECT(7)
 #define POSITIONS OBJECT(8)
 #define OTHER_SHARED OBJECT(9)
@@ -267,6 +269,27 @@ START_TEST(lines_that_may_not_be_read_now_are_read_later)
         interval++;
         ck_assert_int_eq(locate(at_bytecode(10)), V8_FRAME_FOUND);
         ck_assert_uint_eq(places[0].line, 4);
+}
+END_TEST
+
+/* @return the line of a place in a script of empty lines. */
+static uint32_t find_line_of_empty_ones(uint32_t lines)
+{
+        set_up();
+        left = 4 << 20;
+        put_object(LONG_SOURCE, ONE_BYTE);
+        memcpy(bytes + SMALL_OBJECTS + 12, &lines, sizeof lines);
+        memset(bytes + SMALL_OBJECTS + 16, '\n', lines);
+        put_field(SCRIPT_OBJECT, 8, LONG_SOURCE);
+        ck_assert_int_eq(locate(at_bytecode(10)), V8_FRAME_FOUND);
+        return places[0].line;
+}
+
+/* Lines take four bytes of memory each, so a script of nothing else would take four times its size. */
+START_TEST(number_of_lines_is_bounded)
+{
+        ck_assert_uint_gt(find_line_of_empty_ones(LIMIT_V8_LINES), 0);
+        ck_assert_uint_eq(find_line_of_empty_ones(LIMIT_V8_LINES + 1), 0);
 }
 END_TEST
 
@@ -553,8 +576,8 @@ END_TEST
 
 TEST_SUITE("v8", frame_has_name_file_line_and_start_of_its_function, modules_named_by_url_have_their_path,
            function_without_a_name_has_the_inferred_one, moved_object_is_unreadable_and_another_one_is_read_again,
-           lines_that_may_not_be_read_now_are_read_later, strings_of_all_forms_become_utf_8, endless_strings_end,
-           both_formats_of_position_tables_are_read, inlined_functions_precede_their_caller,
+           lines_that_may_not_be_read_now_are_read_later, number_of_lines_is_bounded, strings_of_all_forms_become_utf_8,
+           endless_strings_end, both_formats_of_position_tables_are_read, inlined_functions_precede_their_caller,
            code_of_another_function_is_the_caller_without_a_frame_yet, inlining_in_a_cycle_ends,
            baseline_code_has_the_lines_of_its_bytecode, loop_statement_is_no_line_in_maglev_code,
            frame_of_the_interpreter_has_its_bytecode_offset, interrupted_handler_has_the_offset_in_registers,
