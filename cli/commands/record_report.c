@@ -14,6 +14,7 @@
 #include "common/text.h"
 #include "sampling/samplers/sample_end.h"
 #include "symbol-index/symbol_state.h"
+#include "symbolizer/sources/function_boundaries.h"
 
 #define OBJECTS_NAMED 3
 #define WHOLE_PERCENT 99.95 /* rounds to 100.0 */
@@ -120,15 +121,20 @@ void record_report_samples(const struct record_counts *c, const struct record_ta
 
 struct frame_counts {
         uint64_t all, named;
+        uint64_t bounded; /* named by the start of their function */
         uint64_t reasons[SYMBOL_STATE_COUNT];
         uint64_t jit, gone; /* "[jit]", "[exited]" */
         uint64_t *objects;  /* owned; by mapping: frames that debuginfo would name */
 };
 
+static const char *get_first_function(const struct profile *p, const struct profile_location *l)
+{
+        return l->line_count ? profile_text(p, p->lines.items[l->first_line].function) : "";
+}
+
 static bool is_placeholder(const struct profile *p, const struct profile_location *l, const char *name)
 {
-        return l->kind == ADDRESS_NONE && l->line_count &&
-               strcmp(profile_text(p, p->lines.items[l->first_line].function), name) == 0;
+        return l->kind == ADDRESS_NONE && strcmp(get_first_function(p, l), name) == 0;
 }
 
 static void count_sample_frame(struct frame_counts *c, const struct profile *p, const struct profile_symbols *symbols,
@@ -141,6 +147,10 @@ static void count_sample_frame(struct frame_counts *c, const struct profile *p, 
                 c->jit += weight;
         } else if (is_placeholder(p, l, "[exited]") || is_placeholder(p, l, "[unmapped]")) {
                 c->gone += weight;
+        } else if (is_boundary_name(get_first_function(p, l))) {
+                c->bounded += weight;
+                if (l->mapping != PROFILE_NONE)
+                        c->objects[l->mapping] += weight;
         } else if (l->line_count) {
                 c->named += weight;
         } else {
@@ -247,6 +257,7 @@ void record_report_frames(const struct profile *p, const struct profile_symbols 
         if (!c.all)
                 return;
         fprintf(stderr, "names: %.1f%% of frames", percent_of(c.named, c.all));
+        report_share(c.bounded, c.all, "boundaries");
         for (int state = 0; state < SYMBOL_STATE_COUNT; state++)
                 report_share(c.reasons[state], c.all, symbol_state_name((enum symbol_state)state));
         report_share(c.jit, c.all, "jit");

@@ -14,6 +14,7 @@
 #include "symbolizer/table/gap_fill.h"
 #include "unwind-tables/cfi_source.h"
 
+#define NAME_START "fn@0x"
 #define LABEL_BYTES 256 /* a file name */
 #define CALL_BYTES 5    /* opcode and 32-bit displacement */
 #define CODE_ALIGNMENT 16
@@ -215,7 +216,7 @@ static enum status name_functions(const struct boundary_search *s, struct symbol
                 if (at < b->range_count && b->ranges[at].start <= f->start &&
                     !symbol_table_builder_is_nameless(b, b->ranges[at].chain))
                         continue;
-                snprintf(name, sizeof name, "fn@0x%" PRIx64 " [%s]", f->start, label);
+                snprintf(name, sizeof name, NAME_START "%" PRIx64 " [%s]", f->start, label);
                 frame.function = symbol_table_builder_add_function(b, "", name);
                 ok = source_ranges_add(&ranges, f->start, f->end, symbol_table_builder_add_chain(b, &frame, 1));
         }
@@ -241,4 +242,9 @@ enum status fill_from_function_boundaries(const struct boundary_input *in, struc
         free(s.functions);
         cfi_source_deinit(&s.cfi);
         return st;
+}
+
+bool is_boundary_name(const char *function)
+{
+        return starts_with(function, NAME_START);
 }

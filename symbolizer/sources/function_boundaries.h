@@ -34,4 +34,7 @@ struct boundary_input {
 enum status fill_from_function_boundaries(const struct boundary_input *in, struct symbol_table_builder *b,
                                           bool *used_ret, struct error *err) MUST_CHECK;
 
+/** Whether the name of a function is one that fill_from_function_boundaries() makes. */
+bool is_boundary_name(const char *function);
+
 #endif

@@ -236,7 +236,7 @@ strip "$tmp/work"
 start_server
 record --no-debuginfod -- "$tmp/work" $rounds
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
-like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "the share without names is reported with its object"
+like "$(cat "$tmp/err")" "boundaries [0-9.]+%.*; most in work$" "the share without names is reported with its object"
 like "$(cat "$tmp/err")" "^next: '$tmp/work' has no debug information: build it with -g, or put work.debug beside it" \
         "the remedy for a program of one's own is reported"
 unlike "$(cat "$tmp/err")" "install the debug packages" "no package is advised for a program that is in none"
