@@ -26,7 +26,7 @@ struct server_reread {
 
 struct server_options {
         const char *dir;
-        const char *store; /* s3://BUCKET/PREFIX for the tables; NULL: where the directory says, or in it */
+        const char *store;            /* s3://BUCKET/PREFIX for the tables; NULL: where the directory says, or in it */
         const char *listen;           /* parse_listen_address() */
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
