@@ -232,7 +232,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                                const struct sample_limits *limits, struct error *err)
 {
         struct debuginfo_space *space = o->spaces ? debuginfo_spaces_find(o->spaces, i) : NULL;
-        const struct profile_store_options options = {
+        struct profile_store_options options = {
                 .size = sizeof options,
                 .read_only = o->server->read_only,
                 .flush_interval_ms = o->server->flush_interval_ms,
@@ -262,6 +262,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 st = open_table_storage(dir, &t->tables, err);
         if (!st && i == 0 && !options.read_only)
                 st = probe_object_store(t->tables, err);
+        options.tables = t->tables;
         if (!st)
                 st = profile_store_open(dir, &options, &t->profiles, err);
         if (!st)

@@ -301,8 +301,8 @@ static enum status explain_missing_right(const struct s3_client *c, const struct
                 return error_set(err, ST_USAGE, "the clock of this host differs too much from that of %s",
                                  c->location.host);
         return error_set(err, ST_USAGE,
-                         "no right to %s %.90s in bucket '%s'%s%s: see the permissions in "
-                         "cairn-serve(1)",
+                         "no right to %s %.90s in bucket '%s'%s%s: the permissions needed are "
+                         "in docs/operations.md, Object storage",
                          q->method, object, c->location.bucket, *r->error ? ", " : "", r->error);
 }
 

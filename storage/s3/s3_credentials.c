@@ -233,6 +233,20 @@ static enum status find_role_credentials(struct s3_credential_source *s, struct 
         return copy_credentials(access, secret, token, s3_parse_time(expires) / 1000, ret, err);
 }
 
+/* Whether a URL is one of the addresses at which container platforms give keys by plain HTTP. */
+static bool is_container_service(const char *url)
+{
+        static const char *const services[] = { CONTAINER_METADATA, "http://169.254.170.23", "http://[fd00:ec2::23]" };
+
+        for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+                size_t n = strlen(services[i]);
+
+                if (starts_with(url, services[i]) && (url[n] == '/' || url[n] == '\0'))
+                        return true;
+        }
+        return false;
+}
+
 /* Their address comes from the environment of the container, so plain HTTP is for addresses of this host only. */
 static enum status find_container_credentials(struct s3_credential_source *s, struct s3_credentials *ret,
                                               struct error *err)
@@ -250,8 +264,7 @@ static enum status find_container_credentials(struct s3_credential_source *s, st
         (void)s;
         if (!full && !relative)
                 return ST_NOT_FOUND;
-        if (full && http_client_exposes_token(full) && !starts_with(full, CONTAINER_METADATA) &&
-            !starts_with(full, "http://169.254.170.23") && !starts_with(full, "http://[fd00:ec2::23]"))
+        if (full && http_client_exposes_token(full) && !is_container_service(full))
                 return error_set(err, ST_USAGE,
                                  "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of this host");
         if (file)

@@ -59,11 +59,15 @@ static enum status make_no_folder(struct storage *s, const char *key, struct err
         return ST_OK;
 }
 
+/* The file loses its name at once, so that nothing is left of it after a crash. */
 static enum status begin_s3_upload(struct storage *s, struct storage_upload *u, struct error *err)
 {
         _cleanup_free_ char *path = path_join(((struct s3_storage *)s)->cache_dir, path_base(u->name));
+        enum status st = path ? file_create_temporary(path, &u->tmp, &u->fd, err) : error_no_memory(err);
 
-        return path ? file_create_temporary(path, &u->tmp, &u->fd, err) : error_no_memory(err);
+        if (!st)
+                unlink(u->tmp);
+        return st;
 }
 
 static enum status publish_s3_upload(struct storage *s, struct storage_upload *u, enum storage_mode mode,
@@ -76,7 +80,6 @@ static enum status publish_s3_upload(struct storage *s, struct storage_upload *u
                 st = s3_upload_file(get_client(s), u->key, u->fd, (uint64_t)info.st_size, mode, err);
         remote_cache_remove(get_cache(s), u->key);
         close(u->fd);
-        unlink(u->tmp);
         return st;
 }
 
@@ -137,6 +140,7 @@ struct file_writer {
         int fd;
         struct file_range range;
         uint64_t written;
+        int failed; /* errno of a write */
 };
 
 static enum status write_fetched(void *context, const void *data, size_t n)
@@ -148,8 +152,10 @@ static enum status write_fetched(void *context, const void *data, size_t n)
         for (const char *p = data; n;) {
                 ssize_t written = pwrite(w->fd, p, n, (off_t)(w->range.offset + w->written));
 
-                if (written <= 0)
+                if (written <= 0) {
+                        w->failed = written < 0 ? errno : ENOSPC;
                         return ST_OS;
+                }
                 p += written;
                 n -= (size_t)written;
                 w->written += (uint64_t)written;
@@ -166,7 +172,7 @@ static enum status fetch_s3_range(void *context, const char *key, const struct s
                                   const struct file_range *range, struct error *err)
 {
         char bytes[64], etag[STORAGE_ETAG_BYTES + 2];
-        struct file_writer w = { fd, *range, 0 };
+        struct file_writer w = { .fd = fd, .range = *range };
         struct s3_request q = { .method = "GET",
                                 .key = key,
                                 .headers = { { "if-match", etag }, { "range", bytes } },
@@ -181,6 +187,8 @@ static enum status fetch_s3_range(void *context, const char *key, const struct s
                  (unsigned long long)(range->offset + range->size - 1));
         snprintf(etag, sizeof etag, "\"%s\"", info->etag);
         st = s3_send(context, &q, &response, err);
+        if (w.failed)
+                return error_os(err, w.failed, "cannot write '%.150s' into the local cache", key);
         if (st == ST_BUSY)
                 return error_set(err, ST_OS, "'%.150s' was replaced while it was read", key);
         if (!st && w.written < range->size)
@@ -214,10 +222,10 @@ static void restart_tail(void *context)
 static enum status store_tail(struct remote_cache *c, struct remote_object *o, const struct tail *t, struct error *err)
 {
         const struct file_range range = { remote_object_info(o)->size - t->size, t->size };
-        struct file_writer w = { remote_object_fd(o), range, 0 };
+        struct file_writer w = { .fd = remote_object_fd(o), .range = range };
 
         if (write_fetched(&w, t->data, t->size))
-                return error_os(err, errno, "cannot write into the cache");
+                return error_os(err, w.failed, "cannot write into the local cache");
         remote_cache_note_present(c, o, &range);
         return ST_OK;
 }
@@ -333,20 +341,32 @@ static enum status open_s3_object(struct storage *s, const char *key, int *fd_re
         return st;
 }
 
+struct export
+{
+        int fd;
+        const char *path;
+};
+
+static enum status write_exported(void *context, const void *data, size_t n, struct error *err)
+{
+        const struct export *e = context;
+
+        return file_write_all(e->fd, data, n, e->path, err);
+}
+
 static enum status export_s3_object(struct storage *s, const char *key, const char *path, uint64_t *copied_bytes_ret,
                                     struct error *err)
 {
-        _cleanup_close_ int fd = -1;
+        _cleanup_close_ int from = -1, to = -1;
         struct storage_info info;
-        enum status st = open_s3_object(s, key, &fd, &info, err);
+        enum status st = open_s3_object(s, key, &from, &info, err);
 
-        if (!st) {
-                char source[64];
-
-                snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
-                st = file_copy_new(source, path, copied_bytes_ret, err);
-        }
-        return st;
+        if (st)
+                return st;
+        to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (to < 0)
+                return error_os(err, errno, "cannot create '%s'", path);
+        return file_read_chunks(from, key, write_exported, &(struct export){ to, path }, copied_bytes_ret, err);
 }
 
 /* ---- lists and removal ---- */

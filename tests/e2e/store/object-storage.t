@@ -85,11 +85,16 @@ failed_flush() { [ "$(metric cairn_flush_failures_total)" -gt 0 ]; }
 wait_for "a flush to fail" failed_flush
 like "$("$cairn" status --server "$url" 2>&1)" 'cannot flush: .*object store' \
         "cairn status says that the store does not answer"
+is "$(find "$data/profiles/tables/cache" -type f)" '' \
+        "an upload that is tried again has no file that a crash would leave"
 order back >"$tmp/order"
 wait_for "the flush after the store came back" flushed
 is "$(rows_and_sum)" "14 $((wanted + 10))" "they are in the store when it is back"
 ok "compaction succeeds there" "$cairn" store compact --server "$url"
 is "$(rows_and_sum)" "14 $((wanted + 10))" "compaction keeps the sum"
+ok "a snapshot is made of them" "$cairn" store snapshot "$tmp/snapshot" --data "$data"
+is "$(sum_of --data "$tmp/snapshot")" $((wanted + 10)) "the snapshot has the sum, on the disk"
+ok "the tables of the snapshot are files" test -d "$tmp/snapshot/profiles/tables/samples/_delta_log"
 stop_server
 
 # ---- what is refused ----
