@@ -47,6 +47,14 @@ ok "the service stops" stop_server
 mv "$data" "$tmp/first"
 is "$(sum_of --data "$tmp/first")" 1001 "a command reads the tables that its directory names"
 ok "cairn store verify finds no fault in them" "$cairn" store verify --data "$tmp/first"
+is "$("$cairn" store status --data "$tmp/first" --json | jq .tables.samples.rows)" 2 \
+        "cairn store status counts their rows"
+like "$("$cairn" store files --data "$tmp/first" --json | jq -r '.[0].path')" "^$address/tables/[a-z]+/.*\.parquet\$" \
+        "cairn store files has their addresses"
+"$cairn" store export --output "$tmp/export.parquet" --from now-1d --data "$tmp/first" '{}' >"$tmp/export.log" 2>&1
+is $? 0 "cairn store export reads them"
+"$cairn" store compact --data "$tmp/first" >"$tmp/compact.log" 2>&1
+is $? 0 "cairn store compact finds nothing to do without a service"
 start_server --store "$address" --flush-interval 1
 is "$(sum_of --server "$url")" 1001 "another machine with an empty disk has the same samples"
 ok "it takes more" import_stacks 5000
