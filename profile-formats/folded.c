@@ -165,7 +165,9 @@ static enum status parse_folded_count(struct folded_reader *r, const char *line,
 
         if (!start || !parse_fraction(line + start, size, &fraction))
                 return error_set(err, ST_BAD_DATA, "no count at the end");
-        *n = start - 1;
+        *n = start;
+        while (*n && is_folded_blank(line[*n - 1])) /* counts may be aligned */
+                --*n;
         if (parse_integer(line + start, size, ret))
                 return ST_OK;
         rounded = floor(fraction + r->remainder + 0.5);
@@ -189,6 +191,8 @@ static enum status add_folded_line(struct folded_reader *r, const char *line, si
         struct profile_sample s = { .type = r->type };
         enum status st = parse_folded_count(r, line, &n, &s.value, err);
 
+        if (st == ST_BAD_DATA && *line == '#') /* a comment without a blank */
+                return ST_OK;
         r->has_one_count = r->has_one_count || !ends_in_number(line, n);
         return st ? st : stack_builder_add_text(r->b, line, n, &s, err);
 }
@@ -210,6 +214,22 @@ static bool is_blank_line(const char *line, size_t n)
         return n == 0;
 }
 
+/* A mark with a blank after it; names may begin with one, too, such as those of private methods of JavaScript. */
+static bool is_comment_line(const char *line, size_t n)
+{
+        return *line == '#' && (n == 1 || is_folded_blank(line[1]));
+}
+
+/* The end of the line at `at`; *size_ret: that of the line and its end. Without any '\n', '\r' ends lines. */
+static size_t measure_text_line(const char *at, const char *end, char line_end, size_t *size_ret)
+{
+        const char *eol = memchr(at, line_end, (size_t)(end - at));
+        const size_t n = (size_t)((eol ? eol : end) - at);
+
+        *size_ret = n + (eol != NULL);
+        return n;
+}
+
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
 
 typedef enum status add_line_fn(struct folded_reader *r, const char *line, size_t n, struct error *err);
@@ -218,23 +238,21 @@ static enum status add_text_lines(struct stack_builder *b, const void *data, siz
                                   add_line_fn *add, struct error *err)
 {
         const char *at = n ? data : "", *const end = at + n;
+        const char line_end = memchr(at, '\n', n) ? '\n' : '\r';
         struct folded_reader r = { .b = b };
         uint32_t number = 0;
         enum status st = profile_type_add_id(b->p, type_id ? type_id : "samples:samples:count::", 0, &r.type, err);
 
         if (n >= 3 && memcmp(at, BYTE_ORDER_MARK, 3) == 0)
                 at += 3;
-
-        while (!st && at < end) {
-                const char *eol = memchr(at, '\n', (size_t)(end - at));
-                size_t size = (size_t)((eol ? eol : end) - at);
+        for (size_t size = 0; !st && at < end; at += size) {
+                const size_t length = measure_text_line(at, end, line_end, &size);
 
                 number++;
-                if (*at != '#' && !is_blank_line(at, size))
-                        st = add(&r, at, size, err);
+                if (!is_blank_line(at, length) && !is_comment_line(at, length))
+                        st = add(&r, at, length, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
-                at = eol ? eol + 1 : end;
         }
         if (!st && b->p->samples.count && !r.has_one_count)
                 snprintf(b->p->note, sizeof b->p->note,

@@ -2,15 +2,15 @@
 /*
  * One pass over the lines. read_perf_line() decides about each: an empty line ends a sample; a header begins one, or
  * is a PERF_RECORD_ line (a mapping, or skipped); a line of perf buildid-list is recorded while no sample is open;
- * every other line below a header is one of its fields, mostly a frame; lines elsewhere are refused. struct perf_text
- * is a slice of the input; only strings of the profile are copies.
+ * every other line below a header is one of its fields, mostly a frame; lines elsewhere are refused. Lines are cut and
+ * headers parsed in perf_line.c. struct perf_text is a slice of the input; only strings of the profile are copies.
  *
  * Two states: struct perf_maps turns (file, address) into a mapping and a file offset; the mappings of a file form a
  * list, latest first. struct perf_decoder has the open sample. "(inlined)" lines precede the frame they belong to, so
  * they wait in `inlined` until that frame becomes a location. A stack on lines of its own replaces a frame found on
  * the header's line.
  *
- * In the file: words and numbers; headers; build-ids and mappings; frames; samples with event types and labels; the
+ * In the file: build-ids and mappings; frames; samples with event types and labels; the
  * dispatch of lines; the end, where shift_times() converts the times of the recording's clock to wall clock times.
  */
 #include "profile-formats/perf_script.h"
@@ -28,28 +28,11 @@
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "profile-formats/number_map.h"
+#include "profile-formats/perf_line.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/return_address.h"
 #include "profile-formats/sample_labels.h"
-
-struct perf_text {
-        const char *at;
-        size_t n;
-};
-
-static inline bool perf_is_blank(char c)
-{
-        return c == ' ' || c == '\t' || c == '\r';
-}
-
-struct perf_header {
-        struct perf_text comm;
-        uint64_t pid;
-        bool has_pid;
-        int64_t time_ns;
-        struct perf_text rest; /* from the period or event on */
-};
 
 struct perf_mmap {
         uint32_t file;    /* string */
@@ -74,122 +57,6 @@ struct perf_maps {
         struct build_id *build_ids; /* owned */
         size_t build_id_capacity;
 };
-
-/* Remove blanks from both ends. */
-static struct perf_text trim_perf_text(struct perf_text t)
-{
-        for (; t.n && perf_is_blank(*t.at); t.at++)
-                t.n--;
-        while (t.n && perf_is_blank(t.at[t.n - 1]))
-                t.n--;
-        return t;
-}
-
-/* Remove and return the first word; an empty one at the end. */
-static struct perf_text cut_perf_word(struct perf_text *rest)
-{
-        struct perf_text t = trim_perf_text(*rest), word = { t.at, 0 };
-
-        while (word.n < t.n && !perf_is_blank(t.at[word.n]))
-                word.n++;
-        *rest = (struct perf_text){ t.at + word.n, t.n - word.n };
-        return word;
-}
-
-/* An unsigned number in lower case digits; 0x is optional in base 16. */
-static bool parse_perf_number(struct perf_text t, int base, uint64_t *ret)
-{
-        uint64_t v = 0;
-
-        if (base == 16 && t.n > 2 && t.at[0] == '0' && t.at[1] == 'x')
-                t = (struct perf_text){ t.at + 2, t.n - 2 };
-        if (t.n == 0)
-                return false;
-        for (size_t i = 0; i < t.n; i++) {
-                unsigned c = (unsigned char)t.at[i], digit;
-
-                digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-                if (digit >= (unsigned)base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
-                    __builtin_add_overflow(v, digit, &v))
-                        return false;
-        }
-        *ret = v;
-        return true;
-}
-
-/* "2847.589551:" in nanoseconds. */
-static bool parse_perf_time(struct perf_text t, int64_t *ret)
-{
-        const char *dot = memchr(t.at, '.', t.n);
-        uint64_t seconds, fraction;
-        struct perf_text after;
-
-        if (!dot || t.n < 4 || t.at[t.n - 1] != ':')
-                return false;
-        after = (struct perf_text){ dot + 1, (size_t)(t.at + t.n - 1 - (dot + 1)) };
-        if (!parse_perf_number((struct perf_text){ t.at, (size_t)(dot - t.at) }, 10, &seconds) || seconds > INT32_MAX ||
-            after.n > 9 || !parse_perf_number(after, 10, &fraction))
-                return false;
-        for (size_t i = after.n; i < 9; i++)
-                fraction *= 10;
-        *ret = (int64_t)(seconds * 1000000000 + fraction);
-        return true;
-}
-
-/* "PID/TID" or "PID": the process. */
-static bool parse_perf_pid(struct perf_text t, uint64_t *ret)
-{
-        const char *slash = memchr(t.at, '/', t.n);
-
-        return parse_perf_number((struct perf_text){ t.at, slash ? (size_t)(slash - t.at) : t.n }, 10, ret);
-}
-
-#define WORDS_AFTER_PID 4 /* most words between the process and the time: CPU, misc, date and time of day */
-
-/*
- * [COMM] [PID[/TID]] [[CPU]] [MISC] TIME: ...
- *
- * The name may have blanks and digits, so the search is for the time, and then for the last number before it. The
- * name is empty for processes without one, and `has_pid` is false without the field pid. A time without a process
- * before it may be a part of the name, so a later one with a process precedes it.
- */
-static bool parse_perf_header(struct perf_text line, struct perf_header *ret)
-{
-        struct perf_text rest = line, pid = { NULL, 0 }, word;
-        unsigned words_after_pid = 0;
-        struct perf_header found = { 0 };
-        bool is_found = false;
-        int64_t time_ns;
-        uint64_t number;
-
-        for (word = cut_perf_word(&rest); word.n; word = cut_perf_word(&rest)) {
-                if (parse_perf_time(word, &time_ns)) {
-                        bool has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &number);
-
-                        if (has_pid || (!is_found && *line.at != '\t')) {
-                                const char *end = has_pid ? pid.at : word.at;
-
-                                found = (struct perf_header){ .comm = trim_perf_text((struct perf_text){
-                                                                      line.at, (size_t)(end - line.at) }),
-                                                              .rest = trim_perf_text(rest),
-                                                              .time_ns = time_ns,
-                                                              .has_pid = has_pid,
-                                                              .pid = has_pid ? number : 0 };
-                                is_found = true;
-                        }
-                        if (has_pid)
-                                break;
-                }
-                words_after_pid++;
-                if (parse_perf_pid(word, &number)) {
-                        pid = word;
-                        words_after_pid = 0;
-                }
-        }
-        if (is_found)
-                *ret = found;
-        return is_found;
-}
 
 #define PROCESS_START                                                                                                  \
         (UINT64_C(1) << 40) /* newer perf prints file offsets of user code, older perf process addresses */
@@ -477,8 +344,8 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
 
         if (!parse_perf_number(word, 16, &l.address))
                 return ST_NOT_FOUND;
-        symbol = trim_perf_text(t);
-        open = perf_script_find_file(symbol.at, symbol.n);
+        symbol = (struct perf_text){ t.at, (size_t)(trim_perf_text(t).at + trim_perf_text(t).n - t.at) };
+        open = perf_script_find_file(symbol.at, symbol.n); /* with the blank before it: there may be no symbol */
         if (open < symbol.n) {
                 file = (struct perf_text){ symbol.at + open + 1, symbol.n - open - 2 };
                 symbol.n = open;
@@ -553,13 +420,13 @@ static bool strip_event_modifiers(struct perf_text *event)
         return colon != NULL;
 }
 
-/* The name of an event that is a clock, static; NULL for others. */
-static const char *find_clock(const char *name)
+/* The name of an event that is a clock, static; NULL for others. Terms may follow: "cpu-clock/period=1000000/". */
+static const char *find_clock(const char *name, size_t n)
 {
         static const char *const clocks[] = { "cpu-clock", "task-clock" };
 
         for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-                if (strcmp(name, clocks[i]) == 0)
+                if (n == strlen(clocks[i]) && memcmp(name, clocks[i], n) == 0)
                         return clocks[i];
         return NULL;
 }
@@ -571,7 +438,7 @@ static enum status add_event_type(struct perf_decoder *d, struct perf_text event
         char name[128];
 
         snprintf(name, sizeof name, "%.*s", (int)(event.n < 127 ? event.n : 127), event.n ? event.at : "");
-        clock = find_clock(name);
+        clock = find_clock(name, strcspn(name, "/"));
         if (!d->clock)
                 d->clock = clock;
         if (clock && clock == d->clock)
@@ -749,11 +616,15 @@ static enum status read_perf_line(struct perf_decoder *d, struct perf_text line,
         struct perf_text t = trim_perf_text(line), rest;
         struct build_id build_id;
         struct perf_header h;
+        bool is_header;
         enum status st;
 
-        if (t.n == 0 || t.at[0] == '#')
-                return t.n ? ST_OK : close_perf_sample(d, err);
-        if (!parse_perf_header(*line.at == '\t' ? line : t, &h)) {
+        if (t.n == 0)
+                return close_perf_sample(d, err);
+        is_header = parse_perf_header(*line.at == '\t' ? line : t, &h);
+        if ((t.at[0] == '#' && !(is_header && is_marked_header(&h))) || (!is_header && is_skipped_line(t)))
+                return ST_OK;
+        if (!is_header) {
                 if (d->has_header && perf_is_blank(*line.at))
                         return read_perf_field(d, line, err);
                 if (!d->open && parse_build_id_line(t, &build_id, &rest))
@@ -764,7 +635,7 @@ static enum status read_perf_line(struct perf_decoder *d, struct perf_text line,
         st = close_perf_sample(d, err);
         if (st)
                 return st;
-        if (h.rest.n > 12 && memcmp(h.rest.at, "PERF_RECORD_", 12) == 0) {
+        if (h.rest.n > RECORD_PREFIX_SIZE && memcmp(h.rest.at, RECORD_PREFIX, RECORD_PREFIX_SIZE) == 0) {
                 rest = h.rest;
                 t = cut_perf_word(&rest);
                 return t.n >= 16 && memcmp(t.at, "PERF_RECORD_MMAP", 16) == 0 ? add_perf_mmap(&d->maps, rest, err)
@@ -785,19 +656,28 @@ static void shift_times(struct profile *p, int64_t end_unix_ns)
                         end_unix_ns ? end_unix_ns - (last - p->samples.items[i].time_unix_ns) : 0;
 }
 
+static uint32_t count_line_ends(struct perf_text t)
+{
+        uint32_t count = 0;
+
+        for (size_t i = 0; i < t.n; i++)
+                count += t.at[i] == '\n';
+        return count;
+}
+
 static enum status decode_perf_script(struct perf_decoder *d, const char *at, const char *end, struct error *err)
 {
-        uint32_t number = 0;
+        uint32_t number = 1;
         enum status st = ST_OK;
 
         while (!st && at < end) {
-                const char *eol = memchr(at, '\n', (size_t)(end - at));
+                const struct perf_text line = cut_perf_line(at, end);
 
-                number++;
-                st = read_perf_line(d, (struct perf_text){ at, (size_t)((eol ? eol : end) - at) }, err);
+                st = read_perf_line(d, line, err);
                 if (st)
                         return error_prefix(err, st, "line %u of perf script output", number);
-                at = eol ? eol + 1 : end;
+                number += 1 + count_line_ends(line);
+                at = line.at + line.n + (line.at + line.n < end);
         }
         return close_perf_sample(d, err);
 }

@@ -16,9 +16,13 @@ bool gzip_detect(const void *data, size_t n)
         return n >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
 }
 
+/* A frame of data, or a skippable one, with which pzstd begins. */
 bool zstd_detect(const void *data, size_t n)
 {
-        return n >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0;
+        const uint8_t *magic = data;
+
+        return n >= 4 && (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0 ||
+                          (magic[0] >> 4 == 5 && memcmp(magic + 1, "\x2a\x4d\x18", 3) == 0));
 }
 
 /* Free space of the buffer, at least one step unless that exceeds its maximum; 0 if it is full or out of memory. */
@@ -38,6 +42,14 @@ static enum status report_output_full(struct buf *b, const char *what, struct er
         if (b->failed == ST_NO_MEMORY)
                 return error_no_memory(err);
         return error_set(err, ST_TOO_BIG, "%s unpacks to more than %zu bytes", what, b->max);
+}
+
+/* The end of the zeros at data + at, which pad members to blocks. */
+static size_t skip_zero_padding(const uint8_t *data, size_t at, size_t n)
+{
+        while (at < n && !data[at])
+                at++;
+        return at;
 }
 
 static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, size_t n, struct buf *ret,
@@ -69,7 +81,7 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                 else if (z->avail_out == 0)
                         return report_output_full(ret, "gzip data", err);
                 if (rc == Z_STREAM_END) {
-                        if (z->avail_in == 0 && taken == n)
+                        if (skip_zero_padding(data, taken - z->avail_in, n) == n)
                                 return ST_OK;
                         if (inflateReset(z) != Z_OK)
                                 return error_no_memory(err);

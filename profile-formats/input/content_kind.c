@@ -10,8 +10,10 @@
 #include "profile-formats/jfr/jfr_chunk.h"
 
 #define CONVERT_WITH_SPEEDSCOPE "open it in speedscope and import the file that speedscope exports"
+#define CONVERT_WITH_PPROF "import what 'go tool pprof -proto FILE' writes"
 #define TEXT_OF_GO "the readable text of a pprof endpoint (debug=1); fetch it without the parameter debug"
 #define WEB_PAGE "a web page or an image; import the profile that it was made from"
+#define COMPRESSED(name) "a file compressed with " name "; unpack it first (gzip and zstd are read)"
 #define UTF16 "text in UTF-16; convert it to UTF-8"
 
 /* ---- beginnings of files ---- */
@@ -26,7 +28,9 @@ static const struct {
         { "\177ELF", "an executable or a library; send it with cairn-upload" },
         { "goroutine profile: ", TEXT_OF_GO },
         { "threadcreate profile: ", TEXT_OF_GO },
-        { "heap profile: ", TEXT_OF_GO },
+        { "heap profile: ",
+          "the text of a heap profile; fetch it without the parameter debug, or " CONVERT_WITH_PPROF },
+        { "heap_v2/", "a heap profile of jemalloc; " CONVERT_WITH_PPROF },
         { "--- contention:", TEXT_OF_GO },
         { "--- mutex:", TEXT_OF_GO },
         { "<!DOCTYPE", WEB_PAGE },
@@ -35,6 +39,10 @@ static const struct {
         { "<?xml", WEB_PAGE },
         { "<svg", WEB_PAGE },
         { "PK\003\004", "a zip archive; unpack it first" },
+        { "\xfd\x37zXZ", COMPRESSED("xz") },
+        { "BZh91AY", COMPRESSED("bzip2") },
+        { "\x04\x22\x4d\x18", COMPRESSED("lz4") },
+        { "\x28\xb5\x2f\xfd", "zstd data; send it with its Content-Encoding, or unpack it first" },
         { "\xff\xfe", UTF16 },
         { "\xfe\xff", UTF16 },
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/json/json_scan.h"
-#include "common/text/utf8.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/input/content_kind.h"
 #include "profile-formats/otlp/otlp.h"
@@ -20,26 +19,33 @@ enum profile_format { FORMAT_PPROF, FORMAT_OTLP, FORMAT_SPEEDSCOPE, FORMAT_PERF,
 static const char *const format_names[] = { "pprof", "otlp", "speedscope", "perf", "folded" };
 #define FORMAT_COUNT (sizeof format_names / sizeof *format_names)
 
+#define DETECTION_BYTES 4096 /* at the start, that tell text from binary formats */
+
 struct profile_bytes {
         const uint8_t *data;
         size_t size;
 };
 
-static bool looks_like_text(const struct profile_bytes *b)
+enum text_likeness { IS_BINARY, MAY_BE_TEXT, IS_TEXT };
+
+/*
+ * Names in texts may have any bytes: perf cuts that of a process within a character, or prints its control characters.
+ * Messages of protobuf have control characters, nearly always zeros.
+ */
+static enum text_likeness judge_text(const struct profile_bytes *b)
 {
-        size_t n = b->size < 4096 ? b->size : 4096, end = n > 4 && n < b->size ? n - 4 : n;
+        const size_t n = b->size < DETECTION_BYTES ? b->size : DETECTION_BYTES;
+        enum text_likeness ret = IS_TEXT;
 
-        for (size_t i = 0; i < n; i++)
-                if (b->data[i] < 0x20 && b->data[i] != '\n' && b->data[i] != '\r' && b->data[i] != '\t')
-                        return false;
-        for (size_t i = 0; i < end;) {
-                size_t len = utf8_sequence_length((const char *)b->data + i, n - i);
+        for (size_t i = 0; i < n; i++) {
+                const uint8_t c = b->data[i];
 
-                if (!len)
-                        return false;
-                i += len;
+                if (!c)
+                        return IS_BINARY;
+                if (c < 0x20 && c != '\n' && c != '\r' && c != '\t')
+                        ret = MAY_BE_TEXT;
         }
-        return true;
+        return ret;
 }
 
 /* No OTLP request in protobuf begins with this byte, the start of a group. */
@@ -111,10 +117,9 @@ static enum status refuse_both_formats(enum profile_format first, const struct e
 }
 
 /* For content that does not name its format. The second format is chosen only if it gives samples. */
-static enum status decode_either(const struct profile_bytes *b, const struct profile_decode_options *o,
+static enum status decode_either(const struct profile_bytes *b, const struct profile_decode_options *o, bool is_text,
                                  struct profile *ret, enum profile_format *format_ret, struct error *err)
 {
-        const bool is_text = looks_like_text(b);
         const enum profile_format first = is_text ? FORMAT_PERF : FORMAT_PPROF,
                                   second = is_text ? FORMAT_FOLDED : FORMAT_OTLP;
         struct error first_err = { 0 }, second_err = { 0 };
@@ -143,6 +148,18 @@ static enum status decode_either(const struct profile_bytes *b, const struct pro
         return st;
 }
 
+/* Text with control characters is tried as a binary format first. */
+static enum status decode_unknown_content(const struct profile_bytes *b, const struct profile_decode_options *o,
+                                          struct profile *ret, enum profile_format *format_ret, struct error *err)
+{
+        const enum text_likeness likeness = judge_text(b);
+        enum status st = decode_either(b, o, likeness == IS_TEXT, ret, format_ret, err);
+
+        if (st == ST_BAD_DATA && likeness == MAY_BE_TEXT)
+                st = decode_either(b, o, true, ret, format_ret, err);
+        return st;
+}
+
 static enum status decode_detected_profile(const struct profile_bytes *b, const struct profile_decode_options *o,
                                            struct profile *ret, enum profile_format *format_ret, struct error *err)
 {
@@ -162,7 +179,7 @@ static enum status decode_detected_profile(const struct profile_bytes *b, const 
         case CONTENT_UNKNOWN:
                 break;
         }
-        return decode_either(b, o, ret, format_ret, err);
+        return decode_unknown_content(b, o, ret, format_ret, err);
 }
 
 static enum status decode_named_format(enum profile_format f, const struct profile_bytes *b,

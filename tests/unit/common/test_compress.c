@@ -224,6 +224,39 @@ START_TEST(consecutive_gzip_members_are_concatenated)
 }
 END_TEST
 
+START_TEST(zeros_may_follow_gzip_data)
+{
+        static const uint8_t zeros[600];
+        _cleanup_buf_ struct buf packed, back;
+
+        buf_init(&packed, 1 << 20);
+        buf_init(&back, 1 << 20);
+        ck_assert_int_eq(gzip_compress("one ", 4, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(buf_append(&packed, zeros, sizeof zeros), ST_OK);
+        ck_assert_int_eq(gzip_decompress(packed.data, packed.size, &back, NULL), ST_OK);
+        ck_assert_mem_eq(back.data, "one ", 4);
+        ck_assert_uint_eq(back.size, 4);
+        ck_assert_int_eq(gzip_compress("two", 3, 6, &packed, NULL), ST_OK);
+        ck_assert_int_eq(gzip_decompress(packed.data, packed.size, &back, NULL), ST_BAD_DATA);
+}
+END_TEST
+
+START_TEST(frames_of_pzstd_are_zstd_data)
+{
+        static const uint8_t skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4 };
+        _cleanup_buf_ struct buf packed, back;
+
+        buf_init(&packed, 1 << 20);
+        buf_init(&back, 1 << 20);
+        ck_assert_int_eq(buf_append(&packed, skippable, sizeof skippable), ST_OK);
+        ck_assert_int_eq(zstd_pack("one", 3, 3, &packed, NULL), ST_OK);
+        ck_assert(zstd_detect(packed.data, packed.size));
+        ck_assert_int_eq(zstd_decompress(packed.data, packed.size, &back, NULL), ST_OK);
+        ck_assert_uint_eq(back.size, 3);
+        ck_assert(!zstd_detect("_*M", 3));
+}
+END_TEST
+
 START_TEST(each_chunk_is_flushed_and_concatenates)
 {
         static const enum compression kinds[] = { COMPRESSION_GZIP, COMPRESSION_ZSTD };
@@ -253,4 +286,4 @@ END_TEST
 
 TEST_SUITE("compress", each_chunk_is_flushed_and_concatenates, compressed_text_round_trips, bomb_stops_at_limit,
            truncated_input_is_bad_data, output_of_go_libraries_is_decompressed, damaged_lz4_and_snappy_are_refused,
-           consecutive_gzip_members_are_concatenated)
+           consecutive_gzip_members_are_concatenated, zeros_may_follow_gzip_data, frames_of_pzstd_are_zstd_data)

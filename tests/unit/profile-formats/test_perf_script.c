@@ -78,6 +78,10 @@ START_TEST(paths_and_symbols_may_have_parentheses)
                 { "Java_a+0x1 ([JIT app cache])", "Java_a@[JIT app cache]" },
                 { "main+0x20 (/bin/a+0x1145)", "main@/bin/a" },
                 { "f(int)", "f(int)@" },
+                /* without the field sym */
+                { "(/bin/a)", "?@/bin/a" },
+                { "([kernel.kallsyms])", "?@[kernel.kallsyms]" },
+                { "(/memfd:a (deleted))", "?@/memfd:a (deleted)" },
         };
 
         for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
@@ -97,6 +101,15 @@ START_TEST(processes_may_have_any_name_or_none)
         expect_sample("x 9211 [001] U   803.218: 9 cpu-clock:\n" STACK, "x", "9211", CPU, "hot@/bin/e");
         expect_sample("x   803.218: 9 cpu-clock:\n" STACK, "x", "-", CPU, "hot@/bin/e");
         expect_sample("803.218: 9 cpu-clock:\n" STACK, "-", "-", CPU, "hot@/bin/e");
+        expect_sample("# x 9211 803.218: 9 cpu-clock:\n" STACK, "# x", "9211", CPU, "hot@/bin/e");
+        expect_sample("# captured on : 12 1.5\n#\n#x 9211 803.218: cpu-clock:\n" STACK, "#x", "9211",
+                      "process_cpu:samples:count:cpu:nanoseconds", "hot@/bin/e");
+        expect_sample("a\nb 9211 803.218: 9 cpu-clock:\n" STACK, "a\nb", "9211", CPU, "hot@/bin/e");
+        expect_sample("a\n\nb c\nd 9211 803.218: 9 cpu-clock:\n" STACK, "a\n\nb c\nd", "9211", CPU, "hot@/bin/e");
+        expect_sample("x 7 803.1: PERF_RECORD_COMM exec: a\nb:7/7\n\nz 7 803.218: 9 cpu-clock:\n" STACK, "z", "7", CPU,
+                      "hot@/bin/e");
+        expect_sample("\xe6\x97\xa5\xe6\x9c 7 803.218: 9 cpu-clock:\n" STACK, "\xe6\x97\xa5\xef\xbf\xbd\xef\xbf\xbd",
+                      "7", CPU, "hot@/bin/e");
 }
 END_TEST
 
@@ -113,6 +126,7 @@ START_TEST(events_of_all_kinds_are_samples)
         expect_sample("x 7 1.5: 3 probe:ab:\n" STACK, "x", "7", "perf:probe_ab:count::", "hot@/bin/e");
         expect_sample("x 7 1.5: 3 cycles:ppp:\n" STACK, "x", "7", "perf:cycles:count::", "hot@/bin/e");
         expect_sample("x 7 1.5: 3\n" STACK, "x", "7", "perf:event:count::", "hot@/bin/e");
+        expect_sample("x 7 1.5: 3 cpu-clock/period=3/:\n" STACK, "x", "7", CPU, "hot@/bin/e");
 }
 END_TEST
 
@@ -129,6 +143,8 @@ START_TEST(unused_fields_are_skipped)
                       "4/0xeffffffe,\n\t\t 2/ipc: 4/0xefffffff]\n"
                       "x 7 1.5: 9 cpu-clock:\n" STACK,
                       "x", "7", CPU, "hot@/bin/e");
+        expect_sample("x 7 1.5: 9 cpu-clock:\n" STACK "\n|5        hot();\n|6  }\nPERF_RECORD_FINISHED_ROUND\n", "x",
+                      "7", CPU, "hot@/bin/e");
 }
 END_TEST
 
@@ -174,6 +190,8 @@ START_TEST(missing_field_is_named)
                   "line 4 of perf script output: neither a header nor a frame" },
                 { "x 7 1.5: 9 cpu-clock:\n" STACK "odd line\n",
                   "line 3 of perf script output: neither a header nor a frame: 'odd line'" },
+                { "a\nb 7 1.5: 9 cpu-clock:\n" STACK "odd line\n",
+                  "line 4 of perf script output: neither a header nor a frame: 'odd line'" },
         };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -23,7 +23,11 @@ START_TEST(content_is_decoded_as_the_format_that_it_has)
                 { BYTES("{main};{closure} 5\n"), "folded" },
                 { BYTES("[unknown];a 5\n"), "folded" },
                 { BYTES("\xef\xbb\xbfmain;a 5\n"), "folded" },
+                { BYTES("main;\xe9t\xe9 5\n"), "folded" },
+                { BYTES("main;\033[1m 5\n"), "folded" },
                 { BYTES("a 9 1.5: 3 cycles:\n"), "perf" },
+                { BYTES("\xe6\x97\xa5\xe6\x9c 9 1.5: 3 cycles:\n"), "perf" }, /* a name cut within a character */
+                { BYTES("\033[31m 9 1.5: 3 cycles:\n"), "perf" },
                 { BYTES(SPEEDSCOPE("{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"C\",\"frame\":0,\"at\":3}")),
                   "speedscope" },
         };
@@ -69,6 +73,10 @@ START_TEST(other_content_is_refused_with_its_name)
                   "UTF-16" },
                 { BYTES("goroutine profile: total 3\n"), "debug=1" },
                 { BYTES("<!DOCTYPE html>\n"), "web page" },
+                { BYTES("heap profile:   1:  24 [ 1: 24] @ heap_v2/524288\n"), "go tool pprof -proto" },
+                { BYTES("heap_v2/524288\n"), "jemalloc" },
+                { BYTES("\xfd\x37zXZ\0\0\4"), "compressed with xz" },
+                { BYTES("BZh91AY&SY\1"), "compressed with bzip2" },
                 { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
                 /* their own format's errors */
                 { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")),

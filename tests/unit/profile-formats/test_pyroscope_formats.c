@@ -176,6 +176,7 @@ START_TEST(folded_counts_are_numbers_of_any_form)
                 { "main;a 9223372036854775807\nmain;a 5\n", "main;a 9223372036854775807\n" }, /* the sum saturates */
                 { "\xef\xbb\xbfmain;a 5\r\n  \t\r\nmain;a 5\n", "main;a 10\n" },
                 { "main;a 5 7\nmain;b 9\n", "main;a 5 7\nmain;b 9\n" },
+                { "main;a     5\nmain;a \t10\n", "main;a 15\n" },
         };
         static const char *const refused[] = { "main;a 9223372036854775808\n", "main;a 1e30\n", "main;a nan\n",
                                                "main;a 0x5\n", "main;a -\n" };
@@ -191,6 +192,30 @@ START_TEST(folded_counts_are_numbers_of_any_form)
                 ck_assert_int_eq(folded_decode(refused[i], strlen(refused[i]), NULL, &p, NULL), ST_BAD_DATA);
         ck_assert_int_eq(folded_decode("main;a 5 7\nmain;b 0 1\n", 22, NULL, &p, NULL), ST_OK);
         ck_assert_ptr_nonnull(strstr(p.note, "difffolded.pl"));
+        profile_deinit(&p);
+}
+END_TEST
+
+START_TEST(lines_of_comments_are_no_stacks)
+{
+        static const char text[] = "# of 3\n#\r\n#!/bin/sh\n#x;y\n#priv;a 5\n#priv 6\n";
+        _cleanup_profile_ struct profile p;
+
+        ck_assert_int_eq(folded_decode(text, sizeof text - 1, NULL, &p, NULL), ST_OK);
+        check_folded(&p, "#priv;a 5\n#priv 6\n");
+}
+END_TEST
+
+START_TEST(lines_may_all_end_in_carriage_returns)
+{
+        static const char text[] = "main;a 5\rmain;b 6\r", mixed[] = "main;a\rb 5\n";
+        struct profile p;
+
+        ck_assert_int_eq(folded_decode(text, sizeof text - 1, NULL, &p, NULL), ST_OK);
+        check_folded(&p, "main;a 5\nmain;b 6\n");
+        profile_deinit(&p);
+        ck_assert_int_eq(folded_decode(mixed, sizeof mixed - 1, NULL, &p, NULL), ST_OK);
+        ck_assert_uint_eq(p.samples.count, 1);
         profile_deinit(&p);
 }
 END_TEST
@@ -330,6 +355,7 @@ END_TEST
 TEST_SUITE("pyroscope_formats", trie_and_tree_nodes_become_stacks, trie_depth_is_limited_and_long_frames_are_shared,
            speedscope_weights_become_nanoseconds, speedscope_events_are_attributed_to_open_frames,
            malformed_speedscope_is_refused, lines_without_counts_count_one, speedscope_weights_are_rounded_by_their_sum,
-           folded_counts_are_numbers_of_any_form, types_are_named_as_in_pyroscope,
+           folded_counts_are_numbers_of_any_form, lines_of_comments_are_no_stacks,
+           lines_may_all_end_in_carriage_returns, types_are_named_as_in_pyroscope,
            only_cumulative_values_of_previous_profile_are_subtracted, profile_without_previous_one_is_unchanged,
            type_of_stacks_is_derived_from_suffix_or_unit)

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/perf_line.h"
+
+#include <string.h>
+
+static bool perf_is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+struct perf_text trim_perf_text(struct perf_text t)
+{
+        for (; t.n && perf_is_blank(*t.at); t.at++)
+                t.n--;
+        while (t.n && perf_is_blank(t.at[t.n - 1]))
+                t.n--;
+        return t;
+}
+
+struct perf_text cut_perf_word(struct perf_text *rest)
+{
+        struct perf_text t = trim_perf_text(*rest), word = { t.at, 0 };
+
+        while (word.n < t.n && !perf_is_blank(t.at[word.n]))
+                word.n++;
+        *rest = (struct perf_text){ t.at + word.n, t.n - word.n };
+        return word;
+}
+
+bool parse_perf_number(struct perf_text t, int base, uint64_t *ret)
+{
+        uint64_t v = 0;
+
+        if (base == 16 && t.n > 2 && t.at[0] == '0' && t.at[1] == 'x')
+                t = (struct perf_text){ t.at + 2, t.n - 2 };
+        if (t.n == 0)
+                return false;
+        for (size_t i = 0; i < t.n; i++) {
+                unsigned c = (unsigned char)t.at[i], digit;
+
+                digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+                if (digit >= (unsigned)base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
+                    __builtin_add_overflow(v, digit, &v))
+                        return false;
+        }
+        *ret = v;
+        return true;
+}
+
+/* "2847.589551:" in nanoseconds. */
+static bool parse_perf_time(struct perf_text t, int64_t *ret)
+{
+        const char *dot = memchr(t.at, '.', t.n);
+        uint64_t seconds, fraction;
+        struct perf_text after;
+
+        if (!dot || t.n < 4 || t.at[t.n - 1] != ':')
+                return false;
+        after = (struct perf_text){ dot + 1, (size_t)(t.at + t.n - 1 - (dot + 1)) };
+        if (!parse_perf_number((struct perf_text){ t.at, (size_t)(dot - t.at) }, 10, &seconds) || seconds > INT32_MAX ||
+            after.n > 9 || !parse_perf_number(after, 10, &fraction))
+                return false;
+        for (size_t i = after.n; i < 9; i++)
+                fraction *= 10;
+        *ret = (int64_t)(seconds * 1000000000 + fraction);
+        return true;
+}
+
+bool parse_perf_pid(struct perf_text t, uint64_t *ret)
+{
+        const char *slash = memchr(t.at, '/', t.n);
+
+        return parse_perf_number((struct perf_text){ t.at, slash ? (size_t)(slash - t.at) : t.n }, 10, ret);
+}
+
+#define WORDS_AFTER_PID 4 /* most words between the process and the time: CPU, misc, date and time of day */
+
+bool parse_perf_header(struct perf_text line, struct perf_header *ret)
+{
+        struct perf_text rest = line, pid = { NULL, 0 }, word;
+        unsigned words_after_pid = 0;
+        struct perf_header found = { 0 };
+        bool is_found = false;
+        int64_t time_ns;
+        uint64_t number;
+
+        for (word = cut_perf_word(&rest); word.n; word = cut_perf_word(&rest)) {
+                if (parse_perf_time(word, &time_ns)) {
+                        bool has_pid = pid.at && words_after_pid <= WORDS_AFTER_PID && parse_perf_pid(pid, &number);
+
+                        if (has_pid || (!is_found && *line.at != '\t')) {
+                                const char *end = has_pid ? pid.at : word.at;
+
+                                found = (struct perf_header){ .comm = trim_perf_text((struct perf_text){
+                                                                      line.at, (size_t)(end - line.at) }),
+                                                              .rest = trim_perf_text(rest),
+                                                              .time_ns = time_ns,
+                                                              .has_pid = has_pid,
+                                                              .pid = has_pid ? number : 0 };
+                                is_found = true;
+                        }
+                        if (has_pid)
+                                break;
+                }
+                words_after_pid++;
+                if (parse_perf_pid(word, &number)) {
+                        pid = word;
+                        words_after_pid = 0;
+                }
+        }
+        if (is_found)
+                *ret = found;
+        return is_found;
+}
+
+bool is_skipped_line(struct perf_text t)
+{
+        return (t.n > 1 && t.at[0] == '|' && perf_is_digit(t.at[1])) ||
+               (t.n > RECORD_PREFIX_SIZE && memcmp(t.at, RECORD_PREFIX, RECORD_PREFIX_SIZE) == 0);
+}
+
+bool is_marked_header(const struct perf_header *h)
+{
+        struct perf_text rest = h->rest, word;
+
+        if (!h->has_pid)
+                return false;
+        word = cut_perf_word(&rest);
+        if (word.n && perf_is_digit(*word.at))
+                word = cut_perf_word(&rest); /* after the period */
+        return word.n > 1 && (word.at[word.n - 1] == ':' || is_skipped_line(word));
+}
+
+static struct perf_text cut_text_line(const char *at, const char *end)
+{
+        const char *eol = memchr(at, '\n', (size_t)(end - at));
+
+        return (struct perf_text){ at, (size_t)((eol ? eol : end) - at) };
+}
+
+/* Whether a line ends in ":PID/TID", as records of names do. */
+static bool ends_in_process(struct perf_text t)
+{
+        size_t n = t.n;
+
+        while (n && (perf_is_digit(t.at[n - 1]) || t.at[n - 1] == '/'))
+                n--;
+        return n && n < t.n && t.at[n - 1] == ':';
+}
+
+#define NAME_BYTES 15 /* longest name of a process */
+
+/* Whether a line may be the beginning of a name with line ends. */
+static bool may_begin_name(struct perf_text line)
+{
+        struct perf_header h;
+
+        return line.n && line.n < NAME_BYTES && *line.at != '#' && !perf_is_blank(*line.at) && !is_skipped_line(line) &&
+               !parse_perf_header(line, &h);
+}
+
+struct perf_text cut_perf_line(const char *at, const char *end)
+{
+        const struct perf_text first = cut_text_line(at, end);
+        const char *record = memmem(first.at, first.n, RECORD_PREFIX "COMM", RECORD_PREFIX_SIZE + 4), *next;
+        const bool is_divided_record = record && !ends_in_process(first);
+        const char *name =
+                is_divided_record ? memmem(record, (size_t)(first.at + first.n - record), ": ", 2) : first.at;
+        struct perf_text line = first;
+        struct perf_header h;
+
+        if (!name || (!is_divided_record && !may_begin_name(first)))
+                return first;
+        for (next = line.at + line.n + 1; next < end && next - name <= NAME_BYTES + 2; next = line.at + line.n + 1) {
+                line = cut_text_line(next, end);
+                if (is_divided_record ? ends_in_process(line) : parse_perf_header(line, &h) && h.has_pid)
+                        return (struct perf_text){ at, (size_t)(line.at + line.n - at) };
+        }
+        return first;
+}
