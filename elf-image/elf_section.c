@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections and their content: borrowed from the file, or decompressed with zlib or zstd. */
+/* Sections and their content: borrowed from the file, or decompressed with libdeflate or zstd. */
 #include <assert.h>
 #include <inttypes.h>
+#include <libdeflate.h>
 #include <string.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include "common/limits.h"
@@ -98,32 +98,14 @@ static bool read_compression_header(struct reader *r, bool is_64, bool gnu, uint
         return true;
 }
 
-/* zlib's counters have 32 bits, so input and output are passed in slices. */
+/* By libdeflate, which takes a third of zlib's time: the sizes of both sides are known. */
 static bool inflate_section(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
 {
-        z_stream z = { 0 };
-        size_t in = 0, out = 0;
-        int rc = Z_OK;
+        struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+        bool ok = d && libdeflate_zlib_decompress(d, from, from_size, to, to_size, NULL) == LIBDEFLATE_SUCCESS;
 
-        if (inflateInit(&z) != Z_OK)
-                return false;
-        while (rc == Z_OK) {
-                size_t in_slice = from_size - in < MiB(256) ? from_size - in : MiB(256);
-                size_t out_slice = to_size - out < MiB(256) ? to_size - out : MiB(256);
-                size_t in_before = in, out_before = out;
-
-                z.next_in = (uint8_t *)from + in;
-                z.avail_in = (uInt)in_slice;
-                z.next_out = to + out;
-                z.avail_out = (uInt)out_slice;
-                rc = inflate(&z, Z_NO_FLUSH);
-                in += in_slice - z.avail_in;
-                out += out_slice - z.avail_out;
-                if (in == in_before && out == out_before)
-                        break;
-        }
-        inflateEnd(&z);
-        return rc == Z_STREAM_END && out == to_size;
+        libdeflate_free_decompressor(d);
+        return ok;
 }
 
 static bool decompress_section(uint32_t algorithm, const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)

@@ -264,29 +264,37 @@ static void pack(struct buf *to, uint32_t algorithm, bool gnu, uint64_t claimed,
         buf_append(to, packed, size);
 }
 
-static enum status unpack_made(uint32_t algorithm, bool gnu, uint64_t claimed, size_t max, struct buf *got,
-                               struct error *err)
+static const char packed_text[] = "the content of a section, the content of a section";
+
+static enum status unpack_section(const struct buf *packed, bool gnu, size_t max, struct buf *got, struct error *err)
 {
-        static const char text[] = "the content of a section, the content of a section";
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_elf_section_data_ struct elf_section_data data = { 0 };
-        _cleanup_buf_ struct buf packed, file;
+        _cleanup_buf_ struct buf file;
         struct elf_maker_section sections[] = {
                 { 0 }, { gnu ? ".zdebug_str" : ".debug_str", SHT_PROGBITS, .flags = gnu ? 0 : SHF_COMPRESSED }
         };
         enum status st;
 
-        buf_init(&packed, 4096);
-        pack(&packed, algorithm, gnu, claimed ? claimed : sizeof text, text, sizeof text);
-        sections[1].content = packed.data;
-        sections[1].size = packed.size;
+        sections[1].content = packed->data;
+        sections[1].size = packed->size;
         ck_assert_int_eq(open_made(sections, 2, &file, &img, err), ST_OK);
         st = elf_section_data(&img, &img.sections[1], max, &data, err);
         if (!st) {
-                ck_assert_uint_eq(data.size, sizeof text);
+                ck_assert_uint_eq(data.size, sizeof packed_text);
                 buf_append(got, data.bytes, data.size);
         }
         return st;
+}
+
+static enum status unpack_made(uint32_t algorithm, bool gnu, uint64_t claimed, size_t max, struct buf *got,
+                               struct error *err)
+{
+        _cleanup_buf_ struct buf packed;
+
+        buf_init(&packed, 4096);
+        pack(&packed, algorithm, gnu, claimed ? claimed : sizeof packed_text, packed_text, sizeof packed_text);
+        return unpack_section(&packed, gnu, max, got, err);
 }
 
 START_TEST(compressed_sections_are_decompressed)
@@ -301,6 +309,25 @@ START_TEST(compressed_sections_are_decompressed)
         ck_assert_uint_eq(got.size, 3 * 51);
         ck_assert_mem_eq(got.data, got.data + 51, 51);
         ck_assert_mem_eq(got.data, got.data + 102, 51);
+}
+END_TEST
+
+START_TEST(checksum_of_a_compressed_section_is_verified)
+{
+        _cleanup_buf_ struct buf packed, got;
+        struct error err = { 0 };
+
+        buf_init(&packed, 4096);
+        buf_init(&got, 4096);
+        pack(&packed, 1, false, sizeof packed_text, packed_text, sizeof packed_text);
+        packed.data[packed.size - 1] ^= 1;
+        ck_assert_int_eq(unpack_section(&packed, false, 1000, &got, &err), ST_BAD_DATA);
+        packed.data[packed.size - 1] ^= 1;
+        buf_append(&packed, "padding", 7); /* after the stream, as linkers may write */
+        ck_assert_int_eq(unpack_section(&packed, false, 1000, &got, &err), ST_OK);
+        ck_assert_mem_eq(got.data, packed_text, sizeof packed_text);
+        packed.size = 40; /* cut off */
+        ck_assert_int_eq(unpack_section(&packed, false, 1000, &got, &err), ST_BAD_DATA);
 }
 END_TEST
 
@@ -531,6 +558,7 @@ TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_progra
            content_of_section_past_file_end_is_truncated, wrapping_section_offset_is_truncated,
            empty_section_has_nonnull_bytes, symbols_with_invalid_strings_and_entry_sizes_are_not_overread,
            wide_section_index_comes_from_its_own_table, compressed_sections_are_decompressed,
+           checksum_of_a_compressed_section_is_verified,
            compressed_section_with_wrong_size_is_refused, go_build_id_is_used_without_gnu_build_id,
            placeholder_is_not_a_build_id, build_id_is_found_through_segments_without_section_headers,
            debuglink_and_altlink_are_read, plt_alone_is_not_code, counts_over_the_limits_are_refused,
