@@ -72,6 +72,11 @@ SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -
 LIBS_cairn := common storage sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler relabel sampling sending source-bundle debuginfo-store \
 	package-trees symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := $(SYSTEM_LIBS)
+# Loaded by cairn when it calls them (cli/shared/lazy_libraries.h). libprotobuf-c has a variable, which needs linking.
+ifneq ($(filter x86_64 aarch64,$(if $(SAN),,$(ARCH))),)
+LAZY_cairn := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -llz4 -lsnappy -ljson-c -lbpf \
+	-lcap -lcrypto -lyaml -lexpat
+endif
 LIBS_cairn-agent := common sandbox http elf-image dwarf debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader relabel sampling sending agent
 SYSTEM_cairn-agent := -lseccomp -lbpf -ldebuginfod -liberty -lelf -llzma -lmicrohttpd -lgnutls -lcurl -lzstd -lz -ldeflate -lxxhash -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-upload := common sandbox http archive elf-image dwarf unwind-tables symbol-index symbolizer source-bundle uploader
@@ -166,9 +171,23 @@ $(call lib,profile-formats): $(PROTO_CODE:=.o)
 define program_rule
 $(O)/$(1): $(O)/$(MAIN_$(1):.c=.o) $(foreach m,$(filter $(LIBS_$(1)),$(MODULES)),$(call lib,$(m)))
 	$(if $(Q),@echo "  LINK   $$@")
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -Wl,--as-needed $(SYSTEM_$(1))
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -Wl,--as-needed $(filter-out $(LAZY_$(1)),$(SYSTEM_$(1)))
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
+
+# The functions that load a library, and a library that needs all of them, for dpkg-shlibdeps and ldd.
+ifneq ($(LAZY_cairn),)
+LAZY_USERS := $(O)/$(MAIN_cairn:.c=.o) $(foreach m,$(filter $(LIBS_cairn),$(MODULES)),$(call lib,$(m)))
+$(O)/gen/lazy_libraries.S $(O)/gen/lazy_references.S: scripts/lazy-libraries.sh $(LAZY_USERS)
+	@mkdir -p $(@D)
+	$(Q)CC='$(CC)' $< $(if $(findstring references,$@),references,stubs) '$(LAZY_cairn)' $(LAZY_USERS) > $@
+$(O)/gen/lazy_libraries.o: cli/shared/lazy_stub.inc
+$(O)/gen/%.o: $(O)/gen/%.S
+	$(Q)$(CC) $(CPPFLAGS) -g -c $< -o $@
+$(O)/lib/lazy_references.so: $(O)/gen/lazy_references.o
+	$(Q)$(CC) -shared -o $@ $< -Wl,-z,defs -Wl,--no-as-needed $(LAZY_cairn) -lc
+$(O)/cairn: $(O)/gen/lazy_libraries.o | $(O)/lib/lazy_references.so
+endif
 
 ALL_LIBS := $(foreach m,$(MODULES),$(call lib,$(m)))
 link_test = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \

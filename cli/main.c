@@ -5,6 +5,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/drop-in/drop_in.h"
+#include "cli/shared/lazy_libraries.h"
 #include "common/program/log.h"
 #include "common/program/standard_output.h"
 #include "sandbox/worker.h"
@@ -116,6 +117,20 @@ int command_fail(const char *name, enum status st, const struct error *err)
         return exit_code_from_status(st);
 }
 
+/* Symbolize needs its libraries only for some of its options; a worker of it is forked, since memory has no secrets and
+ * jobs are often short. */
+static int run_command(const struct command *command, int argc, char **argv)
+{
+        struct error err;
+        enum status st = ST_OK;
+
+        if (strcmp(command->name, "symbolize") == 0)
+                worker_set_entry(command_worker);
+        else
+                st = lazy_libraries_load(&err);
+        return st ? command_fail(command->name, st, &err) : command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
         static char help_option[] = "--help";
@@ -153,7 +168,5 @@ int main(int argc, char **argv)
                 report_unknown_command(argv[1]);
                 return EXIT_USAGE;
         }
-        if (strcmp(command->name, "symbolize") == 0)
-                worker_set_entry(command_worker); /* fork without exec: memory has no secrets, jobs are often short */
-        return command->run(argc - 1, argv + 1);
+        return run_command(command, argc - 1, argv + 1);
 }

@@ -34,7 +34,7 @@ for library in /usr/lib/"$multiarch"/libcapstone.so.[0-9] "/lib/$multiarch/libgc
         [ -e "$library" ] || { echo "image-root: $library is missing" >&2; exit 1; }
         copy_library "$library"
 done
-for file in "$target"/usr/bin/cairn*; do
+for file in "$target"/usr/bin/cairn* "$build/lib/lazy_references.so"; do # the latter: what cairn loads when it calls it
         ldd "$file" | grep -v 'linux-vdso' | grep -o '/[^ ]*'
 done | sort -u | while read -r library; do copy_library "$library"; done
 cp /etc/ssl/certs/ca-certificates.crt "$target/etc/ssl/certs/"

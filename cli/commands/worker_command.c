@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
+#include "cli/shared/lazy_libraries.h"
 #include "common/files/file.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/federation/fetch.h"
@@ -227,9 +228,11 @@ int command_worker(int argc, char **argv)
                 return EXIT_USAGE;
         }
         assert(!worker->run != !worker->run_unconfined);
-        if (worker->run_unconfined)
+        st = worker->run_unconfined == enter_symbols_worker ? ST_OK : lazy_libraries_load(&err); /* it needs none */
+        if (!st && worker->run_unconfined)
                 return worker->run_unconfined(argc - 1, argv + 1);
-        st = worker_confine(worker->needs, &err);
+        if (!st)
+                st = worker_confine(worker->needs, &err);
         if (!st)
                 st = worker->run(argc - 1, argv + 1, &err);
         return st ? report_worker_failure(st, &err) : EXIT_DONE;

@@ -217,6 +217,32 @@ unlike "$(ldd "$CAIRN_BUILD/cairn-addr2line" | awk '{ print $1 }' | tr '\n' ' ')
         'crypto|archive|curl|gnutls|lmdb|dw\.so' \
         "the small program loads none of the service's libraries"
 
+# ---- libraries that cairn loads when it calls them ----
+
+readelf -d "$CAIRN_BUILD/cairn" | grep -q 'NEEDED.*libcurl' || { # not on processors without such functions
+        service_libraries='lib(crypto|archive|curl|gnutls|lmdb|dw|elf|microhttpd|json-c)[.-]'
+        # loaded COMMAND...: the libraries that it loads
+        loaded() { LD_DEBUG=files "$CAIRN_BUILD/cairn" "$@" 2>&1 | sed -n 's/.*calling init: .*\///p'; }
+        loaded symbolize --no-cache -e "$tmp/program" "$touch_address" >"$tmp/loaded"
+        unlike "$(cat "$tmp/loaded")" "$service_libraries" "cairn symbolize loads none of the service's libraries"
+        like "$(cat "$tmp/loaded")" 'libzstd' "cairn symbolize loads the libraries that it is linked with"
+        like "$(loaded symbolize --server http://127.0.0.1:1 --build-id 0011223344 1)" 'libcurl' \
+                "cairn symbolize --server loads the library for HTTP"
+        loaded status --server http://127.0.0.1:1 >"$tmp/loaded"
+        like "$(cat "$tmp/loaded")" 'liblmdb' "another command loads the libraries that it does not call, too"
+        mkdir "$tmp/broken"
+        echo 'int unused;' | gcc -shared -x c - -Wl,-soname,libcurl.so.4 -o "$tmp/broken/libcurl.so.4"
+        for arguments in "symbolize --build-id 0011223344 1" status; do
+                # shellcheck disable=SC2086
+                out=$(LD_LIBRARY_PATH=$tmp/broken "$CAIRN_BUILD/cairn" $arguments --server http://127.0.0.1:1 2>&1
+                        echo $?)
+                like "$out" 'libcurl.so.4: undefined symbol: curl_' \
+                        "cairn ${arguments%% *}: a library without a function is reported"
+                is "${out##*
+}" 1 "cairn ${arguments%% *}: the exit code is then 1"
+        done
+}
+
 # ---- programs that start a symbolizer ----
 
 if has clang; then

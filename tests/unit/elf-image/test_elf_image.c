@@ -558,8 +558,8 @@ TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_progra
            content_of_section_past_file_end_is_truncated, wrapping_section_offset_is_truncated,
            empty_section_has_nonnull_bytes, symbols_with_invalid_strings_and_entry_sizes_are_not_overread,
            wide_section_index_comes_from_its_own_table, compressed_sections_are_decompressed,
-           checksum_of_a_compressed_section_is_verified,
-           compressed_section_with_wrong_size_is_refused, go_build_id_is_used_without_gnu_build_id,
-           placeholder_is_not_a_build_id, build_id_is_found_through_segments_without_section_headers,
-           debuglink_and_altlink_are_read, plt_alone_is_not_code, counts_over_the_limits_are_refused,
-           sections_of_real_program_agree_with_readelf, quality_names_round_trip)
+           checksum_of_a_compressed_section_is_verified, compressed_section_with_wrong_size_is_refused,
+           go_build_id_is_used_without_gnu_build_id, placeholder_is_not_a_build_id,
+           build_id_is_found_through_segments_without_section_headers, debuglink_and_altlink_are_read,
+           plt_alone_is_not_code, counts_over_the_limits_are_refused, sections_of_real_program_agree_with_readelf,
+           quality_names_round_trip)
