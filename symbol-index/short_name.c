@@ -171,7 +171,7 @@ static size_t name_scan_qualifiers(const struct name_scan *s, size_t at)
 /* Start of the clone suffix that ends at n: ".cold", or ".isra.0" with any number; n if there is none. */
 static size_t find_suffix_start(const char *name, size_t n)
 {
-        static const char *const words[] = { ".isra", ".part", ".constprop", ".lto_priv", ".llvm", ".cold" };
+        static const char *const words[] = { ".isra", ".part", ".constprop", ".lto_priv", ".llvm", ".cold", ".__uniq" };
         size_t end = n;
 
         while (end && is_digit_char(name[end - 1]))
@@ -201,8 +201,7 @@ static size_t find_bracketed_start(const char *name, size_t n, const char *open,
         return n;
 }
 
-/* The size of the name without " [clone .x]", " (.x)", ".isra.0", ".cold" and similar suffixes; never 0. */
-static size_t name_without_clones(const char *name, size_t n)
+size_t symbol_name_without_clones(const char *name, size_t n)
 {
         for (;;) {
                 size_t end = find_bracketed_start(name, n, " [clone .", ']');
@@ -217,22 +216,21 @@ static size_t name_without_clones(const char *name, size_t n)
         }
 }
 
-/* Remove "::h" and 16 hexadecimal digits from the end. */
-static void name_drop_rust_hash(struct buf *name)
+size_t symbol_name_without_rust_hash(const char *name, size_t n)
 {
         static const char mark[] = "::h";
         const size_t size = strlen(mark) + 16;
         const char *hash;
 
-        if (name->size <= size)
-                return;
-        hash = (const char *)name->data + name->size - size;
+        if (n <= size)
+                return n;
+        hash = name + n - size;
         if (memcmp(hash, mark, strlen(mark)) != 0)
-                return;
+                return n;
         for (size_t i = strlen(mark); i < size; i++)
                 if (!is_digit_char(hash[i]) && (hash[i] < 'a' || hash[i] > 'f'))
-                        return;
-        name->size -= size;
+                        return n;
+        return n - size;
 }
 
 /* ---- language ---- */
@@ -575,7 +573,7 @@ static bool shorten_scoped(const char *name, size_t n, struct buf *out)
         copy_prefix(&s);
         while (step == STEP_ON && s.in.at < n)
                 step = shorten_next(&s);
-        name_drop_rust_hash(out);
+        out->size = symbol_name_without_rust_hash((const char *)out->data, out->size);
         return step != STEP_BROKEN && out->size > s.base;
 }
 
@@ -628,7 +626,7 @@ const char *symbol_short_name(const char *name, const char *linkage_name, struct
                 return name;
         buf_clear(scratch);
         whole = strlen(name);
-        n = name_without_clones(name, whole);
+        n = symbol_name_without_clones(name, whole);
         if (starts_with(linkage_name, "_Z") || starts_with(linkage_name, "_R") || name_looks_scoped(name, n))
                 done = shorten_scoped(name, n, scratch);
         else if (name_looks_go(name, n))

@@ -28,4 +28,10 @@
  */
 const char *symbol_short_name(const char *name, const char *linkage_name, struct buf *scratch);
 
+/** The size of the first n bytes of a name without " [clone .x]", " (.x)", ".isra.0", ".cold" and the like; never 0. */
+size_t symbol_name_without_clones(const char *name, size_t n);
+
+/** The size of the first n bytes of a name without "::h" and the 16 hexadecimal digits of a Rust hash at their end. */
+size_t symbol_name_without_rust_hash(const char *name, size_t n);
+
 #endif

@@ -446,7 +446,7 @@ static enum status check_diff_options(const struct option_spec *specs, const boo
                 view = "lines function file limit";
         else if (strcmp(format, "html") == 0 || strcmp(format, "json") == 0)
                 view = "by groups names callees-of callers-of callees-matching callers-matching";
-        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type compare format json csv %s", ranges[files], view);
+        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type compare match format json csv %s", ranges[files], view);
         if (lines || files)
                 snprintf(subject, sizeof subject, "cairn diff%s%s", lines ? " --lines" : "",
                          files ? " BEFORE AFTER" : "");
@@ -472,7 +472,7 @@ int command_diff(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { .command = "diff" };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
-                   *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL;
+                   *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL, *match = NULL;
         struct query_view view = { 0 };
         struct query_part part = { 0 };
         bool json = false, csv = false, lines = false;
@@ -489,6 +489,9 @@ int command_diff(int argc, char **argv)
                 OPTION_FLAG("lines", 0, &lines, "compare each source line of --function or --file"),
                 OPTION_STRING("compare", 0, "C", &compare,
                               "shares of the total of each side (default), or values as they are"),
+                OPTION_STRING("match", 0, "M", &match,
+                              "functions of different builds by what they are (default: functions), or by their exact "
+                              "names (exact)"),
                 OPTION_STRING("sort", 0, "S", &sort, "in tables: by the change of flat (default) or cumulative"),
                 OPTION_STRING("format", 0, "F", &format,
                               "text, rows (JSON of the table), csv, json (flame graph, or lines) or html (default: by "
@@ -534,6 +537,7 @@ int command_diff(int argc, char **argv)
                 query_part_add(&params, &part);
                 query_view_add(&params, &view);
                 query_param_add(&params, "compare", compare);
+                query_param_add(&params, "match", match);
                 query_param_add(&params, "sort", sort);
                 query_param_add(&params, "format", format);
                 st = files ? compare_files(lines ? "lines" : "diff", argv, &o, &params, output, &err)

@@ -39,6 +39,7 @@ void frame_table_deinit(struct frame_table *t)
         number_map_deinit(&t->names);
         free(t->name_frames);
         free(t->items);
+        free(t->replaced_by);
         memory_release(&t->memory);
         arena_deinit(&t->arena);
 }

@@ -79,9 +79,21 @@ struct frame_table {
         struct query_frame *items; /* owned */
         uint32_t count, name_count;
         size_t capacity, name_capacity;
+        /*
+         * By frame, of the first replaced_count ones: the frame that replaces it in a comparison (function_matching.h),
+         * or itself. NULL: none were replaced. Owned.
+         */
+        uint32_t *replaced_by;
+        uint32_t replaced_count;
         struct copied_text file, mapping; /* cache of the last copy: the next location often has the same */
         struct memory_reservation memory; /* of items and name_frames */
 };
+
+/** The frame that stands for a frame in a comparison. */
+static inline uint32_t frame_table_get_replacement(const struct frame_table *t, uint32_t frame)
+{
+        return t->replaced_by && frame < t->replaced_count ? t->replaced_by[frame] : frame;
+}
 
 /** @param meter  charged for work on frames, including that of top and tree; borrowed; NULL: unlimited. */
 void frame_table_init(struct frame_table *t, struct work_meter *meter);

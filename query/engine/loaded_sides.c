@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/text/regex_match.h"
+#include "query/engine/function_matching.h"
 #include "query/engine/no_samples.h"
 #include "query/engine/unit_text.h"
 
@@ -36,6 +37,8 @@ static enum status load_sides(struct query_call *q, const struct query_selection
                 request.side = i;
                 st = merged_profile_load(q->scan, selections[i], &request, &l->sides[i], q->err);
         }
+        if (!st && base && !q->r.is_match_exact)
+                st = function_matching_apply(&l->frames, l->sides, q->err);
         if (!st)
                 st = label_groups_rank(&l->groups, q->r.groups, q->err);
         if (!st)
@@ -111,6 +114,13 @@ static bool matches_any_name(struct regex_match *pattern, const struct query_fra
                regex_match_text(pattern, f->linkage_name, strlen(f->linkage_name));
 }
 
+void function_targets_add_replacements(const struct frame_table *frames, uint8_t *is_target)
+{
+        for (uint32_t i = 0; frames->replaced_by && i < frames->replaced_count; i++)
+                if (is_target[i])
+                        is_target[frames->replaced_by[i]] = 1;
+}
+
 enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
                                   bool search, const char *file, struct function_targets *ret)
 {
@@ -132,6 +142,8 @@ enum status function_targets_find(struct query_call *q, const struct frame_table
         }
         regex_match_destroy(names);
         regex_match_destroy(files);
+        if (!st)
+                function_targets_add_replacements(frames, is_target);
         if (st)
                 free(is_target);
         else
@@ -153,6 +165,8 @@ enum status function_targets_find_asked(struct query_call *q, const struct frame
                 if ((name && !query_frame_has_name(f, name)) || (file && strcmp(f->file, file) != 0))
                         ret->is_target[i] = 0;
         }
+        if (!st)
+                function_targets_add_replacements(frames, ret->is_target);
         return st;
 }
 

@@ -47,6 +47,9 @@ struct function_targets {
 void function_targets_deinit(struct function_targets *t);
 #define _cleanup_function_targets_ _cleanup_(function_targets_deinit)
 
+/** Add the frames that replace targets in a comparison. @param is_target  by frame. */
+void function_targets_add_replacements(const struct frame_table *frames, uint8_t *is_target);
+
 /**
  * Find the frames with a name that matches `function` and a path that matches `file`; either may be NULL.
  * @param search  whether `function` may match a part of the name.

@@ -106,6 +106,14 @@ static enum status parse_comparison(const char *text, bool *by_value_ret, struct
         return ST_OK;
 }
 
+static enum status parse_matching(const char *text, bool *is_exact_ret, struct error *err)
+{
+        if (text && strcmp(text, "functions") != 0 && strcmp(text, "exact") != 0)
+                return error_set(err, ST_USAGE, "match '%.40s' is not one of functions, exact", text);
+        *is_exact_ret = text && *text == 'e';
+        return ST_OK;
+}
+
 static enum status parse_names_form(const char *text, enum query_names *ret, struct error *err)
 {
         if (!text)
@@ -142,6 +150,8 @@ enum status query_request_parse(const struct query_param_source *params, int64_t
                 st = parse_row_order(query_param_get(params, "", "sort"), &r.order, err);
         if (!st)
                 st = parse_comparison(query_param_get(params, "", "compare"), &r.by_value, err);
+        if (!st)
+                st = parse_matching(query_param_get(params, "", "match"), &r.is_match_exact, err);
         if (!st)
                 st = label_list_parse(query_param_get(params, "", "by"), &r.by, err);
         r.max_nodes = max_nodes ? (uint32_t)max_nodes : LIMIT_MAX_NODES;

@@ -36,7 +36,8 @@ struct query_request {
         struct label_list by;
         uint64_t groups; /* maximum of shown groups; 0: LIMIT_SHOWN_GROUPS */
         enum row_order order;
-        bool by_value; /* a diff compares values, else their shares of the totals of the sides */
+        bool is_match_exact; /* a comparison has names as they are, else functions are matched across builds */
+        bool by_value;       /* a diff compares values, else their shares of the totals of the sides */
         uint32_t max_nodes;
         int64_t step_ns;
         bool average; /* of series: count profiles instead of samples, for averages */

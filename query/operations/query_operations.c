@@ -16,7 +16,7 @@ enum {
 
 #define FILTERS "type focus ignore hide show "
 #define PART "callees_of callers_of callees_matching callers_matching "
-#define BASE "base_selector base_from base_to compare "
+#define BASE "base_selector base_from base_to compare match "
 #define FUNCTIONS "function file function_name file_name "
 
 const struct query_operation query_operations[] = {

@@ -224,6 +224,7 @@ static enum status parse_focus(struct query_call *q, const struct loaded_sides *
                                 return error_no_memory(q->err);
                         for (uint32_t k = 0; k < l->frames.count; k++)
                                 targets->is_target[k] = query_frame_has_name(&l->frames.items[k], text);
+                        function_targets_add_replacements(&l->frames, targets->is_target);
                 }
                 *ret = (struct tree_focus){ params[i].view, text, targets->is_target };
         }

@@ -242,7 +242,7 @@ def record_queries():
             record("GET", q + "series", "?" + more)
             record("GET", q + "spans", everything + more)
         record("GET", q + "diff", everything + "base_from=0&" + more)
-        record("GET", q + "diff", everything + "base_from=0&view=top&compare=values&sort=cumulative&" + more)
+        record("GET", q + "diff", everything + "base_from=0&view=top&compare=values&match=exact&sort=cumulative&" + more)
     for name in ("top", "flame", "series", "diff", "types", "labels", "missing", "uploads"):
         record("GET", q + name, "?from=yesterdayish", 400)
         record("GET", q + name, "?format=text")

@@ -1038,6 +1038,139 @@ START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
 }
 END_TEST
 
+/* ---- functions across builds ---- */
+
+struct build_sample {
+        const char *stack;
+        int64_t value;
+};
+
+static void append_builds(const struct build_sample *before, const struct build_sample *after, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (before[i].stack)
+                        APPEND({ .type = CPU, .value = before[i].value, .stack = before[i].stack, .labels = "v=1" });
+                if (after[i].stack)
+                        APPEND({ .type = CPU, .value = after[i].value, .stack = after[i].stack, .labels = "v=2" });
+        }
+}
+
+START_TEST(a_diff_follows_functions_across_builds)
+{
+        static const struct build_sample before[] = {
+                { "parse.isra.0@/src/1.4/parse.c:10;main@main.c:1", 10 },
+                { "run::h0123456789abcdef@lib.rs:3;main@main.c:1", 20 },
+                { "walk@tree.c:5;main@main.c:1", 40 },
+                { "hash@/build/shop-1.4/src/hash.c:5;main@main.c:1", 80 },
+        };
+        static const struct build_sample after[] = {
+                { "parse@/src/1.5/parse.c:10;main@main.c:1", 11 },
+                { "run::hfedcba9876543210@lib.rs:4;main@main.c:1", 21 },
+                { "walk@walk.c:5;main@main.c:1", 41 },
+                { "hash@/build/shop-1.5/src/hash.c:5;main@main.c:1", 81 },
+        };
+
+        set_up();
+        append_builds(before, after, 4);
+        {
+                ASK(rows, "diff", SIDES, "format=csv");
+                ASK(exact, "diff", SIDES, "format=csv", "match=exact");
+                ASK(by_old_name, "diff", SIDES, "format=csv", "function=parse.isra.0");
+                ASK(lines, "lines", SIDES, "format=csv", "function_name=walk");
+                ASK(callers, "diff", SIDES, "callers_of=parse.isra.0");
+                ASK(sandwich, "sandwich", SIDES, "function=run");
+                REFUSED(bad, "diff", SIDES, "match=fuzzy");
+
+                EXPECT(rows, "parse,/src/1.5/parse.c,10,,native,10,10,11,11\r\n");
+                EXPECT(rows, "run,lib.rs,4,,native,20,20,21,21\r\n");
+                EXPECT(rows, "walk,walk.c,5,,native,40,40,41,41\r\n");
+                EXPECT(rows, "hash,/build/shop-1.5/src/hash.c,5,,native,80,80,81,81\r\n");
+                EXPECT(rows, "main,main.c,1,,native,0,150,0,154\r\n");
+                EXPECT(exact, "parse.isra.0,/src/1.4/parse.c,10,,native,10,10,0,0\r\n");
+                EXPECT(by_old_name, "parse,/src/1.5/parse.c,10,,native,10,10,11,11\r\n");
+                EXPECT(lines, "walk,walk.c,5,,40,40,41,41");
+                EXPECT(callers, "\"nodes\":[[-1,-1,0,10,0,0,11],[0,0,0,10,10,0,11],[1,1,10,10,1,11,11]]");
+                EXPECT(sandwich, "\"flat\":20,\"cumulative\":20,\"flat_after\":21,\"cumulative_after\":21");
+                EXPECT(bad, "match 'fuzzy' is not one of functions, exact");
+        }
+        tear_down();
+}
+END_TEST
+
+START_TEST(functions_that_may_be_several_are_not_matched)
+{
+        static const struct build_sample before[] = {
+                { "init@a.c:1;main", 1 },
+                { "init@b.c:1;main", 2 },
+                { "f(int)@o.cc:1;main", 4 },
+        };
+        static const struct build_sample after[] = {
+                { "init@c.c:1;main", 3 },
+                { NULL, 0 },
+                { "f(long)@o.cc:1;main", 5 },
+        };
+
+        set_up();
+        append_builds(before, after, 3);
+        {
+                ASK(rows, "diff", SIDES, "format=csv");
+
+                EXPECT(rows, "init,a.c,1,,native,1,1,0,0\r\n");
+                EXPECT(rows, "init,b.c,1,,native,2,2,0,0\r\n");
+                EXPECT(rows, "init,c.c,1,,native,0,0,3,3\r\n");
+                EXPECT(rows, "f(int),o.cc,1,,native,4,4,0,0\r\n");
+                EXPECT(rows, "f(long),o.cc,1,,native,0,0,5,5\r\n");
+        }
+        tear_down();
+}
+END_TEST
+
+START_TEST(numbers_of_lambdas_decide_only_if_both_builds_have_the_same)
+{
+#define LAMBDA(function, number) function "()::{lambda(int)#" number "}::operator()(int) const@l.cc:3;main"
+        static const struct build_sample before[] = {
+                { LAMBDA("f", "1"), 1 },
+                { LAMBDA("f", "2"), 2 },
+                { LAMBDA("g", "1"), 4 },
+                { NULL, 0 },
+        };
+        static const struct build_sample after[] = {
+                { LAMBDA("f", "1"), 10 },
+                { LAMBDA("f", "2"), 20 },
+                { LAMBDA("g", "1"), 40 },
+                { LAMBDA("g", "2"), 80 },
+        };
+
+        set_up();
+        append_builds(before, after, 4);
+        {
+                ASK(rows, "diff", SIDES, "format=csv");
+
+                EXPECT(rows, "f()::{lambda(int)#1}::operator()(int) const,l.cc,3,,native,1,1,10,10\r\n");
+                EXPECT(rows, "f()::{lambda(int)#2}::operator()(int) const,l.cc,3,,native,2,2,20,20\r\n");
+                EXPECT(rows, "g()::{lambda}::operator()(int) const,l.cc,3,,native,4,4,120,120\r\n");
+        }
+        tear_down();
+}
+END_TEST
+
+/* Both sides have the clone and the function: the rows are those of `top`. */
+START_TEST(names_with_samples_on_both_sides_keep_their_rows)
+{
+        static const struct build_sample stacks[] = { { "parse.isra.0@p.c:1;main", 1 }, { "parse@p.c:2;main", 2 } };
+
+        set_up();
+        append_builds(stacks, stacks, 2);
+        {
+                ASK(rows, "diff", SIDES, "format=csv");
+
+                EXPECT(rows, "parse.isra.0,p.c,1,,native,1,1,1,1\r\n");
+                EXPECT(rows, "parse,p.c,2,,native,2,2,2,2\r\n");
+        }
+        tear_down();
+}
+END_TEST
+
 /* ---- ids ---- */
 
 static void check_ids(void)
@@ -1216,5 +1349,7 @@ TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            lines_compare_two_selections_by_number, inlined_recursion_counts_once,
            spans_and_lines_are_part_of_the_memory_of_a_query, gauges_are_averaged_over_the_snapshots_of_each_series,
            averages_add_up_and_any_label_may_identify_a_series, a_diff_is_sorted_by_shares_and_has_values_as_they_are,
-           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
-           pprof_has_all_types_labels_period_and_start_lines)
+           a_diff_follows_functions_across_builds, functions_that_may_be_several_are_not_matched,
+           numbers_of_lambdas_decide_only_if_both_builds_have_the_same,
+           names_with_samples_on_both_sides_keep_their_rows, samples_of_a_trace_or_span_are_selected,
+           spans_are_listed_by_cost, pprof_has_all_types_labels_period_and_start_lines)
