@@ -110,10 +110,25 @@ static bool demangle_with_llvm(const char *name, struct buf *scratch)
         return !scratch->failed && scratch->size <= LIMIT_DEMANGLED_BYTES;
 }
 
+/* @param n  size of the name, without the NUL. */
+static bool demangle_name(const char *name, size_t n, struct buf *scratch)
+{
+        return (n <= LIBIBERTY_MANGLED_BYTES_MAX && demangle_with_libiberty(name, scratch)) ||
+               (starts_with(name, "_Z") && demangle_with_llvm(name, scratch));
+}
+
+/* "@plt" of a stub, and the version of a symbol, such as "@@LIB_1.0", follow the mangled name. */
+static bool demangle_before_suffix(const char *name, const char *suffix, struct buf *scratch)
+{
+        _cleanup_free_ char *mangled = strndup(name, (size_t)(suffix - name));
+
+        return mangled && demangle_name(mangled, (size_t)(suffix - name), scratch) &&
+               strlen(suffix) <= LIMIT_DEMANGLED_BYTES - scratch->size && !buf_append_str(scratch, suffix);
+}
+
 const char *symbol_demangle(const char *linkage_name, struct buf *scratch)
 {
-        const char *readable;
-        bool done = false;
+        const char *readable, *suffix;
         size_t n;
 
         if (linkage_name[0] != '_')
@@ -121,11 +136,8 @@ const char *symbol_demangle(const char *linkage_name, struct buf *scratch)
         n = strnlen(linkage_name, LIMIT_MANGLED_BYTES + 1);
         if (n > LIMIT_MANGLED_BYTES)
                 return linkage_name;
-        if (n <= LIBIBERTY_MANGLED_BYTES_MAX)
-                done = demangle_with_libiberty(linkage_name, scratch);
-        if (!done && starts_with(linkage_name, "_Z"))
-                done = demangle_with_llvm(linkage_name, scratch);
-        if (!done)
+        suffix = memchr(linkage_name, '@', n);
+        if (suffix ? !demangle_before_suffix(linkage_name, suffix, scratch) : !demangle_name(linkage_name, n, scratch))
                 return linkage_name;
         readable = buf_cstr(scratch);
         return readable ? readable : linkage_name;

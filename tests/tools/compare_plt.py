@@ -16,7 +16,7 @@ import sys
 
 def stubs(objdump, path):
     """(first address, last instruction's address, name), from the disassembly of the PLT sections."""
-    out = subprocess.run([objdump, "-d", "-w", path], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([objdump, "-d", "-C", "-w", path], capture_output=True, text=True, check=True).stdout
     found, name, first, last = [], None, 0, 0
     for line in out.splitlines() + ["0 <>:"]:
         label = re.match(r"([0-9a-f]+) <(.*)>:$", line)

@@ -25,6 +25,20 @@ START_TEST(cplusplus_names_are_demangled)
 }
 END_TEST
 
+START_TEST(stubs_and_versions_of_symbols_are_demangled)
+{
+        assert_readable("_ZSt9terminatev@plt", "std::terminate()@plt");
+        assert_readable("_ZN3FooC4Ev@@LIB_1.0", "Foo::Foo()@@LIB_1.0");
+        assert_readable("_ZN1a1bILi1EEEiv@LIB_1", "int a::b<1>()@LIB_1");
+        assert_readable("_RNvCskwGfYPst2Cb_3foo16example_function@plt", "foo::example_function@plt");
+        assert_readable("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE@plt",
+                        "core::fmt::Formatter::write_str@plt");
+        assert_readable("_Z4addcITk3NumiET_S0_i@plt", "int addc<int>(int, int)@plt");
+        assert_readable("_Zz@plt", "_Zz@plt");
+        assert_readable("puts@plt", "puts@plt");
+}
+END_TEST
+
 START_TEST(rust_names_of_both_schemes_are_demangled_without_hash)
 {
         assert_readable("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str");
@@ -241,8 +255,8 @@ START_TEST(names_that_can_be_demangled_are_known)
 END_TEST
 
 TEST_SUITE("demangle", names_that_can_be_demangled_are_known, cplusplus_names_are_demangled,
-           rust_names_of_both_schemes_are_demangled_without_hash, d_names_are_demangled,
-           demangler_replaces_no_function_of_libraries, other_names_are_unchanged, names_of_cplusplus_20_are_demangled,
-           long_names_are_demangled_up_to_the_limit, crafted_names_do_not_exceed_bounds,
-           names_over_a_kilobyte_are_demangled, name_that_expands_exponentially_is_unchanged,
-           name_over_the_limit_is_unchanged)
+           stubs_and_versions_of_symbols_are_demangled, rust_names_of_both_schemes_are_demangled_without_hash,
+           d_names_are_demangled, demangler_replaces_no_function_of_libraries, other_names_are_unchanged,
+           names_of_cplusplus_20_are_demangled, long_names_are_demangled_up_to_the_limit,
+           crafted_names_do_not_exceed_bounds, names_over_a_kilobyte_are_demangled,
+           name_that_expands_exponentially_is_unchanged, name_over_the_limit_is_unchanged)
