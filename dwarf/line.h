@@ -87,7 +87,7 @@ uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset);
 /**
  * Append the path of a file as the table has it, a relative one after its
  * directory and the unit's: "DIR/./nptl/nptl-stack.c" is not normalized. Paths
- * of Windows can be absolute too.
+ * of Windows and URLs can be absolute too.
  * Appends nothing for a number that is not in the table.
  */
 void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to);

@@ -303,7 +303,7 @@ START_TEST(old_file_tables_are_relative_to_the_units_directory)
 }
 END_TEST
 
-START_TEST(paths_of_windows_can_be_absolute)
+START_TEST(paths_of_windows_and_urls_can_be_absolute)
 {
         struct dwarf_maker m;
         struct read r;
@@ -323,6 +323,9 @@ START_TEST(paths_of_windows_can_be_absolute)
         put_file(&m, "f.h", 2);
         put_file(&m, "g.h", 3);
         put_file(&m, "1:/h.h", 0);
+        put_file(&m, "https://host/i.c", 1);
+        put_file(&m, "x:/", 1);
+        put_file(&m, "://j.c", 0);
         put_uint(&m, DWARF_LINE, 0, 1);
         end_header(&m);
         end_length(&m, DWARF_LINE, at);
@@ -337,6 +340,9 @@ START_TEST(paths_of_windows_can_be_absolute)
         check_path(&r.code, 6, "\\\\server\\share/f.h");
         check_path(&r.code, 7, "D:\\build/d:relative/g.h");
         check_path(&r.code, 8, "D:\\build/1:/h.h");
+        check_path(&r.code, 9, "https://host/i.c");
+        check_path(&r.code, 10, "x:/");
+        check_path(&r.code, 11, "D:\\build/://j.c");
         close_read(&r);
         dwarf_maker_deinit(&m);
 }
@@ -485,7 +491,7 @@ TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, row
            special_opcodes_move_both_address_and_line, vliw_operations_are_counted_per_instruction,
            wrapping_advances_are_dropped, sequences_are_sorted_and_first_of_overlapping_ones_is_kept,
            positions_have_columns_and_discriminators, headers_that_divide_by_zero_are_refused,
-           old_file_tables_are_relative_to_the_units_directory, paths_of_windows_can_be_absolute,
+           old_file_tables_are_relative_to_the_units_directory, paths_of_windows_and_urls_can_be_absolute,
            relative_directory_0_is_not_relative_to_itself, directories_with_a_slash_at_their_end_get_no_other,
            new_file_tables_contain_unit_directory, a_trillion_empty_file_entries_are_too_many,
            rows_are_limited_also_for_shared_tables)
