@@ -47,10 +47,11 @@
 #define LIMIT_INGEST_S 120 /* a batch, from its last byte to the response */
 /* an upload, from its last byte to the response: verified and compressed */
 #define LIMIT_UPLOAD_S 900
-#define LIMIT_SYMBOLIZE_S 300   /* a symbolize, symbolicate or why request */
-#define LIMIT_DEBUGINFOD_S 1800 /* an object or source, requested from all upstreams in turn */
-#define LIMIT_ADMIN_S 86400     /* a collection or re-symbolization */
-#define LIMIT_UPLOAD_THREADS 8  /* concurrently verified uploads */
+#define LIMIT_SYMBOLIZE_S 300     /* a symbolize, symbolicate or why request */
+#define LIMIT_DEBUGINFOD_S 1800   /* an object or source, requested from all upstreams in turn */
+#define LIMIT_ADMIN_S 86400       /* a collection or re-symbolization */
+#define LIMIT_UPLOAD_THREADS 8    /* concurrently verified uploads */
+#define LIMIT_WAITING_UPLOADS 128 /* that wait for a commit to the table of objects in an object store */
 #define LIMIT_DEBUGINFOD_THREADS 16
 #define LIMIT_ADMIN_THREADS 2
 #define LIMIT_DISK_LOW_BYTES MiB(64)  /* free space below which /readyz says disk_full */

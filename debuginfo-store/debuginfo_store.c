@@ -10,7 +10,8 @@
  * pages.
  *
  * Lock: `publish` serializes all operations that replace or remove an object or depend on its record staying the same:
- * publishing, removal, quality, pins. Reads take no lock, and neither does the time of use: the removal of the garbage
+ * publishing, removal, quality, pins; of objects in an object store the thread of object_commit.h holds it. Reads take
+ * no lock, and neither does the time of use: the removal of the garbage
  * collection compares it in the transaction that removes the record (meta_remove_if_unchanged()).
  */
 #include "debuginfo-store/debuginfo_store.h"
@@ -28,6 +29,7 @@
 #include "common/text.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "storage/local_storage.h"
+#include "storage/s3/store_address.h"
 
 #define LIST_SLICE 64
 
@@ -63,12 +65,45 @@ static void cleanup_store(struct debuginfo_store **s)
         debuginfo_store_close(*s);
 }
 
+enum status debuginfo_store_set_address(const char *dir, const char *url, struct error *err)
+{
+        return store_address_set(dir, url, "objects", "objects", dir, err);
+}
+
+static enum status make_store_folders(const char *dir, bool is_remote, struct error *err)
+{
+        _cleanup_free_ char *incoming = path_join(dir, "incoming");
+        _cleanup_free_ char *objects = path_join(dir, "objects"), *partial = path_join(dir, "partial");
+        enum status st = incoming && objects && partial ? ST_OK : error_no_memory(err);
+
+        if (!st && !is_remote)
+                st = file_make_dirs(objects, err);
+        if (!st)
+                st = file_remove_tree(incoming, err); /* temporary files of a crashed process */
+        if (!st)
+                st = file_make_dirs(incoming, err);
+        if (!st)
+                st = file_make_dirs(partial, err);
+        return st ? st : file_sync_filesystem(dir, err);
+}
+
+static enum status open_store_objects(struct debuginfo_store *s, const char *url, struct error *err)
+{
+        _cleanup_free_ char *meta_dir = path_join(s->dir, "meta");
+        enum status st;
+
+        if (!meta_dir)
+                return error_no_memory(err);
+        st = url ? remote_objects_open(s, url, err) : local_storage_open_staged(s->dir, "incoming", &s->storage, err);
+        if (!st)
+                st = meta_open(meta_dir, s->is_read_only, &s->meta, err);
+        return st || !s->table ? st : remote_objects_load(s, err);
+}
+
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err)
 {
         _cleanup_(cleanup_store) struct debuginfo_store *s = calloc(1, sizeof *s);
-        _cleanup_free_ char *meta_dir = path_join(dir, "meta");
-        _cleanup_free_ char *incoming = path_join(dir, "incoming");
-        _cleanup_free_ char *objects = path_join(dir, "objects"), *partial = path_join(dir, "partial");
+        _cleanup_free_ char *url = NULL;
         enum status st;
 
         if (!s)
@@ -76,29 +111,18 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         s->is_read_only = read_only;
         pthread_mutex_init(&s->publish, NULL);
         active_uploads_init(&s->active_uploads);
+        sem_init(&s->finishing, 0, LIMIT_UPLOAD_THREADS);
         object_reader_register_metrics();
+        stored_tables_register_metrics();
         st = frame_cache_create(LIMIT_FRAMES_BYTES, &s->frames, err);
         if (st)
                 return st;
         s->dir = strdup(dir);
-        if (!s->dir || !meta_dir || !incoming || !objects || !partial)
-                return error_no_memory(err);
-        if (!read_only) {
-                st = file_make_dirs(objects, err);
-                if (!st)
-                        st = file_remove_tree(incoming, err); /* temporary files of a crashed process */
-                if (!st)
-                        st = file_make_dirs(incoming, err);
-                if (!st)
-                        st = file_make_dirs(partial, err);
-                if (!st)
-                        st = file_sync_filesystem(dir, err);
-                if (st)
-                        return st;
-        }
-        st = local_storage_open_staged(dir, "incoming", &s->storage, err);
+        st = s->dir ? store_address_read(dir, &url, err) : error_no_memory(err);
+        if (!st && !read_only)
+                st = make_store_folders(dir, url, err);
         if (!st)
-                st = meta_open(meta_dir, read_only, &s->meta, err);
+                st = open_store_objects(s, url, err);
         if (st)
                 return st;
         *ret = steal_ptr(s);
@@ -109,9 +133,11 @@ void debuginfo_store_close(struct debuginfo_store *store)
 {
         if (!store)
                 return;
+        remote_objects_close(store);
         meta_close(store->meta);
         storage_close(store->storage);
         pthread_mutex_destroy(&store->publish);
+        sem_destroy(&store->finishing);
         active_uploads_deinit(&store->active_uploads);
         frame_cache_destroy(store->frames);
         free(store->dir);
@@ -356,21 +382,46 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
 
 /* ---- removal ---- */
 
-/* The caller holds the publish lock. Readers that have the file open can still read it. */
-static enum status remove_object_locked(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
+static enum status remove_object_record(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
+                                        struct error *err)
+{
+        if (store->is_remote)
+                return remote_objects_remove(store, object, exactly, err);
+        return exactly ? meta_remove_if_unchanged(store->meta, object, err)
+                       : meta_remove(store->meta, &object->build_id, object->kind, err);
+}
+
+/* Readers that have the file open can still read it. */
+static enum status remove_stored_object(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
                                         struct error *err)
 {
         _cleanup_free_ char *key = object_format_key(object);
-        enum status st;
+        enum status st = key ? remove_object_record(store, object, exactly, err) : error_no_memory(err);
 
-        if (!key)
-                return error_no_memory(err);
-        st = exactly ? meta_remove_if_unchanged(store->meta, object, err)
-                     : meta_remove(store->meta, &object->build_id, object->kind, err);
         if (st)
                 return st;
         st = storage_remove(store->storage, key, err);
         return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+/* A commit to a table of objects takes the lock itself. */
+static void lock_publishing(struct debuginfo_store *store)
+{
+        if (!store->is_remote)
+                pthread_mutex_lock(&store->publish);
+}
+
+static void unlock_publishing(struct debuginfo_store *store)
+{
+        if (!store->is_remote)
+                pthread_mutex_unlock(&store->publish);
+}
+
+static enum status edit_object_record(struct debuginfo_store *store, const struct object_name *name,
+                                      meta_change *change, void *context, struct error *err)
+{
+        return store->is_remote ? remote_objects_edit(store, name, change, context, err)
+                                : meta_edit(store->meta, name, 1, change, context, err);
 }
 
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
@@ -379,11 +430,11 @@ enum status debuginfo_store_remove(struct debuginfo_store *store, const struct b
         struct stored_object object;
         enum status st;
 
-        pthread_mutex_lock(&store->publish);
+        lock_publishing(store);
         st = debuginfo_store_stat(store, id, kind, &object, err);
         if (!st)
-                st = remove_object_locked(store, &object, false, err);
-        pthread_mutex_unlock(&store->publish);
+                st = remove_stored_object(store, &object, false, err);
+        unlock_publishing(store);
         return st;
 }
 
@@ -392,9 +443,9 @@ enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, c
 {
         enum status st;
 
-        pthread_mutex_lock(&store->publish);
-        st = remove_object_locked(store, object, true, err);
-        pthread_mutex_unlock(&store->publish);
+        lock_publishing(store);
+        st = remove_stored_object(store, object, true, err);
+        unlock_publishing(store);
         return st;
 }
 
@@ -462,9 +513,9 @@ enum status debuginfo_store_set_quality(struct debuginfo_store *store, const str
         enum status st;
 
         to.quality = quality;
-        pthread_mutex_lock(&store->publish);
-        st = meta_edit(store->meta, &name, 1, set_quality, &to, err);
-        pthread_mutex_unlock(&store->publish);
+        lock_publishing(store);
+        st = edit_object_record(store, &name, set_quality, &to, err);
+        unlock_publishing(store);
         return st;
 }
 
@@ -484,10 +535,10 @@ enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct 
         struct stored_object object;
         enum status st;
 
-        pthread_mutex_lock(&store->publish); /* serialized with publishing, which copies the pin to a replacement */
+        lock_publishing(store); /* serialized with publishing, which copies the pin to a replacement */
         st = debuginfo_store_stat(store, id, kind, &object, err);
         if (!st)
-                st = meta_edit(store->meta, &name, 1, set_pin, &pinned, err);
-        pthread_mutex_unlock(&store->publish);
+                st = edit_object_record(store, &name, set_pin, &pinned, err);
+        unlock_publishing(store);
         return st;
 }

@@ -9,6 +9,7 @@
  * DIR/objects/ab/cdef.../KIND-HASH.zst           seekable zstd, one file per object
  * DIR/partial/                                   resumable uploads (partial.h)
  * DIR/meta/                                      LMDB records (docs/formats/debuginfo-store.md)
+ * DIR/object-store                               the address, when the objects are in an object store
  *
  * Objects are verified before they are stored: ELF form, claimed build-id, claimed hash. An object is written to a
  * temporary file, synced and renamed, then its record is committed; a crash leaves the old object, the new one, or
@@ -72,6 +73,20 @@ struct stored_object {
         char token[OBJECT_TAG_SIZE]; /* name of the uploader's access token; "": none */
 };
 
+/**
+ * Keep the objects of a new store in an object store at url, durably (storage/s3/store_address.h). No effect when they
+ * are. Local files below DIR are then only records, uploads and a cache.
+ * @return ST_USAGE when they are elsewhere.
+ */
+enum status debuginfo_store_set_address(const char *dir, const char *url, struct error *err) MUST_CHECK;
+
+/** Memory of the local disk for parts of objects in an object store, in DIR/cache: the default. */
+#define DEBUGINFO_CACHE_BYTES GiB(8)
+
+/** Limit the cache of stores that are opened from now on. Before other threads start. */
+void set_debuginfo_cache_limit(uint64_t bytes);
+
+/** Of objects in an object store, the records are made equal to its table unless read_only. */
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret,
                                  struct error *err) MUST_CHECK;
 void debuginfo_store_close(struct debuginfo_store *store);

@@ -3,21 +3,27 @@
 #define CAIRN_DEBUGINFO_STORE_INTERNAL_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "debuginfo-store/active_uploads.h"
 #include "debuginfo-store/debuginfo_store.h"
 #include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/meta.h"
+#include "debuginfo-store/remote_objects.h"
 #include "storage/storage.h"
 
 struct debuginfo_store {
         char *dir;
         bool is_read_only;
-        struct storage *storage; /* of the objects, below DIR; uploads are in DIR/incoming */
+        struct storage *storage; /* of the objects: below DIR, with uploads in DIR/incoming; or an object store */
+        bool is_remote;
+        struct object_table *table; /* NULL unless remote and not read-only; likewise the next */
+        struct object_commits *commits;
         struct meta *meta;
         pthread_mutex_t publish; /* serializes publishing, removal and pins */
         struct active_uploads active_uploads;
         struct frame_cache *frames; /* for reads of object parts */
+        sem_t finishing;            /* of remote objects: as many uploads are verified and compressed at once */
 };
 
 /** Key of an object with this content: objects/ab/cdef/debuginfo-0123456789abcdef.zst. Owned; NULL: out of memory. */
@@ -28,6 +34,9 @@ int object_create_temporary(const struct debuginfo_store *store, struct error *e
 
 /** Register the metrics of reading objects. */
 void object_reader_register_metrics(void);
+
+/** Register the metrics of stored_tables.h. */
+void stored_tables_register_metrics(void);
 
 /** Remove an object if it was not replaced, pinned or used since it was read; otherwise ST_NOT_FOUND. */
 enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,

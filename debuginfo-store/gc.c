@@ -26,12 +26,15 @@
 #include "debuginfo-store/partial.h"
 
 #define OBJECT_FOLDER "objects/"
+/* An object may be put into an object store this long before the commit that names it. */
+#define UNCOMMITTED_MS (INT64_C(24) * 3600 * 1000)
 
 /* ---- orphans ---- */
 
 struct sweep {
         struct debuginfo_store *store;
         bool dry_run;
+        int64_t before_ms; /* files put later are kept */
         uint64_t *count, *bytes;
 };
 
@@ -90,7 +93,7 @@ static enum status sweep_object(void *context, const char *key, const struct sto
         struct build_id id;
         enum status st;
 
-        if (!parse_object_key(key, &id, &kind))
+        if (!parse_object_key(key, &id, &kind) || info->modified_ms > s->before_ms)
                 return ST_OK;
         pthread_mutex_lock(&s->store->publish);
         st = sweep_locked(s, key, &id, kind, info->size, err);
@@ -101,10 +104,16 @@ static enum status sweep_object(void *context, const char *key, const struct sto
 static enum status sweep_orphans(struct debuginfo_store *store, bool dry_run, uint64_t *count_ret, uint64_t *bytes_ret,
                                  struct error *err)
 {
-        struct sweep s = { .store = store, .dry_run = dry_run, .count = count_ret, .bytes = bytes_ret };
+        struct sweep s = { .store = store,
+                           .dry_run = dry_run,
+                           .before_ms = store->is_remote ? storage_now_ms(store->storage) - UNCOMMITTED_MS : INT64_MAX,
+                           .count = count_ret,
+                           .bytes = bytes_ret };
+        enum status st;
 
         *count_ret = *bytes_ret = 0;
-        return storage_list(store->storage, OBJECT_FOLDER, "", sweep_object, &s, err);
+        st = storage_list(store->storage, OBJECT_FOLDER, "", sweep_object, &s, err);
+        return st || !store->table || dry_run ? st : object_table_vacuum(store->table, err);
 }
 
 /* ---- retention ---- */

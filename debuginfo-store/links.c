@@ -69,7 +69,7 @@ static void append_link_id(struct buf *b, const struct build_id *id)
         buf_append(b, id->bytes, id->size);
 }
 
-static void encode_links(struct buf *b, const struct object_links *l)
+void links_encode(struct buf *b, const struct object_links *l)
 {
         assert(l->alias_count <= OBJECT_ALIASES_MAX && (l->companions || !l->companion_count));
         buf_append_u8(b, LINKS_VERSION);
@@ -205,7 +205,7 @@ int links_put(const struct link_databases *d, MDB_txn *txn, const struct object_
                 rc = insert_alias(d, txn, &links->aliases[i], name, since[i]);
         if (rc)
                 return rc;
-        encode_links(&b, links);
+        links_encode(&b, links);
         if (b.failed)
                 return ENOMEM;
         value = (MDB_val){ .mv_size = b.size, .mv_data = b.data };
@@ -263,6 +263,29 @@ static int append_companions(struct companion_list *l, struct parsed_links *from
                 if (!read_companion(&from->companions, &l->items[l->count++]))
                         return MDB_CORRUPTED;
         return 0;
+}
+
+enum status links_decode(const void *data, size_t n, struct object_links *ret, struct object_name **companions_ret,
+                         struct error *err)
+{
+        const MDB_val value = { .mv_size = n, .mv_data = (void *)(uintptr_t)data };
+        struct companion_list list = { 0 };
+        struct parsed_links links;
+        int rc = parse_links(&value, &links) && links.companion_count <= LIMIT_COMPANIONS + 1
+                         ? append_companions(&list, &links)
+                         : MDB_CORRUPTED;
+
+        if (rc) {
+                free(list.items);
+                return rc == ENOMEM ? error_no_memory(err)
+                                    : error_set(err, ST_BAD_DATA, "the links of an object are damaged");
+        }
+        *ret = (struct object_links){ .alias_count = links.alias_count,
+                                      .companions = list.items,
+                                      .companion_count = (uint32_t)list.count };
+        memcpy(ret->aliases, links.aliases, sizeof ret->aliases);
+        *companions_ret = list.items;
+        return ST_OK;
 }
 
 int links_get_companions(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,

@@ -14,6 +14,7 @@
  */
 #include <lmdb.h>
 
+#include "common/memory/buf.h"
 #include "debuginfo-store/debuginfo_store.h"
 
 struct object_alias {
@@ -31,6 +32,17 @@ struct object_links {
 struct link_databases {
         MDB_dbi links, aliases;
 };
+
+/** Append the links as they are stored: in the databases, and in the table of objects (object_table.h). */
+void links_encode(struct buf *b, const struct object_links *l);
+
+/**
+ * The reverse, of untrusted bytes.
+ * @param companions_ret  owned; ret borrows them.
+ * @return ST_BAD_DATA; ST_NO_MEMORY.
+ */
+enum status links_decode(const void *data, size_t n, struct object_links *ret, struct object_name **companions_ret,
+                         struct error *err) MUST_CHECK;
 
 /** @return an LMDB code, like all functions below. */
 int links_open(MDB_txn *txn, bool read_only, struct link_databases *ret);

@@ -8,12 +8,13 @@
  * A change that depends on the current record reads it in the transaction that writes (meta_edit(),
  * meta_remove_if_unchanged()); LMDB has one writer at a time, so no other lock is needed.
  *
- * Order: section lists, opening, records (get, put, edit, remove), sections of an object, listing. Functions that
- * return int have codes of LMDB, which meta_set_error() converts.
+ * Order: section lists, opening, records (get, put, edit, remove, replace all), sections of an object, listing.
+ * Functions that return int have codes of LMDB, which meta_set_error() converts.
  */
 #include "debuginfo-store/meta.h"
 
 #include <lmdb.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/files/file.h"
@@ -317,6 +318,85 @@ enum status meta_remove(struct meta *m, const struct build_id *id, enum object_k
 
         return st ? st
                   : end_meta_write(m, txn, remove_meta_record(m, txn, &(struct object_name){ *id, kind }, err), err);
+}
+
+/* ---- replacing all records ---- */
+
+static bool is_same_record(const struct stored_object *a, const struct stored_object *b)
+{
+        return memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0 && a->quality == b->quality &&
+               a->is_pinned == b->is_pinned && strcmp(a->tag, b->tag) == 0;
+}
+
+static enum status put_meta_entry(struct meta *m, MDB_txn *txn, const struct meta_entry *e, struct error *err)
+{
+        struct stored_object now, to = e->object;
+        const struct object_name name = { to.build_id, to.kind };
+        enum status st = get_meta_record(m, txn, &to.build_id, to.kind, &now, err);
+        int rc;
+
+        if (st ? st != ST_NOT_FOUND : is_same_record(&now, &to))
+                return st;
+        if (!st && memcmp(now.sha256, to.sha256, sizeof now.sha256) == 0 && now.used_unix_s > to.used_unix_s)
+                to.used_unix_s = now.used_unix_s;
+        st = put_meta_record(m, txn, &to, err);
+        if (st)
+                return st;
+        rc = e->has_links ? links_put(&m->links, txn, &name, &e->links) : 0;
+        if (!rc)
+                rc = section_notes_put(m->sections, txn, &to, &e->note);
+        return rc ? meta_set_error(err, rc, "cannot write the links and sections of an object") : ST_OK;
+}
+
+static int compare_entry_name(const void *name, const void *entry)
+{
+        const struct stored_object *o = &((const struct meta_entry *)entry)->object;
+
+        return object_name_compare(name, &(struct object_name){ o->build_id, o->kind });
+}
+
+/* The first record that is not among the entries. */
+static enum status find_foreign_record(struct meta *m, MDB_txn *txn, const struct meta_entry *entries, size_t count,
+                                       struct object_name *ret, struct error *err)
+{
+        struct stored_object o;
+        enum status st = ST_OK;
+        MDB_cursor *cursor;
+        MDB_val key, value;
+        int rc = mdb_cursor_open(txn, m->objects, &cursor);
+
+        if (rc)
+                return meta_set_error(err, rc, "cannot list the debuginfo records");
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); !rc;
+             rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+                st = decode_meta_record(&key, &value, &o, err);
+                *ret = (struct object_name){ o.build_id, o.kind };
+                if (st || !count || !bsearch(ret, entries, count, sizeof *entries, compare_entry_name))
+                        break;
+        }
+        mdb_cursor_close(cursor);
+        if (rc && rc != MDB_NOTFOUND)
+                return meta_set_error(err, rc, "cannot list the debuginfo records");
+        return st ? st : rc == MDB_NOTFOUND ? ST_NOT_FOUND : ST_OK;
+}
+
+enum status meta_replace_all(struct meta *m, const struct meta_entry *entries, size_t count, struct error *err)
+{
+        struct object_name foreign;
+        MDB_txn *txn;
+        enum status st = begin_meta_write(m, &txn, err);
+
+        if (st)
+                return st;
+        while (!st) {
+                st = find_foreign_record(m, txn, entries, count, &foreign, err);
+                if (!st)
+                        st = remove_meta_record(m, txn, &foreign, err);
+        }
+        st = st == ST_NOT_FOUND ? ST_OK : st;
+        for (size_t i = 0; !st && i < count; i++)
+                st = put_meta_entry(m, txn, &entries[i], err);
+        return end_meta_write(m, txn, st, err);
 }
 
 /* Compare inside the transaction that removes the record: other transactions record uses at any time. */

@@ -35,6 +35,22 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
 enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
                      const struct section_note *note, struct error *err) MUST_CHECK;
 
+/** A record with all that belongs to it. */
+struct meta_entry {
+        struct stored_object object;
+        struct object_links links;
+        struct section_note note;
+        bool has_links;
+};
+
+/**
+ * Make these the only records, in one commit. A record of the same content keeps its time of last use when that is
+ * later.
+ * @param entries  sorted by object_name_compare() of their names, which differ.
+ */
+enum status meta_replace_all(struct meta *m, const struct meta_entry *entries, size_t count,
+                             struct error *err) MUST_CHECK;
+
 /** Find a section of exactly this content. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status meta_find_section(struct meta *m, const struct stored_object *object, const char *name,
                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;

@@ -24,6 +24,22 @@ void object_reader_register_metrics(void)
         metric_register(&unpacked_objects);
 }
 
+/* Open the file of an object. Of one in an object store only the ranges that are read are fetched. */
+static enum status open_object_file(struct debuginfo_store *store, const char *key, const char *name,
+                                    struct seekable_reader **ret, struct error *err)
+{
+        struct storage_info info;
+        struct storage_map map;
+        enum status st;
+        int fd;
+
+        st = store->is_remote ? storage_map(store->storage, key, LIMIT_OBJECT_BYTES, &map, err)
+                              : storage_open(store->storage, key, &fd, &info, err);
+        if (st)
+                return st;
+        return store->is_remote ? seekable_open_map(&map, name, ret, err) : seekable_open(fd, name, ret, err);
+}
+
 enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object_ret, struct error *err)
 {
@@ -35,8 +51,6 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
         /* A better upload may replace the object between find and open: retry with the new record. */
         for (unsigned tries = 0;; tries++) {
                 _cleanup_free_ char *key = NULL, *name = NULL;
-                struct storage_info info;
-                int fd;
 
                 st = debuginfo_store_find(store, id, kind, &r->object, err);
                 if (st)
@@ -45,14 +59,11 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
                 name = key ? storage_make_name(store->storage, key) : NULL;
                 if (!name)
                         return error_no_memory(err);
-                st = storage_open(store->storage, key, &fd, &info, err);
+                st = open_object_file(store, key, name, &r->seekable, err);
                 if (st == ST_NOT_FOUND && tries < 3)
                         continue;
                 if (st == ST_NOT_FOUND)
                         return error_os(err, ENOENT, "cannot open stored object '%s'", name);
-                if (st)
-                        return st;
-                st = seekable_open(fd, name, &r->seekable, err);
                 if (st)
                         return st;
                 break;

@@ -393,28 +393,11 @@ static enum status stage_compressed(struct object_upload *u, struct stored_objec
         return st;
 }
 
-static enum status publish_object(struct object_upload *u, const struct stored_object *object,
-                                  const struct validated_upload *validated, struct storage_upload *staged,
-                                  struct error *err)
-{
-        const struct section_note sections = { validated->verified.sections, validated->verified.sections_bytes };
-        _cleanup_free_ char *key = strdup(staged->key);
-        enum status st = key ? storage_make_folder(u->store->storage, key, err) : error_no_memory(err);
-
-        if (!st)
-                st = storage_publish(staged, STORAGE_REPLACE, err);
-        if (!st)
-                st = meta_put(u->store->meta, object, &validated->links, &sections, err);
-        if (!st)
-                remove_superseded_objects(u->store->storage, key);
-        return st;
-}
-
 /*
  * Compare a verified object with the stored one. @param have the stored object of its kind; zero: none. @return ST_OK:
  * store it; ST_BUSY: the same content is stored; other: refuse it.
  */
-static enum status compare_with_stored(struct object_upload *u, const struct stored_object *object,
+static enum status compare_with_stored(const struct object_upload *u, const struct stored_object *object,
                                        struct stored_object *have, struct error *err)
 {
         struct stored_object rival;
@@ -436,11 +419,150 @@ static enum status compare_with_stored(struct object_upload *u, const struct sto
                             symbol_quality_name(object->quality));
 }
 
+static enum status publish_object(struct object_upload *u, const struct stored_object *object,
+                                  const struct validated_upload *validated, struct storage_upload *staged,
+                                  struct error *err)
+{
+        const struct section_note sections = { validated->verified.sections, validated->verified.sections_bytes };
+        _cleanup_free_ char *key = strdup(staged->key);
+        enum status st = key ? storage_make_folder(u->store->storage, key, err) : error_no_memory(err);
+
+        if (!st)
+                st = storage_publish(staged, STORAGE_REPLACE, err);
+        if (!st)
+                st = meta_put(u->store->meta, object, &validated->links, &sections, err);
+        if (!st)
+                remove_superseded_objects(u->store->storage, key);
+        return st;
+}
+
+/* Another thread may have stored one since the comparison: compare again under the lock. */
+static enum status publish_if_better(struct object_upload *u, struct stored_object *object,
+                                     const struct validated_upload *validated, struct storage_upload *staged,
+                                     struct stored_object *have, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&u->store->publish);
+        st = compare_with_stored(u, object, have, err);
+        if (!st) {
+                object->is_pinned = have->is_pinned;
+                st = publish_object(u, object, validated, staged, err);
+        }
+        storage_discard(staged);
+        pthread_mutex_unlock(&u->store->publish);
+        return st;
+}
+
+/* ---- publishing in an object store ---- */
+
+struct upload_commit {
+        struct object_commit commit; /* first */
+        const struct object_upload *upload;
+        struct stored_object *object, *have;
+        const struct validated_upload *validated;
+        struct buf links;
+};
+
+static enum status prepare_upload_commit(struct object_commit *commit, struct error *err)
+{
+        struct upload_commit *c = (struct upload_commit *)commit;
+        enum status st = compare_with_stored(c->upload, c->object, c->have, err);
+
+        if (st)
+                return st;
+        c->object->is_pinned = c->have->is_pinned;
+        commit->change = (struct object_change){ .row = { .object = *c->object,
+                                                          .links = c->links.data,
+                                                          .links_size = c->links.size,
+                                                          .sections = c->validated->verified.sections,
+                                                          .sections_size = c->validated->verified.sections_bytes } };
+        return ST_OK;
+}
+
+static enum status apply_upload_commit(struct object_commit *commit, struct error *err)
+{
+        const struct upload_commit *c = (const struct upload_commit *)commit;
+        const struct section_note sections = { c->validated->verified.sections, c->validated->verified.sections_bytes };
+
+        return meta_put(c->upload->store->meta, c->object, &c->validated->links, &sections, err);
+}
+
+/*
+ * The object is put before the commit that names it, without the lock, since this takes long and its key has its hash.
+ * When another upload was committed meanwhile, the object is left to the collection of garbage, unless it is the same.
+ */
+static enum status publish_remotely(struct object_upload *u, struct stored_object *object,
+                                    const struct validated_upload *validated, struct storage_upload *staged,
+                                    struct stored_object *have, struct error *err)
+{
+        struct upload_commit c = { .commit = { .name = { object->build_id, object->kind },
+                                               .prepare = prepare_upload_commit,
+                                               .apply = apply_upload_commit },
+                                   .upload = u,
+                                   .object = object,
+                                   .have = have,
+                                   .validated = validated };
+        _cleanup_free_ char *key = strdup(staged->key);
+        enum status st = key ? storage_publish(staged, STORAGE_REPLACE, err) : error_no_memory(err);
+
+        if (!key)
+                storage_discard(staged);
+        buf_init(&c.links, MiB(16));
+        links_encode(&c.links, &validated->links);
+        if (!st)
+                st = buf_status(&c.links, err, "links of an object");
+        if (!st)
+                st = object_commits_run(u->store->commits, &c.commit, err);
+        buf_deinit(&c.links);
+        if (!st)
+                remove_superseded_objects(u->store->storage, key);
+        return st;
+}
+
+/* Verify, compare and compress. @return as compare_with_stored(). */
+static enum status prepare_stored_object(struct object_upload *u, struct stored_object *object,
+                                         struct validated_upload *validated, struct storage_upload *staged,
+                                         struct stored_object *have, struct error *err)
+{
+        enum status st = check_upload_claim(u, object, validated, err);
+
+        if (!st)
+                st = compare_with_stored(u, object, have, err);
+        return st ? st : stage_compressed(u, object, staged, err);
+}
+
+static enum status store_locally(struct object_upload *u, struct stored_object *object,
+                                 struct validated_upload *validated, struct stored_object *have, struct error *err)
+{
+        struct storage_upload staged = { .fd = -1 };
+        enum status st = prepare_stored_object(u, object, validated, &staged, have, err);
+
+        return st ? st : publish_if_better(u, object, validated, &staged, have, err);
+}
+
+/* More uploads wait for a commit than are worked on. */
+static enum status store_remotely(struct object_upload *u, struct stored_object *object,
+                                  struct validated_upload *validated, struct stored_object *have, struct error *err)
+{
+        struct storage_upload staged = { .fd = -1 };
+        enum status st;
+
+        object_commits_expect(u->store->commits, 1);
+        while (sem_wait(&u->store->finishing) < 0)
+                ; /* EINTR */
+        st = prepare_stored_object(u, object, validated, &staged, have, err);
+        sem_post(&u->store->finishing);
+        if (!st)
+                st = publish_remotely(u, object, validated, &staged, have, err);
+        object_commits_expect(u->store->commits, -1);
+        return st;
+}
+
 enum status object_upload_finish_open(struct object_upload *upload, struct stored_object *ret, bool *same_ret,
                                       int *fd_ret, struct error *err)
 {
         _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
-        struct storage_upload staged = { .fd = -1 };
         struct stored_object object = { 0 }, have = { 0 };
         _cleanup_validated_upload_ struct validated_upload validated = { .verified.form = VERIFIED_ELF };
         struct error own = { 0 };
@@ -453,22 +575,8 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
                 free(steal_ptr(u->partial)); /* the file now belongs to the other connection */
                 return error_set(err, ST_BUSY, "another connection took over this upload");
         }
-        st = check_upload_claim(u, &object, &validated, err);
-        if (!st)
-                st = compare_with_stored(u, &object, &have, err);
-        if (!st)
-                st = stage_compressed(u, &object, &staged, err);
-        if (!st) {
-                /* Another thread may have stored one since: compare again under the lock. */
-                pthread_mutex_lock(&u->store->publish);
-                st = compare_with_stored(u, &object, &have, err);
-                if (!st) {
-                        object.is_pinned = have.is_pinned;
-                        st = publish_object(u, &object, &validated, &staged, err);
-                }
-                storage_discard(&staged);
-                pthread_mutex_unlock(&u->store->publish);
-        }
+        st = u->store->is_remote ? store_remotely(u, &object, &validated, &have, err)
+                                 : store_locally(u, &object, &validated, &have, err);
         if (u->partial && (!st || st == ST_BUSY || (err->reason != REFUSED_NOT && err->reason != REFUSED_INCOMPLETE))) {
                 unlink(u->partial);
                 free(steal_ptr(u->partial));

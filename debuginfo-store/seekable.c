@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader reads the seek table once, and then decompresses the frames that a range touches: into a buffer of its own
+ * that keeps the last frame, or into the shared frame cache. Packed bytes come from a file, or from a map whose ranges
+ * are required first (read_packed()).
+ *
+ * Order: compression, the reader's seek table, frames, ranges.
+ */
 #include "debuginfo-store/seekable.h"
 
 #include <assert.h>
@@ -18,6 +25,7 @@
 #define SEEKABLE_MAGIC 0x8F92EAB1u
 #define FOOTER_BYTES 9
 #define LEVEL 3
+#define READ_AHEAD_BYTES MiB(4)
 #define MAX_FRAMES (LIMIT_OBJECT_BYTES / SEEKABLE_FRAME_BYTES + 1)
 
 static void cleanup_cctx(ZSTD_CCtx **c)
@@ -103,7 +111,9 @@ enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *
 }
 
 struct seekable_reader {
-        int fd;
+        int fd; /* -1: the map is read */
+        struct storage_map map;
+        uint64_t read_to; /* of the map: end of the last read, to read ahead of sequential ones */
         char *name;
         uint32_t frame_count;
         uint64_t *packed_at;   /* frame_count + 1 entries */
@@ -121,6 +131,7 @@ void seekable_close(struct seekable_reader *r)
                 return;
         if (r->fd >= 0)
                 close(r->fd);
+        storage_unmap(&r->map);
         free(r->name);
         free(r->packed_at);
         free(r->unpacked_at);
@@ -134,6 +145,33 @@ static void cleanup_seekable_reader(struct seekable_reader **r)
         seekable_close(*r);
 }
 
+/* A sequential reader of a remote object gets READ_AHEAD_BYTES with one request. */
+static enum status read_map(struct seekable_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        struct file_range range = { offset, n };
+        enum status st;
+
+        if (n > r->map.file.size || offset > r->map.file.size - n)
+                return error_set(err, ST_BAD_DATA, "'%s' is truncated", r->name);
+        if (offset == r->read_to && n < READ_AHEAD_BYTES)
+                range.size =
+                        READ_AHEAD_BYTES < r->map.file.size - offset ? READ_AHEAD_BYTES : r->map.file.size - offset;
+        st = storage_require(&r->map, &range, 1, err);
+        if (st)
+                return st;
+        memcpy(to, (const char *)r->map.file.data + offset, n);
+        r->read_to = offset + n;
+        return ST_OK;
+}
+
+static enum status read_packed(struct seekable_reader *r, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        if (r->fd < 0)
+                return read_map(r, to, n, offset, err);
+        return pread_full(r->fd, to, n, offset) == (ssize_t)n ? ST_OK
+                                                              : error_os(err, errno, "cannot read '%s'", r->name);
+}
+
 /* Invariant: compressed frames are contiguous from offset 0 to the start of the table. */
 static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size, struct error *err)
 {
@@ -143,10 +181,13 @@ static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size
         uint32_t frames, magic, skip_magic, skip_size;
         uint8_t descriptor;
         uint64_t table_bytes, table_at;
+        enum status st;
 
-        if (file_size < FOOTER_BYTES + 8 ||
-            pread_full(r->fd, footer, sizeof footer, file_size - FOOTER_BYTES) != FOOTER_BYTES)
+        if (file_size < FOOTER_BYTES + 8)
                 return error_set(err, ST_BAD_DATA, "'%s' is too short for a seek table", r->name);
+        st = read_packed(r, footer, sizeof footer, file_size - FOOTER_BYTES, err);
+        if (st)
+                return st;
         reader_init(&in, footer, sizeof footer);
         if (!reader_u32(&in, &frames) || !reader_u8(&in, &descriptor) || !reader_u32(&in, &magic) ||
             magic != SEEKABLE_MAGIC || descriptor != 0)
@@ -163,8 +204,9 @@ static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size
         r->unpacked_at = calloc((size_t)frames + 1, sizeof *r->unpacked_at);
         if (!table || !r->packed_at || !r->unpacked_at)
                 return error_no_memory(err);
-        if (pread_full(r->fd, table, table_bytes, table_at) != (ssize_t)table_bytes)
-                return error_os(err, errno, "cannot read '%s'", r->name);
+        st = read_packed(r, table, table_bytes, table_at, err);
+        if (st)
+                return st;
         reader_init(&in, table, table_bytes);
         if (!reader_u32(&in, &skip_magic) || !reader_u32(&in, &skip_size) || skip_magic != SKIPPABLE_MAGIC ||
             skip_size != table_bytes - 8 + FOOTER_BYTES)
@@ -213,6 +255,30 @@ enum status seekable_open(int fd, const char *name, struct seekable_reader **ret
         return ST_OK;
 }
 
+enum status seekable_open_map(struct storage_map *map, const char *name, struct seekable_reader **ret,
+                              struct error *err)
+{
+        _cleanup_(cleanup_seekable_reader) struct seekable_reader *r = calloc(1, sizeof *r);
+        enum status st;
+
+        if (!r) {
+                storage_unmap(map);
+                return error_no_memory(err);
+        }
+        r->fd = -1;
+        r->map = *map;
+        *map = (struct storage_map){ 0 };
+        r->read_to = UINT64_MAX;
+        r->cached = UINT32_MAX;
+        r->name = strdup(name);
+        st = r->name ? read_seek_table(r, r->map.file.size, err) : error_no_memory(err);
+        if (st)
+                return st;
+        r->read_to = 0;
+        *ret = steal_ptr(r);
+        return ST_OK;
+}
+
 uint64_t seekable_get_size(const struct seekable_reader *r)
 {
         return r->unpacked_at[r->frame_count];
@@ -231,13 +297,15 @@ static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, v
         size_t packed_size = r->packed_at[frame + 1] - r->packed_at[frame];
         size_t unpacked_size = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
         _cleanup_free_ void *packed = malloc(packed_size);
+        enum status st;
         size_t got;
 
         r->ctx = r->ctx ? r->ctx : ZSTD_createDCtx();
         if (!r->ctx || !packed)
                 return error_no_memory(err);
-        if (pread_full(r->fd, packed, packed_size, r->packed_at[frame]) != (ssize_t)packed_size)
-                return error_os(err, errno, "cannot read frame %u of '%s'", frame, r->name);
+        st = read_packed(r, packed, packed_size, r->packed_at[frame], err);
+        if (st)
+                return error_prefix(err, st, "frame %u", frame);
         got = ZSTD_decompressDCtx(r->ctx, to, unpacked_size, packed, packed_size);
         if (ZSTD_isError(got) || got != unpacked_size)
                 return error_set(err, ST_BAD_DATA, "frame %u of '%s' is damaged: %s", frame, r->name,

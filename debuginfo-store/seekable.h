@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "common/error.h"
+#include "storage/storage.h"
 
 #define SEEKABLE_FRAME_BYTES (1u << 18)
 
@@ -27,6 +28,9 @@ struct frame_cache;
 
 /** Takes fd, also on failure. The seek table is checked against the file's size. */
 enum status seekable_open(int fd, const char *name, struct seekable_reader **ret, struct error *err) MUST_CHECK;
+/** The same of an object whose ranges are required before they are read. Takes map, also on failure. */
+enum status seekable_open_map(struct storage_map *map, const char *name, struct seekable_reader **ret,
+                              struct error *err) MUST_CHECK;
 void seekable_close(struct seekable_reader *r);
 uint64_t seekable_get_size(const struct seekable_reader *r);
 /** Read frames through a cache. Both arguments are borrowed. */

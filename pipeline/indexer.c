@@ -17,10 +17,12 @@
 #include "pipeline/indexer.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -29,6 +31,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/threads/condition.h"
+#include "debuginfo-store/stored_tables.h"
 #include "pipeline/debounce.h"
 #include "pipeline/elf_job.h"
 #include "pipeline/id_set.h"
@@ -246,8 +249,10 @@ struct index_job {
         bool symbol_file_is_superseded;
         bool is_supplement;
         struct symbol_inputs inputs;
-        uint64_t recheck_count;             /* recheck_count of the indexer when the job began */
-        char partial[SYMBOL_PARTIAL_BYTES]; /* unreadable data */
+        uint64_t recheck_count;                      /* recheck_count of the indexer when the job began */
+        uint8_t generation[OBJECT_GENERATION_BYTES]; /* of the table to be made, for an object store */
+        bool has_objects;                            /* an object of this build-id is stored */
+        char partial[SYMBOL_PARTIAL_BYTES];          /* unreadable data */
 };
 
 static void close_index_job(struct index_job *j)
@@ -453,7 +458,91 @@ static void note_useless_debuginfo(struct indexer *ix, const struct index_job *j
                 log_warn("index", "%s: %s", j->name, err.text);
 }
 
+/* ---- tables of an object store ---- */
+
+static enum status list_missing_of(struct indexer *ix, const struct object_name *owner, struct id_set *missing,
+                                   struct error *err)
+{
+        _cleanup_free_ struct object_name *companions = NULL;
+        size_t count = 0;
+        enum status st = debuginfo_store_get_companions(ix->options.objects, owner, &companions, &count, err);
+
+        for (size_t i = 0; !st && i < count; i++)
+                if (!is_companion_stored(ix, &companions[i].build_id) && id_set_add(missing, &companions[i].build_id))
+                        st = error_no_memory(err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+/* What an extraction would have found missing. */
+static enum status list_missing_companions(struct indexer *ix, struct index_job *j, struct error *err)
+{
+        enum status st = list_missing_of(ix, &(struct object_name){ j->id, OBJECT_DEBUGINFO }, &j->missing, err);
+
+        return st ? st : list_missing_of(ix, &(struct object_name){ j->id, OBJECT_EXECUTABLE }, &j->missing, err);
+}
+
+/* The table that this or another node stored, of the same objects. @return ST_NOT_FOUND. */
+static enum status read_stored_table(struct indexer *ix, struct index_job *j, struct symbol_table *ret,
+                                     struct error *err)
+{
+        struct debuginfo_store *objects = ix->options.objects;
+        _cleanup_close_ int fd = -1;
+        enum status st;
+
+        if (!debuginfo_store_keeps_tables(objects))
+                return ST_NOT_FOUND;
+        st = stored_table_compute_generation(objects, &j->id, j->generation, &j->has_objects, err);
+        if (!st)
+                st = stored_table_open(objects, &j->id, j->has_objects ? j->generation : NULL, &fd, err);
+        if (!st)
+                st = symbol_table_read(fd, j->name, ret, err);
+        return st ? st : list_missing_companions(ix, j, err);
+}
+
+/* Another node gets a table of the objects that were read, unless one of them was replaced meanwhile. */
+static void store_job_table(struct indexer *ix, const struct index_job *j, const struct symbol_table *table)
+{
+        struct debuginfo_store *objects = ix->options.objects;
+        _cleanup_close_ int fd = -1;
+        uint8_t now[OBJECT_GENERATION_BYTES];
+        struct stat info;
+        struct error err;
+        enum status st;
+        bool any;
+
+        if (!debuginfo_store_keeps_tables(objects) || !j->has_objects || j->is_supplement)
+                return;
+        st = stored_table_compute_generation(objects, &j->id, now, &any, &err);
+        if (!st && memcmp(now, j->generation, sizeof now) != 0)
+                return;
+        fd = st ? -1 : open(ix->scratch_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (!st && fd < 0)
+                st = error_os(&err, errno, "cannot create a file in '%s'", ix->scratch_dir);
+        if (!st)
+                st = symbol_table_write(table, fd, &err);
+        if (!st && fstat(fd, &info) < 0)
+                st = error_os(&err, errno, "cannot read a symbol table");
+        if (!st)
+                st = stored_table_put(objects, &j->id, now, table->quality, fd, (uint64_t)info.st_size, &err);
+        if (st)
+                log_warn("index", "%s: its symbols are not in the object store, ignoring: %s", j->name, err.text);
+}
+
 /* Missing companions are recorded before the table is loaded: after a crash in between, the object is indexed again. */
+static enum status load_job_table(struct indexer *ix, struct index_job *j, struct symbol_table *table,
+                                  bool *replaced_ret, struct error *err)
+{
+        record_missing_companions(ix, &j->id, &j->missing, j->recheck_count);
+        snprintf(j->partial, sizeof j->partial, "%s", symbol_table_partial_text(table));
+        table->inputs = j->inputs;
+        /* The id that was verified when the file was stored: in the file, a Go or hash id may be spelled differently.
+         */
+        table->build_id = j->id;
+        if (table->range_count == 0)
+                note_useless_debuginfo(ix, j);
+        return load_table_with_aliases(ix, table, replaced_ret, err);
+}
+
 static enum status make_and_load_table(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
 {
         struct symbol_table table;
@@ -461,15 +550,9 @@ static enum status make_and_load_table(struct indexer *ix, struct index_job *j, 
 
         if (st)
                 return st;
-        record_missing_companions(ix, &j->id, &j->missing, j->recheck_count);
-        snprintf(j->partial, sizeof j->partial, "%s", symbol_table_partial_text(&table));
-        table.inputs = j->inputs;
-        /* The id that was verified when the file was stored: in the file, a Go or hash id may be spelled differently.
-         */
-        table.build_id = j->id;
-        if (table.range_count == 0)
-                note_useless_debuginfo(ix, j);
-        st = load_table_with_aliases(ix, &table, replaced_ret, err);
+        st = load_job_table(ix, j, &table, replaced_ret, err);
+        if (!st)
+                store_job_table(ix, j, &table);
         symbol_table_deinit(&table);
         return st;
 }
@@ -489,7 +572,7 @@ static void record_inputs(struct indexer *ix, struct index_job *j)
                         symbol_inputs_add(&j->inputs, stored.sha256);
 }
 
-static enum status index_object(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
+static enum status index_files(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
 {
         enum status st = open_job_input(ix, &j->id, OBJECT_DEBUGINFO, &j->debuginfo, &j->stored_debuginfo, err);
 
@@ -504,6 +587,21 @@ static enum status index_object(struct indexer *ix, struct index_job *j, bool *r
         if (!st)
                 st = open_dwz_supplement(ix, j, err);
         return st ? st : make_and_load_table(ix, j, replaced_ret, err);
+}
+
+/* A damaged table of an object store is made anew. */
+static enum status index_object(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
+{
+        struct symbol_table table;
+        enum status st = read_stored_table(ix, j, &table, err);
+
+        if (st == ST_NOT_FOUND || st == ST_BAD_DATA || st == ST_UNSUPPORTED)
+                return index_files(ix, j, replaced_ret, err);
+        if (st)
+                return st;
+        st = load_job_table(ix, j, &table, replaced_ret, err);
+        symbol_table_deinit(&table);
+        return st;
 }
 
 /* As opposed to a failure of the object; a worker that runs out of memory returns ST_TOO_BIG. */
@@ -703,6 +801,14 @@ static enum status enqueue_pending_object(void *context, const struct stored_obj
         return ST_OK;
 }
 
+static void enqueue_unindexed_table(void *context, const struct build_id *id)
+{
+        struct indexer *ix = context;
+
+        if (!is_object_indexed(ix, id))
+                enqueue_object(ix, id);
+}
+
 static void register_indexer_metrics(void)
 {
         struct metric *all[] = { &waiting, &debounced, &postponed, &postpones, &indexed, &kept, &partial, &failed };
@@ -731,6 +837,8 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
                              : error_no_memory(err);
         if (!st)
                 st = debuginfo_store_list(options->objects, enqueue_pending_object, ix, err);
+        if (!st)
+                st = stored_table_list(options->objects, enqueue_unindexed_table, ix, err);
         if (!st)
                 enqueue_completed_objects(ix);
         if (!st && ix->queue.count)

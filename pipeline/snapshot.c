@@ -23,6 +23,7 @@
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
 #include "profile-store/delta/delta_place.h"
+#include "debuginfo-store/remote_objects.h"
 #include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 #include "storage/local_storage.h"
@@ -225,8 +226,43 @@ static enum status link_objects(struct snapshot *s, struct error *err)
         return st ? st : take_folder(s, p.from, p.to, link_every_file, DEPTH_MAX, err);
 }
 
+/* Objects in an object store, copied to the snapshot's folder. */
+struct remote_copy {
+        struct snapshot *s;
+        struct storage *storage;
+        const char *to; /* the folder "debuginfo" of the snapshot */
+};
+
+static enum status take_remote_object(void *context, const char *key, const struct storage_info *info,
+                                      struct error *err)
+{
+        struct remote_copy *c = context;
+        _cleanup_free_ char *to = path_join(c->to, key);
+        _cleanup_free_ char *folder = to ? strndup(to, (size_t)(path_base(to) - to - 1)) : NULL;
+        enum status st;
+
+        (void)info;
+        if (!folder)
+                return error_no_memory(err);
+        if (access(to, F_OK) == 0)
+                return ST_OK;
+        st = file_make_dirs(folder, err);
+        if (!st)
+                st = take_stored_object(c->s, c->storage, key, to, err);
+        return st == ST_NOT_FOUND ? ST_OK : st; /* removed meanwhile */
+}
+
+/* Twice: a record that is copied in between names a file that the second pass finds. */
+static enum status take_object_files(struct snapshot *s, struct storage *remote, const char *to, struct error *err)
+{
+        struct remote_copy c = { s, remote, to };
+
+        return remote ? storage_list(remote, "objects/", "", take_remote_object, &c, err) : link_objects(s, err);
+}
+
 static enum status take_objects(struct snapshot *s, struct error *err)
 {
+        _cleanup_storage_ struct storage *remote = NULL;
         _cleanup_path_pair_ struct path_pair p = { 0 };
         enum status st = make_path_pair(s, "debuginfo", &p, err);
 
@@ -235,10 +271,12 @@ static enum status take_objects(struct snapshot *s, struct error *err)
         if (!st)
                 st = make_snapshot_dir(p.to, err);
         if (!st)
-                st = link_objects(s, err);
+                st = remote_objects_open_storage(p.from, &remote, err);
+        if (!st)
+                st = take_object_files(s, remote, p.to, err);
         if (!st)
                 st = copy_database(s, "debuginfo/meta", err);
-        return st ? st : link_objects(s, err);
+        return st ? st : take_object_files(s, remote, p.to, err);
 }
 
 /* ---- tables and queue ---- */

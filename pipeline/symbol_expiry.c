@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/hash/hash_table.h"
 #include "common/memory/array.h"
+#include "debuginfo-store/stored_tables.h"
 #include "profile-store/scan.h"
 #include "symbol-index/index_expiry.h"
 
@@ -117,12 +118,15 @@ enum status symbol_expiry_run(const struct symbol_expiry *e, int64_t now_unix_s,
                                                 .is_used = is_object_used,
                                                 .proceed = may_proceed_with_expiry,
                                                 .context = &c };
+        uint64_t tables = 0;
         enum status st;
 
         *removed_ret = 0;
         st = list_sampled_objects(e, &c.sampled, err);
         if (!st)
                 st = symbol_index_remove_unused(e->symbols, &o, removed_ret, err);
+        if (!st)
+                st = stored_table_expire(e->objects, o.indexed_before_unix_s, is_object_used, &c, &tables, err);
         object_set_deinit(&c.sampled);
         if (!st && c.failed) {
                 st = c.failed;

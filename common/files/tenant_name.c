@@ -23,6 +23,17 @@ char *tenant_data_path(const char *data, const char *name)
         return asprintf(&path, "%s/tenants/%s", data, name) < 0 ? NULL : path;
 }
 
+char *tenant_store_url(const char *store, const char *name)
+{
+        size_t n = strlen(store);
+        _cleanup_free_ char *root = NULL;
+
+        while (n && store[n - 1] == '/')
+                n--;
+        root = strndup(store, n);
+        return root ? tenant_data_path(root, name) : NULL;
+}
+
 char *tenant_profiles_path(const char *data, const char *name)
 {
         _cleanup_free_ char *folder = tenant_data_path(data, name);

@@ -19,6 +19,9 @@ bool tenant_name_is_valid(const char *name);
 
 /** The folder of a tenant (NULL: the default one) in a data directory; owned, NULL when out of memory. */
 char *tenant_data_path(const char *data, const char *name);
+
+/** The same below the address of an object store, which may end with slashes: "s3://BUCKET/PREFIX/tenants/NAME". */
+char *tenant_store_url(const char *store, const char *name);
 /** The profile store of a tenant, likewise. */
 char *tenant_profiles_path(const char *data, const char *name);
 

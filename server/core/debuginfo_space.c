@@ -228,6 +228,16 @@ static enum status check_object_records(const struct debuginfo_space *s, const c
                          why.text, objects);
 }
 
+static enum status choose_object_address(const struct debuginfo_space *s, const char *objects, struct error *err)
+{
+        const char *store = s->options->store;
+        _cleanup_free_ char *url = store ? tenant_store_url(store, s->tenant) : NULL;
+
+        if (!store || s->options->read_only)
+                return ST_OK;
+        return url ? debuginfo_store_set_address(objects, url, err) : error_no_memory(err);
+}
+
 static enum status open_space(struct debuginfo_space *s, struct error *err)
 {
         _cleanup_free_ char *objects = NULL;
@@ -239,6 +249,8 @@ static enum status open_space(struct debuginfo_space *s, struct error *err)
         if (!objects || !s->symbol_texts)
                 return error_no_memory(err);
         st = s->tenant && !s->options->read_only ? file_make_dirs(s->base, err) : ST_OK;
+        if (!st)
+                st = choose_object_address(s, objects, err);
         if (!st)
                 st = check_object_records(s, objects, err);
         if (!st)

@@ -266,6 +266,7 @@ void apply_server_limits(const struct server_options *o)
         set_upload_limits(o->max_upload_bytes, o->max_uploads);
         fetch_set_time_limit(o->upstream_timeout_s);
         set_table_cache_limit(o->table_cache_bytes);
+        set_debuginfo_cache_limit(o->table_cache_bytes);
         worker_set_cpu_limit(o->worker_cpu_s);
 }
 
@@ -282,8 +283,10 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                 [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS, 0 },
                 [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0, 0 },
                 [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS },
-                [POOL_UPLOAD] = { "upload", choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS), LIMIT_POOL_QUEUE,
-                                  LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0 },
+                [POOL_UPLOAD] = { "upload",
+                                  c->store ? LIMIT_WAITING_UPLOADS
+                                           : choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS),
+                                  LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0 },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,
                                      choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS, 0 },
                 [POOL_DEBUGINFOD] = { "debuginfod", choose_limit(c->debuginfod_threads, LIMIT_DEBUGINFOD_THREADS),

@@ -186,20 +186,12 @@ static uint64_t compute_max_age(const struct server_options *o, const struct sam
 static enum status choose_table_location(const struct server_options *o, const char *tenant, const char *dir,
                                          struct error *err)
 {
-        bool is_default = strcmp(tenant, TENANT_DEFAULT) == 0;
-        size_t n = o->store ? strlen(o->store) : 0;
-        _cleanup_free_ char *url = NULL;
+        _cleanup_free_ char *root = o->store ? tenant_store_url(o->store, tenant) : NULL;
+        _cleanup_free_ char *url = root ? path_join(root, "tables") : NULL;
 
         if (!o->store)
                 return ST_OK;
-        while (n && o->store[n - 1] == '/')
-                n--;
-        if (asprintf(&url, "%.*s%s%s/tables", (int)n, o->store, is_default ? "" : "/tenants/",
-                     is_default ? "" : tenant) < 0) {
-                url = NULL;
-                return error_no_memory(err);
-        }
-        return set_table_location(dir, url, err);
+        return url ? set_table_location(dir, url, err) : error_no_memory(err);
 }
 
 /* Several writers rely on what the probe finds; this one is alone, and warns of what later ones would suffer. */

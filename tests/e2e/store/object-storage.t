@@ -5,17 +5,8 @@
 for tool in jq python3 curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
 
-PYTHONPATH='' "$PYTHON" tests/e2e/store/object-store.py serve 7 "$tmp/store-port" >"$tmp/store.log" 2>&1 &
-background_pids=$!
-wait_for "the object store" test -s "$tmp/store-port"
-store_port=$(cat "$tmp/store-port")
-order() { curl -sS -X PUT "http://127.0.0.1:$store_port/-/$1"; }
-AWS_ENDPOINT_URL_S3=http://127.0.0.1:$store_port
-AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
-export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
-unset AWS_REGION AWS_PROFILE
+. tests/e2e/object-store.sh
 address=s3://cairn-test/fleet
-keys() { curl -sS "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }
 # rows_and_sum: as deltalake reads the table.
 rows_and_sum() { "$PYTHON" tests/e2e/store/object-store.py sum "$store_port"; }
 # sum_of ARGUMENT...: as cairn reads it.
@@ -113,7 +104,7 @@ refused() {
         [ $? -ne 0 ]
 }
 ok "another store than that of the directory is refused" refused --data "$data" --store s3://cairn-test/other
-like "$(cat "$tmp/refused")" "are in $address/tables, not in s3://cairn-test/other/tables" \
+like "$(cat "$tmp/refused")" "are in $address, not in s3://cairn-test/other: give" \
         "the refusal has both addresses"
 cp -a tests/corpus/data_directory "$tmp/corpus"
 tar -C "$tmp/corpus" -xf tests/corpus/data_directory/0.1.0-resymbolized.tar.xz

@@ -3,6 +3,7 @@
 
     object-store.py serve SEED PORT_FILE   runs until it is killed; the file gets the proxy's port
     object-store.py sum PORT               the sums of the samples table as deltalake reads it: rows, values
+    object-store.py objects PORT           the rows of the table of objects: kind, quality and name, sorted; and its version
 
 The proxy takes orders by path: PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by
 method, PUT /-/away and /-/back refuse all requests and end that. A failing request is refused with 503, or has its
@@ -106,13 +107,25 @@ def serve(seed, port_file):
     proxy.serve_forever()
 
 
-def print_sum(port):
+def open_table(port, name):
     from deltalake import DeltaTable
     options = {'AWS_ENDPOINT_URL': f'http://127.0.0.1:{port}', 'AWS_ALLOW_HTTP': 'true', 'AWS_REGION': 'us-east-1',
                'AWS_ACCESS_KEY_ID': 'key', 'AWS_SECRET_ACCESS_KEY': 'secret'}
-    table = DeltaTable(f's3://{BUCKET}/fleet/tables/samples', storage_options=options).to_pyarrow_table(columns=['value'])
+    return DeltaTable(f's3://{BUCKET}/fleet/tables/{name}', storage_options=options)
+
+
+def print_sum(port):
+    table = open_table(port, 'samples').to_pyarrow_table(columns=['value'])
     print(table.num_rows, sum(table['value'].to_pylist()))
 
 
+def print_objects(port):
+    table = open_table(port, 'objects')
+    rows = table.to_pyarrow_table().to_pylist()
+    for row in sorted(rows, key=lambda row: (row['kind'], row['build_id'])):
+        print(row['kind'], row['quality'], row['name'] or '-')
+    print('version', table.version())
+
+
 if __name__ == '__main__':
-    {'serve': serve, 'sum': print_sum}[sys.argv[1]](*sys.argv[2:])
+    {'serve': serve, 'sum': print_sum, 'objects': print_objects}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,15 @@
+# shellcheck shell=sh disable=SC2154
+# SPDX-License-Identifier: Apache-2.0
+# An S3-compatible store behind a proxy that fails requests on order. Sourced after lib.sh and venv.sh; sets $store_port
+# and the environment of Cairn's object stores.
+
+PYTHONPATH='' "$PYTHON" tests/e2e/store/object-store.py serve 7 "$tmp/store-port" >"$tmp/store.log" 2>&1 &
+background_pids="${background_pids:-} $!"
+wait_for "the object store" test -s "$tmp/store-port"
+store_port=$(cat "$tmp/store-port")
+order() { curl -sS -X PUT "http://127.0.0.1:$store_port/-/$1"; }
+AWS_ENDPOINT_URL_S3=http://127.0.0.1:$store_port
+AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
+export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+unset AWS_REGION AWS_PROFILE
+keys() { curl -sS "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }

@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Debuginfo in an S3-compatible store outlives the machine, and another one with an empty disk needs no DWARF to use it.
+. tests/e2e/lib.sh
+for tool in jq python3 curl gcc objcopy; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+. tests/e2e/venv.sh
+. tests/e2e/object-store.sh
+address=s3://cairn-test/fleet
+
+cat >"$tmp/program.c" <<'END'
+static int inner(int n) { return n * 3; }
+int outer(int n) { return inner(n) + 1; }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+END
+gcc -g -O1 -fno-inline -Wl,--build-id=sha1 -o "$tmp/whole" "$tmp/program.c"
+mkdir "$tmp/built"
+objcopy --only-keep-debug "$tmp/whole" "$tmp/built/program.debug"
+objcopy --strip-all "$tmp/whole" "$tmp/built/program"
+id=$(build_id_of "$tmp/whole")
+outer=0x$(nm "$tmp/whole" | awk '$3 == "outer" { print $1 }')
+symbolized() { "$cairn" symbolize --server "$url" --build-id "$id" --format=llvm "$outer" 2>&1; }
+# objects: rows of the table, as deltalake reads them where they are.
+objects() { "$PYTHON" tests/e2e/store/object-store.py objects "$store_port"; }
+listed() { curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .quality, .name, .tag, .pinned]] | sort'; }
+indexed() { symbolized | grep -q '^outer'; }
+table_is_stored() { objects | grep -q '^symbol-table'; }
+
+# ---- the first machine ----
+
+start_server --store "$address"
+ok "cairn-upload sends debuginfo and executable" \
+        "$CAIRN_BUILD/cairn-upload" --server "$url" --executables --tag release "$tmp/built"
+like "$(keys)" "^fleet/objects/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-)/debuginfo-[0-9a-f]{16}\.zst" \
+        "the debuginfo is in the store"
+is "$(find "$data/debuginfo" -name '*.zst')" '' "the disk has no object"
+wait_for "the symbols" indexed
+first=$(symbolized)
+wait_for "the symbol table in the table of objects" table_is_stored
+is "$(objects | grep -v version)" "debuginfo dwarf program.debug
+executable none program
+symbol-table dwarf -" "the table of objects has a row for each object and symbol table"
+ok "an object is pinned" "$cairn" debuginfo pin --server "$url" "$id" --kind debuginfo
+first_list=$(listed)
+like "$first_list" '"debuginfo","dwarf","program.debug","release",true' "the list has it pinned"
+
+# ---- it dies, with its disk ----
+
+kill -9 "$server_pid"
+wait "$server_pid" 2>/dev/null
+server_pid=
+mv "$data" "$tmp/dead"
+start_server --store "$address"
+is "$(listed)" "$first_list" "a machine with an empty disk has the same objects, with name, tag and pin"
+wait_for "the symbols on the second machine" indexed
+is "$(symbolized)" "$first" "it symbolizes as the first one did"
+is "$(metric cairn_symbol_tables_fetched_total)" 1 "it loaded the symbol table that the first one stored"
+is "$(metric cairn_debuginfo_unpacked_total)" 0 "it did not read the debuginfo"
+request "$url/buildid/$id/debuginfo"
+ok "it serves the debuginfo, byte for byte" cmp "$tmp/body" "$tmp/built/program.debug"
+request "$url/buildid/$id/executable"
+ok "it serves the executable" cmp "$tmp/body" "$tmp/built/program"
+request -r 100-199 "$url/buildid/$id/debuginfo"
+tail -c +101 "$tmp/built/program.debug" | head -c 100 >"$tmp/part"
+ok "it serves a range" cmp "$tmp/body" "$tmp/part"
+objcopy -O binary --only-section=.debug_info --set-section-flags .debug_info=alloc "$tmp/built/program.debug" \
+        "$tmp/debug_info"
+request "$url/buildid/$id/section/.debug_info"
+ok "it serves a section" cmp "$tmp/body" "$tmp/debug_info"
+"$CAIRN_BUILD/cairn-upload" --server "$url" --executables "$tmp/built" >"$tmp/again.log" 2>&1
+is "$(objects | grep -c -v version)" 3 "files that are stored are not stored again"
+
+# ---- a snapshot needs no store ----
+
+ok "a snapshot is made" "$cairn" store snapshot "$tmp/snapshot" --data "$data"
+"$cairn" debuginfo get "$id" --data "$tmp/snapshot" --output "$tmp/got" >"$tmp/get.log" 2>&1
+ok "the snapshot has the debuginfo on the disk" cmp "$tmp/got" "$tmp/built/program.debug"
+ok "the snapshot has no damaged object" "$cairn" debuginfo verify --data "$tmp/snapshot"
+
+# ---- the store is away ----
+
+order away >"$tmp/order"
+gcc -g -O1 -DLATER -Wl,--build-id=sha1 -o "$tmp/later" "$tmp/program.c" -Wl,--defsym=later=1
+put_object debuginfo "$tmp/later"
+unlike "$code" '^2' "an upload is not acknowledged while the store is away"
+order back >"$tmp/order"
+put_object debuginfo "$tmp/later"
+is "$code" 201 "an upload is acknowledged when the store is back"
+ok "an object is removed" "$cairn" debuginfo rm --server "$url" "$(build_id_of "$tmp/later")" --kind debuginfo
+
+# ---- removal ----
+
+ok "an object is removed" "$cairn" debuginfo rm --server "$url" "$id" --kind executable
+is "$(objects | grep -v 'version\|symbol-table')" "debuginfo dwarf program.debug" \
+        "a removed object leaves the table of objects"
+unlike "$(keys)" 'objects/.*/executable-' "a removed object leaves the store"
+stop_server
+rm -rf "$data"
+start_server --store "$address"
+is "$(listed | jq length)" 1 "it does not come back on another machine"
+stop_server
+
+# ---- what is refused ----
+
+mkdir "$tmp/local"
+data=$tmp/local start_server
+stop_server
+"$cairn" serve --listen 127.0.0.1:0 --data "$tmp/local" --store "$address" >"$tmp/refused" 2>&1
+unlike $? "^0\$" "a directory with debuginfo on its disk is refused"
+like "$(cat "$tmp/refused")" "objects of '.*' are in files of this directory" "the refusal says where it is"
+done_testing
