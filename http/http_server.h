@@ -14,8 +14,8 @@
  * waits for "100 Continue"; from other clients the body is read and discarded, up to LIMIT_HTTP_DISCARD_BYTES, so that
  * they can read the response, and then the connection is closed.
  *
- * Cross-origin requests of browsers (except followed links) and ambiguous requests are refused: request_check.c. Slow
- * and idle clients are evicted: connections.h.
+ * Refused are cross-origin requests of browsers, except followed links (origin_check.c), and ambiguous requests
+ * (request_check.c). Slow and idle clients are evicted: connections.h.
  *
  * Threads: a few byte threads transfer data. They also call a stream's begin and a route's at_once, and read a stream's
  * response, so these must not block. `handle` and a stream's chunk and abandon run in one of several thread pools, each

@@ -189,7 +189,7 @@ struct http_server {
 enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connection, const char *url,
                                     const char *method, const char *version, const char *data, size_t *n, void **state);
 
-/* request_check.c: each responds when its check fails */
+/* request_check.c and origin_check.c: each responds when its check fails */
 
 void request_check_framing(struct http_request *req, const char *version);
 void request_check_host(struct http_request *req);
