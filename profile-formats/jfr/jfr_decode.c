@@ -2,14 +2,14 @@
 /*
  * A file is a sequence of chunks. A chunk is read twice, because its constants and settings may come after the events
  * that need them: PASS_POOLS records the offset of each constant and reads the settings, PASS_SAMPLES converts events.
- * A constant is parsed when an event refers to it; `memo` keeps its conversion (stack, name of a method, type of a
- * frame). The encoding of chunks, classes and values is in jfr_chunk.c, labels by context are in jfr_labels.c.
+ * A constant is parsed when an event refers to it; its memo is a stack, the name of a method or the type of a frame.
+ * The encoding of chunks, classes and values is in jfr_chunk.c, labels by context are in jfr_labels.c.
  *
- * Lifetimes: `keys` and `entries` belong to one chunk, whose ids have no meaning in others. `chains`, which finds
- * equal locations, belongs to the file. The keys of `samples` have the chunk's number, so samples of two chunks are
- * not summed. Settings hold until a chunk has its own, which also resets `types`, since those have the periods.
+ * Lifetimes: `constants` belongs to one chunk. `chains`, which finds equal locations, belongs to the file. The keys of
+ * `samples` have the chunk's number, so samples of two chunks are not summed. Settings hold until a chunk has its own,
+ * which also resets `types`, since those have the periods.
  *
- * Order: constant pools, names of methods, stacks, events (settings, period, type, labels, sample), chunks.
+ * Order: names of methods, stacks, events (settings, period, type, labels, sample), chunks.
  * event_rules has the sample types of each event; the exceptions of jdk.ExecutionSample are in add_execution_sample().
  */
 #include "profile-formats/jfr/jfr_decode.h"
@@ -23,24 +23,16 @@
 #include "common/memory/buf.h"
 #include "common/limits.h"
 #include "profile-formats/jfr/jfr_chunk.h"
+#include "profile-formats/jfr/jfr_constants.h"
 #include "profile-formats/jfr/jfr_labels.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_labels.h"
 
-#define POOLS_TYPE 1 /* type of the events that hold constant pools */
 #define DEFAULT_PERIOD_NS 10000000
 #define DEFAULT_WALL_PERIOD_NS 50000000 /* of async-profiler */
 #define NS_PER_S 1000000000
-#define NOT_KNOWN (UINT32_MAX - 1) /* a memo that was not computed yet; PROFILE_NONE is a result */
 #define TYPES_PER_EVENT 2
-
-/* An entry of a constant pool, read when something refers to it. */
-struct jfr_entry {
-        uint32_t offset; /* of its value in the chunk */
-        uint32_t class;
-        uint32_t memo; /* its conversion: a stack, the name of a method */
-};
 
 /* How an event becomes samples: a count, or the amount of a field, or both. */
 struct event_rule {
@@ -114,9 +106,7 @@ struct jfr_decoder {
         bool has_cpu_time;            /* the current chunk has jdk.CPUTimeSample */
         struct unused_event unused[LIMIT_JFR_UNUSED];
         uint32_t unused_count;
-        struct number_map keys; /* entries of the chunk's pools, by kind and key */
-        struct jfr_entry *entries;
-        size_t entry_capacity;
+        struct jfr_constants constants; /* of the current chunk */
         /* Frames of one location: the key of a chain is the chain before its last frame, and that. For all chunks. */
         struct number_map chains;
         uint32_t *chain_locations;
@@ -128,107 +118,6 @@ struct jfr_decoder {
         struct buf name;
         uint32_t stack[LIMIT_STACK_FRAMES];
 };
-
-/* ---- constant pools ---- */
-
-static bool is_pool_kind(enum jfr_kind kind)
-{
-        return kind >= JFR_STACK_TRACES && kind <= JFR_FRAME_TYPES;
-}
-
-static struct number_key make_entry_key(enum jfr_kind kind, uint64_t key)
-{
-        return (struct number_key){ { kind, (uint32_t)(key >> 32), (uint32_t)key } };
-}
-
-static enum status add_entry(struct jfr_decoder *d, const struct jfr_class *class, uint64_t id, size_t offset,
-                             struct error *err)
-{
-        const struct number_key key = make_entry_key(class->kind, id);
-        uint32_t number;
-        bool fresh = false;
-        enum status st = number_map_get(&d->keys, &key, &number, &fresh, err);
-
-        if (st || !fresh)
-                return st;
-        if (number >= LIMIT_JFR_ENTRIES)
-                return error_set(err, ST_TOO_BIG, "a chunk of the JFR file has more than %d constants",
-                                 LIMIT_JFR_ENTRIES);
-        if (!array_reserve(&d->entries, &d->entry_capacity, number))
-                return error_no_memory(err);
-        d->entries[number] = (struct jfr_entry){ .offset = (uint32_t)offset,
-                                                 .class = (uint32_t)(class - d->chunk.classes),
-                                                 .memo = NOT_KNOWN };
-        return ST_OK;
-}
-
-static enum status refuse_pools(const struct jfr_decoder *d, const struct reader *r, uint64_t type, struct error *err)
-{
-        return error_set(err, ST_BAD_DATA,
-                         "the constant pools of the JFR file are malformed at 0x%zx, of the class %" PRIu64,
-                         (size_t)(r->data + r->pos - d->chunk.data), type);
-}
-
-static enum status read_pool(struct jfr_decoder *d, struct reader *r, struct error *err)
-{
-        const struct jfr_class *class;
-        uint64_t type, count, key;
-        enum status st = ST_OK;
-
-        if (!jfr_read_number(r, &type) || !jfr_read_number(r, &count) || count > reader_left(r))
-                return refuse_pools(d, r, 0, err);
-        class = jfr_chunk_find_class(&d->chunk, type);
-        if (count && !class)
-                return refuse_pools(d, r, type, err);
-        while (!st && count--) {
-                size_t offset;
-
-                if (!jfr_read_number(r, &key))
-                        return refuse_pools(d, r, type, err);
-                offset = (size_t)(r->data + r->pos - d->chunk.data);
-                if (!jfr_read_value(&d->chunk, r, class, NULL))
-                        return refuse_pools(d, r, type, err);
-                if (is_pool_kind(class->kind))
-                        st = add_entry(d, class, key, offset, err);
-        }
-        return st;
-}
-
-/* Time, duration, distance to the event before, mask, pools. */
-static enum status read_pools(struct jfr_decoder *d, struct reader r, struct error *err)
-{
-        uint64_t ignored, count;
-        uint8_t mask;
-        enum status st = ST_OK;
-
-        for (int i = 0; i < 3; i++)
-                if (!jfr_read_number(&r, &ignored))
-                        return refuse_pools(d, &r, 0, err);
-        if (!reader_u8(&r, &mask) || !jfr_read_number(&r, &count) || count > reader_left(&r))
-                return refuse_pools(d, &r, 0, err);
-        while (!st && count--)
-                st = read_pool(d, &r, err);
-        return st;
-}
-
-static struct jfr_entry *find_entry(struct jfr_decoder *d, enum jfr_kind kind, uint64_t id)
-{
-        const struct number_key key = make_entry_key(kind, id);
-        uint32_t number;
-
-        return number_map_find(&d->keys, &key, &number) ? &d->entries[number] : NULL;
-}
-
-/* Read the value of an entry; false when there is none. */
-static bool read_entry(struct jfr_decoder *d, const struct jfr_entry *e, struct jfr_value *ret)
-{
-        struct reader r;
-
-        if (!e)
-                return false;
-        reader_init(&r, d->chunk.data + e->offset, d->chunk.size - e->offset);
-        return jfr_read_value(&d->chunk, &r, &d->chunk.classes[e->class], ret);
-}
 
 /* ---- names ---- */
 
@@ -275,7 +164,7 @@ static void append_symbol(struct jfr_decoder *d, uint64_t key)
 {
         struct jfr_value v;
 
-        if (read_entry(d, find_entry(d, JFR_SYMBOLS, key), &v))
+        if (jfr_constant_read(&d->chunk, jfr_constants_find(&d->constants, JFR_SYMBOLS, key), &v))
                 append_jfr_string(&d->name, &v.strings[JFR_STRING]);
 }
 
@@ -321,17 +210,18 @@ static void strip_generated_number(struct buf *name)
 /* The name of a method as a string of the profile. */
 static enum status name_method(struct jfr_decoder *d, uint64_t key, uint32_t *ret, struct error *err)
 {
-        struct jfr_entry *e = find_entry(d, JFR_METHODS, key);
+        struct jfr_constant *e = jfr_constants_find(&d->constants, JFR_METHODS, key);
         struct jfr_value method, class;
         enum status st;
 
-        if (e && e->memo != NOT_KNOWN) {
+        if (e && e->memo != JFR_MEMO_UNSET) {
                 *ret = e->memo;
                 return ST_OK;
         }
         buf_clear(&d->name);
-        if (read_entry(d, e, &method)) {
-                if (read_entry(d, find_entry(d, JFR_CLASSES, method.numbers[JFR_TYPE]), &class))
+        if (jfr_constant_read(&d->chunk, e, &method)) {
+                if (jfr_constant_read(&d->chunk,
+                                      jfr_constants_find(&d->constants, JFR_CLASSES, method.numbers[JFR_TYPE]), &class))
                         append_symbol(d, class.numbers[JFR_NAME]);
                 if (d->name.size && !d->name.failed) {
                         strip_generated_number(&d->name);
@@ -364,15 +254,15 @@ static const struct {
 
 static enum frame_type find_frame_type(struct jfr_decoder *d, uint64_t key)
 {
-        struct jfr_entry *e = find_entry(d, JFR_FRAME_TYPES, key);
+        struct jfr_constant *e = jfr_constants_find(&d->constants, JFR_FRAME_TYPES, key);
         struct jfr_value v;
 
         if (!e)
                 return FRAME_UNKNOWN;
-        if (e->memo != NOT_KNOWN)
+        if (e->memo != JFR_MEMO_UNSET)
                 return e->memo;
         e->memo = FRAME_UNKNOWN;
-        if (read_entry(d, e, &v)) {
+        if (jfr_constant_read(&d->chunk, e, &v)) {
                 const struct jfr_text *t = &v.strings[JFR_DESCRIPTION].text;
 
                 if (t->size == 11 && memcmp(t->data, "C1 compiled", 11) == 0)
@@ -516,15 +406,15 @@ static enum status read_stack(struct jfr_decoder *d, struct jfr_value *trace, ui
 
 static enum status find_stack(struct jfr_decoder *d, uint64_t key, uint32_t *ret, struct error *err)
 {
-        struct jfr_entry *e = find_entry(d, JFR_STACK_TRACES, key);
+        struct jfr_constant *e = jfr_constants_find(&d->constants, JFR_STACK_TRACES, key);
         struct jfr_value trace;
         enum status st;
 
-        if (e && e->memo != NOT_KNOWN) {
+        if (e && e->memo != JFR_MEMO_UNSET) {
                 *ret = e->memo;
                 return ST_OK;
         }
-        st = read_entry(d, e, &trace) ? read_stack(d, &trace, ret, err) : add_no_stack(d, ret, err);
+        st = jfr_constant_read(&d->chunk, e, &trace) ? read_stack(d, &trace, ret, err) : add_no_stack(d, ret, err);
         if (!st && e)
                 e->memo = *ret;
         return st;
@@ -736,7 +626,8 @@ static bool has_state(struct jfr_decoder *d, const struct jfr_value *event, cons
 {
         struct jfr_value v;
 
-        return read_entry(d, find_entry(d, JFR_THREAD_STATES, event->numbers[JFR_STATE]), &v) &&
+        return jfr_constant_read(&d->chunk,
+                                 jfr_constants_find(&d->constants, JFR_THREAD_STATES, event->numbers[JFR_STATE]), &v) &&
                jfr_string_is(&v.strings[JFR_NAME], state);
 }
 
@@ -855,8 +746,8 @@ static enum status read_jfr_event(struct jfr_decoder *d, struct jfr_event *e, en
         struct jfr_value v;
         enum jfr_kind kind;
 
-        if (e->type_id == POOLS_TYPE)
-                return pass == PASS_POOLS ? read_pools(d, e->payload, err) : ST_OK;
+        if (e->type_id == JFR_POOLS_EVENT)
+                return pass == PASS_POOLS ? jfr_constants_read(&d->constants, &d->chunk, e->payload, err) : ST_OK;
         class = jfr_chunk_find_class(&d->chunk, e->type_id);
         kind = class ? class->kind : JFR_OTHER;
         if (pass == PASS_POOLS && kind == JFR_CPU_TIME_SAMPLE)
@@ -920,8 +811,7 @@ static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, siz
                 data += d->chunk.size;
                 n -= d->chunk.size;
                 st = read_jfr_chunk(d, err);
-                number_map_deinit(&d->keys);
-                d->keys = (struct number_map){ 0 };
+                jfr_constants_clear(&d->constants);
                 jfr_chunk_close(&d->chunk);
         }
         if (!st && !d->p->samples.count)
@@ -954,10 +844,9 @@ enum status jfr_decode(const void *data, size_t n, const struct jfr_options *opt
         if (!st)
                 st = read_jfr_file(d, data, n, err);
         jfr_labels_deinit(&d->labels);
-        number_map_deinit(&d->keys);
         number_map_deinit(&d->chains);
         number_map_deinit(&d->samples);
-        free(d->entries);
+        jfr_constants_deinit(&d->constants);
         free(d->chain_locations);
         buf_deinit(&d->name);
         free(d);
