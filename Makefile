@@ -118,7 +118,7 @@ $(O)/symbol-index/demangle_llvm.o: symbol-index/demangle_llvm.cc
 		-MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@.tmp
 	$(Q)objcopy --keep-global-symbol=llvm_demangle_name $@.tmp $@ && rm $@.tmp
 
-$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-tables/unwind_step.h)
+$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/unwind_row.h unwind-tables/unwind_step.h)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  BPF    $<")
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -I. -I/usr/include/$(ARCH)-linux-gnu \

@@ -15,7 +15,7 @@
 #include "common/error.h"
 #include "relabel/relabel_rules.h"
 #include "sampling/containers/pod_cache.h"
-#include "sampling/processes/labels.h"
+#include "sampling/processes/process_labels.h"
 #include "sampling/processes/process_filter.h"
 #include "sampling/samplers/sampler.h"
 #include "sandbox/fork_server.h"

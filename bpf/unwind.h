@@ -7,7 +7,7 @@
  * Data structures through which the agent passes unwind tables and
  * process mappings to the sampling program.
  *
- * A table has a number that is never reused. Its rows (unwind-tables/row.h)
+ * A table has a number that is never reused. Its rows (unwind-tables/unwind_row.h)
  * are in segments, inner maps of `row_segments`; row numbers count through all
  * segments. `pages` locates the rows of one page of code; they never cross the
  * end of a segment. Rules are in `rules`.
@@ -19,7 +19,7 @@
  * updated atomically. Numbers are reused only after every program that may
  * have read them has ended, so a program never sees a mix of old and new.
  */
-#include "unwind-tables/row.h"
+#include "unwind-tables/unwind_row.h"
 
 #define UNWIND_CHUNK_BITS 10 /* rows per value of a segment */
 #define UNWIND_CHUNK_ROWS (1u << UNWIND_CHUNK_BITS)

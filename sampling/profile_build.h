@@ -29,7 +29,7 @@
 #include "relabel/relabel_rules.h"
 #include "sampling/containers/pod_cache.h"
 #include "sampling/processes/kernel.h"
-#include "sampling/processes/labels.h"
+#include "sampling/processes/process_labels.h"
 #include "sampling/processes/process.h"
 #include "sampling/samplers/sampler.h"
 

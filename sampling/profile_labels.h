@@ -7,7 +7,7 @@
  * The labels of samples in a profile: collected, relabelled, interned, and
  * cached by process and thread name.
  *
- * Relabel rules see the labels of sampling/processes/labels.h, and for processes
+ * Relabel rules see the labels of sampling/processes/process_labels.h, and for processes
  * of pods those that Prometheus' discovery of pods has: __meta_kubernetes_
  * followed by namespace, pod_name, pod_uid, pod_node_name, pod_container_name,
  * pod_controller_kind, pod_controller_name, and pod_label_ and the name of each

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "symbol-index/block.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 #include "symbol-index/lookup_internal.h"
 
 static enum status find_map_page(struct symbol_view *view, uint32_t object, uint64_t address, struct map_page *ret,

@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "symbol-index/index_blocks.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 #include "symbol-index/index_object.h"
 
 /* ---- numbers of the texts of a table ---- */

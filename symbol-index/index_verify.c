@@ -17,7 +17,7 @@
 
 #include "common/memory/array.h"
 #include "symbol-index/block_bits.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 #include "symbol-index/index_object.h"
 #include "symbol-index/text_page.h"
 

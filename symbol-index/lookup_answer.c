@@ -12,7 +12,7 @@
 #endif
 
 #include "symbol-index/block.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 #include "symbol-index/lookup_internal.h"
 
 /* Why an address without a range has none. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "symbol-index/block.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 #include "symbol-index/lookup_internal.h"
 
 struct walk_state {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "symbol-index/index_blocks.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 
 #define SLICE_PAGES 16 /* map pages deleted in one transaction, with up to 249 blocks each */
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "unwind-tables/row.h"
+#include "unwind-tables/unwind_row.h"
 
 struct cfi_arch {
         uint16_t machine;         /* e_machine */

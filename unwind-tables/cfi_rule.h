@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "unwind-tables/cfi_arch.h"
-#include "unwind-tables/row.h"
+#include "unwind-tables/unwind_row.h"
 
 enum cfi_kind {
         CFI_UNSPECIFIED,

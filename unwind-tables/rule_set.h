@@ -7,7 +7,7 @@
  * Interned array of the rules that unwind tables share.
  *
  * Indexes are stable: rules are added, never moved or removed. The first
- * UNWIND_RULES_FIXED ones are those of row.h.
+ * UNWIND_RULES_FIXED ones are those of unwind_row.h.
  *
  * Threads: one writer; readers need its lock, since the array may be
  * reallocated.
@@ -19,7 +19,7 @@
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "common/hash/hash_table.h"
-#include "unwind-tables/row.h"
+#include "unwind-tables/unwind_row.h"
 
 #define UNWIND_RULES_RECENT 128 /* a power of two */
 

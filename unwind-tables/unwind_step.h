@@ -18,7 +18,7 @@
  * CFA depends on such a register call helpers that preserve it (OpenSSL). A
  * rule that needs one of them further up yields UNWIND_NO_REGISTER.
  */
-#include "unwind-tables/row.h"
+#include "unwind-tables/unwind_row.h"
 
 enum unwind_status {
         UNWIND_STEPPED,      /* the registers are now the caller's */

@@ -14,7 +14,7 @@
  * own thread does the rest.
  */
 #include "sandbox/fork_server.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 struct unwind_builder;
 

@@ -20,7 +20,7 @@
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
 #include "sampling/unwinding/extent_alloc.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 /** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {

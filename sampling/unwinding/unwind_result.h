@@ -13,7 +13,7 @@
  * Threads: any.
  */
 #include "sampling/runtimes/runtime_symbols.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 /** Write at the file's current position. */
 enum status unwind_result_write(int fd, const struct unwind_table *t, const struct unwind_rules *rules,

@@ -7,7 +7,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/utf8.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 #define OUT_BYTES KiB(256)
 

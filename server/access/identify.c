@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "common/metrics.h"
-#include "server/access/csrf.h"
+#include "server/access/csrf_token.h"
 
 #define USER_PREFIX "proxy:" /* distinguishes users of a proxy from token names in logs */
 

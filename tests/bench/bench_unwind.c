@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "tests/support/random_table.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 #define RUNS 5
 #define LOOKUPS 2000000

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 #include "unwind-tables/unwind_step.h"
 
 #define CODE_BYTES 0x2000000

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/hash.h"
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include "common/limits.h"
 #include "tests/ratchet/ratchet.h"
 #include "tests/support/elf_maker.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 #define CODE UINT64_C(0x100000)
 #define FRAMES UINT64_C(0x10000000) /* address of .eh_frame */

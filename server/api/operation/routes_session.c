@@ -7,7 +7,7 @@
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/metrics.h"
-#include "server/access/csrf.h"
+#include "server/access/csrf_token.h"
 #include "server/access/identify.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sampling/processes/labels.h"
+#include "sampling/processes/process_labels.h"
 #include "sampling/processes/process_filter.h"
 #include "tests/support/suite.h"
 

@@ -7,7 +7,7 @@
 #include "common/limits.h"
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 #include "unwind-tables/unwind_step.h"
 
 #define CODE UINT64_C(0x10000)

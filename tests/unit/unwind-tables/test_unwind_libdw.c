@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "unwind-tables/cfi_source.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 #include "unwind-tables/unwind_step.h"
 
 #define ROWS_PER_UNKNOWN 1000 /* at most one row in this many may be unknown */

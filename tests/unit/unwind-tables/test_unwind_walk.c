@@ -15,7 +15,7 @@
 #include <ucontext.h>
 
 #include "tests/support/suite.h"
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 #include "unwind-tables/unwind_step.h"
 
 #define FRAMES 512

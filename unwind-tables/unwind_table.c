@@ -10,7 +10,7 @@
  *
  * Order: code without CFI, pages and rows, FDEs, the merge, statistics and checks, build and find.
  */
-#include "unwind-tables/table.h"
+#include "unwind-tables/unwind_table.h"
 
 #include <assert.h>
 #include <string.h>

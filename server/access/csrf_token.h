@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SERVER_ACCESS_CSRF_H
-#define CAIRN_SERVER_ACCESS_CSRF_H
+#ifndef CAIRN_SERVER_ACCESS_CSRF_TOKEN_H
+#define CAIRN_SERVER_ACCESS_CSRF_TOKEN_H
 
 /**
  * @file

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_UNWIND_TABLES_TABLE_H
-#define CAIRN_UNWIND_TABLES_TABLE_H
+#ifndef CAIRN_UNWIND_TABLES_UNWIND_TABLE_H
+#define CAIRN_UNWIND_TABLES_UNWIND_TABLE_H
 
 /**
  * @file
- * The unwind table of one ELF file (row.h defines the rows).
+ * The unwind table of one ELF file (unwind_row.h defines the rows).
  *
  * Threads: any number of readers of one table, no writer; rule_set.h has the rule
  * for shared rules.

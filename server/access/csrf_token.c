@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/access/csrf.h"
+#include "server/access/csrf_token.h"
 
 #include <string.h>
 

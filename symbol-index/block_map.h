@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOL_INDEX_INDEX_MAP_H
-#define CAIRN_SYMBOL_INDEX_INDEX_MAP_H
+#ifndef CAIRN_SYMBOL_INDEX_BLOCK_MAP_H
+#define CAIRN_SYMBOL_INDEX_BLOCK_MAP_H
 
 /**
  * @file

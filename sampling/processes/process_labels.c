@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/processes/labels.h"
+#include "sampling/processes/process_labels.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef CAIRN_UNWIND_TABLES_ROW_H
-#define CAIRN_UNWIND_TABLES_ROW_H
+#ifndef CAIRN_UNWIND_TABLES_UNWIND_ROW_H
+#define CAIRN_UNWIND_TABLES_UNWIND_ROW_H
 
 /**
  * @file

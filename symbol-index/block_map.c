@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbol-index/index_map.h"
+#include "symbol-index/block_map.h"
 
 #include <assert.h>
 #include <string.h>
