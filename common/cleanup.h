@@ -27,12 +27,6 @@ static inline void cleanup_close(int *fd)
         }
 }
 
-static inline void cleanup_fclose(FILE **f)
-{
-        if (*f)
-                fclose(*f);
-}
-
 static inline void cleanup_closedir(DIR **d)
 {
         if (*d)
@@ -42,7 +36,6 @@ static inline void cleanup_closedir(DIR **d)
 #define _cleanup_(f) __attribute__((cleanup(f)))
 #define _cleanup_free_ _cleanup_(cleanup_free)
 #define _cleanup_close_ _cleanup_(cleanup_close)
-#define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
 #define steal_ptr(p)                                                                                                   \

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 
-bool request_id_is_valid(const char *text)
+static bool is_valid_request_id(const char *text)
 {
         size_t n = 0;
 
@@ -26,7 +26,7 @@ void request_id_choose(const char *sent, char ret[static REQUEST_ID_SIZE])
         static _Atomic uint64_t count;
         uint64_t random[2];
 
-        if (sent && request_id_is_valid(sent)) {
+        if (sent && is_valid_request_id(sent)) {
                 memcpy(ret, sent, strlen(sent) + 1);
                 return;
         }

@@ -13,10 +13,9 @@
 #define REQUEST_ID_MAX 128 /* characters */
 #define REQUEST_ID_SIZE (REQUEST_ID_MAX + 1)
 
-/** Whether text is a valid id: 1 to REQUEST_ID_MAX letters, digits and "-._~:/+=@". */
-bool request_id_is_valid(const char *text);
-
-/** Copy the sent id if it is valid, else generate a random one of 32 hexadecimal digits. @param sent  may be NULL */
+/**
+ * Copy the sent id if it is valid (1 to REQUEST_ID_MAX letters, digits and "-._~:/+=@"), else generate a random one of
+ * 32 hexadecimal digits. @param sent  may be NULL */
 void request_id_choose(const char *sent, char ret[static REQUEST_ID_SIZE]);
 
 #endif

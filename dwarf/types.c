@@ -91,7 +91,8 @@ static struct dwarf_types *get_types(struct dwarf_file *f)
         return t;
 }
 
-enum status dwarf_types_find(struct dwarf_file *f, uint64_t signature, struct dwarf_type **ret)
+/* The first of several with this signature. */
+static enum status find_signature_type(struct dwarf_file *f, uint64_t signature, struct dwarf_type **ret)
 {
         struct dwarf_types *t = get_types(f);
         size_t at = find_lower_bound(i, 0, t ? t->count : 0, t->items[i].signature < signature);
@@ -164,7 +165,7 @@ static enum step find_type_in_package(struct dwarf_reader *r, uint64_t signature
         if (dwarf_object_allow(r->object, &c->file.sections)) {
                 struct dwarf_type *type;
 
-                if (dwarf_types_find(&c->file, signature, &type) == ST_OK)
+                if (find_signature_type(&c->file, signature, &type) == ST_OK)
                         step = read_type_unit_name(r, type->file, type->unit, name_ret, signature_ret);
         } else {
                 r->names_damage = ST_TOO_BIG;
@@ -195,7 +196,7 @@ const char *dwarf_reader_type_name(struct dwarf_reader *r, struct dwarf_file *fi
 
         for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && step == STEP_SIGNATURE; hops++) {
                 struct dwarf_type *type = NULL;
-                enum status st = dwarf_types_find(file, signature, &type);
+                enum status st = find_signature_type(file, signature, &type);
 
                 if (st == ST_NO_MEMORY)
                         r->names_damage = st;

@@ -26,12 +26,6 @@ struct dwarf_types {
         size_t count;
 };
 
-/**
- * @param ret borrowed from the file; the first of several with this signature.
- * @return ST_NOT_FOUND; ST_NO_MEMORY.
- */
-enum status dwarf_types_find(struct dwarf_file *f, uint64_t signature, struct dwarf_type **ret) MUST_CHECK;
-
 /** NULL is fine. */
 void dwarf_types_destroy(struct dwarf_types *t);
 

@@ -237,13 +237,6 @@ enum status elf_symbols_begin(const struct elf_image *img, const struct elf_sect
 bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret);
 
 /**
- * Walk the dynamic symbols that PT_DYNAMIC refers to, for files without section headers.
- * @return ST_NOT_FOUND when there are none; ST_TOO_BIG past LIMIT_SYMBOLS.
- */
-enum status elf_dynamic_symbols_begin(const struct elf_image *img, struct elf_symbol_cursor *ret,
-                                      struct error *err) MUST_CHECK;
-
-/**
  * Walk the first section of that type, or of a file without section headers the dynamic symbols.
  * @param type SHT_SYMTAB or SHT_DYNSYM.
  * @return ST_NOT_FOUND when there is no such table with content; else as the two functions above.

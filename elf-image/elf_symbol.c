@@ -166,7 +166,8 @@ static uint64_t count_dynamic_symbols(const struct elf_image *img, const struct 
         return count;
 }
 
-enum status elf_dynamic_symbols_begin(const struct elf_image *img, struct elf_symbol_cursor *ret, struct error *err)
+/* The dynamic symbols that PT_DYNAMIC refers to, for files without section headers. */
+static enum status begin_dynamic_symbols(const struct elf_image *img, struct elf_symbol_cursor *ret, struct error *err)
 {
         size_t entry_min = img->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
         struct elf_symbol_cursor c = { .img = img };
@@ -208,7 +209,7 @@ enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, s
         const struct elf_section *s = elf_image_section_of_type(img, type);
 
         if (!img->section_count && type == SHT_DYNSYM)
-                return elf_dynamic_symbols_begin(img, ret, err);
+                return begin_dynamic_symbols(img, ret, err);
         if (!s || !elf_section_has_content(s))
                 return error_set(err, ST_NOT_FOUND, "'%s' has no such symbols", img->name);
         return elf_symbols_begin(img, s, ret, err);

@@ -156,8 +156,5 @@ void grpc_session_check_times(struct grpc_session *s, int64_t now_ns);
 struct nghttp2_session *grpc_session_http2(struct grpc_session *s);
 struct grpc_dispatcher *grpc_session_dispatcher(struct grpc_session *s);
 void grpc_session_copy_peer(const struct grpc_session *s, struct grpc_call *call);
-void grpc_session_add_call(struct grpc_session *s, struct grpc_call *call);
-/** The stream of a call, or its session, has ended. */
-void grpc_session_remove_call(struct grpc_session *s, struct grpc_call *call);
 
 #endif

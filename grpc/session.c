@@ -83,6 +83,31 @@ static int64_t get_frame_cost(const nghttp2_frame *frame)
         }
 }
 
+/* ---- calls ---- */
+
+/* Unauthenticated responses earn no credit in the flood limit. */
+static void credit_call(struct grpc_session *s, const struct grpc_call *call)
+{
+        if (!call->admitted || call->state != CALL_ANSWERED || call->code != GRPC_OK)
+                return;
+        s->frames_left += CALL_CREDIT;
+        if (s->frames_left > LIMIT_GRPC_FRAME_BURST)
+                s->frames_left = LIMIT_GRPC_FRAME_BURST;
+}
+
+/* The stream of a call, or its session, has ended. */
+static void remove_session_call(struct grpc_session *s, struct grpc_call *call)
+{
+        TAILQ_REMOVE(&s->calls, call, of_session);
+        memory_shrink(&s->memory, s->memory.bytes - LIMIT_GRPC_CALL_BYTES);
+        credit_call(s, call);
+        atomic_store(&call->cancelled, true);
+        if (call->state == CALL_HANDLING)
+                call->session = NULL;
+        else
+                grpc_call_destroy(call);
+}
+
 /* ---- nghttp2's callbacks ---- */
 
 static struct grpc_call *get_stream_call(struct grpc_session *s, int32_t stream_id)
@@ -120,7 +145,7 @@ static int on_h2_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, 
                 memory_shrink(&s->memory, s->memory.bytes - LIMIT_GRPC_CALL_BYTES);
         if (!call)
                 return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
-        grpc_session_add_call(s, call);
+        TAILQ_INSERT_TAIL(&s->calls, call, of_session);
         return nghttp2_session_set_stream_user_data(h2, frame->hd.stream_id, call);
 }
 
@@ -224,37 +249,8 @@ static int on_h2_stream_close(nghttp2_session *h2, int32_t stream_id, uint32_t c
         (void)h2;
         (void)code;
         if (call)
-                grpc_session_remove_call(s, call);
+                remove_session_call(s, call);
         return 0;
-}
-
-/* ---- calls ---- */
-
-/* Unauthenticated responses earn no credit in the flood limit. */
-static void credit_call(struct grpc_session *s, const struct grpc_call *call)
-{
-        if (!call->admitted || call->state != CALL_ANSWERED || call->code != GRPC_OK)
-                return;
-        s->frames_left += CALL_CREDIT;
-        if (s->frames_left > LIMIT_GRPC_FRAME_BURST)
-                s->frames_left = LIMIT_GRPC_FRAME_BURST;
-}
-
-void grpc_session_add_call(struct grpc_session *s, struct grpc_call *call)
-{
-        TAILQ_INSERT_TAIL(&s->calls, call, of_session);
-}
-
-void grpc_session_remove_call(struct grpc_session *s, struct grpc_call *call)
-{
-        TAILQ_REMOVE(&s->calls, call, of_session);
-        memory_shrink(&s->memory, s->memory.bytes - LIMIT_GRPC_CALL_BYTES);
-        credit_call(s, call);
-        atomic_store(&call->cancelled, true);
-        if (call->state == CALL_HANDLING)
-                call->session = NULL;
-        else
-                grpc_call_destroy(call);
 }
 
 nghttp2_session *grpc_session_http2(struct grpc_session *s)
@@ -439,7 +435,7 @@ void grpc_session_destroy(struct grpc_session *s)
         if (!s)
                 return;
         while ((call = TAILQ_FIRST(&s->calls)))
-                grpc_session_remove_call(s, call);
+                remove_session_call(s, call);
         nghttp2_session_del(s->h2);
         memory_release(&s->memory);
         free(s);

@@ -262,7 +262,7 @@ void thrift_skip(struct reader *r, uint8_t type)
         skip_value(r, type, false, SKIP_DEPTH);
 }
 
-void thrift_read_i64(struct reader *r, uint8_t type, int64_t *ret)
+static void read_thrift_integer(struct reader *r, uint8_t type, int64_t *ret)
 {
         uint8_t byte;
 
@@ -280,7 +280,7 @@ void thrift_read_i32(struct reader *r, uint8_t type, int32_t *ret)
 {
         int64_t v = *ret;
 
-        thrift_read_i64(r, type, &v);
+        read_thrift_integer(r, type, &v);
         if (v < INT32_MIN || v > INT32_MAX)
                 thrift_fail(r);
         if (!r->failed)
@@ -291,7 +291,7 @@ void thrift_read_size(struct reader *r, uint8_t type, uint64_t *ret)
 {
         int64_t v = 0;
 
-        thrift_read_i64(r, type, &v);
+        read_thrift_integer(r, type, &v);
         if (v < 0)
                 thrift_fail(r);
         if (!r->failed)
@@ -319,19 +319,14 @@ void thrift_read_binary(struct reader *r, uint8_t type, const uint8_t **data_ret
         *n_ret = (size_t)n;
 }
 
-void thrift_read_list(struct reader *r, uint8_t type, uint8_t *element_ret, size_t *count_ret)
-{
-        if (type != THRIFT_LIST)
-                thrift_fail(r);
-        read_list_header(r, element_ret, count_ret);
-}
-
 void thrift_read_struct_list(struct reader *r, uint8_t type, size_t *count_ret)
 {
         uint8_t element = THRIFT_STRUCT;
         size_t count = 0;
 
-        thrift_read_list(r, type, &element, &count);
+        if (type != THRIFT_LIST)
+                thrift_fail(r);
+        read_list_header(r, &element, &count);
         if (count && element != THRIFT_STRUCT)
                 thrift_fail(r);
         if (!r->failed)

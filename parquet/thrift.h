@@ -73,14 +73,10 @@ bool thrift_field(struct reader *r, struct thrift_fields *s);
 void thrift_fail(struct reader *r);
 
 void thrift_skip(struct reader *r, uint8_t type);
-void thrift_read_i64(struct reader *r, uint8_t type, int64_t *ret);   /* any integer type */
 void thrift_read_i32(struct reader *r, uint8_t type, int32_t *ret);   /* fails when an I64 is out of range */
 void thrift_read_size(struct reader *r, uint8_t type, uint64_t *ret); /* an integer; fails when it is negative */
 void thrift_read_bool(struct reader *r, uint8_t type, bool *ret);
 void thrift_read_binary(struct reader *r, uint8_t type, const uint8_t **data_ret, size_t *n_ret);
-
-/** The elements follow; read each with the type in element_ret. */
-void thrift_read_list(struct reader *r, uint8_t type, uint8_t *element_ret, size_t *count_ret);
 
 /** A list whose elements are structs. */
 void thrift_read_struct_list(struct reader *r, uint8_t type, size_t *count_ret);

@@ -20,7 +20,6 @@ struct stack_builder {
 };
 
 void stack_builder_deinit(struct stack_builder *b);
-#define _cleanup_stack_builder_ _cleanup_(stack_builder_deinit)
 
 /** Find or add the location of one frame. */
 enum status stack_builder_add_frame(struct stack_builder *b, const char *text, size_t n, uint32_t *ret,

@@ -20,7 +20,6 @@ struct relabel_rules {
 };
 
 void relabel_rules_deinit(struct relabel_rules *r);
-#define _cleanup_relabel_rules_ _cleanup_(relabel_rules_deinit)
 
 /** A yaml_field_reader of a list of at most LIMIT_RELABEL_RULES rules, into a struct relabel_rules. */
 enum status relabel_rules_read(const struct yaml_source *in, const yaml_node_t *value, void *object) MUST_CHECK;

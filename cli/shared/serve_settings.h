@@ -50,6 +50,5 @@ void serve_settings_apply_log(const struct serve_settings *s);
 bool serve_settings_has(const struct serve_settings *s, const char *option);
 
 void serve_settings_deinit(struct serve_settings *s);
-#define _cleanup_serve_settings_ _cleanup_(serve_settings_deinit)
 
 #endif

@@ -91,6 +91,4 @@ bool configuration_has(const struct configuration *c, size_t i);
 
 void configuration_deinit(struct configuration *c);
 
-#define _cleanup_configuration_ _cleanup_(configuration_deinit)
-
 #endif

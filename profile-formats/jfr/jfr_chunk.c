@@ -126,7 +126,8 @@ static bool read_length(struct reader *r, uint64_t *ret)
         return jfr_read_number(r, ret) && *ret <= reader_left(r);
 }
 
-bool jfr_read_string(struct reader *r, struct jfr_string *ret)
+/* A reference to the pool of strings, which no known field uses, gives JFR_STRING_NONE. */
+static bool read_jfr_string(struct reader *r, struct jfr_string *ret)
 {
         const uint8_t *start;
         uint64_t n, ignored;
@@ -190,7 +191,7 @@ static bool read_primitive(struct reader *r, enum jfr_kind kind, uint64_t *numbe
         case JFR_DOUBLE:
                 return reader_bytes(r, 8, &bytes);
         case JFR_TEXT:
-                return jfr_read_string(r, string);
+                return read_jfr_string(r, string);
         default:
                 return jfr_read_number(r, number);
         }
@@ -420,7 +421,7 @@ static bool read_metadata_texts(struct metadata_reader *m)
         if (m->too_many)
                 return false;
         for (; c->text_count < count; c->text_count++) {
-                if (!jfr_read_string(&m->r, &s))
+                if (!read_jfr_string(&m->r, &s))
                         return false;
                 c->texts[c->text_count] = s.text;
         }

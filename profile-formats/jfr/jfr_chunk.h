@@ -157,8 +157,6 @@ struct jfr_string {
         enum { JFR_STRING_NONE, JFR_STRING_UTF8, JFR_STRING_LATIN1, JFR_STRING_CHARS } encoding;
         struct jfr_text text; /* of JFR_STRING_CHARS: numbers, one for each UTF-16 unit */
 };
-/** A reference to the pool of strings, which no known field uses, gives JFR_STRING_NONE. */
-bool jfr_read_string(struct reader *r, struct jfr_string *ret) MUST_CHECK;
 
 /** The known fields of one value. */
 struct jfr_value {

@@ -44,7 +44,7 @@ struct merge {
         struct part_file *files; /* one a part */
         bool *splits;            /* parts whose row groups are merged as if each were a part of its own */
         struct merge_input *inputs;
-        size_t input_count, input_capacity;
+        size_t input_count;
         struct merge_input **heap; /* inputs with rows left; the least key is first */
         size_t heap_count;
         struct merge_run *runs; /* not copied yet; their row groups are loaded */

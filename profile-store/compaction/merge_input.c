@@ -20,8 +20,6 @@
 #include "common/memory/array.h"
 #include "common/limits.h"
 
-#define NO_SET UINT32_MAX
-
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 static int compare_key_bytes(const uint8_t *x, uint32_t x_size, const uint8_t *y, uint32_t y_size)

@@ -61,10 +61,9 @@ int compare_merge_keys(const struct merge_key *x, const struct merge_key *y);
 struct merge_input {
         const struct merge_schema *schema; /* borrowed */
         const struct part_file *file;      /* borrowed */
-        uint64_t file_rows;
-        uint32_t group, group_end; /* group is loaded when row_count is not 0 */
-        uint64_t row, row_count;   /* in the loaded group */
-        struct merge_key key;      /* of the current row */
+        uint32_t group, group_end;         /* group is loaded when row_count is not 0 */
+        uint64_t row, row_count;           /* in the loaded group */
+        struct merge_key key;              /* of the current row */
 
         struct parquet_column *columns; /* by leaf; without rows: null in all rows */
         uint32_t *order;                /* sorted order of the rows; NULL: as stored */

@@ -155,7 +155,8 @@ struct delta_counted_file *delta_state_find(const struct delta_state *s, const c
         return find_file_number(&s->live, path, &number) ? s->live.items[number] : NULL;
 }
 
-void delta_state_check(const struct delta_state *s)
+/* Assert that by_path finds every file under its index. Debug builds only. */
+static void check_delta_state(const struct delta_state *s)
 {
         check_file_set(&s->live);
         check_file_set(&s->removed);
@@ -233,7 +234,7 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
         s->has_protocol |= a->has_protocol;
         s->version = version;
         delta_actions_deinit(a);
-        delta_state_check(s);
+        check_delta_state(s);
         release_cached_snapshot(s);
 }
 

@@ -49,9 +49,6 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
 /** Advance the state to version; takes the contents of a and empties it. Call delta_state_prepare() first. */
 void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t version);
 
-/** Assert that by_path finds every file under its index. Debug builds only. */
-void delta_state_check(const struct delta_state *s);
-
 /** Drop a removed file, unless its path was added or removed again. */
 void delta_state_forget(struct delta_state *s, const struct delta_file *f);
 

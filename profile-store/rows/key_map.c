@@ -107,6 +107,24 @@ static size_t count_usable_slots(size_t capacity)
         return capacity / 8 * 7;
 }
 
+/* Assert the invariants: count of used slots, load factor, and that probing reaches each key. Debug builds only. */
+static void check_key_map(const struct key_map *m)
+{
+#if DEBUG_CHECKS
+        size_t used = 0;
+
+        assert((m->capacity & (m->capacity - 1)) == 0);
+        assert(m->count <= count_usable_slots(m->capacity));
+        for (size_t i = 0; i < m->capacity; i++) {
+                used += m->tags[i] != 0;
+                assert(!m->tags[i] || find_key_slot(m, &m->slots[i].key, NULL) == i);
+        }
+        assert(used == m->count);
+#else
+        (void)m;
+#endif
+}
+
 static enum status grow_key_map(struct key_map *m, size_t capacity, struct error *err)
 {
         struct key_map bigger = { .count = m->count, .capacity = capacity, .memory.use = m->memory.use };
@@ -133,25 +151,8 @@ static enum status grow_key_map(struct key_map *m, size_t capacity, struct error
         }
         key_map_deinit(m);
         *m = bigger;
-        key_map_check(m);
+        check_key_map(m);
         return ST_OK;
-}
-
-void key_map_check(const struct key_map *m)
-{
-#if DEBUG_CHECKS
-        size_t used = 0;
-
-        assert((m->capacity & (m->capacity - 1)) == 0);
-        assert(m->count <= count_usable_slots(m->capacity));
-        for (size_t i = 0; i < m->capacity; i++) {
-                used += m->tags[i] != 0;
-                assert(!m->tags[i] || find_key_slot(m, &m->slots[i].key, NULL) == i);
-        }
-        assert(used == m->count);
-#else
-        (void)m;
-#endif
 }
 
 enum status key_map_reserve(struct key_map *m, size_t count, struct error *err)

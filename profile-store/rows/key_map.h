@@ -77,9 +77,6 @@ enum status key_map_merge(struct key_map *into, const struct key_map *from, stru
 /** A 64-bit id as a key. */
 struct hash128 make_u64_key(uint64_t id);
 
-/** Assert the invariants: count of used slots, load factor, and that probing reaches each key. Debug builds only. */
-void key_map_check(const struct key_map *m);
-
 static inline bool hash128_equal(const struct hash128 *a, const struct hash128 *b)
 {
         return __builtin_memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;

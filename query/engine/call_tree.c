@@ -96,7 +96,8 @@ static enum status find_or_add_child(struct tree *t, uint32_t parent, uint32_t f
         return ST_OK;
 }
 
-void tree_check(const struct tree *t)
+/* Assert the invariants: parents precede children, depths, one table entry per node except the root. */
+static void check_call_tree(const struct tree *t)
 {
         assert(t->count >= 1 && t->count <= t->capacity);
         assert(t->children.count == t->count - 1);
@@ -253,7 +254,7 @@ void tree_drop_negative(struct tree *t)
 
 void tree_sum_totals(struct tree *t)
 {
-        tree_check(t);
+        check_call_tree(t);
         for (uint32_t i = t->count; i-- > 0;) {
                 for (int side = 0; side < 2; side++) {
                         add_saturating(&t->nodes[i].total[side], t->nodes[i].self[side]);

@@ -70,9 +70,6 @@ struct tree_roots {
 enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned side, const struct tree_focus *focus,
                      const struct tree_roots *roots, struct error *err) MUST_CHECK;
 
-/** Assert the invariants: parents precede children, depths, one table entry per node except the root. */
-void tree_check(const struct tree *t);
-
 /**
  * Set self values below zero to 0, so that no node is wider than its parent; before tree_sum_totals(). Such values come
  * from differences of heap profiles. A stack is dropped as a whole only if its sum is negative.

@@ -27,7 +27,6 @@ struct frame_filter {
 enum status frame_filter_parse(const struct query_param_source *params, struct frame_filter *ret,
                                struct error *err) MUST_CHECK;
 void frame_filter_deinit(struct frame_filter *f);
-#define _cleanup_frame_filter_ _cleanup_(frame_filter_deinit)
 
 static inline bool frame_filter_is_set(const struct frame_filter *f)
 {

@@ -51,7 +51,6 @@ struct label_groups {
 
 void label_groups_init(struct label_groups *g, const struct label_list *labels, struct work_meter *meter);
 void label_groups_deinit(struct label_groups *g);
-#define _cleanup_label_groups_ _cleanup_(label_groups_deinit)
 
 /** Find or add the group with these values, one for each label. */
 enum status label_groups_find_or_add(struct label_groups *g, const struct scan_group_label *values, uint32_t *ret,

@@ -24,7 +24,4 @@ struct runtime_refusal {
         const char *text; /* static; completes "... is not read: " */
 };
 
-/** The value of the label of metrics. */
-const char *runtime_refusal_name(enum runtime_refusal_reason reason);
-
 #endif
