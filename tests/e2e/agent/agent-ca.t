@@ -45,6 +45,7 @@ sends "a file of root's, to a user with the right to read all files" setpriv --r
         --ambient-caps=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog
 setpriv --reuid nobody --clear-groups "$agent" --server "$url" --ca "$tmp/ca.pem" --no-upload --duration 2 \
         --interval 1 >"$tmp/log" 2>&1
-like "$? $(cat "$tmp/log")" "^1 .*cannot read the certificates in '$tmp/ca.pem'" "and to one without it, it is named"
+like "$? $(cat "$tmp/log")" "^1 .*cannot read the certificates in '$tmp/ca.pem'" \
+        "the file that an agent without the capability cannot read is named"
 kill $burn_pid
 done_testing

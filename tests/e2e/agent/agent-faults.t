@@ -89,8 +89,9 @@ is $? 0 "the agent ends well"
 python3 "$here/tests/support/otlp_dump.py" out.otlp >dump
 if [ $reused = 1 ]; then
         unlike "$(objects_of one)" "^$(build_id two):|;$(build_id two):" \
-                "of two programs with one number the first has no frame of the second"
-        unlike "$(objects_of two)" "^$(build_id one):|;$(build_id one):" "nor the second of the first"
+                "the first of two programs with one number has no frame of the second"
+        unlike "$(objects_of two)" "^$(build_id one):|;$(build_id one):" \
+                "the second of two programs with one number has no frame of the first"
         ok "and their stacks are complete ($(whole one)%, $(whole two)%)" \
                 test "$(whole one)" -ge 80 -a "$(whole two)" -ge 80
 else
@@ -98,7 +99,7 @@ else
 fi
 like "$(objects_of faults)" . "processes of a few milliseconds are sampled"
 like "$(objects_of lib-cut)" "/cut.so" "a truncated file has samples"
-like "$(objects_of lib-zeroed)" "/zeroed.so" "and one whose header was overwritten"
+like "$(objects_of lib-zeroed)" "/zeroed.so" "a file whose header was overwritten has samples"
 like "$(objects_of lib-replaced)" "$replaced_id:" "samples of a replaced file belong to the running one"
 kill_all
 
@@ -170,7 +171,7 @@ refused() { [ "$(value 'cairn_agent_unwind_rules_refused_total{reason="owner_ful
 wait_for "the user's part of the rules to be full" refused
 rules=$(value cairn_agent_unwind_rules)
 ok "a user's files have a quarter of the rules ($rules)" test "$rules" -lt 30000
-is "$(value 'cairn_agent_unwind_rules_refused_total{reason="no_room"}')" 0 "and no rules of others are refused"
+is "$(value 'cairn_agent_unwind_rules_refused_total{reason="no_room"}')" 0 "no rules of other users are refused"
 stop_agent
 # shellcheck disable=SC2086
 rm -f $maps

@@ -132,7 +132,8 @@ wait_for "the lookup of the debug file" grep -q "waits for the debug file" "$tmp
 "$tmp/local" & background_pids="$background_pids $!"
 wait_for "another upload" uploaded "$(build_id_of "$tmp/local")"
 pass "a debug file whose mount does not answer stops no other upload"
-like "$(cat "$tmp/log")" "'.*/mnt/program.debug' does not respond, so it is not searched for symbols" "and is logged"
+like "$(cat "$tmp/log")" "'.*/mnt/program.debug' does not respond, so it is not searched for symbols" \
+        "the debug file that does not respond is logged"
 ok "its program is not settled" sh -c "! curl -sS -f '$url/buildid/$(build_id_of "$tmp/silent")/debuginfo'"
 kill -TERM $pid
 wait $pid

@@ -93,14 +93,14 @@ run() {
 
 run jit-map ./jit-map map
 like "$(functions jit-map)" '^jit_inner$' "a perf map names the leaf"
-like "$(functions jit-map)" '^jit_outer$' "and its caller"
+like "$(functions jit-map)" '^jit_outer$' "a perf map names the caller"
 
 run jit-dump ./jit-dump dump
 like "$(functions jit-dump)" '^jit_inner$' "a jitdump names the leaf"
-like "$(functions jit-dump)" '^jit_outer$' "and its caller"
+like "$(functions jit-dump)" '^jit_outer$' "a jitdump names the caller"
 like "$("$cairn" top --server "$url" --json '{process.executable.name="jit-dump"}' |
         jq -r '.[] | select(.function == "jit_inner").file')" \
-        'made\.jit' "and has the file of its lines"
+        'made\.jit' "a jitdump has the file of the leaf's lines"
 
 if unshare --pid --fork --kill-child --mount true 2>/dev/null; then
         mkdir "$tmp/private"

@@ -11,7 +11,7 @@ for tool in python3 cc openssl curl; do command -v $tool >/dev/null || skip_all 
 # ---- usage ----
 env -u KUBERNETES_SERVICE_HOST "$agent" --kubernetes api --duration 1 --no-upload 2>"$tmp/err"
 is $? 64 "outside of a pod the API server's URL is needed"
-like "$(cat "$tmp/err")" 'needs .--kubernetes-url. outside of a pod' "which is reported"
+like "$(cat "$tmp/err")" 'needs .--kubernetes-url. outside of a pod' "the missing option is named"
 "$agent" --kubernetes both 2>"$tmp/err"
 is $? 64 "there are two sources"
 "$agent" --kubernetes-node n1 2>"$tmp/err"
@@ -166,12 +166,12 @@ write_pods api web=$first helper=$second
 run_agent log2 --relabel-config "$tmp/relabel.yaml" --kubernetes api --kubernetes-node node-7 \
         --kubernetes-token-file "$tmp/api/token" --kubernetes-ca "$tmp/ca.pem"
 wait_for "relabelled samples" has_label shopd team=blue
-like "$(labels_of shopd)" '^service.name=market/shop$' "replace"
-unlike "$(labels_of shopd)" '^(host\.|thread\.name|__)' "labeldrop"
+like "$(labels_of shopd)" '^service.name=market/shop$' "the action replace sets a label"
+unlike "$(labels_of shopd)" '^(host\.|thread\.name|__)' "the action labeldrop removes labels"
 wait_for "dropped samples" counter_reached cairn_agent_samples_relabel_dropped_total 1
 rm -f "$tmp/service"/body.*
 wait_for "another batch" has_label shopd team=blue
-is "$(labels_of helperd)" "" "drop"
+is "$(labels_of helperd)" "" "the action drop removes the samples"
 end_agent
 
 # ---- the kubelet, and an untrusted one ----
@@ -186,7 +186,7 @@ run_agent log4 --kubernetes api --kubernetes-ca /etc/ssl/certs/ca-certificates.c
         --kubernetes-token-file "$tmp/api/token"
 wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{result="failed"}' 1
 like "$(cat "$tmp/log4")" 'cannot list pods: .*certificate' "an API server with an untrusted certificate is rejected"
-is "$(wc -l <"$tmp/api/requests")" "$requests" "and receives no token"
+is "$(wc -l <"$tmp/api/requests")" "$requests" "an API server with an untrusted certificate receives no token"
 end_agent
 
 kill "$shopd" "$helperd" "$api" "$kubelet" "$service"

@@ -36,7 +36,7 @@ profile both 1
 like "$(programs both)" '^unwanted$' "without patterns no process is excluded"
 profile less 2 --exclude-process 'unwan*'
 unlike "$(programs less)" '^unwanted$' "a process is left out by its name"
-like "$(programs less)" '^wanted$' "and another program is not"
+like "$(programs less)" '^wanted$' "another program is not left out"
 is "$(counter less cairn_agent_processes_excluded_total)" 1 "it is counted"
 excluded=$(counter less cairn_agent_samples_excluded_total)
 ok "and so are its ticks ($excluded)" test "$excluded" -ge 10
@@ -44,9 +44,9 @@ profile only 1 --only-process wanted --only-process "nobody-$$"
 is "$(programs only)" wanted "only the selected ones"
 
 # ---- labels ----
-is "$(label both wanted host.name)" "$(hostname)" "host.name"
+is "$(label both wanted host.name)" "$(hostname)" "host.name is the name of the host"
 is "$(label both wanted os.version)" "$(uname -r)" "os.version is the kernel's release"
-is "$(label both wanted process.executable.name)" wanted "process.executable.name"
+is "$(label both wanted process.executable.name)" wanted "process.executable.name is the name of the program"
 is "$(label both wanted process.pid)" "" "no pid by default"
 profile pid 1 --pid "$wanted" --keep-label process.pid --keep-label 'process.executable.*' --label env=test
 is "$(cut -f2 "$tmp/pid.dump" | sort -u)" \
@@ -77,8 +77,8 @@ if [ -n "$root" ] && mkdir "$root/$slice/cri-containerd-$container.scope" &&
         kill "$pid"
         wait "$pid" 2>/dev/null
         rmdir "$root/$slice/cri-containerd-$container.scope" "$root/$slice"
-        is "$(label pod wanted container.id)" $container "container.id"
-        is "$(label pod wanted k8s.pod.uid)" $pod "k8s.pod.uid"
+        is "$(label pod wanted container.id)" $container "container.id is the id in the name of the cgroup"
+        is "$(label pod wanted k8s.pod.uid)" $pod "k8s.pod.uid is the uid in the name of the cgroup"
         unlike "$(programs outside)" '^wanted$' "a process is left out by its cgroup"
 else
         [ -z "$root" ] || rmdir "$root/$slice/cri-containerd-$container.scope" "$root/$slice" 2>/dev/null

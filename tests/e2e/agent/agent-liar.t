@@ -28,7 +28,7 @@ cc $flags -DROOM=64 -o "$tmp/honest" "$tmp/calls.c" && cc $flags -DROOM=40 -o "$
 cp "$tmp/honest" "$tmp/copy"
 is "$(build_id_of "$tmp/liar")" "$(build_id_of "$tmp/honest")" "both claim one build-id"
 is "$(nm "$tmp/liar" | grep ' down$')" "$(nm "$tmp/honest" | grep ' down$')" \
-        "and have their functions at the same addresses"
+        "both have their functions at the same addresses"
 
 start() { "$tmp/$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 ticks() { awk '{ print $14 }' "/proc/$pid/stat"; } # of CPU time
@@ -68,5 +68,5 @@ agent_start
 agent_stop
 got=$(whole copy)
 ok "so are those of its copy ($got%)" test "${got:-0}" -ge 80
-is "$(tables)" "$before" "which needs no table of its own"
+is "$(tables)" "$before" "the copy needs no table of its own"
 done_testing

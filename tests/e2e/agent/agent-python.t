@@ -100,7 +100,7 @@ profile none --runtimes none
 unlike "$(cat "$tmp/none.dump")" summe "--runtimes none leaves the native frames"
 profile hidden --no-source-paths
 like "$(cat "$tmp/hidden.dump")" 'Arbeit.methode' "--no-source-paths keeps names"
-unlike "$(strings -a "$tmp/hidden.otlp")" '\.py' "and leaves out paths"
+unlike "$(strings -a "$tmp/hidden.otlp")" '\.py' "--no-source-paths leaves out paths"
 kill "$program"
 # A program that looks like an interpreter of a version to come.
 cat >"$tmp/later.c" <<'C'

@@ -58,7 +58,7 @@ printf 'agent:\n  token-file: %s\n  log-level: debug\n  frequency: 20\n  label: 
 reload
 like "$log" 'reload: --log-level was changed and is applied' "another log level is applied"
 like "$log" 'reload: --label was changed and takes effect at the next start' "labels need a restart"
-unlike "$log" 'reload: --frequency' "  and the command line stays"
+unlike "$log" 'reload: --frequency' "  an option of the command line is not reported as changed"
 wait_for "a debug message" logged ' debug '
 pass "the new log level is in use"
 printf 'agent:\n  token-file: %s\n  frequence: 20\n' "$tmp/token" >"$CAIRN_CONFIG"
@@ -69,7 +69,7 @@ wait_for "the metric" failures_are 1
 pass "  and counted"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*absent.*; the previous settings stay in use" "so is a missing token file"
+like "$log" "reload: .*absent.*; the previous settings stay in use" "a missing token file is reported"
 after=$(wc -l <"$tmp/agent.log")
 debugs_after() { tail -n "+$((after + 1))" "$tmp/agent.log" | grep -q ' debug '; }
 wait_for "another debug message" debugs_after

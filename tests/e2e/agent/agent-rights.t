@@ -28,10 +28,10 @@ wait_for "the thread that makes unwind tables" has_thread
 # CAP_CHECKPOINT_RESTORE
 kept=$(mask 2 5 6 7 19 34 38 39 40)
 is "$(all_are CapEff)" "$kept" "every thread has exactly the kept capabilities"
-is "$(all_are CapPrm)" "$kept" "and no others are permitted"
+is "$(all_are CapPrm)" "$kept" "no other capabilities are permitted"
 is "$(all_are CapInh)" "$(mask)" "no capabilities are inheritable"
-is "$(all_are CapAmb)" "$(mask)" "or ambient"
-is "$(all_are NoNewPrivs)" 1 "and the bounding set has no others"
+is "$(all_are CapAmb)" "$(mask)" "no capabilities are ambient"
+is "$(all_are NoNewPrivs)" 1 "no thread can gain privileges"
 like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog cap_setuid cap_setgid cap_kill' \
         "the log says what is kept"
 
@@ -41,7 +41,7 @@ fork_server=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Nam
 is "$(awk '$1 == "Uid:" || $1 == "Gid:" { print $1, $2, $3, $4, $5 }' "$fork_server")" \
         "$(printf 'Uid: 61111 61111 61111 61111\nGid: 61111 61111 61111 61111')" "workers run as a user of their own"
 is "$(awk '$1 == "Groups:" { print NF }' "$fork_server")" 1 "in no group"
-is "$(awk '$1 == "CapPrm:" { print $2 }' "$fork_server")" "$(mask)" "without capabilities"
+is "$(awk '$1 == "CapPrm:" { print $2 }' "$fork_server")" "$(mask)" "workers run without capabilities"
 
 # ---- the doctor's findings on capabilities and the spool ----
 doctor() { "$@" "$agent" --doctor --json $spool >"$tmp/doctor.json"; }
@@ -57,21 +57,21 @@ doctor env
 is "$(state spool)" ok "a spool that can be made"
 spool="--spool /proc/no/such"
 if doctor env; then fail "a spool that cannot be made fails"; else pass "a spool that cannot be made fails"; fi
-is "$(state spool)" error "and is named"
+is "$(state spool)" error "the spool that cannot be made is named"
 spool=
 if command -v setpriv >/dev/null; then
         # The capabilities granted by the unit are sufficient.
         granted=$(sed -n 's/^CapabilityBoundingSet=//p' deploy/systemd/cairn-agent.service | tr 'A-Z ' 'a-z,' |
                 sed 's/cap_/+/g')
         doctor setpriv --no-new-privs "--bounding-set=-all,$granted" "--inh-caps=-all,$granted"
-        is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "with the rights of the systemd unit BPF samples"
+        is "$(jq -r '.sampler' "$tmp/doctor.json")" bpf "BPF samples with the rights of the systemd unit"
         for item in "rights to sample" "rights to read processes" "BPF program" "unwind tables" "mapped files" \
                 "kernel symbols"; do
-                is "$(state "$item")" ok "with the rights of the systemd unit: $item"
+                is "$(state "$item")" ok "the doctor finds $item sufficient with the rights of the systemd unit"
         done
         doctor setpriv --bounding-set=-checkpoint_restore,-sys_admin --inh-caps=-checkpoint_restore,-sys_admin
         is "$(state "mapped files")" warning "without CAP_CHECKPOINT_RESTORE mapped files are not opened"
         like "$(jq -r '.items[] | select(.state != "ok").fix' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' \
-                "and the fix names it"
+                "the fix names the missing capability"
 fi
 done_testing

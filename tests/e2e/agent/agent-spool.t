@@ -68,7 +68,7 @@ two_batches() { [ "$(batches)" -ge 2 ]; }
 wait_for "two batches in the spool" two_batches
 "$agent" --server http://127.0.0.1:9 --spool spool --duration 1 2>second.log
 is $? 1 "a second agent with this spool ends"
-like "$(cat second.log)" "spool 'spool' is in use by another process" "and says why"
+like "$(cat second.log)" "spool 'spool' is in use by another process" "the second agent says that the spool is in use"
 kill_agent
 waiting=$(batches)
 ok "batches survive a kill" [ "$waiting" -ge 2 ]
@@ -83,7 +83,7 @@ served() { curl -sS --max-time 20 "$metrics_url/metrics" | grep -q '^cairn_agent
 wait_for "the metrics to say that batches were sent" served
 is "$(curl -sS --max-time 20 "$metrics_url/healthz")" ok "the agent reports that it is healthy"
 is "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -X POST -d x "$metrics_url/metrics")" 405 \
-        "and accepts no data"
+        "the metrics address accepts no data"
 wait_for "the spool to be empty" spool_is_empty
 kill -TERM $agent_pid
 wait $agent_pid
@@ -92,10 +92,10 @@ like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "i
 like "$(cat back.log)" "error sender: cannot read '$first': its header is truncated" "a truncated file is reported"
 ok "and moved aside" [ -e "$first.damaged" ]
 like "$(cat back.log)" "holds 'notes', which is not a batch" "a foreign file is reported"
-is "$(cat spool/notes)" mine "and unchanged"
+is "$(cat spool/notes)" mine "the foreign file is unchanged"
 like "$(cat metrics)" 'dropped_total\{reason="damaged"\} 1' "one batch is counted as damaged"
 is "$(lost away.log back.log | wc -l)" 1 "all others arrived with all their samples"
-is "$(awk '{ print $2 }' posts | sort | uniq -d | wc -l)" 0 "and once"
+is "$(awk '{ print $2 }' posts | sort | uniq -d | wc -l)" 0 "each batch arrived once"
 rm -r spool
 
 # ---- invalid responses, then a slow one; the agent is stopped while it waits for that ----
@@ -109,7 +109,7 @@ kill -INT $agent_pid
 kill -INT $agent_pid
 wait $agent_pid
 is $? 0 "the end does not wait for a slow service, since nothing gets lost"
-like "$(cat strange.log)" 'batches stay in the spool' "and it says so"
+like "$(cat strange.log)" 'batches stay in the spool' "the log says that batches stay in the spool"
 touch go
 start_agent after.log
 wait_for "the spool to be empty" spool_is_empty
@@ -161,11 +161,11 @@ END
         wait_for "two batches" logged full.log ' waits: ' 2
         wait_for "the metrics" grep -q 'batches_waiting{where="memory"} [1-9]' metrics
         like "$(cat metrics)" 'spool_failures_total\{reason="disk_full"\} [1-9]' "a full disk is counted"
-        is "$(grep -c 'wait in memory until the spool works again' full.log)" 1 "and reported once"
+        is "$(grep -c 'wait in memory until the spool works again' full.log)" 1 "a full disk is reported once"
         start_service
         kill -TERM $agent_pid
         wait $agent_pid
-        is "$(lost full.log)" "" "and nothing is lost"
+        is "$(lost full.log)" "" "nothing is lost when the disk is full"
 else
         pass "a full disk is counted # SKIP no right to mount"
 fi

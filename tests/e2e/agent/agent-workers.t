@@ -36,14 +36,14 @@ item() {
 
 "$agent" --doctor --json >"$tmp/doctor.json"
 for name in "unwind tables" "upload worker"; do
-        like "$(item "$name")" '^ok a confined worker' "doctor: $name"
+        like "$(item "$name")" '^ok a confined worker' "the doctor finds that workers are confined: $name"
 done
 "$closed" "$agent" --doctor --json >"$tmp/doctor.json"
 for name in "unwind tables" "upload worker"; do
         like "$(item "$name")" \
                 "^warning cannot start worker '.*': cannot open /dev/null as uid 61111: Permission denied" \
                 "doctor where only root may open /dev/null: $name"
-        like "$(item "$name")" 'let the user of the workers .* open /dev/null' "  with the fix"
+        like "$(item "$name")" 'let the user of the workers .* open /dev/null' "  the doctor has the fix: $name"
 done
 "$agent" --doctor --json --worker-user 61112 >"$tmp/doctor.json"
 like "$(item "unwind tables")" '^ok' "doctor: as another user"
@@ -62,9 +62,9 @@ wait_for "the workers of uploads to fail" settled
 kill -TERM $pid
 wait $pid
 is $? 0 "the agent goes on"
-like "$(metric_of samples_total)" '^[1-9]' "  and samples"
+like "$(metric_of samples_total)" '^[1-9]' "  the agent samples without workers"
 is "$(metric_of 'unwind_tables_missing_total{reason="no_cfi"}')" 0 "files are not counted as without CFI"
-like "$(metric_of 'unwind_tables_missing_total{reason="no_worker"}')" '^[1-9]' "  but as without worker"
+like "$(metric_of 'unwind_tables_missing_total{reason="no_worker"}')" '^[1-9]' "  files are counted as without worker"
 is "$(metric_of 'uploads_total{result="failed"}') $(metric_of 'uploads_total{result="no_symbols"}')" "0 0" \
         "  for uploads, too"
 is "$(grep -c "no unwind tables are built, .*: cannot start worker 'unwind': cannot open /dev/null" "$tmp/log")" 1 \

@@ -63,7 +63,7 @@ wait_for "everything to be in the tables" flushed
 ok "cairn top shows the past" look before
 ok "the interpreter was busy for half a second at least" test "$(sum_of before)" -ge 500000000
 is "$(python_share before)" 0 "nothing in python3.11 has a file or line"
-unlike "$(cat "$tmp/top.before")" 'pymalloc_alloc' "nor the name of its allocator"
+unlike "$(cat "$tmp/top.before")" 'pymalloc_alloc' "the name of the interpreter's allocator is not known"
 ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/agent/real-python.py same "$data" "$tmp/top.before"
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/agent/real-python.py delta "$data"
@@ -83,7 +83,7 @@ wait_for "indexing and re-symbolization to be done" settled
 pass "the past is re-symbolized without a command"
 
 ok "cairn top shows the same past" look after
-is "$(sum_of after)" "$(sum_of before)" "with the same sum"
+is "$(sum_of after)" "$(sum_of before)" "the re-symbolized past has the same sum"
 share=$(python_share after)
 ok "the interpreter's time is in functions with file and line ($share%)" test "$share" -ge 98
 # function NAME FILE: it is in the top functions, with file and line.
@@ -101,7 +101,7 @@ diag "$(jq -r '.[:12][] | "\(.flat / 1e9) s  \(.function)  \(.file):\(.line)"' "
 ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/agent/real-python.py same "$data" "$tmp/top.after"
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/agent/real-python.py delta "$data"
-is "$ok_out" "$delta_before" "with as many samples and locations as before, and the same sum"
+is "$ok_out" "$delta_before" "the tables have as many samples and locations as before, and the same sum"
 ok "the table agrees with eu-addr2line on python3.11" "$PYTHON" tests/e2e/agent/real-python.py places "$data" \
         "$python_id" "$python_debug"
 diag "$ok_out"

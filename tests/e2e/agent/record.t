@@ -39,7 +39,7 @@ record() { "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err"; code=$?; }
 record -- "$tmp/work" $rounds
 is "$code" 7 "the command's exit status is passed on"
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the table has an inlined function with its line"
-like "$(cat "$tmp/out")" " 0 +0\.00% .* main +.*/work\.c:" "and what called it"
+like "$(cat "$tmp/out")" " 0 +0\.00% .* main +.*/work\.c:" "the table has the function that called it"
 like "$(cat "$tmp/err")" "^recorded .* at 99 Hz by (bpf|perf): [1-9][0-9]* samples, 0 lost$" "the amount recorded"
 like "$(cat "$tmp/err")" "^names: (100\.0|9[0-9]\.[0-9])% of frames" "the share of frames with names"
 record -F 999 -- "$tmp/work" $rounds # one in a few hundred may be truncated
@@ -55,8 +55,8 @@ like "$(cat "$tmp/out")" "$folded" "a child of the command is recorded, under it
 # ---- files ----
 
 record -o "$tmp/a.html" -o "$tmp/a.pb.gz" -o "$tmp/a.folded" -o "$tmp/a.otlp" -o "$tmp/a.txt" -- "$tmp/work" $rounds
-is "$code $(cat "$tmp/out")" "7 " "with files nothing is on standard output"
-like "$(grep -o '<title>[^<]*' "$tmp/a.html")" "Flame graph" "a page"
+is "$code $(cat "$tmp/out")" "7 " "nothing is on standard output if there are files"
+like "$(grep -o '<title>[^<]*' "$tmp/a.html")" "Flame graph" "the page is a flame graph"
 for name in main down burn spin work.c; do
         like "$(cat "$tmp/a.html")" "[\"/]$name\"" "the page has $name"
 done
@@ -64,8 +64,8 @@ python3 tests/e2e/pprof.py frames "$tmp/a.pb.gz" >"$tmp/frames"
 like "$(grep -A1 '^spin ' "$tmp/frames")" "^burn burn .*/work\.c:5$" \
         "pprof has the inlined function in its caller, with lines"
 python3 tests/e2e/pprof.py rest "$tmp/a.pb.gz" >"$tmp/rest"
-like "$(cat "$tmp/rest")" "$(build_id_of "$tmp/work")" "and the mapping with its build-id"
-like "$(cat "$tmp/rest")" "process.executable.name" "and labels"
+like "$(cat "$tmp/rest")" "$(build_id_of "$tmp/work")" "pprof has the mapping with its build-id"
+like "$(cat "$tmp/rest")" "process.executable.name" "pprof has the labels of the process"
 like "$(cat "$tmp/a.folded")" "^work;" "folded stacks begin with the program"
 if command -v go >/dev/null && go tool pprof -top "$tmp/a.pb.gz" >"$tmp/go" 2>&1; then
         like "$(cat "$tmp/go")" "spin \(inline\)" "go tool pprof reads it"
@@ -90,7 +90,7 @@ is $? 64 "whole, without selectors"
 record -- "$tmp/nothing"
 is "$code $(cat "$tmp/err")" "127 cairn record: cannot run '$tmp/nothing': No such file or directory" "no such command"
 record -- "$tmp/work.c"
-is "$code" 126 "no program"
+is "$code" 126 "a file that is not a program ends in 126"
 record -p 2147483647
 is "$code $(cat "$tmp/err")" "1 cairn record: no such process: 2147483647" "no such process"
 record -o "$tmp/none/a.html" -- touch "$tmp/ran"
@@ -136,7 +136,7 @@ wait_for "the recording to be written" grep -q '^wrote ' "$tmp/err"
 wait_for "it to wait for the command" holds_signals
 kill -TERM "$record_pid"
 wait "$record_pid"
-is $? 143 "also when the recording is over"
+is $? 143 "a signal ends the command when the recording is over"
 
 "$tmp/work" &
 work_pid=$!

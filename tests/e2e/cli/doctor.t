@@ -27,7 +27,7 @@ start_server
 doctor --data "$data" --server "$url" data service
 finds 'disk space' '^(ok|warning): [0-9]+ of [0-9]+ MiB are free in ' "disk space is looked at"
 finds 'sync latency' '^(ok|warning): fdatasync\(\) takes [0-9]+\.[0-9]{3} ms, the slowest of 16 ' "syncs are timed"
-is "$(find "$data" -name '.tmp-doctor*')" '' "  and leave no file"
+is "$(find "$data" -name '.tmp-doctor*')" '' "  the doctor leaves no file in the directory"
 finds 'map of index' '^ok: 0 of [0-9]+ MiB were used at most \(0 percent\); null' \
         "the map of the index is measured, beside the service"
 finds 'map of debuginfo/meta' '^ok: 0 of ' "  and that of debuginfo"
@@ -36,12 +36,13 @@ finds readiness '^ok: ready' "  and is ready"
 finds access '^ok: ' "  and answers"
 finds debuginfo '^ok: no object in samples of the last hour lacks debuginfo' "  and no debuginfo is missing"
 is "$(jq -r '[.checks[] | .area] | unique | join(" ")' "$tmp/found")" 'data service' "only the named areas are checked"
-is "$(jq '[.checks[] | select(.state == "error")] | length' "$tmp/found")" 0 "  and no errors are found"
+is "$(jq '[.checks[] | select(.state == "error")] | length' "$tmp/found")" 0 \
+        "  a sound directory and service have no errors"
 is "$code" "$(jq 'if .warning > 0 then 1 else 0 end' "$tmp/found")" "the exit status says whether there are warnings"
 out=$("$cairn" doctor --server "$url" service)
 is $? 0 "0: nothing to fix"
 like "$out" '^ok +service: readiness +ready$' "text has a line for each finding"
-like "$out" '^0 errors, 0 warnings, 4 fine, 0 not checked$' "  and ends with their number"
+like "$out" '^0 errors, 0 warnings, 4 fine, 0 not checked$' "  the text ends with the number of findings"
 
 # ---- usage ----
 
@@ -49,7 +50,7 @@ like "$out" '^0 errors, 0 warnings, 4 fine, 0 not checked$' "  and ends with the
 is $? 64 "an unknown area is a usage error"
 like "$(cat "$tmp/err")" "'nonsense' is not one of configuration, " "  that names those there are"
 "$cairn" doctor --timeout 0 2>"$tmp/err"
-is $? 64 "so is no time at all"
+is $? 64 "a timeout of zero is a usage error"
 
 # ---- configuration, secrets, certificates ----
 
@@ -60,9 +61,10 @@ finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct 
         "  that names the line, and how to go on"
 finds agent '^(ok|skipped): ' "  while the agent's section is valid"
 doctor --config "$tmp/wrong.yaml" --data "$data" --server "$url" certificates data service
-is "$code" 2 "  also when other areas are named"
+is "$code" 2 "  an invalid section is an error when other areas are named"
 finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct it" "    which says so too"
-is "$(jq -r '[.checks[] | select(.area == "configuration")] | length' "$tmp/found")" 1 "    once"
+is "$(jq -r '[.checks[] | select(.area == "configuration")] | length' "$tmp/found")" 1 \
+        "    the invalid section is found once"
 
 make_certificate good 300
 make_certificate soon 5
@@ -223,7 +225,7 @@ printf 'serve:\n  upstream: [%s, %s]\n' "$up" "$away" >"$tmp/upstreams.yaml"
 doctor --config "$tmp/upstreams.yaml" upstreams
 is "$code" 1 "an unreachable upstream is a warning"
 finds upstream "^ok: $up answers within " "  while one that does not know a build-id is fine"
-finds upstream "^warning: $away: .*; fix the network" "  and what to do is said"
+finds upstream "^warning: $away: .*; fix the network" "  the finding says what to do about the network"
 echo 'status 503' >"$tmp/up/mode"
 doctor --config "$tmp/upstreams.yaml" upstreams
 finds upstream "^warning: $up: not a debuginfod response; " "an upstream that fails is a warning"
@@ -243,7 +245,7 @@ is "$code" 1 "upstreams that do not answer are warnings"
 for silent in $(cat "$tmp/silent") "$away"; do
         finds upstream "^warning: $silent: .*; fix the network" "  each of them, as they share the time"
 done
-is "$(jq '.checks | length' "$tmp/found")" 4 "    and the check ends in time"
+is "$(jq '.checks | length' "$tmp/found")" 4 "    the checks of upstreams end in time"
 like "$("$cairn" doctor --help)" 'service twice as long, the agent.s four times' "--help says how long checks may take"
 
 # ---- an agent that also writes to stderr ----

@@ -40,17 +40,17 @@ start_server --config "$tmp/cairn.yaml" --upstream "http://127.0.0.1:$(cat "$tmp
 # ---- threads ----
 
 threads() { cat "/proc/$server_pid/task"/*/comm | grep -cx "$1"; }
-is "$(threads upload)" 3 "--upload-threads"
-is "$(threads debuginfod)" 5 "--debuginfod-threads"
+is "$(threads upload)" 3 "--upload-threads sets the number of upload threads"
+is "$(threads debuginfod)" 5 "--debuginfod-threads sets the number of debuginfod threads"
 
 # ---- uploads ----
 
 put a
 is "$code" 413 "--max-upload: an object of $size bytes is refused with 4K"
-like "$body" 'more than 4096 bytes' "  which the answer says"
+like "$body" 'more than 4096 bytes' "  the response names the limit of bytes"
 offer="{\"files\":[{\"build_id\":\"$(build_id_of "$tmp/a")\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":$size}]}"
 request -H 'Content-Type: application/json' --data-binary "$offer" "$url/api/v1/debuginfo/want"
-like "$body" 'too_big' "  and so does the answer to an offer"
+like "$body" 'too_big' "  the response to an offer says that the object is too big"
 mkfifo "$tmp/go"
 python3 tests/e2e/upload-limits.py "$port" 127.0.0.1 none 1 <"$tmp/go" >"$tmp/held" &
 exec 9>"$tmp/go"
@@ -63,21 +63,21 @@ like "$(grep -o 'reload: --.*' "$server_log")" 'reload: --max-upload was changed
         "it is applied by a reload"
 put a
 is "$code" 429 "--max-uploads: a quarter of four is in progress"
-like "$body" '1 uploads of this token and address are in progress' "  which the answer says"
+like "$body" '1 uploads of this token and address are in progress' "  the response names the uploads in progress"
 settings 1M 8 77
 kill -HUP "$server_pid"
 wait_for "the reload" sh -c "[ \$(grep -c 'reload: done' $server_log) -ge 2 ]"
 python3 tests/e2e/catch-worker.py "$server_pid" symbols >"$tmp/caught" &
 wait_for "the catcher" grep -q ready "$tmp/caught"
 put a
-is "$code" 201 "  and the next is accepted once a quarter is two"
+is "$code" 201 "  the next upload is accepted once a quarter is two"
 exec 9>&-
 
 # ---- workers and times ----
 
 wait_for "a worker" sh -c "[ \$(wc -l <$tmp/caught) -eq 2 ]"
 worker=$(tail -1 "$tmp/caught")
-like "$(cat "/proc/$worker/limits")" 'Max cpu time +77 +78 ' "--worker-cpu"
+like "$(cat "/proc/$worker/limits")" 'Max cpu time +77 +78 ' "--worker-cpu limits the processor time of a worker"
 kill -CONT "$worker"
 wait_for "the object to be indexed" sh -c "curl -sS $url/metrics | grep -q '^cairn_objects_indexed_total 1'"
 

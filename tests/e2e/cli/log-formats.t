@@ -21,7 +21,8 @@ start_server --token-file "$tmp/tokens"
 attack
 wait_for "the last refusal" refusals_are 6
 ok "JSON: each line is an object" lines_are json
-is "$(jq -r 'select(.subsystem == "audit") | .method' "$server_log" | sort -u)" GET "  with fields"
+is "$(jq -r 'select(.subsystem == "audit") | .method' "$server_log" | sort -u)" GET \
+        "  each line of the audit has its fields"
 is "$(jq -r 'select(.subsystem == "audit") | .code | type' "$server_log" | sort -u)" number \
         "  that are numbers where they count"
 
@@ -47,7 +48,7 @@ ok "a service that cannot start" grep -q nowhere "$server_log"
 ok "  says so in the format" lines_are json
 "$cairn" serve --data "$tmp/x" --log-format xml 2>"$tmp/err"
 is $? 64 "another format is refused"
-like "$(cat "$tmp/err")" 'takes text, logfmt or json' "  and the message has those that there are"
+like "$(cat "$tmp/err")" 'takes text, logfmt or json' "  the refusal lists the formats"
 
 printf 'jobs: 7\n' >"$tmp/scrape.yaml"
 "$cairn" scrape --log-format json "$tmp/scrape.yaml" 2>"$server_log"

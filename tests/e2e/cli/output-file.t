@@ -17,7 +17,7 @@ every() {
         every_name=$1; shift
         "$@" --output "$tmp/want" >"$tmp/log" 2>&1 || fail "$every_name" "$(cat "$tmp/log")"
         ok "$every_name: to a device" "$@" --output "$node"
-        is "$(stat -c '%F %t %T' "$node")" "character special file 1 3" "  which stays a device"
+        is "$(stat -c '%F %t %T' "$node")" "character special file 1 3" "  the device stays a device"
         mkfifo "$tmp/fifo"
         cat "$tmp/fifo" >"$tmp/read" &
         "$@" --output "$tmp/fifo" >"$tmp/log" 2>&1
@@ -52,7 +52,8 @@ every "cairn debuginfo get" "$cairn" debuginfo get "$id" --data "$data"
 
 mkdir "$tmp/directory"
 ok "a directory is refused" sh -c "! '$cairn' top --profile '$tmp/folded' --output '$tmp/directory' 2>'$tmp/err'"
-like "$(cat "$tmp/err")" "cannot write '.*/directory': it is a directory" "  with the reason"
+like "$(cat "$tmp/err")" "cannot write '.*/directory': it is a directory" \
+        "  the refusal of a directory gives the reason"
 "$cairn" debuginfo get 00112233445566778899 --data "$data" --output "$tmp/before" 2>/dev/null
 is "$? $(cat "$tmp/before")" "1 main;other 100" "a failure leaves the old content"
 
@@ -75,13 +76,14 @@ mkfifo "$tmp/fifo"
 ln -s port-target "$tmp/port-link"
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/fifo" >"$tmp/log" 2>&1
 is $? 1 "the service does not wait for the reader of a FIFO"
-like "$(cat "$tmp/log")" "cannot write '.*/fifo': no process reads it" "  and says so"
+like "$(cat "$tmp/log")" "cannot write '.*/fifo': no process reads it" \
+        "  the message says that no process reads the FIFO"
 (umask 077; exec "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port-link" --max-age any \
         2>>"$server_log") &
 server_pid=$!
 wait_for "the service to start" test -s "$tmp/port-target"
 is "$(readlink "$tmp/port-link")" port-target "--port-file follows a link"
-is "$(stat -c %a "$tmp/port-target")" 644 "  and a new file is readable by all"
+is "$(stat -c %a "$tmp/port-target")" 644 "  a new file is readable by all"
 stop_server
 
 agent=$CAIRN_SAN/cairn-agent
@@ -89,7 +91,7 @@ if "$agent" --doctor --sampler perf >"$tmp/doctor"; then
         ln -s metrics-target "$tmp/metrics"
         "$agent" --sampler perf --pid $$ --duration 1 --output "$node" --metrics-file "$tmp/metrics" 2>"$tmp/log"
         is "$? $(stat -c '%F' "$node")" "0 character special file" "the agent writes to a device"
-        is "$(readlink "$tmp/metrics")" metrics-target "  and its metrics through a link"
+        is "$(readlink "$tmp/metrics")" metrics-target "  the agent writes its metrics through a link"
         ok "  to its target" grep -q '^cairn_agent_samples_total' "$tmp/metrics-target"
         "$agent" --sampler perf --pid $$ --duration 1 --output "$tmp/fifo" 2>"$tmp/log"
         is $? 1 "  it does not wait for the reader of a FIFO"

@@ -16,11 +16,11 @@ full() {
         "$@" >/dev/full 2>"$tmp/err"
         full_code=$?
         full_name="${1##*/} $2 ${3:-}"
-        is "$full_code" 1 "$full_name: fails"
+        is "$full_code" 1 "$full_name: fails when standard output is full"
         like "$(cat "$tmp/err")" "^${1##*/}.*(cannot write '?standard output|cannot write to standard output)" \
-                "  and says why"
+                "  the message says that standard output cannot be written"
         "$@" >"$tmp/out" 2>&1
-        unlike "$(cat "$tmp/out")" 'cannot write' "  only then"
+        unlike "$(cat "$tmp/out")" 'cannot write' "  nothing is said when standard output can be written"
 }
 full "$cairn" --help
 full "$cairn" --version
@@ -53,7 +53,8 @@ full "$cairn-agent" unwind-table "$program"
 "$cairn" store status --data "$data" >&- 2>"$tmp/err"
 is $? 1 "a closed standard output fails too"
 "$cairn" store quarantine remove all --data "$data" >&- 2>"$tmp/err"
-is $? 1 "  of a command that writes"
-like "$(cat "$tmp/err")" 'cannot write standard output: Bad file descriptor' "  and says why"
+is $? 1 "  a command that writes to the store fails too"
+like "$(cat "$tmp/err")" 'cannot write standard output: Bad file descriptor' \
+        "  the message says why it cannot be written"
 ok "  the store is undamaged" "$cairn" store verify --data "$data"
 done_testing

@@ -47,13 +47,13 @@ wait_for "names" named split
 pass "  and samples that know the whole by its hash get names"
 is "$(shown "$whole" '[.build_id, .aliases]')" "[\"$id\",[\"$whole\"]]" "cairn debuginfo show finds it by that hash"
 is "$("$cairn" symbolize --server "$url" --build-id "$whole" "$(address "$tmp/program" leaf)" | head -1)" leaf \
-        "so does cairn symbolize"
+        "cairn symbolize finds it by that hash"
 answers 404 not_found "debuginfod does not: its ids are build-ids" "$url/buildid/$whole/debuginfo"
 request -H 'Content-Type: application/json' \
         -d "{\"files\":[{\"build_id\":\"$whole\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\"}]}" \
         "$url/api/v1/debuginfo/want"
 is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' \
-        "and a query by it reports the object as stored"
+        "a query by that hash reports the object as stored"
 like "$("$cairn" why "$whole" "$(address "$tmp/program" leaf)" --server "$url" 2>&1)" 'leaf' "cairn why takes it"
 
 other=$(htlhash "$tmp/stripped")
@@ -72,8 +72,8 @@ request -T "$tmp/later.debug" -H "X-Cairn-Size: $(stat -c %s "$tmp/later.debug")
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/later.debug" | cut -d' ' -f1)" \
         "$url/api/v1/debuginfo/$(build_id_of "$tmp/later")/debuginfo?htlhash=$other"
 is "$code" 201 "a later object that claims the same hash is stored"
-is "$(shown "$other" .build_id)" "\"$id\"" "  and the first keeps the alias"
-is "$(shown "$(build_id_of "$tmp/later")" .aliases)" '[]' "  and the later one does not have it"
+is "$(shown "$other" .build_id)" "\"$id\"" "  the first object keeps the alias"
+is "$(shown "$(build_id_of "$tmp/later")" .aliases)" '[]' "  the later object does not have the alias"
 request -T "$tmp/later.debug" -H 'X-Cairn-Size: 1' -H "X-Cairn-SHA256: $(printf '%064d' 0)" \
         "$url/api/v1/debuginfo/$id/debuginfo?htlhash=xyz"
 is "$code $(printf '%s' "$body" | jq -r .reason)" "400 usage" "a malformed hash is refused"
@@ -86,7 +86,7 @@ is "$out" "nothing to send: 0 sent, 0 already there, 1 skipped (1 without a buil
 nameless=$(htlhash "$tmp/nameless")
 ingest nameless htlhash "$nameless" "$tmp/nameless"
 up --executables "$tmp/nameless"
-is "$code" 0 "with --executables the whole file is sent"
+is "$code" 0 "the whole file is sent with --executables"
 wait_for "names" named nameless
 pass "  and samples that know it by its hash get names"
 is "$(shown "$nameless" '[.build_id, .aliases, .objects[0].kind]')" "[\"$nameless\",[],\"debuginfo\"]" \
@@ -98,7 +98,7 @@ printf 'X' | dd of="$tmp/changed" bs=1 seek=20000 conv=notrunc status=none
 is "$(htlhash "$tmp/changed")" "$nameless" "a file that differs in its middle has the same hash"
 request -T "$tmp/changed" -H "X-Cairn-Size: $(stat -c %s "$tmp/changed")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/changed" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$nameless/debuginfo"
-is "$code $(printf '%s' "$body" | jq -r .reason)" "409 not_better" "  and does not replace the first"
+is "$code $(printf '%s' "$body" | jq -r .reason)" "409 not_better" "  the file that differs does not replace the first"
 request -T "$tmp/stripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/stripped")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/stripped" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$nameless/executable"
 is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" \
@@ -114,7 +114,7 @@ request -T "$tmp/unstripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/unstripped")" 
         "$url/api/v1/debuginfo/$(htlhash "$tmp/unstripped")/debuginfo?htlhash=$running"
 is "$code" 201 "a program is sent with the hash of its stripped version"
 is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" \
-        "  which becomes its alias"
+        "  the hash of the stripped version becomes its alias"
 wait_for "names" named running
 pass "  and samples of the stripped program get names"
 

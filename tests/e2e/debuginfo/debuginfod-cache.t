@@ -44,10 +44,10 @@ ok "debuginfo is uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/tre
 out=$("$cairn" symbolize -e "$tmp/tree" "0x$address" 2>&1)
 unlike "$(flat)" 'tree\.c' "without DEBUGINFOD_URLS nothing is fetched"
 out=$(DEBUGINFOD_URLS='' "$cairn" symbolize -e "$tmp/tree" "0x$address" 2>&1)
-unlike "$(flat)" 'tree\.c' "nor with an empty one"
-is "$(ls -A "$HOME")" "" "and no cache is created"
+unlike "$(flat)" 'tree\.c' "nothing is fetched with an empty DEBUGINFOD_URLS"
+is "$(ls -A "$HOME")" "" "no cache is created if nothing is fetched"
 with unused "$cairn" symbolize --no-debuginfod -e "$tmp/tree" "0x$address"
-unlike "$(flat)" 'tree\.c' "nor with --no-debuginfod"
+unlike "$(flat)" 'tree\.c' "nothing is fetched with --no-debuginfod"
 asked() { curl -sS "$url/metrics" | awk '/^cairn_debuginfod_requests_total/ { n += $2 } END { print n + 0 }'; }
 is "$(asked)" 0 "the service got no request"
 
@@ -66,7 +66,7 @@ symbolize gdb
 like "$(flat)" "$named" "without network cairn symbolize uses the file that gdb fetched"
 with gdb "$cairn" why "$tmp/tree" "0x$address"
 like "$out" "from debuginfod" "cairn why says that the file is from debuginfod"
-like "$out" "outer_part" "  and resolves the address"
+like "$out" "outer_part" "  cairn why resolves the address"
 with gdb "$cairn" index --data "$tmp/index" "$tmp/tree"
 like "$out" "from dwarf" "cairn index reads it"
 with gdb "$cairn" record --sampler perf -d 5 -- "$tmp/tree" 1 2 3 4 5 6 7 8 9
@@ -210,8 +210,8 @@ print(f"code {code} after {'no time' if time.monotonic() - begin < 60 else 'long
 END
 with cancelled python3 "$tmp/interrupt.py" "$tmp/silent-too/requests" "$cairn" symbolize -e "$tmp/tree" "0x$address"
 like "$(cat "$tmp/err")" "^cairn: downloads cancelled; continuing with local files" "Ctrl-C cancels a download"
-like "$(cat "$tmp/err")" "^code 0 after no time" "  and the command continues"
-is "$(find "$tmp/cancelled" -type f -path "*$id*" -size +0)" "" "  with no partial file in the cache"
+like "$(cat "$tmp/err")" "^code 0 after no time" "  the command continues after a cancelled download"
+is "$(find "$tmp/cancelled" -type f -path "*$id*" -size +0)" "" "  the cache has no partial file"
 
 # ---- https, confined to the cache and the system's certificates ----
 
@@ -237,14 +237,15 @@ start_other busy busy
 with busy-cache debuginfod-find debuginfo "$id"
 like "$(cat "$tmp/err")" "No such file or directory" "libdebuginfod reports a 503 as a file that does not exist"
 with busy-cache debuginfod-find debuginfo "$id"
-is "$(grep -c . "$tmp/busy/requests")" 1 "  and caches that answer"
+is "$(grep -c . "$tmp/busy/requests")" 1 "  libdebuginfod caches that answer"
 upstream=$url
 start_server --upstream "$upstream"
 curl -sS --max-time 60 -o /dev/null "$url/buildid/$id/executable" 2>/dev/null
 upstreams=$("$cairn" debuginfo upstreams --server "$url" --json)
 is "$(printf '%s' "$upstreams" | jq -r '.upstreams[0] | "\(.missing) \(.failed) \(.breaker)"')" "0 1 open" \
         "the service's federation counts it as a failure of the upstream"
-like "$(printf '%s' "$upstreams" | jq -r '.upstreams[0].last_error')" "503" "  with its status"
+like "$(printf '%s' "$upstreams" | jq -r '.upstreams[0].last_error')" "503" \
+        "  the last error of the upstream is the 503"
 retry=$(printf '%s' "$upstreams" | jq -r '.upstreams[0].retry_in_s')
 ok "  and waits as long as Retry-After says" test "$retry" -gt 60 -a "$retry" -le 77
 ok "the service is healthy" healthy

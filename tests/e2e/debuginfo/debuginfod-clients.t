@@ -74,7 +74,8 @@ mv "$tmp/src/work.c" "$tmp/src.c" # removed from where it was compiled
 is "$(with_service debuginfod-find source "$id" "$tmp/src/work.c" | xargs sha256sum | cut -d' ' -f1)" \
         "$(sha256sum <"$tmp/src.c" | cut -d' ' -f1)" "debuginfod-find source is the file that was compiled"
 is "$(with_service debuginfod-find source "$tmp/bin/work" "$tmp/src/work.c" | xargs sha256sum | cut -d' ' -f1)" \
-        "$(sha256sum <"$tmp/src.c" | cut -d' ' -f1)" "  also when a stripped program names the build-id"
+        "$(sha256sum <"$tmp/src.c" | cut -d' ' -f1)" \
+        "  debuginfod-find source takes a stripped program for its build-id"
 like "$(with_service debuginfod-find debuginfo "$tmp/bin/work" | xargs readelf -SW)" ' \.debug_info ' \
         "its debuginfo has DWARF"
 ok "its executable is a program" cmp -n 4 "$(with_service debuginfod-find executable "$tmp/bin/work")" "$tmp/bin/work"
@@ -90,11 +91,11 @@ answers 200 '' "who has something else gets it" -o /dev/null -H 'If-None-Match: 
 request -H "If-Range: $etag" -r 0-99 "$url/buildid/$id/debuginfo"
 is "$code $(stat -c %s "$tmp/body")" "206 100" "a range of an unchanged file"
 request -H 'If-Range: "other"' -r 0-99 "$url/buildid/$id/debuginfo"
-is "$code" 200 "and the whole of a changed one"
+is "$code" 200 "If-Range of a changed file gives all of it"
 headers=$(curl -sS -D - -o /dev/null "$url/buildid/$id/section/.debug_line" | tr -d '\r')
 like "$headers" '^X-DEBUGINFOD-SIZE: [1-9]' "a section has a size header"
 is "$(printf '%s\n' "$headers" | sed -n 's/^X-DEBUGINFOD-SIZE: //p')" \
-        "$(printf '%s\n' "$headers" | sed -n 's/^Content-Length: //p')" "  which is that of the body"
+        "$(printf '%s\n' "$headers" | sed -n 's/^Content-Length: //p')" "  the size in the header is that of the body"
 
 # ---- eu-addr2line, eu-stack ----
 
@@ -102,7 +103,7 @@ if has "eu-addr2line names file and line of a stripped program" eu-addr2line; th
         like "$(with_service eu-addr2line -f -e "$tmp/bin/work" "$(address careless_part)" 2>&1 | tr '\n' ' ')" \
                 "careless_part .*work\.c:1[0-9]:" "eu-addr2line names file and line of a stripped program"
         unlike "$(HOME=$tmp eu-addr2line -f -e "$tmp/bin/work" "$(address careless_part)" 2>&1)" 'work\.c' \
-                "  and nothing without the service"
+                "  eu-addr2line names nothing without the service"
 fi
 if has "eu-stack names the lines of a stripped program that runs" eu-stack; then
         "$tmp/bin/work" patient >"$tmp/patient.out" &
@@ -111,8 +112,8 @@ if has "eu-stack names the lines of a stripped program that runs" eu-stack; then
         wait_for "the patient program" test -s "$tmp/patient.out"
         shown=$(with_service eu-stack -s -p "$patient" 2>&1)
         like "$shown" ' patient_part' "eu-stack names the functions of a stripped program that runs"
-        like "$shown" "work\.c:$(line_of 'sink += (unsigned)pause')" "  with the line it waits in"
-        like "$shown" "work\.c:$(line_of 'return patient_part')" "  and its caller"
+        like "$shown" "work\.c:$(line_of 'sink += (unsigned)pause')" "  eu-stack has the line that the program waits in"
+        like "$shown" "work\.c:$(line_of 'return patient_part')" "  eu-stack has the line of the caller"
         kill "$patient"
 fi
 
@@ -121,10 +122,10 @@ fi
 if has "valgrind's errors have file and line of a stripped program" valgrind; then
         shown=$(with_service valgrind --error-exitcode=9 "$tmp/bin/work" careless 2>&1)
         is $? 9 "valgrind finds the error"
-        like "$shown" 'Invalid read of size 4' "  which is a read past the end"
+        like "$shown" 'Invalid read of size 4' "  the error is a read past the end"
         like "$shown" "at 0x[0-9A-F]+: careless_part \(work\.c:$(line_of 'return numbers\[4\]')\)" \
                 "  at file and line of a stripped program"
-        like "$shown" "by 0x[0-9A-F]+: main \(work\.c:$(line_of 'calloc(4')\)" "  and of the allocation"
+        like "$shown" "by 0x[0-9A-F]+: main \(work\.c:$(line_of 'calloc(4')\)" "  the allocation has file and line"
         unlike "$(HOME=$tmp valgrind "$tmp/bin/work" careless 2>&1)" 'work\.c' "without the service it has none"
 fi
 
@@ -171,7 +172,7 @@ if has "elfutils' debuginfod hands on what ours has" debuginfod; then
                 ok "  the same bytes" cmp "$tmp/theirs" "$tmp/body"
         done
         is "$(curl -sS -o /dev/null -w '%{http_code}' "$down/buildid/00112233/debuginfo")" 404 \
-                "and unknown parts are not found on either"
+                "unknown parts are found on neither server"
 fi
 
 ok "the service is healthy" healthy

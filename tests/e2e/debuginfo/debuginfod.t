@@ -34,10 +34,10 @@ is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].kind] | sort')" '["d
 # ---- debuginfod-find ----
 
 find_it debuginfo "$id"
-is $find_status 0 "debuginfod-find debuginfo"
+is $find_status 0 "debuginfod-find finds the debuginfo"
 ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program.debug"
 find_it executable "$id"
-is $find_status 0 "debuginfod-find executable"
+is $find_status 0 "debuginfod-find finds the executable"
 ok "  is the uploaded file, byte for byte" cmp "$found" "$tmp/build/program"
 find_it debuginfo "$tmp/build/program"
 ok "a file as argument determines the build-id" cmp "$found" "$tmp/build/program.debug"
@@ -57,13 +57,13 @@ from_disk() { metric 'cairn_debuginfo_frames_total{from="disk"}'; }
 unpacked=$(from_disk)
 request "$url/buildid/$id/section/.debug_info"
 ok "the same section again" cmp "$tmp/body" "$tmp/debug_info"
-is "$(from_disk)" "$unpacked" "  decompresses nothing"
+is "$(from_disk)" "$unpacked" "  nothing is decompressed for the second request"
 tail -c +11 "$tmp/debug_info" | head -c 20 >"$tmp/part"
 request -r 10-29 "$url/buildid/$id/section/.debug_info"
 is "$code" 206 "a range of it"
 ok "  is its bytes" cmp "$tmp/body" "$tmp/part"
 request -H 'X-DEBUGINFOD-MAXSIZE: 10' "$url/buildid/$id/section/.debug_info"
-is "$code" 406 "and it exceeds a smaller X-DEBUGINFOD-MAXSIZE"
+is "$code" 406 "a section that exceeds X-DEBUGINFOD-MAXSIZE is refused"
 stop_server
 start_server
 answers 404 '' "after a restart, a section that is nowhere" "$url/buildid/$id/section/.no_such_section"
@@ -86,7 +86,7 @@ is $find_status 1 "a source is not found"
 found=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.size DEBUGINFOD_MAXSIZE=100 debuginfod-find debuginfo \
         "$id" 2>"$tmp/find.err")
 unlike "$?" '^0$' "debuginfod-find gets nothing larger than DEBUGINFOD_MAXSIZE"
-like "$(cat "$tmp/find.err")" 'File too large' "  with the reason"
+like "$(cat "$tmp/find.err")" 'File too large' "  debuginfod-find says that the file is too large"
 ok "  without remembering a miss" test ! -e "$tmp/cache.size/$id/debuginfo"
 
 # ---- headers ----

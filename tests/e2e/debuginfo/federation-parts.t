@@ -46,7 +46,7 @@ answers 404 not_found "and so is a source" "$url/buildid/$id/source/nowhere.c"
 answers 406 too_big "a part may be larger than a client wants" -H 'X-DEBUGINFOD-MAXSIZE: 3' \
         "$url/buildid/$id/section/.debug_info"
 ok "the executable is fetched through the service" cmp -n 4 "$(find_it executable "$id")" "$program"
-is "$(objects)" '["executable"]' "  and is stored"
+is "$(objects)" '["executable"]' "  the fetched executable is stored"
 stop_server
 
 # ---- elfutils' debuginfod ----
@@ -63,7 +63,7 @@ start_server --upstream "$elfutils"
 ok "a source of elfutils' debuginfod is fetched through the service" cmp "$(find_it source "$id" "$tmp/src/a b+c.c")" \
         "$tmp/src/a b+c.c"
 ok "and a section" cmp "$(find_it section "$id" .debug_info)" "$tmp/debug_info"
-is "$(objects)" '[]' "  alone"
+is "$(objects)" '[]' "  nothing is stored for a source and a section"
 stop_server
 
 # ---- a server without support for sections ----
@@ -79,15 +79,15 @@ wait_for "the old server" test -s "$tmp/old/port"
 start_server --upstream "http://127.0.0.1:$(cat "$tmp/old/port")"
 ok "if an upstream does not support sections, one is extracted from its file" cmp \
         "$(find_it section "$id" .debug_info)" "$tmp/debug_info"
-is "$(objects)" '["debuginfo"]' "  which is stored"
+is "$(objects)" '["debuginfo"]' "  the file of the extracted section is stored"
 is "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r '.upstreams[0] | [.failed, .unsure] | @csv')" 0,1 \
-        "  and this does not count as a failure"
+        "  sections that an upstream does not support are no failure"
 : >"$tmp/old/asked"
 for path in ../../../etc/passwd a/../../x %2e%2e/x .%2E/.%2e/x; do
         answers 404 not_found "a source path that climbs out is 404: $path" --path-as-is "$url/buildid/$id/source/$path"
 done
-is "$(wc -l <"$tmp/old/asked")" 0 "  and causes no request to an upstream"
+is "$(wc -l <"$tmp/old/asked")" 0 "  a source path that climbs out causes no request to an upstream"
 answers 404 not_found "what is asked of an upstream" --path-as-is "$url/buildid/$id/source/a/x%3Fy%20%23%25/../z%0d%0ax"
-is "$(cat "$tmp/old/asked")" "/buildid/$id/source/a/x%3Fy%20%23%25/../z%0D%0Ax" "  is escaped"
+is "$(cat "$tmp/old/asked")" "/buildid/$id/source/a/x%3Fy%20%23%25/../z%0D%0Ax" "  the path of a source is escaped"
 ok "the service is healthy" healthy
 done_testing

@@ -69,8 +69,9 @@ is "$(store_value .unresolved_locations)" 0 "no location is without symbols"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(address outer_part)" | head -1)" inlined_part \
         "its addresses have names"
 like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" '"function": *"inlined_part"' \
-        "and its past samples too"
-like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" 'program\.c' "  with their file"
+        "its past samples have names too"
+like "$("$cairn" top --data "$data" --json '{service_name="federated"}')" 'program\.c' \
+        "  its past samples have their file"
 is "$(asked debuginfo)" 1 "the upstream got one request"
 sample "$id"
 wait_metric cairn_flushes_total 2
@@ -96,7 +97,7 @@ done
 wait $same_pids
 all_same() { for n in 1 2 3 4 5 6; do cmp "$tmp/same.$n" "$tmp/files/program3" || return 1; done; }
 ok "six clients at once all get the file" all_same
-is "$(asked debuginfo)" $((before + 1)) "  with one request to the upstream"
+is "$(asked debuginfo)" $((before + 1)) "  the upstream got one request"
 
 # ---- misses ----
 
@@ -181,9 +182,9 @@ background_pids="$background_pids $crowd"
 wait_metric cairn_http_waiting 256
 request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' -D "$tmp/headers" "$url/buildid/$unknown/debuginfo"
 is "$code" 503 "if too many requests wait, a requesting service gets an error"
-like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  with Retry-After"
+like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  the error has the header Retry-After"
 request -H 'X-Forwarded-For: 192.0.2.1, _cairn-0123456789abcdef' "$url/buildid/$unknown/section/.debug_info"
-is "$code" 503 "  of a section too"
+is "$code" 503 "  a service that requests a section gets an error too"
 curl -sS -o /dev/null "$url/buildid/$unknown/debuginfo" 2>/dev/null
 is $? 56 "and any other client is reset, for it would take that for \"not found\""
 kill "$crowd"
@@ -223,10 +224,10 @@ done
 # shellcheck disable=SC2086
 wait $ring_pids
 is "$(cat "$tmp"/ring.* | sort | uniq -c | tr -s ' ')" " 80 404" \
-        "also if both get concurrent requests for the same object"
+        "both services answer 404 to concurrent requests for one object"
 is "$(curl -sS "$url/metrics" |
         awk '/^cairn_upstream_requests_total.*outcome="(failed|unsure)"/ { n += $2 } END { print n + 0 }')" 0 \
-        "  and no request to an upstream timed out"
+        "  no request to an upstream timed out"
 # shellcheck disable=SC2154
 kill "$first_pid" "$second_pid"
 wait "$first_pid" "$second_pid"

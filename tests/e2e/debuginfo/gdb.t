@@ -55,22 +55,23 @@ like "$shown" 'int weight;' "types are known"
 like "$shown" '#0 +heavier_side \(n=.*0x[0-9a-f]+\) at .*tree\.c:9' \
         "the stack of the running program has lines and arguments"
 like "$shown" '#1 +0x[0-9a-f]+ in main \(.*\) at .*tree\.c:16' "  down to main"
-like "$shown" 'Value returned is \$1 = -1' "  and the value is right"
+like "$shown" 'Value returned is \$1 = -1' "  the value that the function returns is right"
 
 # elfutils can merge the stripped program and the split file again.
 id=$(build_id_of "$tmp/tree.whole")
 ok "the split file is downloaded" curl -sSf -o "$tmp/tree.debug" "$url/buildid/$id/debuginfo"
 ok "eu-unstrip accepts it" eu-unstrip -o "$tmp/tree.joined" "$tmp/tree" "$tmp/tree.debug"
-is "$(eu-elflint --gnu-ld "$tmp/tree.joined" 2>&1)" "No errors" "  and merges it to a valid program"
+is "$(eu-elflint --gnu-ld "$tmp/tree.joined" 2>&1)" "No errors" "  the merged program is valid"
 sections() { readelf -SW "$1" | sed -n 's/^ *\[ *[0-9]*\] *//p' | awk '{ print $1 }' | sort; }
-is "$(sections "$tmp/tree.joined")" "$(sections "$tmp/tree.whole")" "  with each section of the original once"
+is "$(sections "$tmp/tree.joined")" "$(sections "$tmp/tree.whole")" \
+        "  the merged program has each section of the original once"
 
 # ---- its source, which was removed from this machine ----
 
 mkdir "$tmp/secret"
 ok "sources below a folder are uploaded" upload --sources "$tmp" "$tmp/tree.whole"
 like "$(cat "$tmp/upload.log")" '^sent tree.whole \(source, [0-9.]+ [a-zA-Z]+ as' \
-        "  and reported, without a quality of symbols"
+        "  the uploaded sources are reported, without a quality of symbols"
 mv "$tmp/tree.c" "$tmp/secret/"
 rm -rf "$tmp/cache"
 debug "$tmp/tree" 'list heavier_side'
@@ -78,7 +79,8 @@ like "$shown" '^9[[:space:]]+return weigh\(n->left\) > weigh\(n->right\)' "gdb s
 id=$(build_id_of "$tmp/tree.whole")
 source_of() { curl -sS --path-as-is "$url/buildid/$id/source$1"; }
 is "$(source_of "$tmp/tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "byte for byte"
-is "$(source_of "$tmp/./x/../tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" "also by a path with dots in it"
+is "$(source_of "$tmp/./x/../tree.c" | sha256sum)" "$(sha256sum <"$tmp/secret/tree.c")" \
+        "a path with dots in it leads to the same source"
 if command -v debuginfod-find >/dev/null; then
         is "$(DEBUGINFOD_CACHE_PATH=$tmp/cache2 DEBUGINFOD_URLS=$url debuginfod-find source "$tmp/tree.whole" \
                 "$tmp/tree.c" | xargs sha256sum | cut -d' ' -f1)" \
@@ -87,7 +89,7 @@ fi
 for path in /etc/passwd "$tmp/secret/tree.c" /../../../etc/passwd "$tmp/%2e%2e/%2e%2e/etc/passwd" /%00 \
         "$(printf '/%05000d' 0)"; do
         is "$(curl -sS -o /dev/null -w '%{http_code}' --path-as-is "$url/buildid/$id/source$path" | tr 4 X | cut -c1)" \
-                X "nothing else is served: $(printf %.40s "$path")"
+                X "no other file is served: $(printf %.40s "$path")"
 done
 
 # Debuginfo that refers to a file outside of the given folders does not get that file.
@@ -117,7 +119,7 @@ cp -r "$tmp/mapped" "$tmp/root/usr/src/other"
 gcc -g -fdebug-prefix-map="$tmp/mapped=/usr/src/other" -Wl,--build-id -o "$tmp/o" "$tmp/mapped/m.c"
 ok "the root of all paths can be mapped" upload --sources "$tmp/root" --source-map "/=$tmp/root" "$tmp/o"
 id=$(build_id_of "$tmp/o")
-is "$(source_of /usr/src/other/m.c)" "$(cat "$tmp/mapped/m.c")" "and its sources are found"
+is "$(source_of /usr/src/other/m.c)" "$(cat "$tmp/mapped/m.c")" "the sources below a mapped root are found"
 
 # ---- Debian's Python, stripped ----
 
@@ -133,7 +135,7 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         debug $python 'info line Py_BytesMain' 'break Py_RunMain' 'info scope Py_BytesMain'
         like "$shown" 'Line [0-9]+ of ".*Modules/main\.c"' "then Py_BytesMain is in a C file"
         like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*Modules/main\.c, line [0-9]+' "a breakpoint is in another"
-        like "$shown" 'Symbol argc is (a variable|multi-location)' "and arguments are known"
+        like "$shown" 'Symbol argc is (a variable|multi-location)' "the arguments of a function are known"
         # gdb prints the same with the file from the package and with the service's.
         ours=$shown
         theirs=$(HOME=$tmp gdb -nx -batch -iex 'set auto-load no' -x "$tmp/commands" $python 2>&1)
@@ -155,7 +157,7 @@ if [ -n "$python_id" ] && [ -f "$python_debug" ]; then
         debug $python 'break Py_RunMain' 'run -c pass' 'list' 'kill'
         like "$shown" 'Breakpoint 1, Py_RunMain \(\) at .*main\.c:[0-9]+' "gdb stops Debian's Python at a source line"
         line=$(printf '%s\n' "$shown" | sed -n 's/^Breakpoint 1, .*main\.c:\([0-9]*\)$/\1/p')
-        like "$shown" "^${line}[[:space:]]+numbered line $line\$" "  and shows the source, downloaded from the service"
+        like "$shown" "^${line}[[:space:]]+numbered line $line\$" "  gdb shows the source, downloaded from the service"
 else
         pass "Debian's Python # SKIP python3.11-dbg is not installed for $python"
 fi

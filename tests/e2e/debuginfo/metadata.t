@@ -33,11 +33,12 @@ url=$upstream
 is "$(ask file /usr/bin/thing)" \
         "{\"complete\":true,\"results\":[{\"archive\":\"$tree/thing.deb\",\"buildid\":\"$(id 11)\",\"file\":\"/usr/bin/thing\",\"type\":\"executable\"}]}" \
         "a member of a package by its path"
-is "$(ask glob '/usr/*/thi*' '[.results[].buildid]')" "[\"$(id 11)\"]" "and by a pattern"
+is "$(ask glob '/usr/*/thi*' '[.results[].buildid]')" "[\"$(id 11)\"]" "a member of a package is found by a pattern"
 is "$(ask glob '/usr/*' .results)" '[]' "whose star does not match a slash"
 is "$(ask file "$tree/plain" '[.results[] | [.type, .archive]]')" '[["executable",null],["debuginfo",null]]' \
         "a plain file has both kinds"
-is "$(ask buildid "$(id 12)" '[.results[].file]')" "[\"$tree/plain\",\"$tree/plain\"]" "a build-id"
+is "$(ask buildid "$(id 12)" '[.results[].file]')" "[\"$tree/plain\",\"$tree/plain\"]" \
+        "the files of a build-id are found"
 is "$(ask buildid "$(id 99)")" '{"complete":true,"results":[]}' "an unknown one"
 answers 400 'file, glob or buildid' "another key is refused" "$url/metadata?key=size&value=1"
 answers 400 'file, glob or buildid' "as is none" "$url/metadata"
@@ -85,9 +86,9 @@ printf 'status 404' >"$tmp/answer"
 is "$(ask buildid "$(id 11)" '[.complete, (.results | length)]')" '[false,1]' \
         "as does one that does not respond, and other results are returned"
 printf '{"results":[' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" .complete)" false "and one that sends a truncated response"
+is "$(ask buildid "$(id 11)" .complete)" false "a truncated response of an upstream makes the result incomplete"
 python3 -c 'print("{\"results\":[],\"complete\":true}" + " " * (16 << 20))' >"$tmp/answer"
-is "$(ask buildid "$(id 11)" .complete)" false "and one whose response exceeds 16 MiB"
+is "$(ask buildid "$(id 11)" .complete)" false "a response above 16 MiB makes the result incomplete"
 made=http://127.0.0.1:$(cat "$tmp/made.port")
 outcome() { metric "cairn_upstream_requests_total{upstream=\"$made\",outcome=\"$1\"}"; }
 is "$(outcome found) $(outcome missing) $(outcome refused)" "3 1 2" "the requests are counted for the upstream"

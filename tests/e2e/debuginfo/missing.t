@@ -70,8 +70,8 @@ missing,01,/opt/seldom,no_debuginfo,none,1,1,20.00,100
 poor,03,/opt/dynamic,resolved,dynsym,1,1,20.00,5' "so has the list of uploads"
 is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' \
         "a time range"
-is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit"
-like "$(missing --limit 1)" '^\.\.\. 1 more$' "which says that there is more"
+is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit shortens both lists"
+like "$(missing --limit 1)" '^\.\.\. 1 more$' "the text says how many more there are"
 is "$(missing --json | jq -c '[.unit, (.missing[0].next_step | length > 10)]')" '["nanoseconds",true]' \
         "the unit of values, and descriptions"
 is "$(curl -sS "$url/api/v1/debuginfo/missing" | jq -c .missing[].samples | tr '\n' ' ')" '3 1 ' \
@@ -89,7 +89,7 @@ wait_metric cairn_resymbolize_locations_total 1
 is "$(rows missing)" '[["01","no_debuginfo",1,20,100]]' "an uploaded object is no longer missing"
 put_object debuginfo "$tmp/program-03"
 wait_metric cairn_resymbolize_locations_total 2
-is "$(rows poor)" '[]' "and with debuginfo nothing more can be gained"
+is "$(rows poor)" '[]' "nothing more can be gained once debuginfo is uploaded"
 put_object debuginfo "$tmp/program-01"
 wait_for "the last one to go" gone
 like "$(missing)" '^no object of these samples lacks debuginfo$' "an empty list says so"
@@ -104,9 +104,10 @@ like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
         '^add the debuginfod server of .*: cairn serve --upstream https://' \
         "for a file of a distribution its server is proposed"
 like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
-        "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" "  or to fetch it from there"
+        "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" \
+        "  the advice has the command that fetches it from there"
 like "$(advice /usr/local/lib/libown.so.1)" "^cairn-upload --server $url /usr/local/lib/libown.so.1\$" \
-        "but a file of one's own is uploaded"
+        "  the advice for a file of one's own is an upload"
 like "$(advice /usr/local/lib/libown.so.1)" 'if it is stripped, upload its debug file or build it with -g$' \
         "  if it has symbols"
 
@@ -120,9 +121,10 @@ is "$("$cairn" status --server "$url" --json |
         jq -c '[.missing.objects, (.missing.next_steps | map(.more_objects) | add)]')" '[3,1]' "  each step once"
 out=$("$cairn" status --server "$url")
 like "$out" '^missing +3 objects in samples of the last hour lack debuginfo$' "  on the screen"
-like "$out" '^ +/usr/lib/x86_64-linux-gnu/libof.so.1 \(.*% of samples\): add the debuginfod server of .*: cairn serve --upstream https://' "  with the distribution's server"
+like "$out" '^ +/usr/lib/x86_64-linux-gnu/libof.so.1 \(.*% of samples\): add the debuginfod server of .*: cairn serve --upstream https://' \
+        "  the screen has the distribution's server"
 like "$out" '^ +/usr/local/lib/lib(own|other).so.1 \(.*% of samples\) and 1 more object: upload the object ' \
-        "  and an upload"
+        "  the screen has the upload of one's own files"
 is "$("$cairn" doctor --json --server "$url" service |
         jq -c '[.checks[] | select(.name == "debuginfo" and .state == "warning") | .fix] | unique')" "$wanted" \
         "cairn doctor has the same"

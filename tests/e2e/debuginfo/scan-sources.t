@@ -65,7 +65,7 @@ answers 200 'pack.*return 3' "a source out of a package" "$url/buildid/$(id 12)/
 answers 200 'pack.*return 3' "  under the name that the debuginfo has" \
         --path-as-is "$url/buildid/$(id 12)/source/usr/src/pack-1/sub/../pack.c"
 like "$(curl -sSI "$url/buildid/$(id 12)/source/usr/src/pack-1/pack.c" | tr -d '\r')" \
-        "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  and the response says which"
+        "^X-DEBUGINFOD-ARCHIVE: $tree/pack-source.tar.zst\$" "  the response says which archive the source is from"
 answers 200 'twice.*return 1' "of two packages with the path the one beside the scanned executable's" \
         "$url/buildid/$(id 13)/source/usr/src/twice/twice.c"
 

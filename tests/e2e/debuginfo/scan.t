@@ -182,12 +182,12 @@ printf 'set confirm off\nbreak outer_part\nrun\nbt\nlist\n' >"$tmp/gdb.commands"
 gdb=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$tmp/cache.gdb gdb -q -batch -nx -iex 'set debuginfod enabled on' \
         -x "$tmp/gdb.commands" "$tmp/deb/usr/bin/thing" 2>&1)
 like "$gdb" 'outer_part \(n=1\) at /usr/src/thing-1/' "gdb stops in a stripped program, with lines"
-like "$gdb" 'return sink \+= n \* 3' "  and shows the source out of the archive"
+like "$gdb" 'return sink \+= n \* 3' "  gdb shows the source out of the archive"
 
 # ---- refused files, with a reason ----
 
 answers 404 . "a member whose path leaves the archive" "$url/buildid/$(id 41)/debuginfo"
-is "$(metric 'cairn_scan_errors_total{reason="odd_path"}')" 1 "  is counted"
+is "$(metric 'cairn_scan_errors_total{reason="odd_path"}')" 1 "  a member whose path leaves the archive is counted"
 find_it debuginfo "$(id 42)"
 ok "a member with an absolute path is an ordinary member" cmp "$found" "$tmp/e42"
 answers 404 . "what a link in the tree leads to outside" "$url/buildid/$(id 43)/debuginfo"
@@ -195,9 +195,9 @@ answers 404 . "a file that is cut off" "$url/buildid/$(id 44)/debuginfo"
 is "$(metric 'cairn_scan_errors_total{reason="too_big"}')" 1 "a bomb is counted"
 is "$(metric 'cairn_scan_errors_total{reason="damaged"}')" 3 "as are a truncated file and two damaged packages"
 like "$(cat "$server_log")" "bomb.tar.zst': .*more than 256 times its size" "the log reports the bomb"
-like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "and the truncated package"
+like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "the log reports the truncated package"
 like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" \
-        "and the one with paths outside of it"
+        "the log reports the archive with paths outside of it"
 
 # ---- changes ----
 
@@ -211,7 +211,7 @@ rm "$tree/archive-25.zip"
 mkdir "$tree/new" && build 14 "$tree/new/program"
 walk_again
 is "$(metric cairn_scan_files_read_total)" $((files + 2)) "a walk reads one changed and one new file"
-is "$(metric cairn_scan_files_gone_total)" 1 "and drops one"
+is "$(metric cairn_scan_files_gone_total)" 1 "a walk counts the removed file as gone"
 answers 404 . "what was in the changed file is gone" "$url/buildid/$(id 12)/debuginfo"
 answers 404 . "what was in the vanished one too" "$url/buildid/$(id 25)/debuginfo"
 answers 200 . "the changed file" "$url/buildid/$(id 13)/debuginfo"
@@ -245,7 +245,7 @@ package late-dbgsym "$tmp/late.d"
 is "$(metric cairn_resymbolize_rounds_total)" 0 "nothing was re-symbolized yet"
 walk_again
 wait_metric cairn_resymbolize_rounds_total 1
-like "$(folded)" '^main;outer_part 7$' "and get them from a package that arrives later"
+like "$(folded)" '^main;outer_part 7$' "the samples get names from a package that arrives later"
 wait_for "the index" metric_equals cairn_index_queue 0
 is "$(metric cairn_objects_indexed_total)" 1 "nothing else of the tree was indexed"
 
@@ -283,13 +283,13 @@ kill -CONT "$fork_server"
 wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tmp/short"
 pass "  and then its name, of a short build-id"
 wait_for "the index" metric_equals cairn_index_queue 0
-is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  and no unreferenced module was indexed"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 1)) "  no unreferenced module was indexed"
 gcc -g -O1 -Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314 -o "$tree/plain/profiled" "$tmp/src/program.c"
 walk_again
 wait_for "the name of a long build-id" has_names 0403020106050807090A0B0C0D0E0F100 "$tree/plain/profiled"
 pass "  and of a long one"
 wait_for "the index" metric_equals cairn_index_queue 0
-is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  and nothing else was indexed"
+is "$(metric cairn_objects_indexed_total)" $((indexed + 2)) "  no other module was indexed"
 answers 200 . "so it is for who asks why" "$url/api/v1/why?build_id=$(id 14)&address=0x1000"
 wait_metric cairn_objects_indexed_total $((indexed + 3))
 

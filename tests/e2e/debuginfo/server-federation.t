@@ -86,13 +86,13 @@ request "$url/buildid/00112233/debuginfo"
 is "$code" 404 "an unavailable object is 404"
 asked=$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')
 request "$url/buildid/00112233/debuginfo"
-is "$code" 404 "and again"
+is "$code" 404 "an unavailable object is 404 again"
 is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" \
         "without another request to the upstream"
 request -H 'X-Forwarded-For: 1, 2, 3, 4, 5, 6, 7, 8' "$url/buildid/0011223344/debuginfo"
 is "$code" 404 "a request forwarded too often is not forwarded again"
 is "$(curl -sS "$upstream/metrics" | awk '/^http_requests_total{type="debuginfo"}/ { print $2 }')" "$asked" \
-        "and the upstream gets no request"
+        "the upstream gets no request for it"
 
 # ---- an upstream that is down ----
 

@@ -28,7 +28,7 @@ refused() {
         else
                 fail "$3" "got $code '$body', want $1 '$2'"
         fi
-        is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and nothing is stored"
+        is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  nothing is stored of a refused upload"
 }
 
 start_server
@@ -46,7 +46,7 @@ head -c 2000 "$tmp/program.debug" >"$tmp/cut"
 send "$tmp/cut" "$id" debuginfo
 case $code-$(printf '%s' "$body" | jq -r .reason) in 400-truncated | 400-not_elf) pass "a cut-off ELF file" ;; *) fail "a cut-off ELF file" "$code $body" ;; esac
 like "$body" "cut off|ends|past" "  the text says that it is truncated"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  and nothing is stored"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  nothing is stored of a truncated file"
 head -c 30 "$tmp/program.debug" >"$tmp/cut"
 send "$tmp/cut" "$id" debuginfo
 refused 400 not_elf "less than an ELF header"
@@ -125,7 +125,7 @@ want '{"files":[{"kind":"debuginfo"}]}'
 is "$code" 400 "a file without build-id is refused"
 want '{"files":'
 is "$code" 400 "malformed JSON is refused"
-like "$body" "byte" "  with the offset"
+like "$body" "byte" "  the refusal has the offset in the JSON"
 want '[]'
 is "$code" 400 "another JSON type is refused"
 python3 -c 'import json; print(json.dumps({"files": [{"build_id": "%040x" % i, "kind": "debuginfo", "quality": "dwarf"} for i in range(10001)]}))' >"$tmp/many.json"
@@ -147,7 +147,7 @@ is "$code" 201 "an executable is stored"
 strip -g -o "$tmp/names" "$tmp/program"
 put_object debuginfo "$tmp/names"
 is "$code" 409 "a worse file does not replace a better one"
-is "$(printf '%s' "$body" | jq -r .reason)" not_better "  and the reason says so"
+is "$(printf '%s' "$body" | jq -r .reason)" not_better "  the reason is not_better"
 want "{\"files\":[{\"build_id\":\"$id\",\"kind\":\"debuginfo\",\"quality\":\"dwarf\",\"size\":0}]}"
 is "$(printf '%s' "$body" | jq -c '.files[0] | [.want, .reason]')" '[false,"same_or_better"]' "it is not wanted again"
 
@@ -158,11 +158,11 @@ ok "  byte for byte" cmp "$tmp/body" "$tmp/program.debug"
 answers 200 '' "the executable too" "$url/buildid/$id/executable"
 ok "  byte for byte" cmp "$tmp/body" "$tmp/stripped"
 headers=$(curl -sSI "$url/buildid/$id/debuginfo")
-like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tmp/program.debug")" "X-DEBUGINFOD-SIZE"
-like "$headers" "^X-DEBUGINFOD-FILE: program.debug" "X-DEBUGINFOD-FILE"
-like "$headers" "^Content-Type: application/octet-stream" "Content-Type"
+like "$headers" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$tmp/program.debug")" "X-DEBUGINFOD-SIZE is the size of the file"
+like "$headers" "^X-DEBUGINFOD-FILE: program.debug" "X-DEBUGINFOD-FILE is the name of the file"
+like "$headers" "^Content-Type: application/octet-stream" "Content-Type is application/octet-stream"
 request -r 100-299 "$url/buildid/$id/debuginfo"
-is "$code $(stat -c %s "$tmp/body")" "206 200" "a range"
+is "$code $(stat -c %s "$tmp/body")" "206 200" "a range of a file has its size"
 ok "  has the right bytes" sh -c "tail -c +101 '$tmp/program.debug' | head -c 200 | cmp - '$tmp/body'"
 etag=$(printf '%s' "$headers" | sed -n 's/^ETag: \(.*\)\r*$/\1/p' | tr -d '\r')
 request -H "If-None-Match: $etag" "$url/buildid/$id/debuginfo"
@@ -192,7 +192,7 @@ is "$(printf '%s' "$body" | jq -c '[.objects[] | .state, (.results[] | .state)]'
         '["indexed","resolved","not_in_object","absent","no_debuginfo"]' "every address has a state"
 is "$(printf '%s' "$body" | jq -c \
         '.objects[0].results[0].frames[-1] | [.function, (.file | split("/") | last), .line, .inlined]')" \
-        '["main","program.c",2,false]' "and main its frame"
+        '["main","program.c",2,false]' "main has function, file and line"
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$main" | head -1)" main "the command asks the service"
 symbolize '{"objects":[{"build_id":"00ff","addresses":[1]}]}'
 is "$code" 400 "an address that is not a string is refused"

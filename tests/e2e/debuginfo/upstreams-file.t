@@ -83,6 +83,6 @@ stop_server
 printf '%s %s\n' "$far" "$secret" >"$tmp/upstreams"
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 --upstreams "$tmp/upstreams" 2>"$tmp/err"
 is $? 2 "a line that is malformed keeps the service from starting"
-like "$(cat "$tmp/err")" "line 1: write URL" "  and is named"
+like "$(cat "$tmp/err")" "line 1: write URL" "  the malformed line is named"
 unlike "$(cat "$tmp/err")" "$secret" "  without what it says"
 done_testing

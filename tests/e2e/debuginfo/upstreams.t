@@ -64,26 +64,28 @@ early=$!
 half() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge 400000 ]; }
 wait_for "the first half of the file" half "$tmp/early"
 pass "a client has the first half before the upstream has sent the second"
-like "$(tr -d '\r' <"$tmp/early.headers")" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$(file_of 2)")\$" "  and knows its size"
-like "$(tr -d '\r' <"$tmp/early.headers")" '^X-DEBUGINFOD-FILE: /usr/lib/from upstream.debug$' "  and its name"
+like "$(tr -d '\r' <"$tmp/early.headers")" "^X-DEBUGINFOD-SIZE: $(stat -c %s "$(file_of 2)")\$" \
+        "  the client knows the size of the file"
+like "$(tr -d '\r' <"$tmp/early.headers")" '^X-DEBUGINFOD-FILE: /usr/lib/from upstream.debug$' \
+        "  the client knows the name of the file"
 is "$(stored "$(id_of 2)")" 0 "it is not stored yet"
 fetchers() { for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" 2>/dev/null; echo; done |
         grep "worker fetch buildid/$(id_of 2)/"; }
 like "$(fetchers)" 'debuginfo' "a process fetches it"
-unlike "$(fetchers)" "$first" "  which does not show the upstream's URL, that may have a password, to the whole host"
+unlike "$(fetchers)" "$first" "  the command line of the process hides the upstream's URL, which may have a password"
 curl -sS -N -o "$tmp/early.other" "$url/buildid/$(id_of 2)/debuginfo" &
 other=$!
 wait_for "the second client's half" half "$tmp/early.other"
 request -H 'X-DEBUGINFOD-MAXSIZE: 1000' "$url/buildid/$(id_of 2)/debuginfo"
 is "$code" 406 "a client with a smaller size limit gets an error at once"
-is "$(asked first)" 3 "with one request"
+is "$(asked first)" 3 "both clients share one request to the upstream"
 kill $early
 wait $early 2>/dev/null
 : >"$tmp/first/go"
 wait $other
 is $? 0 "the other one gets all of it when the first client has left"
 ok "  byte for byte" cmp "$tmp/early.other" "$(file_of 2)"
-is "$(stored "$(id_of 2)")" 1 "and it is stored"
+is "$(stored "$(id_of 2)")" 1 "the whole file is stored"
 rm "$tmp/first/go"
 
 curl -sS -N -o "$tmp/only" "$url/buildid/$(id_of 3)/debuginfo" &
@@ -127,7 +129,7 @@ rm "$tmp/first/go"
 mode first cut
 curl -sS -o "$tmp/cut" "$url/buildid/$(id_of 5)/debuginfo" 2>"$tmp/curl.err"
 is $? 56 "what is cut off midway is a reset"
-is "$(stored "$(id_of 5)")" 0 "  and nothing of it is stored"
+is "$(stored "$(id_of 5)")" 0 "  nothing is stored of a file that is cut off"
 if command -v debuginfod-find >/dev/null; then
         DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo "$(id_of 5)" >/dev/null 2>&1
         ok "  a client caches no miss" test ! -e "$tmp/cache/$(id_of 5)/debuginfo"
@@ -138,12 +140,13 @@ pass "  the log says why"
 mode first page
 curl -sS -o "$tmp/page" "$url/buildid/$(id_of 6)/debuginfo" 2>"$tmp/curl.err"
 is $? 56 "a page of HTML is no debuginfo: reset"
-is "$(stored "$(id_of 6)")" 0 "  and is not stored"
-is "$(upstream first .refused) $(upstream first .failures_in_a_row)" "1 0" "  and counted separately from failures"
+is "$(stored "$(id_of 6)")" 0 "  a page of HTML is not stored"
+is "$(upstream first .refused) $(upstream first .failures_in_a_row)" "1 0" \
+        "  a page of HTML is counted as refused, apart from failures"
 mode first large
 request "$url/buildid/$(id_of 7)/debuginfo"
 is "$code" 000 "an object over the size limit is not fetched"
-is "$(upstream first .refused)" 2 "  and counted as refused"
+is "$(upstream first .refused)" 2 "  an object over the size limit is counted as refused"
 cp "$(file_of 1)" "$tmp/first/files/$(id_of 7)/debuginfo"
 mkdir "$tmp/first/files/$(id_of 60)"
 cp "$(file_of 1)" "$tmp/first/files/$(id_of 60)/debuginfo"
@@ -163,8 +166,8 @@ mode second "status 404"
 before=$(asked second)
 request "$url/buildid/$(id_of 9)/debuginfo"
 is "$code" 000 "one to another is not"
-is "$(asked second)" $((before + 1)) "  which got requests only in its own turn"
-like "$(cat "$server_log")" 'redirects to another host' "  and the log says so"
+is "$(asked second)" $((before + 1)) "  the other host got requests only in its own turn"
+like "$(cat "$server_log")" 'redirects to another host' "  the log says that the redirect leads to another host"
 rm "$tmp/second/mode"
 
 # ---- the circuit breaker ----
@@ -186,15 +189,16 @@ is_left_alone() {
 wait_for "a question that it is not asked" is_left_alone
 is "$code" 000 "a request that it might have answered is reset, not 404"
 ok "  long before a time limit" test $(($(date +%s) - begin)) -lt 60
-like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
+like "$(upstream first .skipped)" '^[1-9]' "  the skipped request is counted"
 is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
 like "$(cat "$server_log")" \
         "upstream $first failed [0-9]+ times in a row and is skipped for [0-9]+ s; last error: .*status 500.*curl -I" \
         "the log reports it, with a remedy"
 shown=$("$cairn" debuginfo upstreams --server "$url")
 like "$shown" "^$first +open " "cairn debuginfo upstreams shows it"
-like "$shown" 'failed [0-9]+ times in a row, next request in [0-9]+ s' "  with the time of the next probe"
-like "$shown" "^$second +closed " "  and the other one"
+like "$shown" 'failed [0-9]+ times in a row, next request in [0-9]+ s' \
+        "  cairn debuginfo upstreams has the time of the next request"
+like "$shown" "^$second +closed " "  cairn debuginfo upstreams has the other upstream"
 mkdir -p "$tmp/second/files/$(id_of 9)"
 gcc -g -Wl,--build-id="0x$(id_of 31)" -o "$tmp/program" "$tmp/a.c"
 mkdir "$tmp/second/files/$(id_of 31)"

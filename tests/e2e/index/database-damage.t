@@ -45,7 +45,7 @@ stop_server
 verify
 is $? 0 "sound databases have no problem"
 "$cairn" doctor --data "$data" data >"$tmp/out" 2>&1
-unlike "$(cat "$tmp/out")" "damaged" "  and 'cairn doctor' finds none"
+unlike "$(cat "$tmp/out")" "damaged" "  'cairn doctor' finds no damage in sound databases"
 cp -a "$data" "$tmp/sound"
 
 for kind in loop zero cut; do
@@ -54,7 +54,7 @@ for kind in loop zero cut; do
         damage "$data/index/data.mdb" $kind
         verify
         is $? 2 "$kind: 'store verify' finds the damaged index"
-        like "$(cat "$tmp/out")" "^index/data.mdb: .*is damaged" "  and names it"
+        like "$(cat "$tmp/out")" "^index/data.mdb: .*is damaged" "  the damaged index is named"
         "$cairn" doctor --data "$data" data >"$tmp/out" 2>&1
         like "$(cat "$tmp/out")" "index.*is damaged" "  as does 'cairn doctor'"
         start_server
@@ -62,10 +62,10 @@ for kind in loop zero cut; do
                 "  the service starts and says so"
         wait_metric cairn_objects_indexed_total 1
         wait_for "an empty index queue" quiet
-        like "$(function_of_main)" "main" "  and rebuilds the index"
+        like "$(function_of_main)" "main" "  the service rebuilds the index"
         stop_server
         verify
-        is $? 0 "  which is sound then"
+        is $? 0 "  the rebuilt index is sound"
         is "$(ls "$data/index")" "data.mdb
 data.mdb.damaged
 lock.mdb
@@ -78,12 +78,13 @@ for kind in loop zero cut; do
         damage "$data/debuginfo/meta/data.mdb" $kind
         verify
         is $? 2 "$kind: 'store verify' finds the damaged records of objects"
-        like "$(cat "$tmp/out")" "^debuginfo/meta/data.mdb: .*is damaged" "  and names them"
+        like "$(cat "$tmp/out")" "^debuginfo/meta/data.mdb: .*is damaged" "  the damaged records are named"
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 >"$tmp/out" 2>"$tmp/err"
         is $? 2 "  the service does not start"
         like "$(cat "$tmp/err")" "debuginfo/meta/data.mdb' is damaged: .*Restore '.*/debuginfo' from a backup" \
-                "  and says what to do"
-        like "$(cat "$tmp/err")" "mv '$data/debuginfo' '$data/debuginfo.damaged'" "  with the command"
+                "  the message says what to restore"
+        like "$(cat "$tmp/err")" "mv '$data/debuginfo' '$data/debuginfo.damaged'" \
+                "  the message has the command that moves the directory away"
         mv "$data/debuginfo" "$data/debuginfo.damaged"
         start_server
         ok "  which works" healthy
@@ -103,5 +104,5 @@ kill -TERM $server_pid
 wait $server_pid
 is $? 0 "a service that has not started yet ends with SIGTERM"
 server_pid=
-like "$(cat "$tmp/err")" "stopped during the start" "  and says so"
+like "$(cat "$tmp/err")" "stopped during the start" "  the log says that the start was stopped"
 done_testing

@@ -43,8 +43,8 @@ put_object executable "$tmp/large.so"
 is "$code" 201 "an object whose symbols do not fit into the index is stored"
 wait_metric cairn_index_postponed 1
 pass "its symbols wait"
-is "$(metric cairn_objects_failed_total)" 0 "  and have not failed"
-is "$(state a1)" pending "  nor does its state say so"
+is "$(metric cairn_objects_failed_total)" 0 "  the object has not failed"
+is "$(state a1)" pending "  its state is pending"
 wait_for "the log" grep -q 'index.* is full; set CAIRN_INDEX_MAP_MIB to more.*retrying in' "$server_log"
 pass "the log says what to do"
 put_object executable "$tmp/small.so"
@@ -89,7 +89,7 @@ while [ "$code" = 201 ] && [ $n -lt 150 ]; do
         put_object executable "$tmp/p"
 done
 is "$code" 507 "an upload whose record does not fit is answered with 507"
-like "$body" 'is full; set CAIRN_DEBUGINFO_MAP_MIB to more.*disk_full' "with a remedy"
+like "$body" 'is full; set CAIRN_DEBUGINFO_MAP_MIB to more.*disk_full' "the refusal has a remedy"
 sample 2
 is "$code" 200 "a batch is accepted"
 answers 200 . "what is stored is served" "$url/buildid/$(printf '%040x' 4097)/executable"
@@ -98,7 +98,7 @@ stop_server
 unset CAIRN_DEBUGINFO_MAP_MIB
 start_server
 put_object executable "$tmp/p"
-is "$code" 201 "with a larger map the upload succeeds"
+is "$code" 201 "an upload succeeds with a larger map"
 stop_server
 
 # ---- the disk below the index ----

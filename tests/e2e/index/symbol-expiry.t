@@ -36,7 +36,7 @@ stop_server
 
 "$cairn" serve --data "$data" --keep-symbols soon >"$tmp/out" 2>&1
 is $? 64 "an age that is none is refused"
-like "$(cat "$tmp/out")" "'--keep-symbols' takes an age .* not 'soon'" "  and named"
+like "$(cat "$tmp/out")" "'--keep-symbols' takes an age .* not 'soon'" "  the refusal names the wrong age"
 
 # Only symbols indexed at least a second ago are removed: wait for the clock.
 indexed_before() { [ "$(date +%s)" -gt "$indexed" ]; }
@@ -49,7 +49,7 @@ ok "symbols of the stored object stay" has_symbols 03
 if has_symbols 02; then fail "symbols of the other one are removed"; else pass "symbols of the other one are removed"; \
         fi
 like "$(cat "$server_log")" 'info index: removed the symbols of 1 objects without a stored file and without samples' \
-        "which is logged"
+        "  the removal is in the log"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_objects_indexed_total 1
 ok "they return when it is uploaded again" has_symbols 02

@@ -52,13 +52,14 @@ is "$(curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h \
 is "$(total process_cpu:cpu) $(total wall:wall) $(total native_method:samples)" "70000000 50000000 2" \
         "  time by the request's rate, without sleeping threads"
 is "$(total memory:alloc_in_new_tlab_bytes) $(total memory:alloc_in_new_tlab_objects) $(total memory:alloc_outside_tlab_bytes) $(total memory:alloc_sample_bytes) $(total memory:live) $(total memory:malloc_bytes)" \
-        "2000 2 5000 77 1 300" "  allocations"
+        "2000 2 5000 77 1 300" "  allocations are counted and summed in bytes"
 is "$(total mutex:contentions) $(total mutex:delay) $(total block:contentions) $(total block:delay)" \
         "1 2000000000 1 1000000" "  locks, whose ticks are half a nanosecond"
 is "$(total process_cpu:cpu 'endpoint="/buy"') $(total process_cpu:cpu 'endpoint="/sell"') $(total mutex:delay \
         'endpoint="/buy"')" \
         "10000000 20000000 2000000000" "  labels by context"
-is "$(total process_cpu:cpu 'profile_id="0000000000abcdef",span_name="span one"')" 10000000 "  and of the span"
+is "$(total process_cpu:cpu 'profile_id="0000000000abcdef",span_name="span one"')" 10000000 \
+        "  the labels of a span select its samples"
 is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu --format folded '{service_name="shop"}' |
         sort)" "$(
         cat <<'END'
@@ -70,7 +71,7 @@ END
 "$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu --format pprof -o "$tmp/made.pb.gz" \
         '{service_name="shop"}'
 python3 tests/e2e/pprof.py frames "$tmp/made.pb.gz" >"$tmp/frames"
-like "$(cat "$tmp/frames")" 'shop/Cart\.add.*:12.*' "  lines"
+like "$(cat "$tmp/frames")" 'shop/Cart\.add.*:12.*' "  frames have their lines"
 is "$("$cairn" query --server "$url" --from now-1h --json --missing 2>/dev/null | jq 'length // 0' 2>/dev/null ||
         echo 0)" 0 "  nothing is missing debuginfo"
 answers 200 '' "the same recording as the body" --data-binary "@$tmp/made.jfr" "$url/ingest?name=other&format=jfr"
@@ -128,9 +129,9 @@ wait_for 'their workers to be stopped' metric_equals cairn_http_waiting 0
 is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" \
         "$tmp/made.jfr.gz: jfr, 7 samples, 5 stacks, 8 locations; not sent" "cairn import detects the format"
 is "$("$cairn" import --server "$url" --label service.name=imported "$tmp/made.jfr" | sed 's/.*; //')" sent \
-        "  and sends it"
+        "  cairn import sends the recording"
 is "$("$cairn" query --server "$url" --from now-1h --json --type mutex:delay '{service.name="imported"}' |
-        jq '.sides[0].total')" 2000000000 "    with its sums"
+        jq '.sides[0].total')" 2000000000 "    the imported locks have their sum"
 "$cairn" import --dry-run --format jfr "$tmp/text" >/dev/null 2>"$tmp/err"
 is "$? $(grep -c 'not a JFR file' "$tmp/err")" "2 1" "a malformed recording is bad data"
 

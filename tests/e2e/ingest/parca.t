@@ -63,7 +63,7 @@ htlhash=00112233445566778899aabbccddee01
 is "$(parca upload "$second" "$tmp/second.debug" id_type=1 hash=$htlhash)" "OK $(wc -c <"$tmp/second.debug")" \
         'a file without text is taken'
 is "$("$cairn" debuginfo show $htlhash --server "$url" --json | jq -r '.objects[0].build_id')" $second \
-        "  and the hash that the agent has of the program leads to it"
+        "  the hash that the agent has of the program leads to the object"
 hash=00112233445566778899aabbccddee02
 is "$(parca upload $hash "$tmp/nameless.debug" id_type=2 hash=$hash)" "OK $(wc -c <"$tmp/nameless.debug")" \
         'a file without a build-id is taken'

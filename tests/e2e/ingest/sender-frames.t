@@ -106,7 +106,7 @@ is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name from kallsyms"
 upload "$tmp/vmlinux"
 wait_for "lines of the kernel" has_lines kernel kernel.c
 is "$(frames kernel)" "do_work:kernel.c:3:2" \
-        "and gets its line and start line, although its address is relative to _text"
+        "a kernel frame gets its line and start line, although its address is relative to _text"
 is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" \
         do_work "a link-time address is looked up unchanged"
 
@@ -156,5 +156,5 @@ is "$(curl -sS -H 'Content-Type: application/json' -d '{"name":"service_name"}' 
 false" "  in querier.v1, too"
 is "$("$cairn" flame --server "$url" --from now-1h --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --format folded \
         '{service_name="unknown_service:shopd"}')" \
-        'leaf 100000000' "  and its two counts are the time of two periods"
+        'leaf 100000000' "  the two counts of the leaf are the time of two periods"
 done_testing

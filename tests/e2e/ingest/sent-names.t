@@ -39,7 +39,7 @@ check_names() {
                 "$readable" "$2: the name is demangled"
         "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out.pb.gz" "{service_name=\"$1\"}"
         is "$(python3 tests/e2e/pprof.py frames "$tmp/out.pb.gz" | grep -om1 "$mangled")" "$mangled" \
-                "  and the linkage name is kept"
+                "  the linkage name is kept"
 }
 
 start_server

@@ -51,7 +51,7 @@ wait_metric cairn_objects_indexed_total 1
 wait_for "an empty index queue" quiet
 is "$(workers_since)" 2 "an upload starts one worker that verifies and one that extracts symbols"
 is "$(unpacked_since)" 0 "the indexer reads the uploaded file, not the stored object"
-like "$(answers plain 01)" "step" "and its symbols are in the index"
+like "$(answers plain 01)" "step" "the symbols of the uploaded file are in the index"
 
 # ---- an executable with its debuginfo ----
 
@@ -59,7 +59,7 @@ remember
 send "$tmp/plain" "$(id 01)" executable
 wait_for "an empty index queue" quiet
 is "$(workers_since)" 2 "an executable starts two workers as well"
-is "$(unpacked_since)" 1 "and only the earlier debuginfo is decompressed"
+is "$(unpacked_since)" 1 "only the earlier debuginfo is decompressed"
 
 # ---- a dwz supplementary file ----
 
@@ -75,7 +75,7 @@ wait_for "an empty index queue" quiet
 like "$(answers first 02)" "step" "symbols of a file that dwz compressed are in the index"
 stored=$(curl -sS "$url/api/v1/debuginfo" | jq '[.objects[] | select(.kind == "supplementary")] | length')
 is "$stored" 1 "the supplementary file is stored once"
-is "$(unpacked_since)" 1 "of the stored objects only the supplementary file is decompressed"
+is "$(unpacked_since)" 1 "only the supplementary file of the stored objects is decompressed"
 
 # ---- after a restart ----
 
@@ -86,6 +86,6 @@ start_server
 wait_metric cairn_objects_indexed_total 2
 wait_for "an empty index queue" quiet
 ok "after a restart the indexer reads the stored objects" metric_reached cairn_debuginfo_unpacked_total 4
-is "$(answers plain 01)" "$before" "with the same result"
+is "$(answers plain 01)" "$before" "the symbols indexed after a restart give the same result"
 
 done_testing

@@ -47,15 +47,16 @@ start_server
 ok "samples with start lines of functions are accepted" "$cairn" import --server "$url" "$tmp/hot.pprof"
 ok "a sample profile is written" "$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:1500:0| 4: step:1500|  2: 500|  4: 1000|" \
-        "  with inlined calls and offsets of lines"
+        "  the profile has inlined calls and offsets of lines"
 like "$("$cairn" flame --server "$url" --format autofdo 2>&1 >/dev/null)" \
-        'not included: 1 samples whose leaf lacks a line, or the first line' "  and what has no first line is named"
+        'not included: 1 samples whose leaf lacks a line, or the first line' \
+        "  a sample without a first line is named as not included"
 clang -O2 -g -S -emit-llvm -o "$tmp/plain.ll" "$tmp/hot.c"
 ok "clang accepts it" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" \
         "$tmp/hot.c"
 is "$(grep -c branch_weights "$tmp/plain.ll")" 0 "  has no branch weights without it"
 like "$(cat "$tmp/hot.ll")" '"branch_weights", i32 (1, i32 [0-9]{3,}|[0-9]{3,}, i32 1)\}' \
-        "  and uses its counts as branch weights"
+        "  clang uses its counts as branch weights"
 stop_server
 
 # ---- only addresses: start lines come from the program's DWARF ----
@@ -87,7 +88,7 @@ is "$code" 200 "a sample with only an address is accepted"
 wait_metric cairn_flushes_total 1
 "$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:500:0| 4: step:500|  $((${place#* } - 2)): 500|" \
-        "  and is in a sample profile with offsets of lines"
+        "  the sample is in the profile with offsets of lines"
 ok "  which clang accepts" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" \
         "$tmp/hot.c"
 stop_server

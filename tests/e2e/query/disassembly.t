@@ -208,7 +208,8 @@ END
                 fail "AArch64: addresses, bytes and mnemonics are those of llvm-objdump" \
                         "$(cat "$tmp/diff"; head -3 "$tmp/judged")"
         fi
-        is "$(jq -r '[.ranges[].instructions[] | select(.flow == "jump") | .target] | unique | all(. >= "0x" and . != null)' "$tmp/arm.json")" true "  and jumps have targets"
+        is "$(jq -r '[.ranges[].instructions[] | select(.flow == "jump") | .target] | unique | all(. >= "0x" and . != null)' "$tmp/arm.json")" true \
+                "  the jumps have their targets"
 else
         [ -z "${CAIRN_NEED_ORACLES:-}" ]
         ok "AArch64 # SKIP no cross compiler" test $? -eq 0

@@ -14,7 +14,7 @@ is "$(count cairn_ingest) $(count cairn_flush) $(count cairn_upload) $(count cai
 
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
 is "$code" 200 "a batch is accepted"
-is "$(count cairn_ingest)" 1 "  and its time is observed"
+is "$(count cairn_ingest)" 1 "  the time of the batch is observed"
 ok "  with its sync" test "$(metric 'cairn_fsync_duration_seconds_count{of="queue"}')" -ge 1
 printf junk >"$tmp/junk"
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/junk" "$url/v1development/profiles"
@@ -25,7 +25,7 @@ is "$(count cairn_flush)" 1 "a flush is observed"
 request "$url/api/v1/query/top?from=now-1h&to=now"
 is "$(metric 'cairn_query_duration_seconds_count{kind="top"}')" 1 "a query is observed with its kind"
 request "$url/api/v1/query/top?from=yesterday"
-is "$code $(metric 'cairn_query_duration_seconds_count{kind="top"}')" "400 2" "  also one that fails"
+is "$code $(metric 'cairn_query_duration_seconds_count{kind="top"}')" "400 2" "  a query that fails is observed too"
 request "$url/api/v1/query/%22%7D%20x"
 is "$code" 404 "an unknown kind"
 is "$(curl -sS "$url/metrics" | grep -c 'query_duration.*x')" 0 "  does not become a label value"

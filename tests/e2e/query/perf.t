@@ -41,7 +41,7 @@ wait_metric cairn_objects_indexed_total 1 # both at once, or the debuginfo first
 # imported NAME: imports the text; samples of burn must have its line.
 imported() {
         like "$("$cairn" import --server "$url" --label service.name="$1" - <"$tmp/text" 2>&1)" \
-                ': perf, [1-9].* sent$' "$1: imported"
+                ': perf, [1-9].* sent$' "the samples are imported: $1"
         top=$("$cairn" top --server "$url" --from now-1h --type process_cpu "{service.name=\"$1\"}" 2>/dev/null)
         like "$top" ' burn +.*work\.c:[2-5]' "  a stripped function has its name and line"
 }

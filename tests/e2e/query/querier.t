@@ -50,14 +50,14 @@ hex() { od -An -v -tx1 "$tmp/body" | tr -d ' \n'; }
 printf '' >"$tmp/message"
 querier GetProfileStats -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
 like "$code $(hex)" '^200 080110' "protobuf in, protobuf out"
-like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  with its type"
+like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  the response has the type of protobuf"
 printf '\012\001x\032\000' >"$tmp/message"
 querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
 is "$code" 400 "a field of another type is refused"
 printf '\012\001x' >"$tmp/message"
 querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
 is "$code $(hex)" '200 ' "an empty message has length zero"
-like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  and its type"
+like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  the empty message has the type of protobuf"
 querier Series -H 'Content-Type: application/json' -d '{}'
 cp "$tmp/body" "$tmp/plain"
 querier Series -H 'Content-Type: application/json' -H 'Accept-Encoding: gzip' -D "$tmp/headers" -d '{}'
@@ -80,7 +80,7 @@ answers_equally() {
         request --http2-prior-knowledge -D "$tmp/headers" -H 'Content-Type: application/grpc+proto' -H 'TE: trailers' \
                 --data-binary "@$tmp/framed" "http://127.0.0.1:$grpc_port/querier.v1.QuerierService/$1"
         ok "  over gRPC" cmp "$tmp/body" "$tmp/want"
-        like "$(cat "$tmp/headers")" 'grpc-status: 0' "  with its status"
+        like "$(cat "$tmp/headers")" 'grpc-status: 0' "  the response over gRPC has status 0"
         querier "$1" -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
         printf '\200\000\000\000\020grpc-status: 0\r\n' >>"$tmp/want"
         ok "  and over gRPC-Web" cmp "$tmp/body" "$tmp/want"
@@ -99,7 +99,7 @@ like "$code $(tr -d '\r\n' <"$tmp/body" | cat -v)" '^200 .*grpc-status: 3' \
 querier Anything -H 'Content-Type: application/grpc-web+proto' --data-binary "@$tmp/framed"
 like "$code $(tr -d '\r\n' <"$tmp/body" |
         cat -v)" "^200 .*grpc-status: 12.*method 'Anything' of querier.v1.QuerierService is not implemented" \
-        "and so is an unknown method"
+        "an unknown method is refused in a trailer"
 
 # ---- Pyroscope's HTTP API: what is wrong is said ----
 
@@ -130,11 +130,11 @@ as() { who=$1; shift; \
 as '' ProfileTypes
 is "$code $(printf '%s' "$body" | jq -r .code)" '401 unauthenticated' "a token is needed"
 as sender-secret ProfileTypes
-is "$code $(printf '%s' "$body" | jq -r .code)" '403 permission_denied' "  of scope read"
+is "$code $(printf '%s' "$body" | jq -r .code)" '403 permission_denied' "  a token without the scope read is refused"
 as reader-secret ProfileTypes
 is "$code $(printf '%s' "$body" | jq '.profileTypes | length')" '200 2' "  then it is answered"
 querier ProfileTypes -H 'Content-Type: application/json' -u x:reader-secret -d '{}'
-is "$code" 200 "  also as a password, as Grafana sends it"
+is "$code" 200 "  a token is accepted as a password, as Grafana sends it"
 stop_server
 rm -rf "$data"
 start_server --query-memory 1M --flush-interval 3600
@@ -152,10 +152,10 @@ unset FAULT_MONOTONIC
 ok "many stacks are accepted" import --time $now --type $cpu "$tmp/long.folded"
 querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
 is "$code $(printf '%s' "$body" | jq -r .code)" '504 deadline_exceeded' "a query that takes too long says so"
-is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  and is counted"
+is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  the query that takes too long is counted"
 err=$("$cairn" query --server "$url" --from 0 2>&1)
 is $? 1 "the command fails too"
 is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 2 "  after one attempt"
 like "$err" "^cairn query: .*choose fewer samples by their labels [(]HTTP 504, GET $url/api/v1/query/flame[)]$" \
-        "  with the whole message"
+        "  the command prints the whole message"
 done_testing

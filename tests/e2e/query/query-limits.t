@@ -27,7 +27,7 @@ for i in 1 2 3 4; do
         wait "$(cat "$tmp/pid$i")"
         like "$(cat "$tmp/code$i")" '^(413|504)$' "hostile query $i ends with a limit"
         like "$(cat "$tmp/hostile$i")" 'take more than 1000000000 steps; use|took longer than 60 s; take a shorter' \
-                "  and says which"
+                "  the message says which limit ended the query"
 done
 cancelled() { curl -sS --max-time 60 "$url/metrics" |
         awk '/^cairn_queries_cancelled_total/ { n += $2 } END { print n + 0 }'; }
@@ -61,7 +61,7 @@ like "$("$cairn" top --server "$url")" 'evil\\x1b\[2J_\\xc2\\x9b' "they are show
 "$cairn" top --server "$url" --json >"$tmp/out"
 if controls "$tmp/out"; then fail "none in JSON either"; else pass "none in JSON either"; fi
 is "$(python3 -c 'import json,sys; print(ascii([r["function"] for r in json.load(open(sys.argv[1]))][0]))' "$tmp/out")" \
-        "'evil\\x1b[2J_\\x9b'" "  and it is parsed to the name as sent"
+        "'evil\\x1b[2J_\\x9b'" "  JSON has the name as it was sent"
 
 stop_server
 done_testing

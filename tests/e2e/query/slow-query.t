@@ -15,19 +15,19 @@ wait_metric cairn_flushes_total 1
 is "$(metric cairn_slow_queries_total)" 0 "a batch is not a query"
 
 ask top-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name!="\"x\"\\ "}'
-is "$code" 200 "a query"
+is "$code" 200 "a query is answered"
 is "$(line top-1 .kind) $(line top-1 .level) $(line top-1 .outcome)" "top warn answered" \
         "  is logged if it takes longer"
-is "$(line top-1 .selector)" '{service_name!="\"x\"\\ "}' "  with its selector"
-is "$(line top-1 '((.to | fromdate) - (.from | fromdate))')" 3600 "  its range"
+is "$(line top-1 .selector)" '{service_name!="\"x\"\\ "}' "  the log has its selector"
+is "$(line top-1 '((.to | fromdate) - (.from | fromdate))')" 3600 "  the log has its range"
 becomes 2 "  of two rows" metric 'cairn_table_rows{table="samples"}'
 is "$(line top-1 '.rows % 2')" 0 "  the rows read, in each pass"
 ok "  which are not zero" test "$(line top-1 .rows)" -ge 2
 ok "  their bytes" test "$(line top-1 .bytes)" -gt 0
 ok "  its memory" test "$(line top-1 .memory_bytes)" -gt 0
-is "$(line top-1 .tenant)" anonymous "  its tenant"
+is "$(line top-1 .tenant)" anonymous "  the log has its tenant"
 like "$(line top-1 .msg)" '^top /api/v1/query/top took [0-9]+\.[0-9]{3} s, answered: .* rows, [0-9]+ bytes read' \
-        "  and all of these in the message"
+        "  the message has all of these"
 is "$(metric cairn_slow_queries_total)" 1 "it is counted"
 
 ask none-1 -G "$url/api/v1/query/top" -d from=now-1h -d to=now --data-urlencode 'selector={service_name="nothing"}'
@@ -39,7 +39,7 @@ ask grafana-1 -H 'Content-Type: application/json' \
         --data '{"start": 1, "end": 2000, "labelSelector": "{a=\"b\"}", "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds"}' \
         "$url/querier.v1.QuerierService/SelectMergeStacktraces"
 is "$(line grafana-1 .kind) $(line grafana-1 .target) $(line grafana-1 .selector)" \
-        'querier /querier.v1.QuerierService/SelectMergeStacktraces {a="b"}' "so is one of Grafana's"
+        'querier /querier.v1.QuerierService/SelectMergeStacktraces {a="b"}' "a slow query of Grafana is logged"
 
 printf 'serve:\n  log-format: json\n  slow-query: 0\n' >"$tmp/cairn.yaml"
 kill -HUP "$server_pid"

@@ -34,12 +34,15 @@ hold() {
         is "$(diff "$tmp/want.csv" "$tmp/all.csv" | head -5)" "" "  each span has its cost, the most expensive first"
         is "$(jq -c '.rows[0]' "$tmp/all.json")" \
                 '{"labels":{"trace_id":"ab0000000000000000000000000005dc","span_id":"ab00000000000bb8"},"service_name":"cart","span_name":"POST /buy","value":3000000000,"samples":3000}' \
-                "  with its service and name"
+                "  each span has its service and name"
         is "$(spans --by trace_id --limit 1 --csv | tr -d '\r' | tail -1)" \
-                "ab0000000000000000000000000005dc,cart,POST /buy,5999000000,5999" "  and traces theirs"
-        is "$(spans --by profile_id --csv | tr -d '\r' | tail -1)" "77,,,5000000,1" "  and values of any label"
+                "ab0000000000000000000000000005dc,cart,POST /buy,5999000000,5999" \
+                "  traces have their cost, service and name"
+        is "$(spans --by profile_id --csv | tr -d '\r' | tail -1)" "77,,,5000000,1" \
+                "  values of any label have their cost"
         like "$(spans --limit 2 '{trace_id="ab0000000000000000000000000005dc"}')" \
-                '^ +3\.00 s  50\.01% +3000  trace_id="ab0{27}5dc", span_id="ab0{11}bb8"  cart  POST /buy$' "  as text"
+                '^ +3\.00 s  50\.01% +3000  trace_id="ab0{27}5dc", span_id="ab0{11}bb8"  cart  POST /buy$' \
+                "  the costliest spans are shown as text"
         is "$(curl -sS "$url/api/v1/query/folded?by=span_id&selector=%7Btrace_id%3D%22ab0000000000000000000000000005dc%22%7D" | sort)" \
                 'span_id=ab00000000000bb7;handle;encode 2999000000
 span_id=ab00000000000bb8;handle;query 3000000000' "  and stacks of a trace are told apart by span"

@@ -11,7 +11,7 @@ check_unit() {
         sed "s|^ExecStart=/usr/bin/[a-z-]*|ExecStart=$2|; /^Documentation=/d" "deploy/systemd/$1.service" \
                 >"$tmp/$1.service"
         ok "$1 has a low exposure" systemd-analyze security --offline=true --threshold="$3" "$tmp/$1.service"
-        is "$(systemd-analyze verify "$tmp/$1.service" 2>&1)" '' "  and systemd understands all of it"
+        is "$(systemd-analyze verify "$tmp/$1.service" 2>&1)" '' "  systemd understands all of $1"
         for setting in Type=notify WatchdogSec= ExecReload= TimeoutStartSec= NoNewPrivileges=yes SystemCallFilter= \
                 MemoryDenyWriteExecute=yes; do
                 ok "  $setting" grep -q "^$setting" "$tmp/$1.service"
@@ -59,7 +59,7 @@ print(len(used), "used")
 print(*sorted(used - allowed))
 PYTHON
         like "$(sed -n 1p "$tmp/refused")" '^[5-9][0-9] used|^1[0-9][0-9] used' "the agent's calls are recorded"
-        is "$(sed -n 2p "$tmp/refused")" '' "  and its unit allows all of them"
+        is "$(sed -n 2p "$tmp/refused")" '' "  the agent's unit allows all of its calls"
 fi
 
 # ---- credentials, as provided by LoadCredential= ----
@@ -75,6 +75,6 @@ stop_server
 like "$("$cairn" config show serve)" \
         "token-file: \"$tmp/credentials/cairn.token-file\"  # credential cairn.token-file" "config show names it"
 like "$(CAIRN_TOKEN_FILE=$tmp/tokens "$cairn" config show serve)" "token-file: \"$tmp/tokens\"  # CAIRN_TOKEN_FILE" \
-        "  and what is set goes before it"
+        "  an environment variable overrides the credential"
 like "$("$cairn" config show agent)" 'token-file: .*  # credential cairn.token-file' "the agent has credentials too"
 done_testing

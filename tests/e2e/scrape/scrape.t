@@ -36,7 +36,7 @@ stop_scraper() {
         kill -TERM "$scraper_pid"
         wait "$scraper_pid"
         is $? 0 "the scraper ends well: $1"
-        unlike "$(cat scrape.log)" 'Sanitizer|runtime error' "and no sanitizer says anything"
+        unlike "$(cat scrape.log)" 'Sanitizer|runtime error' "no sanitizer reports anything: $1"
 }
 # scraped FILTER: of /targets, with all profiles as jq's input.
 scraped() { curl -sS --max-time 20 "$scraper_url/targets" | jq -r "$1"; }
@@ -67,7 +67,8 @@ start_server
 printf 'scrape_configs:\n- job_name: a\n  scrape_intervall: 1s\n' >bad.yaml
 "$cairn" scrape --check bad.yaml >out 2>err
 is $? 64 "a configuration with a mistake is refused"
-like "$(cat err)" "^cairn scrape: bad.yaml:3: 'scrape_intervall' is not known here" "with its line"
+like "$(cat err)" "^cairn scrape: bad.yaml:3: 'scrape_intervall' is not known here" \
+        "the mistake is reported with its line"
 mkdir sd
 cat >check.yaml <<'END'
 global: {scrape_interval: 5s, external_labels: {zone: z}}
@@ -88,17 +89,17 @@ like "$(cat out)" '^  http://a:1 env=prod instance=a:1 job=shop service_name=sho
         "a target of the configuration with its labels"
 like "$(cat out)" '^  https://c:3/app instance=c:3 job=files service_name=files team=x zone=z$' \
         "one of a file beside it"
-like "$(cat out)" '^2 targets, 1 dropped by relabelling$' "and one dropped by a rule"
+like "$(cat out)" '^2 targets, 1 dropped by relabelling$' "a target is dropped by a rule"
 is "$("$cairn" scrape --check --json check.yaml | jq -r '.[1].urls | join(" ")')" \
         "https://c:3/app/debug/pprof/profile?seconds=4 https://c:3/app/heap https://c:3/app/debug/pprof/goroutine" \
         "--json has the URLs"
 echo '[{"targets": ["c 3"]}]' >sd/two.json
 "$cairn" scrape --check check.yaml >out 2>err
 is $? 64 "an address that is none fails --check"
-like "$(cat err)" "job 'files': target 'c 3': 'c 3' is not HOST:PORT" "and is reported"
+like "$(cat err)" "job 'files': target 'c 3': 'c 3' is not HOST:PORT" "the wrong address is reported with its job"
 echo '[{"targets"' >sd/two.json
 "$cairn" scrape --check check.yaml >out 2>err
-like "$?:$(cat err)" "64:.*sd/two.json:[12]: not YAML" "so is a broken file"
+like "$?:$(cat err)" "64:.*sd/two.json:[12]: not YAML" "a broken file of targets fails --check with its name"
 
 # ---- a real program: cumulative totals become differences ----
 start_target go "$(free_port)" # which it gets again when it is restarted
@@ -139,7 +140,7 @@ for type in alloc_objects:count alloc_space:B; do
         want=$(go_cost ${type%:*} ${type#*:} main.allocateBlocks -diff_base=before.pb.gz after.pb.gz)
         is "$(cost "memory:${type%:*}" main.allocateBlocks)" "$want" \
                 "${type%:*} of three scrapes together: what go tool pprof says of the endpoint"
-        like "$want" '^[1-9]' "which is not empty"
+        like "$want" '^[1-9]' "the difference of the scrapes is not zero"
 done
 for kind in mutex block; do
         for type in contentions:count delay:ns; do
@@ -174,7 +175,7 @@ like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance
 like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" \
         "the log has the target and the reason"
 like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' \
-        "and it is counted"
+        "the unreachable target is counted"
 before=$(cost memory:alloc_objects main.allocateBlocks)
 start_target go "${real#*:}"
 curl -sS "http://$real/load/allocate?n=3"
@@ -231,7 +232,7 @@ END
 is $? 1 "--once ends with 1 when a target is down"
 is "$(jq -r '.profiles[] | "\(.labels.instance) \(.health) \(.scrapes)"' out)" "$real up 2
 127.0.0.1:1 down 1" "a profile of totals is scraped twice, a target that is down once"
-like "$(cat err)" "1 of 2 profiles could not be scraped" "and it reports their number"
+like "$(cat err)" "1 of 2 profiles could not be scraped" "the number of profiles that could not be scraped is reported"
 
 # ---- --once with targets that end in the meantime ----
 mkdir leaving
@@ -273,7 +274,7 @@ for way in "basic Basic $(printf 'me:pass word' | base64)" "bearer Bearer T0KEN"
 done
 is "$(jq -r '.profiles[] | select(.job == "none") | .error' out)" "HTTP 401: wrong credentials" \
         "a target's refusal is quoted"
-unlike "$(cat out err)" 'pass word|T0KEN' "and no secret is printed"
+unlike "$(cat out err)" 'pass word|T0KEN' "no secret is printed"
 rm secret.pass
 "$cairn" scrape --once --json --server "$url" secret-now.yaml >out 2>err
 like "$(jq -r '.profiles[] | select(.job == "basic") | .error' out)" "secret.pass" "a missing file is reported"
@@ -330,7 +331,7 @@ wait_for "the broken file to be noticed" grep -q 'found/one.json:[0-9]*: not YAM
 has_failed_file() { curl -sS "$scraper_url/metrics" | grep -q '^cairn_scrape_files{state="failed"} 1'; } # after the log
 wait_for "a broken file to be counted" has_failed_file
 pass "a broken file is counted"
-is "$(found_targets)" "one:$real two:$other" "and keeps its targets"
+is "$(found_targets)" "one:$real two:$other" "the targets of a broken file stay"
 echo "[{\"targets\": [\"$other\"]}]" >found/new && mv found/new found/one.json
 wait_for "the file to change" targets_are "one:$other two:$other"
 rm found/two.yml
@@ -414,7 +415,8 @@ is $? 0 "profiles with drop_frames are scraped"
 leaf_of() { "$cairn" flame --server "$url" --format folded --type "$1" '{job="dropped"}' 2>&1; }
 is "$(leaf_of dropped)" "main;allocate 7" "drop_frames removes frames of a scraped profile"
 is "$(leaf_of undropped)" "main;allocate;malloc 7" "an expression that cannot be used removes none"
-like "$(cat err)" "job 'dropped', $real: undropped: drop_frames and keep_frames are ignored: " "and is logged"
+like "$(cat err)" "job 'dropped', $real: undropped: drop_frames and keep_frames are ignored: " \
+        "the expression that cannot be used is logged"
 
 # ---- a sample that exceeds the limit of a batch, while the service is unavailable ----
 stop_server
@@ -428,7 +430,7 @@ END
 is $? 2 "a sample that is lost fails --once, though the rest waits in the spool"
 like "$(cat err)" 'error sender: 1 samples of a profile are lost: ' "the log says why"
 like "$(cat err)" 'batches stay in the spool' "the rest is queued"
-like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "and the number of lost samples"
+like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "the number of lost samples is reported"
 like "$(cat out)" "^large $real large up 2 samples" "the result of the scrape is printed nevertheless"
 start_server
 "$cairn" scrape --server "$url" --spool large-spool --once once.yaml >/dev/null 2>&1

@@ -80,8 +80,8 @@ for days in 1 3; do
         is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 $((days / 2 + 1))" \
                 "  a batch from before still counts once"
         is "$(collect age=12h)" '[]' "  an object that is a minute old is not removed"
-        is "$(expire)" 0 "  nor a sample"
-        is "$(collect unused=12h)" '[]' "  nor for not being used"
+        is "$(expire)" 0 "  a sample that is a minute old is not removed"
+        is "$(collect unused=12h)" '[]' "  an object is not removed for not being used"
         [ "$days" != 1 ] || like "$(metric cairn_clock_held_seconds)" '^86(399|400)$' "  a metric reports it"
         [ "$days" != 1 ] || {
                 wait_metric 'cairn_ready_condition{condition="clock_jump"}' 1

@@ -31,10 +31,10 @@ is "$code $(connect_code)" "404 not_found" "nothing was uploaded yet"
 send "$tmp/program" "$id"
 is "$code $body" '200 {}' "the file is accepted"
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
-is "$code $body" '200 {}' "and finished"
+is "$code $body" '200 {}' "the upload is finished"
 wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(nm "$tmp/program" | awk '$3 == "leaf" { print $1 }')" |
-        head -1)" leaf "and symbolizes"
+        head -1)" leaf "the uploaded file symbolizes an address"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .quality]]')" \
         '[["debuginfo","program","dwarf"]]' "it has its name"
 json ShouldInitiateUpload "{\"file\":{\"gnu_build_id\":\"$id\"}}"
@@ -45,7 +45,7 @@ is "$code $body" '200 {}' "sent again it is already stored"
 strip -g -o "$tmp/worse" "$tmp/program"
 send "$tmp/worse" "$id"
 is "$code $body" '200 {}' "a worse one gets the same response"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].quality]')" '["dwarf"]' "  and replaces nothing"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[].quality]')" '["dwarf"]' "  a worse file replaces nothing"
 
 # ---- protobuf: {1: {1: gnu_build_id, 3: otel_file_id, 4: "second", 5: 2}} ----
 
@@ -59,7 +59,7 @@ send "$tmp/second.debug" "$second"
 is "$code $body" '200 {}' "a file without .text is accepted"
 printf '\012\050%s' "$second" >"$tmp/message"
 proto UploadFinished
-is "$code $(hex)" '200 ' "and finished, with an empty message"
+is "$code $(hex)" '200 ' "the second upload is finished with an empty message"
 is "$(service UploadFinished -H 'Content-Type: application/proto' --data-binary "@$tmp/message" \
         -D "$tmp/headers"; tr -d '\r' <"$tmp/headers" | sed -n 's/^Content-Type: //p')" \
         application/proto "  that has its type"
@@ -80,12 +80,12 @@ is "$code $(connect_code)" "400 invalid_argument" "a truncated file"
 send "$tmp/program" "nothex"
 is "$code $(connect_code)" "400 invalid_argument" "a malformed id"
 json ShouldInitiateUpload '{"file":{"gnuBuildId":"xyz"}}'
-is "$code $(connect_code)" "400 invalid_argument" "  also in the query"
+is "$code $(connect_code)" "400 invalid_argument" "  a malformed id in the query is refused"
 json ShouldInitiateUpload '{"file":'
-is "$code $(connect_code)" "400 invalid_argument" "malformed JSON"
+is "$code $(connect_code)" "400 invalid_argument" "malformed JSON is refused"
 printf '\012\177' >"$tmp/message"
 proto ShouldInitiateUpload
-is "$code $(connect_code)" "400 invalid_argument" "malformed protobuf"
+is "$code $(connect_code)" "400 invalid_argument" "malformed protobuf is refused"
 json ShouldInitiateUpload '{"file":{"goBuildId":"abc/def"}}'
 is "$code $(printf '%s' "$body" | jq -c '.shouldInitiateUpload == true')" '200 false' \
         "a file without a GNU build-id is not wanted"
@@ -113,9 +113,9 @@ start_server --token-file "$tmp/tokens"
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\"}}"
 is "$code $(connect_code)" "401 unauthenticated" "without a token"
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\"}}" -H 'Authorization: Bearer read-secret'
-is "$code $(connect_code)" "403 permission_denied" "with a token that may only read"
+is "$code $(connect_code)" "403 permission_denied" "a token that may only read is refused"
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\"}}" -H 'Authorization: Bearer upload-secret'
-is "$code" 200 "with one for uploads"
+is "$code" 200 "a token for uploads is accepted"
 service "Upload/$id" --data-binary "@$tmp/program" -H 'Expect:'
-is "$code $(connect_code)" "401 unauthenticated" "and a file is not accepted without one"
+is "$code $(connect_code)" "401 unauthenticated" "a file is not accepted without a token"
 done_testing

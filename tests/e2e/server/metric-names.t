@@ -11,7 +11,7 @@ has_good_names() {
         curl -sS -o "$tmp/metrics" "$2/metrics"
         ok "$1 has metrics" test "$(grep -c '^# TYPE' "$tmp/metrics")" -gt 5
         "$promtool" check metrics <"$tmp/metrics" >"$tmp/out" 2>&1
-        is "$? $(cat "$tmp/out")" '0 ' "  with good names"
+        is "$? $(cat "$tmp/out")" '0 ' "  promtool accepts the names of $1"
 }
 
 # An upstream, a tenant and a client of each protocol add theirs.

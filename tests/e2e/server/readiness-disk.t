@@ -55,7 +55,7 @@ rm "$tmp/fault"
 wait_for "the next segment" is_well
 pass "once syncs work again the service is ready, without a restart"
 batch 1
-is "$code" 200 "  and accepts the batch"
+is "$code" 200 "  the service accepts the batch"
 stop_server
 
 # ---- the queue is full, because nothing is flushed ----

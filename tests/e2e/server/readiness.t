@@ -50,7 +50,7 @@ answers 200 '^warning index_failing: .*is full; set CAIRN_INDEX_MAP_MIB to more'
         "  that leaves the service ready and says what to do" "$url/readyz"
 like "$body" '^ready' "  in its first line"
 sample 1
-is "$code" 200 "  and batches are accepted"
+is "$code" 200 "  batches are accepted while the index is full"
 stop_server
 CAIRN_INDEX_MAP_MIB=64
 ok "the quarantine is emptied" "$cairn" store quarantine remove all --data "$data"
@@ -85,11 +85,11 @@ wait_for "the full disk" condition_is disk_full 1
 answers 503 '^error disk_full: 0 MiB are free in .*; free disk space' "a full disk makes the service not ready" \
         "$url/readyz"
 sample 3
-is "$code" 503 "  and batches are refused"
+is "$code" 503 "  batches are refused while the disk is full"
 rm "$tmp/full"
 wait_for "nothing to report" is_well
 pass "with room again the service is ready, without a restart"
 sample 3
-is "$code" 200 "  and batches are accepted"
+is "$code" 200 "  batches are accepted again"
 stop_server
 done_testing

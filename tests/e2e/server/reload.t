@@ -46,7 +46,7 @@ reload
 like "$log" 'reload: done, 0 options wait for a restart' "a reload without changes succeeds"
 unlike "$log" 'reload: --' "a reload without changes names no option"
 get admin-of-all /readyz
-is "$body" ready "  and the service is ready"
+is "$body" ready "  the service is ready after a reload without changes"
 
 # ---- options of the file ----
 
@@ -63,7 +63,7 @@ for option in rate retain; do
 done
 like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "--query-timeout needs a restart"
 unlike "$log" 'reload: --(listen|data|max-age|port-file)' "options of the command line are not reported as changed"
-like "$log" 'reload: done, 1 options wait for a restart' "  which is counted"
+like "$log" 'reload: done, 1 options wait for a restart' "  the option that needs a restart is counted"
 is "$(get_metric cairn_reload_restart_options)" 1 "a metric has the settings that need a restart"
 get admin-of-all /api/v1/debuginfo/upstreams
 is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" \
@@ -191,19 +191,19 @@ printf 'short\n' >"$tmp/tokens"
 reload
 like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" \
         "an invalid token file is reported, with its line"
-like "$log" 'reload: 1 of the parts failed' "  and counted"
+like "$log" 'reload: 1 of the parts failed' "  an invalid token file is counted in the last line"
 is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "a metric counts the failed reload of the tokens"
 get admin-of-all /readyz
 like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; the previous settings stay in use; correct the file and send SIGHUP" "/readyz says so"
 unlike "$body" 'line 1' "/readyz does not quote the file, as it needs no token"
-is "$code" 200 "  and the service is ready"
+is "$code" 200 "  the service stays ready with the previous tokens"
 printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' \
         >"$tmp/tokens"
 get secret-of-b /readyz
 printf 'serve:\n  retain: nonsense\n' >"$config"
 reload
 like "$log" "reload: .*nonsense.*; the previous settings stay in use" "an invalid configuration is reported"
-is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  and counted"
+is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  an invalid configuration is counted"
 get secret-of-b /api/v1/query/label/service.name/values
 is "$code" 200 "a valid token file is applied beside an invalid configuration"
 printf 'serve:\n  - not a mapping\n' >"$config"
@@ -215,7 +215,7 @@ reload
 like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "an invalid tenants file is reported"
 like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' \
         "the service's own rules of samples wait for a valid tenants file"
-is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
+is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  an invalid tenants file is counted"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
 configure
 reload
@@ -241,12 +241,12 @@ printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n  token-file: %s\n  upstream: %s\
         "$tmp/tokens" "$one" >"$config"
 reload
 like "$log" 'reload: --tls-cert was changed and is applied' "another certificate is applied"
-like "$(shown_name)" 'CN ?= ?second' "  and shown"
+like "$(shown_name)" 'CN ?= ?second' "  new connections get the other certificate"
 like "$log" 'reload: the new value of --token-file takes effect at the next start' \
         "the first token file needs a restart"
 like "$log" 'reload: the new value of --upstream takes effect at the next start' "  as does the first upstream"
 printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/second.pem" "$tmp/first.key" >"$config"
 reload
 like "$log" 'reload: .*; the previous settings stay in use' "a key of another certificate is refused"
-like "$(shown_name)" 'CN ?= ?second' "  and the one before is shown"
+like "$(shown_name)" 'CN ?= ?second' "  new connections get the previous certificate"
 done_testing

@@ -20,15 +20,16 @@ ok "  each time another" test "$first" != "$(id_of "$url/healthz")"
 for bad in '' 'a b' 'x"y' 'a,b' "$(printf 'a\303\251')" "$(printf '%129s' '' | tr ' ' a)"; do
         like "$(id_of -H "X-Request-Id: $bad" "$url/healthz")" "$random" "'$(printf '%.20s' "$bad")' is not one"
 done
-like "$(id_of -H 'X-Request-Id: one' -H 'X-Request-Id: two' "$url/healthz")" "$random" "  nor are two"
+like "$(id_of -H 'X-Request-Id: one' -H 'X-Request-Id: two' "$url/healthz")" "$random" \
+        "  two ids are replaced by one that is generated"
 is "$(id_of -H "X-Request-Id: $(printf '%128s' '' | tr ' ' a)" "$url/healthz" | wc -c)" 129 "128 characters are"
 for path in / /metrics /nothing /api/v1/query/top /api/v1/query/nothing /store/ /readyz; do
         is "$(id_of -H 'X-Request-Id: here' -H "$admin" "$url$path")" here "$path has it"
 done
 is "$(id_of -X POST -H 'X-Request-Id: here' -H "$admin" "$url/metrics")" here "a wrong method has it"
 
-is "$(id_of -H 'X-Request-Id: in-body' "$url/api/v1/query/top")" in-body "so has a refusal"
-is "$(jq -r .request_id "$tmp/body")" in-body "  also in its body"
+is "$(id_of -H 'X-Request-Id: in-body' "$url/api/v1/query/top")" in-body "a refusal has the id in its header"
+is "$(jq -r .request_id "$tmp/body")" in-body "  the body of a refusal has the id"
 id_of -H "$admin" "$url/api/v1/query/top?from=never" >"$tmp/made"
 is "$(jq -r .request_id "$tmp/body")" "$(cat "$tmp/made")" "  where it is random too"
 logged() { jq -r 'select(.subsystem == "audit") | .request_id' "$server_log" | grep -qx "$1"; }

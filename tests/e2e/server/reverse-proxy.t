@@ -75,7 +75,7 @@ forged='X-Forwarded-User: root'
 # ---- users ----
 
 over cairn.example 302 '' "who is not signed in is sent to do so" /
-like "$body" '^sign in' "  by oauth2-proxy"
+like "$body" '^sign in' "  oauth2-proxy asks a user to sign in"
 over cairn.example 401 '' "what the page asks is refused" /api/v1/session
 over cairn.example 401 '' "  also to whoever writes the header" /api/v1/session -H "$forged"
 over cairn.example 200 '<title>Cairn' "who is signed in gets the page" / -H "$carol"
@@ -104,7 +104,7 @@ over cairn-api.example 401 '' "  nor be signed in at the other" /api/v1/query/ty
 over cairn-api.example 200 '"signed_in_by":"session"' "a browser may sign in with a token there" /login -c "$tmp/jar" \
         -H 'Content-Type: application/json' -d '{"token":"reader-token"}' -H 'X-Forwarded-For: 192.0.2.66' \
         --interface 127.0.0.9
-like "$(cat "$tmp/jar")" '	TRUE	[0-9]+	__Host-cairn	[0-9a-f]{64}' "  with the cookie for https"
+like "$(cat "$tmp/jar")" '	TRUE	[0-9]+	__Host-cairn	[0-9a-f]{64}' "  the session has the cookie for https"
 over cairn-api.example 200 '^\[' "  which works" /api/v1/query/types -b "$tmp/jar"
 like "$(grep 'POST /login' "$server_log")" ' 200 POST /login by alice from 127\.0\.0\.9$' \
         "  the address is that of nginx's peer, not the one sent"

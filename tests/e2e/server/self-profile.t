@@ -11,7 +11,7 @@ upload=$CAIRN_SAN/cairn-upload
 start_server --self-profile
 like "$(cat "$server_log")" "info self-profile: sampling this service into its tables, as service_name=\"cairn\"" \
         "the log says so"
-is "$(metric cairn_self_profile_lost_samples_total)" 0 "so do the metrics"
+is "$(metric cairn_self_profile_lost_samples_total)" 0 "no sample of the service's own is lost"
 objcopy --strip-debug "$cairn" "$tmp/cairn"
 "$upload" --server "$url" "$tmp/cairn" >/dev/null 2>"$tmp/err" || bail_out "$(cat "$tmp/err")"
 wait_metric cairn_objects_indexed_total 1
@@ -37,5 +37,5 @@ ok "threads have their names" test "$(jq '[.sides[].total] | add' "$tmp/json")" 
 
 "$cairn" serve --data "$data" --read-only --self-profile 2>"$tmp/err"
 is "$?" 64 "a read-only service cannot store its profile"
-like "$(cat "$tmp/err")" "self-profile and --read-only exclude each other" "  and says so"
+like "$(cat "$tmp/err")" "self-profile and --read-only exclude each other" "  the message names both options"
 done_testing

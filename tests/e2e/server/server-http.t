@@ -6,7 +6,7 @@
 
 "$cairn" serve --data "$tmp/none" --listen 0.0.0.0:0 2>"$tmp/err"
 is $? 64 "listening beyond loopback without tokens is refused"
-like "$(cat "$tmp/err")" "without tokens.*--token-file" "and the text has a remedy"
+like "$(cat "$tmp/err")" "without tokens.*--token-file" "the refusal names the option that helps"
 ok "and nothing was created" test ! -e "$tmp/none"
 "$cairn" serve --data "$tmp/none" --listen 127.0.0.1:99999 2>"$tmp/err"
 is $? 64 "a wrong address is a usage error"
@@ -15,12 +15,12 @@ is $? 64 "a wrong upstream is a usage error"
 printf 'bad\n' >"$tmp/tokens"
 "$cairn" serve --data "$tmp/none" --token-file "$tmp/tokens" 2>"$tmp/err"
 is $? 2 "a malformed token file is bad data"
-like "$(cat "$tmp/err")" "line 1" "and its line is reported"
+like "$(cat "$tmp/err")" "line 1" "the line of the malformed token is reported"
 
 start_server
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
 is $? 1 "a second service on the same directory is refused"
-like "$(cat "$tmp/err")" "a running service uses" "and says why"
+like "$(cat "$tmp/err")" "a running service uses" "the refusal says that a running service uses the directory"
 
 # ---- without tokens on loopback ----
 
@@ -29,7 +29,7 @@ answers 200 '^ready' "readyz" "$url/readyz"
 answers 200 '^# TYPE cairn_http_requests_total counter' "metrics" "$url/metrics"
 answers 404 './nowhere. does not exist' "an unknown path is 404" "$url/nowhere"
 answers 405 'allowed: POST' "a wrong method is 405" "$url/v1development/profiles"
-like "$(curl -sSI "$url/v1development/profiles")" "^Allow: POST" "with Allow"
+like "$(curl -sSI "$url/v1development/profiles")" "^Allow: POST" "a wrong method gets the header Allow"
 answers 405 'allowed: GET, HEAD' "a wrong method of a reading route too" -X DELETE "$url/store/"
 answers 200 '"tables":\[.*"samples".*"stacks".*"locations"' "the listing names the three tables" "$url/store/"
 answers 404 'not_found' "an unknown table is 404" "$url/store/secrets/"
@@ -50,7 +50,8 @@ operator-token admin         name=ops
 EOF
 start_server --token-file "$tmp/tokens"
 answers 401 'no_token' "no token" "$url/api/v1/debuginfo"
-like "$(curl -sSI "$url/api/v1/debuginfo")" "^WWW-Authenticate: Bearer" "with WWW-Authenticate"
+like "$(curl -sSI "$url/api/v1/debuginfo")" "^WWW-Authenticate: Bearer" \
+        "a request without a token gets WWW-Authenticate"
 answers 401 'bad_token' "an unknown token" -H 'Authorization: Bearer reader-tokem' "$url/api/v1/debuginfo"
 answers 200 'objects' "a reading token reads" -H 'Authorization: Bearer reader-token' "$url/api/v1/debuginfo"
 answers 403 "scope 'ingest'" "a reading token does not write" -H 'Authorization: Bearer reader-token' \
@@ -64,7 +65,7 @@ answers 200 '^ok' "health needs no token" "$url/healthz"
 like "$(cat "$server_log")" 'info audit: 200 POST /api/v1/resymbolize by ops from 127\.0\.0\.1$' \
         "a change is in the log, with the name of the token"
 like "$(cat "$server_log")" 'info audit: 403 POST /api/v1/resymbolize by - from' "as are refused requests"
-unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "and no token"
+unlike "$(cat "$server_log")" '(reader|agent|operator)-token' "the log has no token"
 is "$(curl -sS -H 'Authorization: Bearer operator-token' "$url/metrics" |
         grep -c '^cairn_access_refused_total{code="40[13]"} [1-9]')" 2 "refusals are counted"
 printf 'another-token read\n' >"$tmp/tokens"

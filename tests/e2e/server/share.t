@@ -53,11 +53,11 @@ is "$code" 201 "folded stacks are shared"
 like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' \
         "  the response has id, link and expiry"
 first=$link
-is "$(folded_of "$link")" "$(sort "$tmp/a.folded")" "  and has the same stacks as pprof"
+is "$(folded_of "$link")" "$(sort "$tmp/a.folded")" "  the shared profile has the same stacks as pprof"
 answers 200 '<!doctype html>' "  and a page" "$link"
-like "$body" '"leaf"' "    with the frames"
+like "$body" '"leaf"' "    the page has the frames"
 like "$(curl -sS "$link?format=json" | jq -c '[.sides[0].total, .total] | map(select(. != null)) | .[0]')" '^42$' \
-        "  and the data of the page as JSON"
+        "  the data of the page is served as JSON"
 like "$(curl -sS -D - -o /dev/null "$link" | grep -i '^content-security-policy')" "script-src 'sha256-" \
         "  whose script may run"
 answers 400 'maximum|max_nodes' "  whose parameters are checked" "$link?max_nodes=x"
@@ -65,7 +65,7 @@ share "$tmp/a.json"
 is "$code $(folded_of "$link")" "201 $(sort "$tmp/a.folded")" "speedscope is detected"
 share "$tmp/p/good.otlp" '?format=otlp'
 is "$code" 201 "OTLP is shared"
-like "$(folded_of "$link")" '[0-9]' "  and has stacks"
+like "$(folded_of "$link")" '[0-9]' "  the shared OTLP profile has stacks"
 share "$tmp/p/good.pprof" '' -H 'Content-Type: application/octet-stream'
 is "$code" 201 "pprof is shared"
 answers 200 '<!doctype html>' "  and has a page" "$link"
@@ -80,7 +80,7 @@ share "$tmp/bad"
 is "$code" 400 "invalid data is refused"
 share "$tmp/a.folded" '?format=elf'
 is "$code" 400 "an unknown format is refused"
-like "$body" 'one of pprof, otlp, speedscope, perf, folded' "  with the known ones"
+like "$body" 'one of pprof, otlp, speedscope, perf, folded' "  the refusal lists the known formats"
 : >"$tmp/empty"
 share "$tmp/empty" '?format=pprof'
 is "$code" 400 "a profile without samples is refused"
@@ -154,11 +154,11 @@ printf '%s\n' 'reader-0123456789abcdef read' 'writer-0123456789abcdef ingest' >"
 chmod 600 "$tmp/tokens"
 start_server --token-file "$tmp/tokens"
 share "$tmp/a.folded"
-is "$code" 401 "with tokens sharing requires one"
+is "$code" 401 "sharing requires a token if there are tokens"
 share "$tmp/a.folded" '' -H 'Authorization: Bearer reader-0123456789abcdef'
 is "$code" 403 "  not one that reads"
 share "$tmp/a.folded" '' -H 'Authorization: Bearer writer-0123456789abcdef'
-is "$code" 201 "  but one with ingest"
+is "$code" 201 "  a token with ingest may share"
 answers 403 '' "  which does not read it" -H 'Authorization: Bearer writer-0123456789abcdef' "$link"
 answers 200 '<!doctype html>' "  as one with read does" -u any:reader-0123456789abcdef "$link"
 like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html,*/*' "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Basic ' \
@@ -167,7 +167,7 @@ like "$(curl -sS -D - -o /dev/null "$link")" '^[Ww][Ww][Ww]-[Aa]uthenticate: Bea
         "  other clients are asked for a bearer token"
 like "$(curl -sS -D - -o /dev/null -H 'Accept: text/html' -d x "$url/api/v1/share")" \
         '^[Ww][Ww][Ww]-[Aa]uthenticate: Bearer ' \
-        "  and so is who changes something"
+        "  a client that changes something is asked for a bearer token"
 
 answers 401 '' "the profile takes a token, too" "$link/profile"
 

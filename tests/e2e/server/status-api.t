@@ -25,14 +25,14 @@ is "$(status '' '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches
 is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' \
         "the active condition is listed"
 like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' \
-        "  with its cause and a remedy"
+        "  the condition has its cause and a remedy"
 becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
 is "$(status '' '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
         '[60,0,3540]' "an hour in minutes"
 is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' \
-        "and there are no senders"
+        "the list of senders is empty"
 
 # ---- batches ----
 
@@ -57,7 +57,7 @@ send cairn-agent/1.1.0 "$tmp/one.otlp"
 is "$(status /senders '[.senders[] | [.host, .agent]]')" \
         '[["","cairn-agent/1.1.0"],["web-1","other-agent/1.0.0"],["web-1","cairn-agent/1.1.0 (x86_64)"]]' \
         "another program on it, and one that names no host, are senders of their own, the latest first"
-is "$(status '/senders?limit=1' '[.kept, (.senders | length)]')" '[3,1]' "a limit"
+is "$(status '/senders?limit=1' '[.kept, (.senders | length)]')" '[3,1]' "a limit shortens the list of senders"
 answers 400 'not a number' "  that is none" "$url/api/v1/status/senders?limit=x"
 
 # One batch with several hosts, as from a Collector; with host names that other senders use, too.
@@ -88,13 +88,14 @@ send cairn-agent/1.1.0 "$tmp/one.otlp"
 is "$(status '' '[.ingest.problems[] | [.reason, .of, .count, .agent, .address]]')" \
         '[["bad_data","batches",1,"broken/0.1","127.0.0.1"],["unsupported","batches",1,"broken/0.2","127.0.0.1"],["too_far_ahead","samples",2,"cairn-agent/1.1.0","127.0.0.1"]]' \
         "what was refused is told by reason, and who sent it last"
-is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' "  with the text, time, and a remedy"
+is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' \
+        "  each problem has its text, time and remedy"
 is "$(status /senders '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
         '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' \
         "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
 is "$(status '' '[([.ingest.minutes[].batches] | add), ([.ingest.minutes[].refused] | add)]')" \
         "[$(metric cairn_ingest_batches_total),2]" "the minutes have all of it"
-is "$(status '' .ingest.samples)" "$(metric cairn_ingest_samples_total)" "and the sum is that of the metric"
+is "$(status '' .ingest.samples)" "$(metric cairn_ingest_samples_total)" "the sum of samples is that of the metric"
 
 # ---- hostile names ----
 
@@ -107,8 +108,9 @@ open(sys.argv[1] + "/one.otlp", "wb").write(otlp(names=("leaf",), host=host))
 END
 send "$(printf 'evil<b>/%04000d' 1)" "$tmp/one.otlp"
 is "$code" 200 "a host and an agent of 3000 letters"
-is "$(status /senders '.senders[0] | [(.host | utf8bytelength), (.agent | utf8bytelength)]')" '[127,95]' "are truncated"
-unlike "$(curl -sS "$url/api/v1/status/senders")" "$(printf '\033')" "and their controls are escaped"
+is "$(status /senders '.senders[0] | [(.host | utf8bytelength), (.agent | utf8bytelength)]')" '[127,95]' \
+        "long names of a host and an agent are truncated"
+unlike "$(curl -sS "$url/api/v1/status/senders")" "$(printf '\033')" "control characters of the names are escaped"
 python3 - "$url" <<'END'
 import http.client, sys, urllib.parse
 sys.path.insert(0, "tests/e2e")
@@ -120,7 +122,7 @@ for n in range(300):
     client.getresponse().read()
 END
 is "$(status /senders '[.senders[] | select(.host | startswith("fleet-"))] | [length, .[0].host, .[299].host]')" \
-        '[300,"fleet-299","fleet-0"]' "a fleet"
+        '[300,"fleet-299","fleet-0"]' "300 hosts are 300 senders, the latest first"
 
 # ---- the stores ----
 
@@ -131,7 +133,7 @@ start_server --flush-interval 3600 --read-only
 becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' \
         "a read-only service tells of its storage" \
         status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]), .storage.oldest_unix_s > 0]'
-is "$(status /service '[.read_only, .disk]')" '[true,null]' "  and watches no disk"
+is "$(status /service '[.read_only, .disk]')" '[true,null]' "  a read-only service watches no disk"
 stop_server
 
 # ---- the whole service, and a token that may not see it ----

@@ -41,11 +41,11 @@ answers 413 'more than 4000000 addresses' "too many addresses" -H 'Content-Encod
         --data-binary @"$tmp/many.zst" "$url/api/v1/symbolize"
 request -i -X OPTIONS -H 'Origin: https://other.example' "$url/symbolicate/v5"
 like "$body" '^Access-Control-Allow-Origin: https://other.example' "a permitted origin may send requests"
-like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  with the Firefox Profiler's headers"
+like "$body" '^Access-Control-Allow-Headers: .*User-Agent' "  the headers of the Firefox Profiler are permitted"
 request -i -X OPTIONS -H 'Origin: https://evil.example' "$url/symbolicate/v5"
 unlike "$body" 'Access-Control-Allow-Origin' "another may not"
 request -i -H 'Origin: https://profiler.example' -d '{"jobs":[]}' "$url/symbolicate/v5"
-like "$body" '^Access-Control-Allow-Origin: https://profiler.example' "  and reads the answer"
+like "$body" '^Access-Control-Allow-Origin: https://profiler.example' "  a permitted origin may read the answer"
 stop_server
 
 # Memory is measured without sanitizers, since these keep freed memory.

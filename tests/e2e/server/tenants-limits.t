@@ -76,7 +76,7 @@ send alpha "$tmp/old.otlp" -H 'X-Cairn-Batch: 00000000000000000000000000000001'
 otlp "$tmp/new.otlp" names=new values=13
 send alpha "$tmp/new.otlp"
 wait_for "the next samples" tenant_metric_is alpha sample_rows 2
-unlike "$(folded alpha)" '^old ' "and what retention would remove again is not accepted"
+unlike "$(folded alpha)" '^old ' "samples that retention would remove again are not accepted"
 stop_server
 
 # ---- limits ----
@@ -89,8 +89,8 @@ while [ "$code" = 200 ] && [ "$n" -lt 20 ]; do
         send beta "$tmp/more.otlp"
 done
 is "$code" 429 "beta is refused over its daily bytes"
-like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  with Retry-After"
-is "$(tenant_metric beta limited_total)" 1 "  which is counted"
+like "$(cat "$tmp/headers")" '^Retry-After: [0-9]+' "  the refusal has Retry-After"
+is "$(tenant_metric beta limited_total)" 1 "  the refusal is counted"
 send alpha "$tmp/more.otlp"
 is "$code" 200 "alpha is not"
 stop_server
@@ -162,7 +162,8 @@ stop_server
 # run COMMAND...: of cairn
 run() { "$cairn" "$@" 2>"$tmp/err"; }
 like "$(run flame --data "$data" --tenant beta --from 0 --to now)" '^old 11$' "flame --data --tenant"
-unlike "$(run flame --data "$data" --tenant alpha --from 0 --to now)" '^old 11$' "  of another tenant"
+unlike "$(run flame --data "$data" --tenant alpha --from 0 --to now)" '^old 11$' \
+        "  another tenant does not have these samples"
 run flame --data "$data" --tenant ../beta --from 0 >/dev/null
 is "$?" 64 "  accepts only names"
 ok "store verify --tenant" run store verify --data "$data" --tenant beta
@@ -177,8 +178,8 @@ like "$(run flame --server "$url" --token-file "$tmp/token" --tenant beta --from
         "flame --server --tenant"
 otlp "$tmp/in.otlp" names=imported values=17
 ok "import --tenant" run import --server "$url" --token-file "$tmp/token" --tenant beta --format otlp "$tmp/in.otlp"
-like "$(folded beta)" '^imported 17$' "  arrives there"
-unlike "$(folded alpha)" '^imported' "  and nowhere else"
+like "$(folded beta)" '^imported 17$' "  the imported samples arrive at the tenant"
+unlike "$(folded alpha)" '^imported' "  the imported samples arrive nowhere else"
 stop_server
 
 # ---- the tables of one tenant cannot be written ----
@@ -203,7 +204,7 @@ while [ "$code" = 200 ] && [ "$n" -lt 200 ]; do
                 "$url/ingest?name=flood&format=folded"
 done
 is "$code" 429 "alpha is refused once its queue is full"
-like "$body" 'queue is full' "  with the reason"
+like "$body" 'queue is full' "  the refusal gives the reason"
 otlp "$tmp/beta.otlp" names=through values=19
 send beta "$tmp/beta.otlp"
 is "$code" 200 "beta's batch is accepted"
@@ -211,9 +212,10 @@ wait_for "beta's flush" tenant_metric_reached beta sample_rows 1
 pass "  and flushed"
 request "$url/readyz"
 like "$body" '^warning queue_full: tenant alpha: ' "/readyz warns of the queue of one tenant"
-like "$body" '^warning flush_failing: tenant alpha: cannot flush: ' "  and names the one whose tables cannot be written"
-is "$code" 200 "  which does not affect other tenants"
-unlike "$body" 'tenant (beta|anonymous)' "  and no other"
+like "$body" '^warning flush_failing: tenant alpha: cannot flush: ' \
+        "  /readyz names the tenant whose tables cannot be written"
+is "$code" 200 "  the service stays ready for the other tenants"
+unlike "$body" 'tenant (beta|anonymous)' "  /readyz names no other tenant"
 rm "$tmp/full"
 alpha_is_well() { curl -sS "$url/readyz" | grep -q '^ready' && ! curl -sS "$url/readyz" | grep -q alpha; }
 wait_for "alpha's flush" alpha_is_well

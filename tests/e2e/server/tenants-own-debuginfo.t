@@ -57,7 +57,8 @@ printf 'alpha\nalpha debuginfo own\nbeta\nbeta debuginfo shared\n' >"$tmp/tenant
 printf 'alpha\nalpha debuginfo mine\n' >"$tmp/bad"
 "$cairn" serve --data "$tmp/none" --listen 127.0.0.1:0 --tenants "$tmp/bad" 2>"$tmp/err"
 is $? 2 "a setting of debuginfo that is neither own nor shared ends the service"
-like "$(cat "$tmp/err")" "line 2.*debuginfo 'mine' is neither own nor shared" "  and is named"
+like "$(cat "$tmp/err")" "line 2.*debuginfo 'mine' is neither own nor shared" \
+        "  the message has the line and the wrong value"
 
 # ---- late symbols ----
 
@@ -128,7 +129,7 @@ is "$(named alpha-token marker_of_alpha) $(named beta-token marker_of_shared) $(
         "14 14 0" "after kill -9 each has its names"
 objects_of() { curl -sS -H "Authorization: Bearer $1" "$url/api/v1/debuginfo" |
         jq -c '[.objects[].build_id] | unique'; }
-is "$(objects_of alpha-token)" "[\"$only_alpha\",\"$both\",\"$parca_id\"]" "  and its objects"
+is "$(objects_of alpha-token)" "[\"$only_alpha\",\"$both\",\"$parca_id\"]" "  alpha has its objects after kill -9"
 is "$(objects_of operator-token)" "[\"$only_shared\",\"$both\"]" "  as have those that share a space"
 
 # ---- commands with the service ----
@@ -139,7 +140,7 @@ function_of() { at symbolize "$@" --build-id $both "$address" | head -1; }
 is "$(function_of --tenant alpha) $(function_of) $(function_of --tenant beta)" \
         "marker_of_alpha marker_of_shared marker_of_shared" "cairn symbolize --tenant"
 like "$(at why --tenant alpha $only_alpha "$address")" marker_of_alpha "cairn why --tenant"
-unlike "$(at why $only_alpha "$address")" marker_of_alpha "  and without it"
+unlike "$(at why $only_alpha "$address")" marker_of_alpha "  the shared index has none of alpha's names"
 like "$(at debuginfo list --tenant alpha)" "$only_alpha" "cairn debuginfo list --tenant"
 like "$(at debuginfo pin --tenant alpha $only_alpha)" "$only_alpha .*pinned" "cairn debuginfo pin --tenant"
 like "$(at debuginfo rm $only_alpha 2>&1)" "$only_alpha" "cairn debuginfo rm without it finds nothing"
@@ -147,14 +148,14 @@ as alpha-token -A marker-agent --data-binary "@$tmp/tokens" -H 'Content-Type: ap
         "$url/v1development/profiles"
 is "$code" 400 "alpha sends a batch that is refused"
 like "$(at status --tenant alpha)" marker-agent "cairn status --tenant reports it"
-unlike "$(at status)" marker-agent "  and without it does not"
+unlike "$(at status)" marker-agent "  cairn status without --tenant does not report it"
 ok "cairn-upload --tenant" "$CAIRN_SAN/cairn-upload" --server "$url" --token-file "$tmp/any" --tenant alpha \
         --executables "$tmp/shared/only_marker_of_shared"
 wait_for "alpha's copy to give names" has_named alpha-token marker_of_shared 7
 as alpha-token -X DELETE "$url/api/v1/debuginfo/$only_alpha/source"
 is "$code" 200 "a tenant's token may remove what is its own"
 as beta-token -X DELETE "$url/api/v1/debuginfo/$only_shared/source"
-is "$code" 403 "  and nothing that is shared"
+is "$code" 403 "  a tenant's token may not remove what is shared"
 
 # ---- on the directory, and on a snapshot ----
 
@@ -164,9 +165,11 @@ for dir in "$data" "$tmp/copy"; do
         like "$("$cairn" debuginfo verify --data "$dir" --tenant alpha)" "^[1-9][0-9]* objects are whole, 0 damaged" \
                 "alpha's objects are undamaged"
         like "$("$cairn" index stat --data "$dir" --tenant alpha $only_alpha)" "indexed" "cairn index stat --tenant"
-        is "$("$cairn" index stat --data "$dir" $only_alpha 2>/dev/null)" "" "  and without it"
+        is "$("$cairn" index stat --data "$dir" $only_alpha 2>/dev/null)" "" \
+                "  the shared index has no object of alpha's own"
         like "$("$cairn" why --data "$dir" --tenant alpha $both "$address")" marker_of_alpha "cairn why --data --tenant"
-        like "$("$cairn" why --data "$dir" $both "$address")" marker_of_shared "  and without it"
+        like "$("$cairn" why --data "$dir" $both "$address")" marker_of_shared \
+                "  cairn why --data without --tenant uses the shared object"
         is "$("$cairn" resymbolize --data "$dir" --tenant alpha --json --dry-run |
                 jq -c '[.locations_seen, .locations_changed]')" "[3,0]" \
                 "cairn resymbolize --tenant finds the names that are there"
@@ -177,7 +180,7 @@ done
 like "$("$cairn" index stat --data "$data" --tenant beta $only_shared 2>&1)" \
         "tenant 'beta' has no debuginfo of its own" "a tenant without it gets an error"
 like "$("$cairn" index --data "$data" --tenant beta "$tmp/program" 2>&1)" "tenant 'beta' has no debuginfo of its own" \
-        "  also when something is to be added"
+        "  cairn index refuses to add an object for such a tenant"
 
 # ---- upstreams: objects fetched for a tenant belong to it ----
 
@@ -208,7 +211,7 @@ wait_for "its index to be complete" token_metric_is cairn_index_queue 0
 is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:alpha-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" \
         200 "debuginfod clients select the tenant by its token"
 is "$(curl -sS -o /dev/null -w '%{http_code}' "http://x:beta-token@127.0.0.1:$port/buildid/$only_alpha/debuginfo")" \
-        404 "  and others have nothing of it"
+        404 "  another tenant's token gets nothing of it"
 like "$(curl -sSI "http://x:alpha-token@127.0.0.1:$port/buildid/$both/debuginfo")" "^Cache-Control: private" \
         "shared caches may not store it"
 
@@ -241,6 +244,6 @@ wait_for "alpha's objects to go" only_pinned alpha-token
 wait_for "those that are shared to go" only_pinned operator-token
 like "$(cat "$server_log")" "info debuginfo: tenant alpha: removed [1-9]" \
         "retention removes from each store, and says whose it is"
-like "$(cat "$server_log")" "info debuginfo: removed [1-9]" "  also from the shared one"
+like "$(cat "$server_log")" "info debuginfo: removed [1-9]" "  retention removes from the shared store too"
 stop_server
 done_testing

@@ -44,7 +44,7 @@ while [ $i -le 32 ]; do echo "t$i"; i=$((i + 1)); done >"$tmp/bad"
 like "$(refuses --tenants "$tmp/bad")" "line 33.*more than 32 tenants" "as are too many tenants"
 printf 'some-token read tenant=gamma\n' >"$tmp/bad"
 like "$(refuses --tenants "$tmp/tenants" --token-file "$tmp/bad")" "line 1.*a tenant of the tenants file" \
-        "and a token of a tenant that is not configured"
+        "a token of a tenant that is not configured is refused"
 
 # ---- every route ----
 for tenant in alpha beta anonymous; do
@@ -60,7 +60,7 @@ start_server --flush-interval 3600 --tenants "$tmp/tenants" --token-file "$tmp/t
         --listen-otlp-grpc "127.0.0.1:$grpc_port"
 like "$(cat "$server_log")" "tokens' line 3: 1 token without tenant= acts for the whole service.*anonymous" \
         "a token without a tenant is a warning"
-send alpha-token "$tmp/alpha.otlp"; is "$code" 200 "alpha sends"
+send alpha-token "$tmp/alpha.otlp"; is "$code" 200 "alpha sends its samples"
 send any-token "$tmp/beta.otlp" -H 'X-Scope-OrgID: beta'; \
         is "$code" 200 "beta's samples come from a token of any tenant"
 send operator-token "$tmp/anonymous.otlp" -H 'X-Scope-OrgID: anonymous'; is "$code" 200 "the operator sends"
@@ -98,5 +98,5 @@ like "$(cat "$server_log")" 'audit: 403 DELETE /api/v1/debuginfo/' "refusals are
 kill_server
 start_server --flush-interval 3600 --tenants "$tmp/tenants" --token-file "$tmp/tokens"
 is "$(folded beta-token | grep -c 'marker-of-beta')" 2 "after kill -9 beta has its samples"
-is "$(folded alpha-token | grep -c 'marker-of-beta')" 0 "and alpha has none of them"
+is "$(folded alpha-token | grep -c 'marker-of-beta')" 0 "alpha has no samples of beta after kill -9"
 done_testing

@@ -21,7 +21,7 @@ for kind in absent empty; do
                 "$cairn" $line --data "$tmp/typo" >"$tmp/out" 2>"$tmp/err" </dev/null
                 is $? 1 "${line%% /*}, $kind directory: fails"
                 like "$(cat "$tmp/err")" "'$tmp/typo[/']" "  naming the directory"
-                is "$(find "$tmp/typo" -mindepth 1 2>/dev/null)" '' "  and creates nothing in it"
+                is "$(find "$tmp/typo" -mindepth 1 2>/dev/null)" '' "  nothing is created in the directory"
         done <"$tmp/commands"
 done
 ok "nor elsewhere" test ! -e "$tmp/snapshot" -a ! -e "$tmp/snapshot.incomplete" -a ! -e "$tmp/exported"

@@ -89,7 +89,7 @@ done
 touch -d @1000000000 "$data/format"
 start_server
 stop_server
-is "$(stat -c %Y "$data/format")" 1000000000 "  which is written once"
+is "$(stat -c %Y "$data/format")" 1000000000 "  the file format is written once"
 ok "a snapshot is made" "$cairn" store snapshot "$tmp/snapshot" --data "$data"
 ok "  and has it" cmp "$data/format" "$tmp/snapshot/format"
 done_testing

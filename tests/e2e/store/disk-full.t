@@ -37,13 +37,13 @@ is "$code" 200 "a batch is accepted while there is space"
 failures=$(metric cairn_flush_failures_total)
 put
 is "$code" 507 "an upload to a full disk is answered with 507"
-like "$body" "disk_full" "with the reason"
-like "$body" "$data/debuginfo.*No space left on device; make room there" "and a text with the path and a remedy"
+like "$body" "disk_full" "the response has the reason disk_full"
+like "$body" "$data/debuginfo.*No space left on device; make room there" "the response has the path and a remedy"
 like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' \
         "cairn-upload prints it"
 sample 2
 is "$code" 503 "a batch is answered with 503: its sender keeps it"
-like "$body" "make room there" "and says what to do"
+like "$body" "make room there" "the response to the batch says what to do"
 is "$(find "$data/debuginfo/objects" "$data/debuginfo/incoming" "$data/debuginfo/partial" -type f)" '' \
         "no partial data remains"
 wait_metric cairn_flush_failures_total $((failures + 1))
@@ -52,9 +52,9 @@ pass "the log says why the flush waits"
 
 rm "$tmp/full"
 put
-is "$code" 201 "with free space the upload succeeds"
+is "$code" 201 "the upload succeeds once there is free space"
 sample 2
-is "$code" 200 "and so does the batch"
+is "$code" 200 "the batch is accepted once there is free space"
 total_is() { [ "$(sum)" = "$1" ]; }
 wait_for "the flush" metric_reached cairn_flushes_total 1
 wait_for "both batches" total_is 14

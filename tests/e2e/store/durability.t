@@ -95,10 +95,10 @@ all_there() {
 ok "every object is stored completely" all_there
 stop_server
 is "$(find "$data/debuginfo/incoming" "$data/tmp" -type f | wc -l)" 0 "interrupted work has left no files"
-is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "nor a second copy"
-is "$(cat "$data/resymbolize-queue")" "" "and no re-symbolization is pending"
+is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "no object has a second copy"
+is "$(cat "$data/resymbolize-queue")" "" "no re-symbolization is pending"
 start_server --flush-interval 3600
 ok "everything is unchanged after a restart" all_named
 becomes $((rounds * 2)) "with two samples a round" metric 'cairn_table_rows{table="samples"}'
-is "$(metric cairn_unresolved_locations)" 0 "and none without symbols"
+is "$(metric cairn_unresolved_locations)" 0 "no location is without symbols"
 done_testing

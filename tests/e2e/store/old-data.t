@@ -44,8 +44,9 @@ check_queue() {
                 "$1, queue: status before anything writes"
         is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
                 "  sums and names, from tables and queue"
-        is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
-        is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
+        is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' \
+                "  folded stacks have their sums"
+        is "$(top --data "$data" '{region="us"}')" 'work  19' "  samples are selected by labels"
         is "$("$cairn" debuginfo list --data "$data" --json 2>"$tmp/err" | jq -r '.objects[].build_id')" "$id" \
                 "  the list of objects"
         start_server --flush-interval 3600
@@ -60,7 +61,7 @@ check_queue() {
         start_server --flush-interval 3600
         is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" \
                 "  sums and names after a restart"
-        is "$(top --server "$url" '{region="us"}')" 'work  19' "  and labels"
+        is "$(top --server "$url" '{region="us"}')" 'work  19' "  samples are selected by labels after a restart"
         stop_server
 }
 
@@ -70,9 +71,11 @@ check_resymbolized() {
         ok "$1, re-symbolized: the log has a checkpoint" \
                 test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
         cpu='inlined_part program.c 156 other_part program.c 104'
-        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' \
+                "  the status has all samples, without queue"
         is "$(top --data "$data")" "$cpu" "  sums and names"
-        is "$(top --data "$data" '{service_name="web"}')" 'inlined_part program.c 156' "  by label"
+        is "$(top --data "$data" '{service_name="web"}')" 'inlined_part program.c 156' \
+                "  the sums of a label have names"
         start_server --flush-interval 3600
         is "$(top --server "$url")" "$cpu" "  the same from the service"
         find_address
@@ -88,7 +91,7 @@ check_resymbolized() {
         like "$("$cairn" store compact --data "$data")" ' 0 files skipped$' "  old and new files are merged"
         is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" \
                 '[105,2,2,1,0]' "  into one file for each table and day"
-        is "$(top --data "$data")" "$cpu" "  with the same sums and names"
+        is "$(top --data "$data")" "$cpu" "  the merged files have the same sums and names"
 }
 
 # The same directory with the format of a later release.
@@ -99,8 +102,8 @@ check_later() {
         "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
         is $? 2 "$1, of a later format: the service refuses it"
         like "$(cat "$tmp/err")" 'has format 77, of cairn 99\.1\.0; cairn .* reads up to 1: run that version' \
-                "  with the version to run"
-        is "$(cd "$data" && find . -type f -exec sha256sum {} + | sort)" "$sums" "  and changes nothing"
+                "  the message names the version to run"
+        is "$(cd "$data" && find . -type f -exec sha256sum {} + | sort)" "$sums" "  the refused directory is unchanged"
 }
 
 # Every version with stored directories.

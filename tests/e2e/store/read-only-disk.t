@@ -43,17 +43,17 @@ wait_metric cairn_flushes_total 1
 : >"$tmp/read-only"
 sample 2
 is "$code" 503 "on a read-only disk a batch is answered with 503: its sender keeps it"
-like "$body" 'Read-only file system.*(remount|writable)' "with a remedy"
+like "$body" 'Read-only file system.*(remount|writable)' "the response to a batch has a remedy"
 put bb
 is "$code" 503 "an upload is answered with 503"
-like "$body" 'Read-only file system.*disk_read_only' "with the reason"
+like "$body" 'Read-only file system.*disk_read_only' "the response to an upload has the reason"
 answers 200 . "what is stored is served" "$url/buildid/$(id aa)/debuginfo"
-is "$(sum)" 7 "and queries are answered"
+is "$(sum)" 7 "queries are answered on a read-only disk"
 "$cairn" debuginfo rm --server "$url" "$(id aa)" --kind debuginfo >"$tmp/out" 2>&1
 is $? 1 "what is stored cannot be removed"
-like "$(cat "$tmp/out")" 'Read-only file system' "  and the reason is reported"
+like "$(cat "$tmp/out")" 'Read-only file system' "  the reason why it cannot be removed is reported"
 "$cairn" debuginfo gc --server "$url" --retain size=1 >"$tmp/out" 2>&1
-is $? 1 "nor collected"
+is $? 1 "what is stored cannot be collected"
 answers 200 . "what could not be removed is served still" "$url/buildid/$(id aa)/debuginfo"
 ok "the service is healthy" healthy
 
@@ -73,7 +73,7 @@ stop_server
 FAULT_FS_DIR=$data FAULT_FS_READ_ONLY=$tmp LD_PRELOAD=$tmp/fault_fs.so "$cairn" serve --data "$data" \
         --listen 127.0.0.1:0 2>"$tmp/err"
 is $? 1 "on a read-only disk the service does not start"
-like "$(cat "$tmp/err")" 'read-only file system.*--read-only' "and says that --read-only would"
+like "$(cat "$tmp/err")" 'read-only file system.*--read-only' "the message says that --read-only would start"
 
 if unshare -m true 2>/dev/null; then
         cat >"$tmp/inside.sh" <<'END'
@@ -85,7 +85,7 @@ END
         server_pid=$!
         wait_for "the service to start" test -s "$tmp/port"
         url=http://127.0.0.1:$(cat "$tmp/port")
-        is "$(sum)" 14 "with it, on a disk that is really mounted so, queries are answered"
+        is "$(sum)" 14 "queries are answered with --read-only on a disk that is mounted so"
         answers 200 . "and debuginfo is served" "$url/buildid/$(id aa)/debuginfo"
         stop_server
 fi

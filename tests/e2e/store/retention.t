@@ -24,27 +24,28 @@ is "$(debuginfo show "$(id 01)" --json | jq -c '.objects[] | [.kind, .tag, .pinn
         '["debuginfo","nightly/7",false,"indexed"]' "show tells the tag and the state"
 debuginfo show "$(id 09)" >"$tmp/out" 2>&1
 is $? 1 "show of what is not stored fails"
-like "$(cat "$tmp/out")" "nothing is stored under build-id $(id 09)" "and says so"
+like "$(cat "$tmp/out")" "nothing is stored under build-id $(id 09)" "the message says that the object is not stored"
 
 debuginfo get "$(id 02)" --output "$tmp/got"
 is "$(sha256sum <"$tmp/got")" "$(sha256sum <"$tmp/program-02")" "get returns the object byte for byte"
-is "$(debuginfo get "$(id 02)" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" "also to standard output"
+is "$(debuginfo get "$(id 02)" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" \
+        "get writes the same bytes to standard output"
 is "$("$cairn" debuginfo get "$(id 02)" --data "$data" -o - | sha256sum)" "$(sha256sum <"$tmp/program-02")" \
-        "and from the directory"
+        "get reads the same bytes from the directory"
 debuginfo get "$(id 09)" --output "$tmp/none" >"$tmp/out" 2>&1
 is $? 1 "get of what nobody has fails"
-is "$(ls "$tmp"/none* 2>/dev/null)" '' "and leaves no file"
+is "$(ls "$tmp"/none* 2>/dev/null)" '' "get of what is not stored leaves no file"
 
 # Both were just stored, so only a size rule removes them.
 like "$(debuginfo gc --dry-run --retain 'size=1')" '^would remove 2 objects' "a dry run reports what would be removed"
-is "$(stored)" "01 02" "and removes nothing"
+is "$(stored)" "01 02" "the dry run removes nothing"
 debuginfo pin "$(id 02)" >/dev/null
 is "$(debuginfo gc --retain 'tag=nightly/*,keep' --retain 'size=1' --json | jq -c '[.removed, .pinned, .objects]')" \
         '[[],1,2]' \
         "tagged and pinned objects stay"
 is "$(debuginfo gc --retain 'size=1' --json | jq -c '[.removed[] | [.build_id[-2:], .reason, .tag]]')" \
         '[["01","size","nightly/7"]]' "the other one goes"
-is "$(metric 'cairn_debuginfo_removed_total{reason="size"}')" 1 "and is counted"
+is "$(metric 'cairn_debuginfo_removed_total{reason="size"}')" 1 "the removed object is counted"
 is "$(metric cairn_debuginfo_objects)" 1 "as are the remaining ones"
 is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "the list has the pinned one"
 answers 200 'main' "symbols of what was removed stay" -G "$url/api/v1/why" --data-urlencode "build_id=$(id 01)" \
@@ -57,17 +58,17 @@ answers 400 "'dry-run' is unknown" "  for a new look at symbols either" -H 'Cont
         --data '{"dry-run": true}' "$url/api/v1/resymbolize"
 answers 400 'an object' "what is not an object is refused" -H 'Content-Type: application/json' \
         --data '["size=1"]' "$url/api/v1/debuginfo/gc"
-is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "  and removes nothing"
+is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "  an invalid request removes nothing"
 debuginfo gc --retain 'size=lots' >"$tmp/out" 2>&1
 is $? 64 "a rule that is none is refused"
-like "$(cat "$tmp/out")" "size=lots" "and named"
+like "$(cat "$tmp/out")" "size=lots" "the wrong rule is named"
 
 "$cairn" debuginfo rm "$(id 02)" --data "$data" >"$tmp/out" 2>&1
 is $? 1 "a directory with a running service is not changed"
-like "$(cat "$tmp/out")" 'query that service' "and the message names the remedy"
+like "$(cat "$tmp/out")" 'query that service' "the message says to use the running service"
 debuginfo unpin "$(id 02)" >/dev/null
 put_object debuginfo "$tmp/program-03"
-like "$(debuginfo rm "$(id 02)" "$(id 03)")" "$(id 03)  debuginfo   removed" "rm removes"
+like "$(debuginfo rm "$(id 02)" "$(id 03)")" "$(id 03)  debuginfo   removed" "rm removes an object"
 is "$(stored)" "" "nothing is left"
 put_object debuginfo "$tmp/program-01"
 put_object debuginfo "$tmp/program-02"
@@ -80,9 +81,9 @@ printf 'X' | dd of="$file" bs=1 seek=2000 conv=notrunc 2>/dev/null
 "$cairn" debuginfo verify --data "$data" >"$tmp/out" 2>"$tmp/err"
 is $? 2 "a changed byte is found"
 like "$(cat "$tmp/out")" "^$(id 01)  debuginfo   program-01: " "the object is reported"
-like "$(cat "$tmp/err")" 'upload them again' "with a remedy"
+like "$(cat "$tmp/err")" 'upload them again' "the message says what to do about the damage"
 is "$("$cairn" debuginfo verify --data "$data" --json 2>/dev/null | jq -c '[.good, (.damaged | length)]')" '[1,1]' \
-        "also as JSON"
+        "the damage is reported as JSON"
 "$cairn" debuginfo rm "$(id 01)" --data "$data" >/dev/null
 is $? 0 "without a service the directory can be changed"
 

@@ -45,5 +45,5 @@ stop_server
 start_server --flush-interval 3600
 once "after a clean stop"
 becomes $count "so the table has each sample once" metric 'cairn_table_rows{table="samples"}'
-is "$(metric cairn_queue_batches)" 0 "  and everything was flushed"
+is "$(metric cairn_queue_batches)" 0 "  the queue is empty after a clean stop"
 done_testing

@@ -46,14 +46,14 @@ for b in 01 02 03; do build $b; done
 start_server --flush-interval 3600
 ingest 01 one
 unlike "$(folded one)" 'outer_part' "no names yet"
-like "$(folded one)" ' 7$' "but the value"
+like "$(folded one)" ' 7$' "the samples without names have their value"
 is "$(missing 01)" '[["program-01","no_debuginfo",1]]' "the object is missing"
 began_ns=$(date +%s%N)
 put_object debuginfo "$tmp/program-01"
 is "$code" 201 "its debuginfo is uploaded"
 wait_metric cairn_resymbolize_rounds_total 1
 took_s=$((($(date +%s%N) - began_ns) / 1000000000))
-like "$(folded one)" "$resolved" "and the past samples have names"
+like "$(folded one)" "$resolved" "the past samples have names"
 is "$(metric cairn_resymbolize_delays_total)" 1 "the time since the upload is counted"
 ok "  as more than 5 s only if it was ($took_s s)" \
         test "$(metric cairn_resymbolize_long_delays_total)" -le $((took_s >= 5))
@@ -69,13 +69,14 @@ unlike "$(folded two)" 'outer_part' "no names in the parts"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_resymbolize_locations_total 2
 like "$(folded two)" "$resolved" "the rows of locations are rewritten"
-like "$(folded one)" "$resolved" "and others kept"
+like "$(folded one)" "$resolved" "the rows of other objects stay"
 like "$(curl -sS -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="two"}' \
         --data-urlencode from=now-1h --data-urlencode to=now)" \
-        'program\.c' "with file"
+        'program\.c' "the rewritten rows have the file"
 is "$("$cairn" debuginfo list --server "$url" --json | jq -c '[.objects[] | .index.state]')" '["indexed","indexed"]' \
         "cairn debuginfo list"
-like "$("$cairn" debuginfo list --data "$data")" 'dwarf.*indexed.*program-01' "also from the directory, as a table"
+like "$("$cairn" debuginfo list --data "$data")" 'dwarf.*indexed.*program-01' \
+        "cairn debuginfo list reads the directory, as a table"
 
 # ---- a crash between storing and indexing, and between indexing and re-symbolization ----
 
@@ -137,8 +138,8 @@ is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debugi
         '[true,0,1,null]' "a dry run counts unresolved samples by reason"
 "$cairn" resymbolize --server "$url" --build-id "$(build_id_of "$tmp/program-06")" >"$tmp/text"
 like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' \
-        "and a run counts them before and after, as text"
-is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "and as a metric"
+        "the text of a run has the counts before and after"
+is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "a metric has the count after the run"
 build 07
 ingest 07 seven
 ingest 07 seven-again

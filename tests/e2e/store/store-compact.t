@@ -23,10 +23,11 @@ is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[6,3,
 out=$("$cairn" store compact --server "$url" --json)
 is "$(printf '%s' "$out" | jq -c '[.merges, .files_before, .files_after, .skipped_files]')" '[1,3,1,0]' \
         "the service merges the files of a day"
-is "$(status '[.sample_rows, .sample_files]')" '[6,1]' "which are one file then"
-is "$(top)" "$before" "and query results are the same"
+is "$(status '[.sample_rows, .sample_files]')" '[6,1]' "the samples of the day are in one file"
+is "$(top)" "$before" "query results are the same"
 is "$(metric cairn_compactions_total) $(metric cairn_compaction_merged_files_total)" "1 3" "metrics count it"
-is "$(metric cairn_compaction_failures_total) $(metric cairn_compaction_skipped_files_total)" "0 0" "and no failure"
+is "$(metric cairn_compaction_failures_total) $(metric cairn_compaction_skipped_files_total)" "0 0" \
+        "metrics count no failure"
 like "$("$cairn" store compact --server "$url")" '^0 merges: 0 files became 0, ' "there is nothing left to merge"
 request -X POST -H 'Content-Type: text/plain' -d '{}' "$url/api/v1/store/compact"
 is "$code" 415 "a page of another origin cannot request it"

@@ -14,7 +14,7 @@ export_it --format csv
 is $? 0 "everything as CSV"
 is "$(head -1 "$tmp/out" | tr -d '\r')" \
         'time,profile_type,unit,period,value,samples,stack,function,file,line,labels_rest,label_env,label_region,label_service_name' \
-        "  the columns"
+        "  the first line has the columns"
 is "$(rows | sed 's|\./||g')" "2026-09-21T14:00:00Z,$cpu,nanoseconds,10000000,5,1,main;other_part,other_part,program.c,12,,,,api
 2026-09-21T14:00:00Z,$cpu,nanoseconds,10000000,7,1,main;outer_part;inlined_part,inlined_part,program.c,4,,,,api
 2026-09-21T14:00:00Z,samples:samples:count::,count,,13,1,main;work;leaf,leaf,,,,prod,eu,shop
@@ -33,17 +33,17 @@ export_it --format csv --type process_cpu --from 2026-09-22T00:00:00Z
 is "$(rows | cut -d, -f1,5)" '2026-09-22T14:00:00Z,11
 2026-09-22T15:00:00Z,17' "a part of a type"
 export_it --format csv '{__profile_type__="cpu", service_name="web"}'
-is "$(rows | cut -d, -f1,5)" '2026-09-22T14:00:00Z,11' "  or its sample type, in a selector"
+is "$(rows | cut -d, -f1,5)" '2026-09-22T14:00:00Z,11' "  a selector takes a sample type"
 export_it --format csv --type cpu --from 2026-09-22T14:30:00Z --to 2026-09-22T14:40:00Z
 is "$? $(wc -l <"$tmp/out")" "0 1" "a type without samples in the range has no rows"
 export_it --format csv --type memory
 is "$? $(cat "$tmp/out")" "64 " "a type that no sample has is wrong usage"
 like "$(cat "$tmp/err")" \
         "^cairn store: type 'memory' matches none of those in the store; there are: $cpu, samples:samples:count::\$" \
-        "  and the types are listed"
+        "  the types of the store are listed"
 export_it --format csv --from now-1h --to now-2h
-is "$? $(cat "$tmp/out")" "64 " "so is an empty time range"
-like "$(cat "$tmp/err")" '--from is not before --to' "  which is reported"
+is "$? $(cat "$tmp/out")" "64 " "an empty time range is wrong usage"
+like "$(cat "$tmp/err")" '--from is not before --to' "  the message names the empty time range"
 export_it --format csv '{service_name="nobody"}'
 is "$? $(wc -l <"$tmp/out")" "0 1" "a selection of nothing has no rows"
 
@@ -52,8 +52,8 @@ is "$? $(cat "$tmp/out")" "0 $tmp/all.parquet: 7 rows of 7 samples" "everything 
 export_it --output "$tmp/all.csv" --format csv
 "$PYTHON" tests/e2e/store/store-export.py "$tmp/all.parquet" "$tmp/all.csv" >"$tmp/read" 2>&1
 is "$(sed -n 1p "$tmp/read")" "[('count', 35, 3, 3), ('nanoseconds', 40, 4, 2)]" "  DuckDB reads the sums of the store"
-is "$(sed -n 2p "$tmp/read")" '[75, 7]' "  so does pyarrow"
-is "$(sed -n 3p "$tmp/read")" '0 rows differ' "  and the CSV has the same rows"
+is "$(sed -n 2p "$tmp/read")" '[75, 7]' "  pyarrow reads the same sums"
+is "$(sed -n 3p "$tmp/read")" '0 rows differ' "  the CSV has the same rows"
 is "$("$cairn" top --data "$data" --type $cpu --from 2026-09-20T00:00:00Z --to 2026-09-25T00:00:00Z --json |
         jq 'map(.flat) | add')" 40 \
         "  as cairn top"
@@ -63,7 +63,7 @@ is $? 64 "Parquet needs a file"
 export_it --format json --output "$tmp/x"
 is $? 64 "a format that does not exist is wrong usage"
 export_it --format csv '{region='
-is $? 64 "so is a malformed selector"
+is $? 64 "a malformed selector is wrong usage"
 export_it --output "$tmp/none/x.parquet"
 is $? 1 "a directory that does not exist fails"
 ok "no temporary file is left" test -z "$(find "$tmp" -maxdepth 1 -name '.tmp-*')"

@@ -44,22 +44,24 @@ is "$? $(cat "$tmp/err")" "64 cairn store: 'snapshot' needs TARGET, the new dire
         "a snapshot without TARGET says what is missing"
 store quarantine retry --data "$data"
 is "$? $(cat "$tmp/err")" "64 cairn store: 'quarantine retry' needs a batch id, or all" \
-        "so does a retry without a batch"
+        "a retry without a batch says what is missing"
 store verify x --data "$data"
 is "$? $(cat "$tmp/err")" "64 cairn store: unexpected argument 'x' of 'verify'" "an argument too many is named"
 store quarantine drop --data "$data"
 is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, remove, export" \
-        "so is an unknown subcommand of quarantine"
+        "an unknown subcommand of quarantine is named"
 store check
 is "$? $(cat "$tmp/err")" \
-        "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, export, compact, expire or quarantine" "or of store"
+        "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, export, compact, expire or quarantine" \
+        "an unknown command of store is named"
 
 # ---- pages ----
 options() { "$cairn" store "$@" --help | sed -n 's/^      --\([a-z-]*\).*/\1/p' | paste -sd ' '; }
 is "$(options verify)" "data tenant json" "the page of a verb has its options"
 is "$(options quarantine)" "data output tenant json" "  those of its own verbs too"
-is "$(options quarantine retry)" "$(options quarantine)" "  and is the same for these"
-like "$("$cairn" store compact --help | head -1)" '^Usage: cairn store compact \[' "  and its synopsis"
+is "$(options quarantine retry)" "$(options quarantine)" "  the page of a verb's own verb is the same"
+like "$("$cairn" store compact --help | head -1)" '^Usage: cairn store compact \[' \
+        "  the page of a verb has its synopsis"
 is "$(options | wc -w)" "$({ for verb in status files verify snapshot export compact expire \
         quarantine; do options $verb; done; } | tr ' ' '\n' | sort -u | wc -l)" \
         "each option is of some verb"
@@ -93,13 +95,13 @@ store files --json --server "$url"
 path=$(jq -r '.[0] | "\(.bytes) \(.path)"' "$tmp/out")
 is "$(curl -sS "${path#* }" | wc -c)" "${path%% *}" "  that can be fetched"
 store files --table locations --server "$url"
-like "$(cat "$tmp/out")" '^locations +[0-9]+ bytes  [^ /]+\.parquet$' "  of one table as text"
+like "$(cat "$tmp/out")" '^locations +[0-9]+ bytes  [^ /]+\.parquet$' "  the files of one table are shown as text"
 store files --sql --server "$url"
-is "$(head -1 "$tmp/out")" "SET VARIABLE cairn_files = {'samples': [" "  or SQL"
+is "$(head -1 "$tmp/out")" "SET VARIABLE cairn_files = {'samples': [" "  the files are given as SQL"
 is "$(grep -c "^        '$url/store/" "$tmp/out")" "$("$cairn" store files --json --data "$data" | jq length)" \
-        "  with all of them"
+        "  the SQL has the URLs of all files"
 stop_server
 store status --server "$url"
 is "$?" 1 "an unreachable service is a failure"
-like "$(cat "$tmp/err")" 'is the service running there' "  and is reported"
+like "$(cat "$tmp/err")" 'is the service running there' "  the message says that the service may not be running"
 done_testing

@@ -25,14 +25,14 @@ part=$(cd "$data" && find profiles/tables/samples -name '*.parquet' | head -1)
 is "$(inode "$tmp/copy/$part")" "$(inode "$data/$part")" "  files of the tables are hard links"
 segment=$(cd "$data" && find profiles/queue -name '*.queue' | sort | tail -1)
 unlike "$(inode "$tmp/copy/$segment")" "^$(inode "$data/$segment")\$" "  the queue is copied"
-is "$(stat -c %a "$tmp/copy")" 750 "  with the permissions of the original"
+is "$(stat -c %a "$tmp/copy")" 750 "  the copy has the permissions of the original"
 ok "  no other files are left" test ! -e "$tmp/copy.incomplete"
 snapshot "$tmp/copy" --data "$data"
 is $? 1 "a second one of the same name fails"
-like "$(cat "$tmp/out")" "'$tmp/copy' exists" "  saying why"
+like "$(cat "$tmp/out")" "'$tmp/copy' exists" "  the message says that the copy exists"
 mkdir "$tmp/other.incomplete"
 snapshot "$tmp/other" --data "$data"
-is $? 1 "so does one beside an interrupted one"
+is $? 1 "a snapshot beside an interrupted one fails"
 like "$(cat "$tmp/out")" "'$tmp/other.incomplete' is left from an interrupted snapshot" "  naming what is to be removed"
 snapshot "$tmp/none" --data "$tmp/nothing"
 is $? 1 "a directory without tables fails"
@@ -49,14 +49,14 @@ is "$(sum --type process_cpu:cpu:nanoseconds:cpu:nanoseconds --server "$url")" "
 is "$(sum --server "$url" --type samples:samples:count:: '{service_name="more"}')" 100 "  queued batches too"
 is "$(sum --server "$url" --type samples:samples:count:: '{service_name="later"}')" 0 "  no later samples"
 like "$("$cairn" top --server "$url" --from 2020-01-01T00:00:00Z --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" \
-        'inlined_part .*program.c' "  names"
+        'inlined_part .*program.c' "  the samples of the copy have names and files"
 curl -sS -o "$tmp/program" "$url/buildid/$id/debuginfo"
 is "$(build_id_of "$tmp/program")" $id "  the stored object"
 body=$("$cairn" symbolize --server "$url" --build-id $id "$(nm "$tmp/program" | awk '$3 == "other_part" { print $1 }')")
-like "$body" '^other_part' "  the index"
+like "$body" '^other_part' "  the copy has the index of symbols"
 request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" \
         "$url/ingest?name=more&format=folded"
-is "$(metric cairn_ingest_duplicate_batches_total)" 1 "  and batch ids"
+is "$(metric cairn_ingest_duplicate_batches_total)" 1 "  the copy has the ids of batches"
 stop_server
 is "$("$cairn" store status --json --data "$original" | jq -c '[.sample_rows, .queued_batches]')" '[9,0]' \
         "the original is unchanged"
@@ -85,7 +85,7 @@ for i in 1 2; do
         ok "  it has what was acknowledged before ($before <= $got <= $after)" \
                 test "$before" -le "$got" -a "$got" -le "$after"
         python3 tests/e2e/store/store-snapshot.py "$url" $((before > 200 ? before - 200 : 1)) "$after" "$tmp/again"
-        is "$(sum --server "$url")" "$after" "  and batches of that time, sent again, count once"
+        is "$(sum --server "$url")" "$after" "  batches of that time, sent again, count once"
         stop_server
 done
 done_testing

@@ -15,9 +15,11 @@ verify
 is $? 0 "whole tables have no problem"
 "$cairn" store status --data "$data" --json >"$tmp/status"
 stored=$(jq -r '[.tables[] | [.files, .rows, .bytes]] | transpose | map(add) | join(" ")' "$tmp/status")
-like "$(cat "$tmp/out")" "^${stored%% *} files, 111 rows, [0-9.]+ KiB checked: 0 problems\$" "  and everything was read"
+like "$(cat "$tmp/out")" "^${stored%% *} files, 111 rows, [0-9.]+ KiB checked: 0 problems\$" \
+        "  all files and rows were read"
 verify --json
-is "$(jq -r '[.problem_count, .complete, .files, .rows, .bytes] | join(" ")' "$tmp/out")" "0 true $stored" "  as JSON"
+is "$(jq -r '[.problem_count, .complete, .files, .rows, .bytes] | join(" ")' "$tmp/out")" "0 true $stored" \
+        "  the numbers are given as JSON"
 "$cairn" store verify --data "$tmp/nothing" >"$tmp/out" 2>&1
 is $? 1 "a directory without tables fails"
 
@@ -31,9 +33,9 @@ damaged() {
 }
 damaged missing ': is missing'
 damaged cut ': has 552 bytes, the log says 562'
-like "$(cat "$tmp/out")" 'truncated' "  and that it cannot be read"
+like "$(cat "$tmp/out")" 'truncated' "  the truncated file is reported as unreadable"
 like "$(cat "$tmp/out")" '^samples/date=2026-09-22.* name a stack_id that no readable file of stacks has, as [0-9a-f]{32}' \
-        "  and what refers to it"
+        "  the rows that refer to the file are reported"
 damaged flipped ': cannot read .*'
 damaged size ": has [0-9]+ bytes, the log says"
 damaged rows ': has 2 rows, the log says 3'
@@ -46,5 +48,5 @@ damaged stack 'date=.*name a stack_id that no readable file of stacks has'
 damaged location 'date=.*name a location_id that no readable file of locations has, as -?[0-9]+'
 verify --json
 is "$(jq '.problem_count == (.problems | length) and .problem_count > 0 and (.problems[0] | keys == ["file","problem","table"])' "$tmp/out" 2>&1)" \
-        true "  as JSON"
+        true "  the problems are given as JSON"
 done_testing

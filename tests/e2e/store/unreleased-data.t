@@ -38,7 +38,7 @@ for archive in tests/corpus/unreleased_directory/*-agent.tar.xz; do
                 is "$(paste -sd ' ' "$tmp/out")" "main ./program.c:2" "  it is symbolized, with a $again symcache"
                 is "$(cat "$tmp/err")" "" "  without a message"
         done
-        is "$(find "$tmp/cache" -name '*.symcache' | wc -l)" 1 "  which is another file"
+        is "$(find "$tmp/cache" -name '*.symcache' | wc -l)" 1 "  the new symcache is another file"
         checked=$((checked + 1))
 done
 ok "directories of $checked commits were tried" test "$checked" -ge 2

@@ -65,7 +65,8 @@ for where in head parts; do
         wait_metric 'cairn_table_rows{table="samples"}' 5
 done
 is "$(curl -sS "$url/api/v1/query/addresses?from=0&function_name=rest&format=csv" | tr -d '\r' | cut -d, -f1-5,7-)" \
-        "$(printf 'build_id,object,address,state,function,line,flat,cumulative,samples\n%s,/opt/work,%s,resolved,rest,4,4,4,1' $id "$(hex "$rest")")" "as CSV"
+        "$(printf 'build_id,object,address,state,function,line,flat,cumulative,samples\n%s,/opt/work,%s,resolved,rest,4,4,4,1' $id "$(hex "$rest")")" \
+        "the addresses of a function are given as CSV"
 is "$(curl -sS "$url/api/v1/why?build_id=$id&address=$(addresses function_name=rest .rows[0].address | tr -d '"')" |
         jq -c '[.results[0] | .state, .frames[0].function, .frames[0].line]')" \
         '["resolved","rest",4]' "why takes build-id and address from here"

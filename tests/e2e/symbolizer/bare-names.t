@@ -62,7 +62,7 @@ is "$("$cairn" why --json bare "$one" |
 "$cairn" index dump --data data bare > dump
 is "$(grep -c 'run(int)\|3runEi' dump | awk '{ print ($1 > 1) }')" 1 "the index has both names"
 grep -Eq '(^|[ \t])run([ \t]|$)' dump
-is $? 1 "and no bare one"
+is $? 1 "the index has no bare name"
 seq 0 20000 | awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e bare > all # stores the whole file in the cache
 is "$("$cairn" symbolize -e bare --format=json "$one" "$two" | jq -r '[.results[].frames[-1].function] | join("|")')" \
         'net::Reader::run(int)|disk::Writer::run(int)' "the cache has both names"

@@ -67,7 +67,7 @@ for version in 4 5; do
         put_object debuginfo "$tmp/prog.debug"
         is "$code" 201 "  a file with skeleton units arrives without split units"
         wait_for "it to be indexed" quiet
-        unlike "$(answers "$(id 0$version)" "$prog")" '^inner' "  and has no inlined calls"
+        unlike "$(answers "$(id 0$version)" "$prog")" '^inner' "  the file without split units has no inlined calls"
         up --json "$prog"
         is "$(printf '%s' "$out" | jq -c '[.files[] | .kind + " " + .state] | sort')" \
                 '["debuginfo already_there","dwo sent","dwo sent"]' \
@@ -89,10 +89,10 @@ ok "it is served by its unit's id" same_as_one
 send "$tmp/fetched" 0102030405060708 dwo
 is "$code $(reason)" "409 build_id_mismatch" "a .dwo file is not stored under another id"
 send "$tmp/fetched" "$dwo_id" debuginfo
-is "$code $(reason)" "400 wrong_kind" "  nor as debuginfo"
+is "$code $(reason)" "400 wrong_kind" "  a .dwo file is not stored as debuginfo"
 head -c 300 "$tmp/fetched" >"$tmp/cut.dwo"
 send "$tmp/cut.dwo" "$dwo_id" dwo
-is "$code $(reason)" "400 not_elf" "  nor when it is truncated"
+is "$code $(reason)" "400 not_elf" "  a truncated .dwo file is not stored"
 
 # ---- missing companions persist when the service is killed ----
 
@@ -137,14 +137,14 @@ wait_for "the inlined calls" parts_have_inner
 wait_for "the index to be quiet" quiet
 # Once if none arrived for 5 s, so more often only if they took longer than that.
 times=$(($(metric cairn_objects_indexed_total) - indexed))
-is "$((times >= 1 && times <= 1 + took_ns / 5000000000))" 1 "  and it is indexed once when no more arrive"
+is "$((times >= 1 && times <= 1 + took_ns / 5000000000))" 1 "  the object is indexed once when no more files arrive"
 indexed=$((indexed + times))
 mv "$tmp/part0.dwo" "$tmp/many/part0.dwo"
 up "$tmp/many/prog"
 ok "  with the last missing one it waits for no more" metric_equals cairn_index_incomplete 0
 wait_for "the index to be quiet" quiet
 is "$(metric cairn_objects_indexed_total) $(wc -c <"$data/missing-companions")" "$((indexed + 1)) 0" \
-        "  and it is indexed with it"
+        "  the object is indexed with the last file"
 
 # ---- packages ----
 
@@ -152,21 +152,21 @@ build packed 07 -gdwarf-4 -gsplit-dwarf -DPACKED
 package packed
 send "$tmp/packed/prog.dwp" "$(id 07)" dwp
 is "$code" 201 "a package may arrive before its program"
-is "$(listed dwp .quality)" '["none"]' "  but it is not known yet whether it belongs to it"
+is "$(listed dwp .quality)" '["none"]' "  it is not known yet whether the package belongs to its program"
 build alien 0f -gdwarf-4 -gsplit-dwarf -DALIEN
 package alien
 send "$tmp/alien/prog.dwp" "$(id 07)" dwp
 is "$code $(reason)" "409 not_better" "  another one does not replace it then"
 up "$tmp/packed/prog"
 is "$code" 0 "the program arrives"
-is "$(listed dwp .quality)" '["dwarf"]' "  and the package is found to belong to it"
+is "$(listed dwp .quality)" '["dwarf"]' "  the package is found to belong to the program"
 wait_for "the inlined calls" has_inner "$(id 07)" "$tmp/packed/prog"
 local_answers "$tmp/packed/prog" >"$tmp/want"
 answers "$(id 07)" "$tmp/packed/prog" >"$tmp/got"
 ok "  with it the service gives the same result as the program's folder" cmp "$tmp/got" "$tmp/want"
 send "$tmp/alien/prog.dwp" "$(id 07)" dwp
 is "$code $(reason)" "409 build_id_mismatch" "a package of another build is refused"
-like "$(printf '%s' "$body" | jq -r .error)" 'another build' "  with the reason"
+like "$(printf '%s' "$body" | jq -r .error)" 'another build' "  the refusal gives the reason"
 send "$tmp/alien/prog.dwp" "$(id 08)" dwp
 is "$code" 201 "if a wrong package arrived first"
 build late 08 -gdwarf-4 -gsplit-dwarf -DLATE
@@ -219,7 +219,8 @@ wait_metric cairn_scan_rounds_total 1
 put_object debuginfo "$tmp/dwz2/three.debug"
 is "$code" 201 "debuginfo arrives without its supplementary file"
 wait_for "it to be indexed" quiet
-unlike "$(answers "$(id 1a)" "$tmp/three/prog")" '^inner' "  and has no inlined calls"
+unlike "$(answers "$(id 1a)" "$tmp/three/prog")" '^inner' \
+        "  debuginfo without its supplementary file has no inlined calls"
 walk() { rounds=$(metric cairn_scan_rounds_total); kill -USR1 "$server_pid"; \
         wait_metric cairn_scan_rounds_total $((rounds + 1)); }
 cp "$tmp/dwz2/common.debug" "$tmp/tree"
@@ -265,7 +266,8 @@ gc true "$companions"
 is "$(printf '%s' "$body" | jq -c '[.removed[].kind]')" '["supplementary"]' "  then its companions may be removed"
 for b in 05 07; do "$cairn" debuginfo rm "$(id $b)" --server "$url" >/dev/null; done
 gc false "$companions"
-is "$(printf '%s' "$body" | jq -c '[.removed[].kind] | sort')" '["dwo","dwo","dwp","supplementary"]' "  and are"
-is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" $((before - 7)) "  and nothing else"
+is "$(printf '%s' "$body" | jq -c '[.removed[].kind] | sort')" '["dwo","dwo","dwp","supplementary"]' \
+        "  the companions of removed objects are removed"
+is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" $((before - 7)) "  nothing else is removed"
 ok "no companion is a failure of the index" metric_equals cairn_objects_failed_total 0
 done_testing

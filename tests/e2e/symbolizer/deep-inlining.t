@@ -74,7 +74,7 @@ stop_server
 start_server --flush-interval 3600
 becomes 0 "everything was flushed" metric cairn_queue_batches
 like "$(folded plain-11)" 'plain_part' "another object of the flush has its symbols"
-like "$(folded deep-01)" 'f249;f248.*;f0' "and the deep one as far as memory permitted"
+like "$(folded deep-01)" 'f249;f248.*;f0' "the deep object has its symbols as far as memory permitted"
 queries deep-01
 bounded "a query of the table"
 stop_server
@@ -93,7 +93,7 @@ resolved() { folded plain-12 | grep -q plain_part; }
 wait_for "the other object to get its symbols" resolved
 wait_for "the queue of re-symbolization to be empty" metric_equals cairn_resymbolize_queue 0
 is "$(metric cairn_resymbolize_failures_total)" 0 "no round failed"
-like "$(folded deep-02)" 'f249;f248.*;f0' "and the deep one as far as memory permitted"
+like "$(folded deep-02)" 'f249;f248.*;f0' "the re-symbolized deep object has its symbols as far as memory permitted"
 queries deep-02
 bounded "a re-symbolization"
 stop_server

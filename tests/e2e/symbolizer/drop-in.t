@@ -201,7 +201,7 @@ is "$(python3 "$tmp/dialogue.py" "$tmp/program" "$touch_address" "$tmp/bin/llvm-
         "$(printf 'touch program.cc:18:69\ntouch program.cc:18:69\n?? ??:0:0\nnonsense\ntouch program.cc:18:69')" \
         "llvm-symbolizer answers each line, of several files, and goes on after errors"
 like "$(cat "$tmp/err")" "error reading file: No such file or directory" \
-        "  and says on standard error that it cannot open a file"
+        "  standard error says that a file cannot be opened"
 
 # ---- the names of cairn itself, and the cache ----
 
@@ -250,7 +250,7 @@ if has clang; then
                 ASAN_SYMBOLIZER_PATH=$tmp/bin/llvm-symbolizer "$tmp/sanitized" x >/dev/null 2>"$tmp/report"
                 like "$(cat "$tmp/report")" ' in touch .*program\.cc:18:[0-9]+' \
                         "AddressSanitizer's report has function, line and column"
-                like "$(cat "$tmp/report")" ' in main .*program\.cc:2[0-9]' "  of each frame"
+                like "$(cat "$tmp/report")" ' in main .*program\.cc:2[0-9]' "  each frame of the report has them"
         else
                 fail "clang builds with AddressSanitizer" "$(cat "$tmp/err")"
         fi

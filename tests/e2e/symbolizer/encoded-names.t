@@ -67,7 +67,7 @@ is "$(names later "$@")" "$want" "from the cache"
 grep -q 'net::Reader::run' dump
 ok $? "the index has the name in DWARF"
 grep -q 'QQQ' dump
-is $? 1 "and not the linkage name"
+is $? 1 "the index does not have the linkage name"
 is "$("$cairn" why --json later "$1" | jq -r '.results[0].frames[0].function')" 'net::Reader::run' \
         "why gives the same name"
 

@@ -32,20 +32,24 @@ reason='1 of [0-9]+ DWARF units could not be read completely; the first at 0x[0-
 out=$("$cairn" symbolize -e "$tmp/broken" "$main" "$other" 2>"$tmp/err")
 is $? 0 "a broken unit is no failure"
 is "$(printf '%s\n' "$out" | sed -n 1p)" main "the intact unit's function is found"
-like "$(printf '%s\n' "$out" | sed -n 2p)" 'a\.c:2$' "with its line"
+like "$(printf '%s\n' "$out" | sed -n 2p)" 'a\.c:2$' "the intact unit's function has its line"
 is "$(printf '%s\n' "$out" | sed -n 3p)" other "the damaged one's comes from the symbols"
 is "$(grep -c partial "$tmp/err")" 1 "one line says that symbols are partial"
-like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" "and why"
-like "$("$cairn" symbolize --format=json -e "$tmp/broken" "$main" 2>/dev/null)" "\"partial\":\"$reason\"" "so does JSON"
+like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" "the message gives the reason"
+like "$("$cairn" symbolize --format=json -e "$tmp/broken" "$main" 2>/dev/null)" "\"partial\":\"$reason\"" \
+        "JSON has the reason"
 out=$("$cairn" symbolize -e "$tmp/whole" "$main" 2>&1 >/dev/null)
 is "$out" "" "nothing is reported for an intact file"
 
 like "$("$cairn" index --data "$tmp/indexed" "$tmp/broken")" "broken: partial: $reason\$" "cairn index says so"
-like "$("$cairn" index stat --data "$tmp/indexed" "$tmp/broken")" "^partial: +$reason\$" "and cairn index stat"
-like "$("$cairn" index stat --json --data "$tmp/indexed" "$tmp/broken")" "\"partial\":\"$reason\"" "and its JSON"
+like "$("$cairn" index stat --data "$tmp/indexed" "$tmp/broken")" "^partial: +$reason\$" \
+        "cairn index stat says that symbols are partial"
+like "$("$cairn" index stat --json --data "$tmp/indexed" "$tmp/broken")" "\"partial\":\"$reason\"" \
+        "the JSON of cairn index stat says that symbols are partial"
 "$cairn" index --data "$tmp/indexed" "$tmp/whole" >/dev/null
 unlike "$("$cairn" index stat --data "$tmp/indexed" "$tmp/broken")" partial "the whole file replaces it"
-like "$("$cairn" index --data "$tmp/indexed" "$tmp/broken")" "kept .* which are better" "and is not replaced by it"
+like "$("$cairn" index --data "$tmp/indexed" "$tmp/broken")" "kept .* which are better" \
+        "the partial file does not replace the whole one"
 
 # ---- the service
 
@@ -55,7 +59,8 @@ wait_metric cairn_objects_partial_total 1
 wait_metric cairn_objects_indexed_total 1
 like "$(cat "$server_log")" "symbols are partial: $reason" "the service logs it once"
 like "$("$cairn" debuginfo list --server "$url")" "partial: $reason\$" "cairn debuginfo list says so"
-like "$("$cairn" debuginfo list --server "$url" --json)" "\"partial\":\"$reason\"" "and its JSON"
+like "$("$cairn" debuginfo list --server "$url" --json)" "\"partial\":\"$reason\"" \
+        "the JSON of cairn debuginfo list says so"
 answers 200 "\"quality\":\"dwarf\",\"generation\":[0-9]+,\"partial\":\"$reason\"" "and an answer with its symbols" \
         -H 'Content-Type: application/json' "$url/api/v1/symbolize" \
         -d "{\"objects\":[{\"build_id\":\"$(build_id_of "$tmp/broken")\",\"addresses\":[\"$main\"]}]}"
@@ -64,5 +69,5 @@ like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" \
         "cairn symbolize says it of a service's symbols too"
 is "$("$cairn" symbolize --format=json --server "$url" --build-id "$(build_id_of "$tmp/broken")" "$main" 2>/dev/null |
         jq -c '[.quality, .partial != null]')" \
-        '["dwarf",true]' "and its JSON"
+        '["dwarf",true]' "the JSON of a service's symbols has quality and reason"
 done_testing

@@ -108,7 +108,7 @@ stub=$(objdump -d --section=.plt library.so | awk '/<_Znwm@plt>:/ { print $1 }')
 python3 "$top/tests/tools/move_elf.py" stripped.so moved.so 0x10000
 is "$("$cairn" symbolize -e moved.so "$(printf %x $((0x$stub + 0x10000)))" |
         head -1)" "$("$cairn" symbolize -e library.so "$stub" | head -1)" \
-        "and its stubs are where it runs"
+        "the stubs of a moved file are where it runs"
 nm library.so --format=posix --defined-only | awk '$1 == "_ZL6hiddeni" { print $1 }' > keep
 objcopy -S --keep-symbols=keep library.so mini && xz -c mini > mini.xz
 cp library.so packed.so && strip --strip-all packed.so && objcopy --add-section .gnu_debugdata=mini.xz packed.so
@@ -178,7 +178,7 @@ for cc in gcc clang; do
                         agrees "what $ld dropped of DWARF $version by $cc is not in the way" $file '^(used|main)$'
                         "$cairn" symbolize -e $file 0 1 2 4 fff 1000 1100 2fff fffffffffffffffe ffffffffffffffff |
                                 awk 'NR % 2' | sort -u > got
-                        is "$(cat got)" '??' "and is nowhere in $file"
+                        is "$(cat got)" '??' "the dropped function is nowhere in $file"
                 done
         done
 done
@@ -189,7 +189,7 @@ for ld in bfd lld; do
                 zero.c ||
                 cannot "link at 0"
         agrees "a function at 0 is itself, by $ld" zero-$ld '^main$'
-        is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "and there is nothing after it"
+        is "$("$cairn" symbolize -e zero-$ld 100 | tr '\n' ' ')" '?? ??:0 ' "there is nothing after the function at 0"
 done
 
 # ---- overlapping units ----
@@ -248,7 +248,7 @@ for cxx in g++ clang++; do
                         objdump -d --no-show-raw-insn --disassemble=_Z4madeIiET_S0_ copies | grep -q "\$0x$factor"
                         ok $? "$cxx and $ld keep what is in the first of $order"
                         is "$(at copies _Z4madeIiET_S0_ 2 | sed 's|\./||')" "int made<int>(int) copies.cc:$line" \
-                                "and the line is that unit's"
+                                "the line is that of the unit whose code was kept"
                         agrees "as are all of both copies" copies '^_Z(4made|6copied)'
                 done
         done
@@ -310,7 +310,7 @@ gcc -O1 -g -c with.c
 gcc -O1 -c without.c
 gcc -o mixed with.o without.o || cannot "link"
 is "$(at mixed with)" "with with.c:1" "DWARF is used for functions that it describes"
-is "$(at mixed without)" "without ??:?" "and symbols for others"
+is "$(at mixed without)" "without ??:?" "symbols are used for functions without DWARF"
 
 # ---- debug files that do not say where code is
 
@@ -414,7 +414,8 @@ for dwarf in 2 3 4 5; do
                 $linker -r -o discarded.o no-debug.o shared-a.o shared-b.o || cannot "link with $linker"
                 is "$("$cairn" symbolize -e discarded.o 0 | head -1)" at_the_start \
                         "$linker -r: a discarded function has no address (DWARF $dwarf)"
-                is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" "  and others have theirs"
+                is "$(at discarded.o _Z6call_aP6shared)" "call_a(shared*) shared-a.cc:2" \
+                        "  other functions have their addresses"
         done
 done
 gcc -O1 -g -c module.c -o relocated.o && objcopy --remove-section '.rela.debug*' relocated.o ||
@@ -439,7 +440,7 @@ closure_info: nop
 END
 gcc -nostdlib -static -Wl,-e,function,--build-id=none -o objects objects.s || cannot "assemble"
 is "$(at objects closure_info 1)" "closure_info ??:?" "an object among code names it, as in Haskell"
-is "$(at objects function 1)" "function ??:?" "  beside functions"
+is "$(at objects function 1)" "function ??:?" "  functions beside the object have their names"
 
 cat > descriptors.c << 'END'
 __attribute__((noinline)) int leaf(int x) { int s = 0; for (int i = 0; i < x; i++) s = s * 3 + i; return s; }
@@ -450,7 +451,7 @@ clang --target=powerpc64-linux-gnu -ffreestanding -O1 -c descriptors.c && ld.lld
 readelf -SW descriptors | sed 's/^ *\[ *//' | awk '$2 == ".text" { print $4 }' > text
 is "$("$cairn" symbolize -e descriptors "$(cat text)" | head -1)" leaf \
         "function descriptors of 64-bit PowerPC are followed"
-is "$("$cairn" symbolize -e descriptors.o 0 | head -1)" leaf "  also in relocatable files"
+is "$("$cairn" symbolize -e descriptors.o 0 | head -1)" leaf "  function descriptors of relocatable files are followed"
 
 for style in gnu sysv both; do
         gcc -O1 -rdynamic -Wl,--hash-style=$style -o exported code.c || cannot "compile"
@@ -459,9 +460,9 @@ for style in gnu sysv both; do
         is "$("$cairn" symbolize -e headless "$start" | head -1)" hot \
                 "without section headers, dynamic symbols are found (hash $style)"
         is "$("$cairn" why --json headless "$start" | jq -r '.quality + " " + .results[0].state')" "dynsym resolved" \
-                "  and their quality is known"
+                "  the quality of dynamic symbols is known"
         is "$("$cairn" why --json headless "$start" | jq -r '.results[0].symbol | .name + " " + .table')" \
-                "hot PT_DYNAMIC" "  and explained"
+                "hot PT_DYNAMIC" "  cairn why names the symbol and its table"
 done
 
 # The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.
@@ -471,5 +472,6 @@ python3 -c 'for i in range(66000):
 as -g -o many.o many.s || cannot "assemble many sections"
 is "$("$cairn" symbolize -e many.o 0 1ffda 20380 | sed "s|$PWD/||" | paste -sd ' ')" \
         "f0 many.s:4 f65517 many.s:393106 f65984 many.s:395908" "a file of 66,000 sections has all symbols and lines"
-is "$("$cairn" why --json many.o 1ffda | jq -r '.results[0].place.section')" .text.f65517 "  and sections"
+is "$("$cairn" why --json many.o 1ffda | jq -r '.results[0].place.section')" .text.f65517 \
+        "  an address in one of 66,000 sections has its section"
 done_testing

@@ -39,12 +39,12 @@ wait_for "the file's time to pass" is_settled prog
 ask prog --no-cache
 cp got want
 is "$from" "the units that cover the addresses" "without a cache only the units that cover the addresses are read"
-is "$(symcaches)" 0 "and nothing is cached"
+is "$(symcaches)" 0 "nothing is cached with --no-cache"
 ok "a function is found" grep -q '^first$' want
 
 ask prog
 is "$from" "the whole file" "the first time a file is read"
-is "$(symcaches)" 1 "and cached"
+is "$(symcaches)" 1 "the file's symbols are cached"
 is "$(stat -c %a "$cache") $(stat -c %a "$cache"/*.symcache)" "700 600" "only for this user"
 ask prog
 is "$from" "the cache" "the second time it is not"
@@ -67,13 +67,13 @@ cp got want
 before=$(stat -c %Y prog)
 sed 's/second/sEcond/g' prog >prog.edited && cat prog.edited >prog && touch -d "@$before" prog
 ask prog
-is "$from" "the whole file" "so is one changed in place, with the same size and time"
+is "$from" "the whole file" "a file changed in place, with the same size and time, is read again"
 ok "with its new names" grep -q '^sEcond$' got
 wait_for "the file's time to pass" is_settled prog
 ask prog
 cp got want
 ask prog
-is "$from" "the cache" "and is cached again"
+is "$from" "the cache" "the settled file is cached again"
 
 # Damaged symcaches.
 symcache=$(find "$cache" -name '*.symcache' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2)
@@ -83,7 +83,7 @@ damage() { # NAME
         is "$from" "the whole file" "$1: it is read again"
         ok "with the same results" cmp want got
         ask prog
-        is "$from" "the cache" "and cached again"
+        is "$from" "the cache" "$1: it is cached again"
 }
 truncate -s 100 "$symcache"
 damage "a symcache that is cut off"
@@ -96,7 +96,7 @@ head -c $((size - 4096)) /dev/zero | tr '\0' '\377' | dd of="$symcache" bs=4096 
 ask prog
 ok "a damaged body: the same results" cmp want got
 ask prog
-is "$from" "the cache" "and it is cached again"
+is "$from" "the cache" "the file with the damaged symcache is cached again"
 ok "undamaged" cmp good "$symcache"
 
 # Directories that must not be used.
@@ -131,7 +131,7 @@ done
 # shellcheck disable=SC2154  # set by eval
 for pid in $job1 $job2 $job3 $job4; do wait "$pid"; done
 ok "concurrent processes give the same results" sh -c 'for i in 1 2 3 4; do cmp want got.$i || exit 1; done'
-is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else"
+is "$(find "$cache" -type f | wc -l)" 1 "concurrent processes leave one symcache and nothing else"
 
 # A few addresses of a file with many units: only units that cover them are read, and the result is not cached.
 rm -rf "$cache"

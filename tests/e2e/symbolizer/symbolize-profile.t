@@ -59,7 +59,7 @@ named() { # NAME OPTION...: the profile is symbolized, and has the frames it sho
         is "$(cat "$tmp/got")" "$(cat "$tmp/want")" "$what"
 }
 named "pprof: the file of the mapping's path gives functions, files, lines and inlined frames" --debug-dir "$tmp/none"
-is "$(cat "$tmp/err")" "" "  without messages"
+is "$(cat "$tmp/err")" "" "  nothing is said on standard error"
 is "$(pprof flags "$tmp/out.pb.gz" | tr '\n' ' ')" '[1, 1, 1, 1] [1, 0, 0, 0] ' \
         "  the mapping says that it has them, the other one is as it was"
 pprof rest "$tmp/in.pb.gz" >"$tmp/rest.in"
@@ -67,8 +67,8 @@ pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
 ok "  samples, labels, comments, defaults and unknown fields are as they were" cmp "$tmp/rest.in" "$tmp/rest.out"
 go_pprof -raw "$tmp/out.pb.gz" >"$tmp/raw" 2>"$tmp/err"
 like "$(cat "$tmp/raw")" 'shop::Cart::total\(int\) const .*prog.cc:[0-9]+' "  go tool pprof -raw reads it"
-like "$(cat "$tmp/raw")" "$id \[FN\]\[FL\]\[LN\]\[IN\]" "  with the mapping's flags"
-like "$(cat "$tmp/raw")" 'thread:\[main loop\]' "  and labels"
+like "$(cat "$tmp/raw")" "$id \[FN\]\[FL\]\[LN\]\[IN\]" "  the mapping's flags say what was resolved"
+like "$(cat "$tmp/raw")" 'thread:\[main loop\]' "  go tool pprof shows the labels"
 like "$(go_pprof -top -sample_index=samples "$tmp/out.pb.gz" 2>&1)" ' inner' \
         "  go tool pprof -top has the inlined function"
 cp "$tmp/out.pb.gz" "$tmp/twice.pb.gz"
@@ -86,7 +86,7 @@ EOF
 is "$(pprof frames "$tmp/kept.pb.gz" | grep -c '^INNER')" "$(grep -c '^inner' "$tmp/want")" \
         "names that the profile has are kept"
 "$cairn" symbolize --pprof "$tmp/renamed.pb.gz" -o "$tmp/forced.pb.gz" --debug-dir "$tmp/none" --force 2>/dev/null
-is "$(pprof frames "$tmp/forced.pb.gz")" "$(cat "$tmp/want")" "and replaced with --force, except where nothing is known"
+is "$(pprof frames "$tmp/forced.pb.gz")" "$(cat "$tmp/want")" "--force replaces names, except where nothing is known"
 
 # Possible locations of symbols.
 mkdir -p "$tmp/debug/.build-id/$(echo "$id" | cut -c1-2)" "$tmp/flat/deep" "$tmp/away"
@@ -105,9 +105,9 @@ cp "$tmp/bin/moved" "$prog"
 grep -v -e '^inner' -e '^shop' -e '^main' "$tmp/want" >"$tmp/want.nothing"
 cp "$tmp/want" "$tmp/want.all" && cp "$tmp/want.nothing" "$tmp/want"
 named "another build at the path is not taken" --debug-dir "$tmp/none"
-is "$(wc -l <"$tmp/err")" 1 "  which is reported once"
+is "$(wc -l <"$tmp/err")" 1 "  another build at the path is reported once"
 like "$(cat "$tmp/err")" "bin/prog \\(build-id $id\\): not found: 8 addresses; .*--debug-dir" \
-        "  with the build-id and what would help"
+        "  the message has the build-id and what would help"
 pprof rest "$tmp/out.pb.gz" >"$tmp/rest.out"
 ok "  and the profile is otherwise as it was" cmp "$tmp/rest.in" "$tmp/rest.out"
 cp "$tmp/want.all" "$tmp/want"
@@ -130,13 +130,13 @@ grep -v -e MMAP2 -e cpu-clock -e sleeps -e '^$' "$tmp/perf.out" |
         sed -E 's/^\t *[0-9a-f]+ //; s/ \([^ ]*\)$//' >"$tmp/got"
 is "$(cat "$tmp/got")" "$(cat "$tmp/want.names")" "  its frames are named, inlined ones included"
 like "$(cat "$tmp/perf.out")" '^	 +[0-9a-f]+ inner \(inlined\)$' "  in perf's format"
-is "$(grep -c 'sleeps+0x14 (/lib/libother.so)' "$tmp/perf.out")" 8 "  and existing names are kept"
+is "$(grep -c 'sleeps+0x14 (/lib/libother.so)' "$tmp/perf.out")" 8 "  existing names are kept"
 ok "  cairn reads the result" "$cairn" import --dry-run "$tmp/perf.out"
 "$cairn" symbolize --perf-script - --debug-dir "$tmp/none" <"$tmp/perf.txt" >"$tmp/perf.same" 2>"$tmp/err"
 ok "without symbols the text is unchanged, from pipe to pipe" cmp "$tmp/perf.txt" "$tmp/perf.same"
 "$cairn" symbolize --perf-script "$tmp/perf.txt" -e "$tmp/away/prog" --format=folded >"$tmp/folded" 2>"$tmp/err"
 like "$(cat "$tmp/folded")" '^prog;sleeps;shop::Cart::total\(int\) const;inner [0-9]+$' "folded on request"
-is "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" $((8 * 250000)) "  with all that was counted"
+is "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" $((8 * 250000)) "  the folded stacks have all that was counted"
 is "$(sort "$tmp/folded" | uniq -d | wc -l)" 0 "  equal stacks as one line"
 
 # ---- folded ----
@@ -176,7 +176,7 @@ named "a service gives the symbols of what is not here" --server "$url" --debug-
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" $start $offset $size /gone/prog "$id" $addresses
 named "  also the offsets that a mapping gives, without the program" --server "$url" --debug-dir "$tmp/none"
-is "$(cat "$tmp/err")" "" "  without messages"
+is "$(cat "$tmp/err")" "" "  a service's symbols are used without messages"
 cp "$tmp/bin/moved" "$prog"
 # shellcheck disable=SC2086
 pprof make "$tmp/in.pb.gz" $start $offset $size "$prog" "$id" $addresses
@@ -201,7 +201,7 @@ wait_for "the object" sh -c "'$cairn' symbolize --server $url --build-id $fixed_
 "$cairn" symbolize --perf-script "$tmp/fixed.txt" -e "$tmp/away/fixed" -o "$tmp/fixed.want"
 ok "a program that is not relocated" "$cairn" symbolize --perf-script "$tmp/fixed.txt" --server "$url" \
         --debug-dir "$tmp/none" -o "$tmp/fixed.served"
-like "$(cat "$tmp/fixed.served")" 'shop::Cart::total' "  has names"
+like "$(cat "$tmp/fixed.served")" 'shop::Cart::total' "  a program that is not relocated has names"
 ok "  the same as from the program" cmp "$tmp/fixed.served" "$tmp/fixed.want"
 # The debug file alone lacks the file offsets.
 objcopy --only-keep-debug "$tmp/bin/moved" "$tmp/moved.debug"
@@ -224,13 +224,13 @@ ok "  and leaves no files" test ! -e "$tmp/never"
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --folded "$tmp/in.folded" 2>"$tmp/err"
 is $? 64 "two profiles end in 64"
 "$cairn" symbolize --pprof "$tmp/in.pb.gz" --format=json -o "$tmp/never" 2>"$tmp/err"
-is $? 64 "so does a form that a profile does not take"
+is $? 64 "a form that a profile does not take ends in 64"
 head -c 100 "$tmp/out.pb.gz" | "$cairn" symbolize --pprof - -o "$tmp/never" 2>"$tmp/err"
 is $? 2 "a damaged profile ends in 2"
 for form in perf-script folded; do
         is "$("$cairn" symbolize --$form /dev/null)" "" "an empty --$form gives nothing"
 done
 echo 'main;work' | "$cairn" symbolize --folded - 2>"$tmp/err"
-is $? 2 "so do folded stacks without a count"
-like "$(cat "$tmp/err")" 'standard input: line 1 of folded stacks: no count' "  which are reported with their line"
+is $? 2 "folded stacks without a count end in 2"
+like "$(cat "$tmp/err")" 'standard input: line 1 of folded stacks: no count' "  the line without a count is named"
 done_testing

@@ -92,7 +92,7 @@ why --second-opinion "$tmp/hidden" "$inside"
 like "$(said .second_opinion_error)" 'libdw cannot read' "without DWARF libdw has no result, which is not an error"
 objcopy --only-keep-debug "$tmp/whole" "$tmp/only.debug"
 why "$tmp/only.debug" 10
-is "$(said '.results[0].state')" '"outside"' "with only a debug file the contents of the object are unknown"
+is "$(said '.results[0].state')" '"outside"' "the contents of an object are unknown if there is only a debug file"
 
 (cd "$tmp" && gcc -g -O2 -gsplit-dwarf -o split a.c)
 why "$tmp/split" "$(address_of "$tmp/split" outer)"

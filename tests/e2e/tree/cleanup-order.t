@@ -15,5 +15,5 @@ void f(struct s *s)
 C
 scripts/cleanup-order.py "$tmp/bad.c" >"$tmp/said" && status=0 || status=$?
 is "$status" 1 "a return in front of buf_init() is found"
-is "$(cut -d: -f2 "$tmp/said")" 6 "with its line"
+is "$(cut -d: -f2 "$tmp/said")" 6 "the message has the line of the return"
 done_testing

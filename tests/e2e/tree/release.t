@@ -27,12 +27,12 @@ git diff --quiet || commit unreleased
 refuses() {
         make release TARBALL=1 >"$tmp/out" 2>&1
         is $? 2 "$2 is refused"
-        like "$(cat "$tmp/out")" "release: $1" "  which says why"
+        like "$(cat "$tmp/out")" "release: $1" "  the message gives the reason: $1"
         ok "  and nothing is built" test ! -e build/release
 }
 refuses "HEAD is not the commit of the tag v$version" "a commit without a tag"
 ok "a dry run builds it" make release DRY_RUN=1 TARBALL=1
-like "$ok_out" "would be refused: HEAD is not the commit" "  and says what a release would refuse"
+like "$ok_out" "would be refused: HEAD is not the commit" "  a dry run says what a release would refuse"
 like "$ok_out" "would be refused: the first heading of CHANGELOG.md is '## $version \(not released\)'" "  all of it"
 rm -r build/release
 git tag "v$version"
@@ -53,9 +53,9 @@ ok "the commit of the tag is released" make release TARBALL=1
 unlike "$ok_out" 'refused' "  without an objection"
 is "$(ls build/release | paste -sd ' ')" "NOTES.md SHA256SUMS cairn-$version.tar.xz" "  as tarball, notes and checksums"
 ok "  the checksums are right" sh -c 'cd build/release && sha256sum --strict -c SHA256SUMS'
-is "$(wc -l <build/release/SHA256SUMS)" 2 "  and of all files"
+is "$(wc -l <build/release/SHA256SUMS)" 2 "  all released files have a checksum"
 is "$(sed -n 1p build/release/NOTES.md)" "## $version (2026-12-24)" "  the notes are the changelog's part"
-is "$(grep -c '^## ' build/release/NOTES.md)" 1 "  and no more"
+is "$(grep -c '^## ' build/release/NOTES.md)" 1 "  the notes have only the part of this version"
 tar -tf "build/release/cairn-$version.tar.xz" >"$tmp/list"
 is "$(sed "s|^cairn-$version/||; /\/\$/d; /^\$/d" "$tmp/list" | sort | sha256sum)" \
         "$(git ls-files | sort | sha256sum)" "  the tarball has the committed files"

@@ -24,7 +24,7 @@ run_test passes
 is "$status:$out" "0:ok 1 - first
 1..1" "a test that passes: its stdout alone, and a process that ends soon after it is no error"
 is "$(log_of passes err)" 'to the log' "its stderr is in the log"
-is "$(log_of passes out)" "$out" "and its stdout too"
+is "$(log_of passes out)" "$out" "the stdout of a test is in the log too"
 
 make_test fails <<'END'
 echo 'not ok 1 - first'
@@ -32,7 +32,7 @@ exit 7
 END
 run_test fails
 is "$status" 7 "the exit status of a test is passed on"
-like "$(tests/failed)" 'fails.t failed, exit status 7' "and tests/failed names the test"
+like "$(tests/failed)" 'fails.t failed, exit status 7' "tests/failed names the test with its exit status"
 
 printf 'kill -SEGV $$\n' | make_test crashes
 run_test crashes
@@ -54,8 +54,8 @@ sleep 1003
 END
 run_test hangs 5 # time for its processes to start, also on a busy machine
 is "$status" 124 "a test that hangs is killed at its time limit"
-like "$out" '^not ok - took longer than its time limit of 5 s' "which is reported as a failure"
-like "$out" '^#   sleep 1001$' "with the processes that ran"
+like "$out" '^not ok - took longer than its time limit of 5 s' "the time limit is reported as a failure"
+like "$out" '^#   sleep 1001$' "the processes that ran are listed"
 like "$out" '^#   sh -c trap "" TERM' "all of them"
 like "$out" '^ok 1 - first$' "its output so far is printed"
 ok "its child is gone" ended "$tmp/child"
@@ -70,8 +70,8 @@ echo 1..1
 END
 run_test leaves
 is "$status" 1 "a test that leaves a daemon running fails, although its checks passed"
-like "$out" '^not ok - left processes behind' "and says why"
-like "$out" '^#   sleep 1004$' "with the daemon's command line"
+like "$out" '^not ok - left processes behind' "the processes left behind are reported as a failure"
+like "$out" '^#   sleep 1004$' "the command line of the daemon is listed"
 ok "the daemon is gone" ended "$tmp/daemon"
 
 make_test stopped <<END

@@ -33,13 +33,15 @@ n=12
 for packing in --gzip --bzip2 --xz --lzma --zstd ''; do
         build $n "$tmp/tree/program"
         bsdtar -c $packing -f "$tmp/archive-$n" -C "$tmp" tree
-        is "$(sent "$tmp/archive-$n")" "[[\"$n\",\"archive-$n/tree/program\"]]" "tar ${packing:-plain}"
+        is "$(sent "$tmp/archive-$n")" "[[\"$n\",\"archive-$n/tree/program\"]]" \
+                "a program in a tar archive is sent (${packing:-not compressed})"
         n=$((n + 1))
 done
 for format in zip cpio newc; do
         build $n "$tmp/tree/program"
         bsdtar -c --format $format -f "$tmp/archive-$n" -C "$tmp" tree
-        is "$(sent "$tmp/archive-$n")" "[[\"$n\",\"archive-$n/tree/program\"]]" "$format"
+        is "$(sent "$tmp/archive-$n")" "[[\"$n\",\"archive-$n/tree/program\"]]" \
+                "a program in an archive of format $format is sent"
         n=$((n + 1))
 done
 
@@ -73,7 +75,7 @@ is "$(sent "$tmp/modules" | jq -c 'map(.[0]) | sort')" '["61","62"]' "compressed
 ld -r --build-id="0x$(id 63)" -o "$tmp/module.ko" "$tmp/module.o"
 xz -c "$tmp/module.ko" >"$tmp/modules/kernel/module.ko.xz"
 bsdtar -c -f "$tmp/modules.tar" -C "$tmp" modules
-is "$(sent "$tmp/modules.tar" | jq -c 'map(.[0])')" '["63"]' "and of an archive"
+is "$(sent "$tmp/modules.tar" | jq -c 'map(.[0])')" '["63"]' "the compressed modules of an archive are sent"
 upload "$tmp/modules/text.gz" >/dev/null 2>"$tmp/err"
 like "$(cat "$tmp/err")" "no ELF files under" "a compressed text is no ELF file"
 
@@ -97,14 +99,14 @@ with tarfile.open(tmp + "/evil.tar", "w") as tar:
     add(tar, "door/escaped", "e44")
 EOF
 is "$(sent "$tmp/evil.tar" | jq -c 'map(.[0])')" '["41","42","43","44"]' "files with paths that lead outside are read"
-is "$(find "$tmp" -name 'escaped*')" '' "and stay inside the temporary folder"
+is "$(find "$tmp" -name 'escaped*')" '' "files with paths that lead outside stay inside the temporary folder"
 
 build 51 "$tmp/tree/program"
 bsdtar -c -f "$tmp/cut.tar" -C "$tmp" tree
 head -c 9000 "$tmp/cut.tar" >"$tmp/cut2.tar"
 build 52 "$tmp/good"
 is "$(sent "$tmp/cut2.tar" "$tmp/good")" '[["52","'"$tmp"'/good"]]' "a file beside a damaged archive is sent"
-like "$(cat "$tmp/err")" "cut2.tar' cannot be unpacked: " "and the archive is named"
+like "$(cat "$tmp/err")" "cut2.tar' cannot be unpacked: " "the damaged archive is named"
 upload "$tmp/cut2.tar" "$tmp/good" >/dev/null 2>&1
 is $? 2 "the exit code tells"
 printf 'text\n' >"$tmp/text.tar"
@@ -120,13 +122,14 @@ for format in gnu posix; do
         spread "$tmp/sparse/program" 8388608
         tar --sparse --format=$format -cf "$tmp/sparse.tar" -C "$tmp/sparse" program
         is "$(($(stat -c %s "$tmp/sparse.tar") < 1000000))" 1 "a $format archive of an ELF file with a hole is small"
-        is "$(sent "$tmp/sparse.tar" | jq -c 'map(.[0])')" "[\"$n\"]" "  and read with it"
+        is "$(sent "$tmp/sparse.tar" | jq -c 'map(.[0])')" "[\"$n\"]" "  the ELF file with a hole is read with it"
         n=$((n + 1))
         spread "$tmp/sparse/program" 3221225472
         tar --sparse --format=$format -cf "$tmp/sparse.tar" -C "$tmp/sparse" program
         upload "$tmp/sparse.tar" >/dev/null 2>"$tmp/err"
         is $? 2 "  one that announces gigabytes is refused"
-        like "$(cat "$tmp/err")" "sparse.tar' unpacks to more than 256 times its size" "  with a reason"
+        like "$(cat "$tmp/err")" "sparse.tar' unpacks to more than 256 times its size" \
+                "  the refusal names the archive and the ratio"
 done
 build $n "$tmp/sparse/program"
 : >"$tmp/sparse/lastlog"
@@ -138,6 +141,7 @@ spread "$tmp/sparse/nested.zip" 3221225472
 tar --sparse -cf "$tmp/sparse.tar" -C "$tmp/sparse" nested.zip
 upload "$tmp/sparse.tar" >/dev/null 2>"$tmp/err"
 is $? 2 "an archive in an archive that announces gigabytes is refused"
-like "$(cat "$tmp/err")" "sparse.tar' cannot be unpacked: .*more than 256 times its size" "  with a reason"
+like "$(cat "$tmp/err")" "sparse.tar' cannot be unpacked: .*more than 256 times its size" \
+        "  the refusal of the nested archive gives the reason"
 is "$(ls "$TMPDIR")" '' "nothing stays in the temporary folder"
 done_testing

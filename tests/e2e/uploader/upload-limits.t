@@ -38,11 +38,12 @@ exec 5>"$tmp/hold1"
 wait_for "64 uploads" receives 64
 put ci
 is "$code" 429 "the 65th upload of a token and address is refused"
-like "$body" '64 uploads of this token and address are in progress.*retry' "  and says why"
+like "$body" '64 uploads of this token and address are in progress.*retry' \
+        "  the refusal names the uploads of this token and address"
 put nightly
 is "$code" 201 "another token at that address uploads"
 put ci --interface 127.0.0.9
-like "$code" '^(200|409)$' "and the same token at another address"
+like "$code" '^(200|409)$' "the same token at another address uploads"
 hold 2 127.0.0.2 ci 64
 exec 6>"$tmp/hold2"
 hold 3 127.0.0.3 ci 64
@@ -52,7 +53,7 @@ exec 8>"$tmp/hold4"
 wait_for "256 uploads" receives 256
 put nightly
 is "$code" 429 "the 257th in total is refused"
-like "$body" '256 uploads are in progress' "  and says why"
+like "$body" '256 uploads are in progress' "  the refusal names the uploads of all clients"
 ok "the service is healthy" healthy
 exec 5>&- 6>&- 7>&- 8>&-
 wait_for "their end" receives 0
@@ -68,6 +69,6 @@ request -X PUT -T "$tmp/zeros.zst" -H "$(as small)" -H 'Content-Encoding: zstd' 
 unlike "$code" '^20' "100 bytes that unpack to a million are no object"
 limit_holds() { put small; [ "$code" = 429 ]; }
 wait_for "the bytes to be counted" limit_holds
-like "$body" 'token small has sent the 262144 bytes' "and counts a million of the token's daily bytes"
+like "$body" 'token small has sent the 262144 bytes' "the million unpacked bytes count for the token's daily bytes"
 stop_server
 done_testing

@@ -62,7 +62,7 @@ part 0 "$half"
 dd if="$tmp/wrong" of="$(ls "$data"/debuginfo/partial/*)" bs=1 seek=4000 conv=notrunc 2>/dev/null
 part "$half" $((size - half))
 is "$code $(printf '%s' "$body" | jq -r .reason)" "400 hash_mismatch" "damage of a part is found"
-is "$(offset)" 0 "and the part is deleted"
+is "$(offset)" 0 "the damaged part is deleted"
 
 # The service is killed during an upload; the uploader resumes with the next one.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null
@@ -75,7 +75,7 @@ kill_server
 start_server
 wait "$uploader"
 is $? 0 "an upload outlives a crash of the service"
-like "$(stored)" '^2 objects|^1 objects' "and it is complete"
+like "$(stored)" '^2 objects|^1 objects' "the upload is complete after the crash"
 
 # A connection that was lost without being closed is not waited for.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1
@@ -98,7 +98,8 @@ wait_for "its bytes" arrived
 taken_over() { here=$(offset); part "$here" $((size - here)); [ "$code" = 201 ]; }
 wait_for "its place" taken_over
 ok "after it was idle for a while, a new connection replaces it" kill -0 "$silent"
-is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" "  and the object is correct"
+is "$(curl -sS "$url/buildid/$id/executable" | sha256sum | cut -d' ' -f1)" "$sha" \
+        "  the object that replaced it is correct"
 kill "$silent"
 
 # Two concurrent uploaders with the same files.
@@ -111,6 +112,6 @@ status=$?
 [ $status -eq 0 ] || diag "$(cat "$tmp/second")"
 is $status 0 "one of two uploaders of the same files is done"
 wait "$first"
-is $? 0 "  and so is the other"
-like "$(stored)" '^2 objects are whole, 0 damaged' "  and each object is stored once, complete"
+is $? 0 "  the other uploader is done too"
+like "$(stored)" '^2 objects are whole, 0 damaged' "  each object is stored once, complete"
 done_testing

@@ -45,17 +45,18 @@ is "$code" 64 "a dry run strips nothing"
 
 up --strip "$tmp/build"
 is "$code" 0 "all files are sent"
-like "$out" ', 5 stripped$' "  and stripped, copies too"
+like "$out" ', 5 stripped$' "  all files are stripped, copies too"
 for program in program fixed relocs copy link; do
         is "$("$tmp/build/$program")" "$("$tmp/before/$program")" "$program runs as before"
 done
 for file in program fixed relocs libshared.so copy; do
         unlike "$(sections "$tmp/build/$file")" '^\.(debug_|symtab|strtab)' "$file has no symbols and no DWARF"
-        is "$(cat "$tmp/readelf.err")" '' "  and is well-formed"
-        is "$(build_id_of "$tmp/build/$file")" "$(build_id_of "$tmp/before/$file")" "  and has its build-id"
+        is "$(cat "$tmp/readelf.err")" '' "  the stripped $file is well-formed"
+        is "$(build_id_of "$tmp/build/$file")" "$(build_id_of "$tmp/before/$file")" \
+                "  the stripped $file has its build-id"
         is "$(readelf -lW "$tmp/build/$file" | sed '/^Elf file/d; /offset/d')" "$(readelf -lW "$tmp/before/$file" |
                 sed '/^Elf file/d; /offset/d')" \
-                "  and its segments"
+                "  the stripped $file has its segments"
         ok "  and is smaller" test "$(stat -c %s "$tmp/build/$file")" -lt "$(stat -c %s "$tmp/before/$file")"
 done
 is "$(stat -c '%a %U %G' "$tmp/build/program")" "$(stat -c '%a %U %G' "$tmp/before/program")" \
@@ -71,7 +72,7 @@ crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], 
 objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc "$tmp/build/program" \
         "$tmp/link"
 is "$(head -c 13 "$tmp/link")" program.debug ".gnu_debuglink names the debug file"
-is "$(tail -c 4 "$tmp/link" | od -An -tx4 | tr -d ' ')" "$crc" "  with the checksum of the service's file"
+is "$(tail -c 4 "$tmp/link" | od -An -tx4 | tr -d ' ')" "$crc" "  .gnu_debuglink has the checksum of the service's file"
 if command -v gdb >/dev/null; then
         like "$(gdb -nx -q -batch -ex 'info line outer' "$tmp/build/program" 2>&1)" '^Line 3 of' "gdb loads it"
 fi

@@ -46,13 +46,13 @@ send cairn-agent/1.1.0 names=leaf host=late "at_ns=$(($(date +%s) - 432000))0000
 send cairn-agent/1.1.0 names=leaf host=ahead at_ns=4102444800000000000
 request -A broken/0.1 -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' \
         "$url/v1development/profiles"
-is "$code" 400 "and others are not"
+is "$code" 400 "a batch that is no protobuf is refused"
 # Samples flushed with symbols need no re-symbolization, which is waited for below.
 wait_for "the samples to be in the tables" metric_equals cairn_queue_batches 0
 put_object debuginfo "$tmp/work-01" --url-query tag=release
 is "$code" 201 "debuginfo is stored"
 put_object debuginfo "$tmp/named"
-is "$code" 201 "and a symbol table"
+is "$code" 201 "a symbol table is stored"
 wait_metric cairn_objects_indexed_total 2
 wait_metric cairn_resymbolize_locations_total 2
 wait_metric "cairn_upstream_requests_total{upstream=\"$upstream\",outcome=\"failed\"}" 1

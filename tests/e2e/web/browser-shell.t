@@ -15,7 +15,7 @@ curl -sS -D "$tmp/head" -o "$tmp/page.html" "$url/"
 like "$(cat "$tmp/head")" "^Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';" \
         "the page has a policy"
 unlike "$(cat "$tmp/page.html")" '<script[^>]*>[^<]|<style| (style|on[a-z]+)=|https?://' \
-        "  and nothing inline, and nothing of other hosts"
+        "  the page has nothing inline, and nothing of other hosts"
 for asset in $(grep -Eo '(href|src)="assets/[^"]*' "$tmp/page.html" | cut -d'"' -f2); do
         curl -sS --compressed -D "$tmp/head" -o "$tmp/asset" "$url/$asset"
         like "$(cat "$tmp/head")" '^Cache-Control: public, max-age=[0-9]+, immutable' "$asset may be cached"

@@ -15,7 +15,8 @@ start_server --token-file "$tmp/tokens" --tls-cert "$tmp/cert.pem" --tls-key "$t
 url=https://127.0.0.1:$port
 is "$(curl -sS --cacert "$tmp/cert.pem" -c "$tmp/jar" -d token=reader-token "$url/login" | jq -r .signed_in_by)" \
         session "curl signs in over https"
-is "$(curl -sS --cacert "$tmp/cert.pem" -b "$tmp/jar" "$url/api/v1/session" | jq -r .name)" alice "  and stays so"
+is "$(curl -sS --cacert "$tmp/cert.pem" -b "$tmp/jar" "$url/api/v1/session" | jq -r .name)" alice \
+        "  the session has the name of the token"
 run_browser sign_in.js "$url" reader-token alice
 stop_server
 

@@ -37,7 +37,7 @@ ok "a profile of 50,000 functions is accepted" import --label service.name=many 
 python3 tests/browser/make_spans.py $((now - 60)) 300 >"$tmp/spans.json"
 is "$(curl -sS -o "$tmp/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "@$tmp/spans.json" \
         "$url/v1development/profiles")" 200 \
-        "  and one with spans"
+        "  a profile with spans is accepted"
 printf 'main;old 5000000\n' >"$tmp/old.folded"
 ok "  and one with a label" import --type $cpu --label service.name=labelled --label profile_id=77 "$tmp/old.folded"
 ok "a page of all functions is written" "$cairn" flame --server "$url" --from now-1h --max-nodes 0 \
