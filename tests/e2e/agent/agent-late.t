@@ -159,6 +159,7 @@ python3 tests/support/otlp_dump.py "$tmp/other.otlp" | grep 'cairn.stack.end=not
 ended=$(awk '$1 == "cairn_agent_user_stacks_ended_total{end=\"not_copied\"}" { print $2 }' "$tmp/other.metrics")
 ok "deferred samples in a handler with an alternate stack are counted as not_copied ($ended)" test "${ended:-0}" -gt 0
 ok "and have the label" test -s "$tmp/other.dump"
-is "$(awk -F '\t' '{ sub(/;$/, "", $3); n = split($3, frame, ";"); if (frame[n] ~ /libc.so.6:/) trampoline++; else others++ }
+is "$(awk -F '\t' \
+        '{ sub(/;$/, "", $3); n = split($3, frame, ";"); if (frame[n] ~ /libc.so.6:/) trampoline++; else others++ }
         END { print (trampoline > 0), others + 0 }' "$tmp/other.dump")" "1 0" "and end at the trampoline"
 done_testing

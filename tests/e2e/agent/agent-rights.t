@@ -32,7 +32,8 @@ is "$(all_are CapPrm)" "$kept" "no other capabilities are permitted"
 is "$(all_are CapInh)" "$(mask)" "no capabilities are inheritable"
 is "$(all_are CapAmb)" "$(mask)" "no capabilities are ambient"
 is "$(all_are NoNewPrivs)" 1 "no thread can gain privileges"
-like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog cap_setuid cap_setgid cap_kill' \
+like "$(cat "$tmp/log")" \
+        'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoint_restore cap_dac_read_search cap_syslog cap_setuid cap_setgid cap_kill' \
         "the log says what is kept"
 
 # The process that forks workers has dropped all of them, and runs as another user.

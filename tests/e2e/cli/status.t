@@ -69,7 +69,8 @@ unlike "$("$cairn" status --server "$url")" '^refused' "the text has no line for
 answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' \
         --data-binary 'not protobuf' "$url/v1development/profiles"
 status
-is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
+is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" \
+        '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
         "a refused batch is listed with its reason and sender"
 is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' \
         "a refused batch has a text and a remedy"

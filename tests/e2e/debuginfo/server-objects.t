@@ -44,7 +44,8 @@ send "$tmp/zero" "$id" debuginfo
 refused 400 not_elf "zeros"
 head -c 2000 "$tmp/program.debug" >"$tmp/cut"
 send "$tmp/cut" "$id" debuginfo
-case $code-$(printf '%s' "$body" | jq -r .reason) in 400-truncated | 400-not_elf) pass "a cut-off ELF file" ;; *) fail "a cut-off ELF file" "$code $body" ;; esac
+case $code-$(printf '%s' "$body" | jq -r .reason) in 400-truncated | 400-not_elf) pass "a cut-off ELF file" ;; *) \
+        fail "a cut-off ELF file" "$code $body" ;; esac
 like "$body" "cut off|ends|past" "  the text says that it is truncated"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "  nothing is stored of a truncated file"
 head -c 30 "$tmp/program.debug" >"$tmp/cut"

@@ -169,7 +169,8 @@ done
 before=$(peak_memory_kb)
 for bad in giant-stack many-samples; do
         send "$ingest&format=pprof" $bad.pprof
-        case $code in 200 | 400 | 413) pass "pprof: $bad is answered ($code)" ;; *) fail "pprof: $bad is answered" "$code $body" ;; esac
+        case $code in 200 | 400 | 413) pass "pprof: $bad is answered ($code)" ;; *) fail "pprof: $bad is answered" \
+                "$code $body" ;; esac
         ok "  and the service is healthy" healthy
 done
 ok "  within the memory limits" test "$(peak_memory_kb)" -lt $((before + 1500000))

@@ -112,7 +112,8 @@ compare "$tmp/code/app" hash "$tmp/code.json" "addresses, bytes and mnemonics ar
 is "$(jq -c '[.ranges[].instructions[] | select(.flat) | [.address, .flat, .cumulative]]' "$tmp/code.json")" \
         "[[\"0x$leaf\",9,9]]" "the cost is at the instruction that was sampled"
 is "$(jq -r '.ranges[].function' "$tmp/code.json")" hash "the function has its name"
-is "$(jq -r --arg a "0x$leaf" '[.ranges[].instructions[] | {address, place}] | [.[:(map(.address) | index($a)) + 1][] | .place | select(.)] | last | "\(.function):\(.line) \(.source)"' "$tmp/code.json")" \
+is "$(jq -r --arg a "0x$leaf" \
+        '[.ranges[].instructions[] | {address, place}] | [.[:(map(.address) | index($a)) + 1][] | .place | select(.)] | last | "\(.function):\(.line) \(.source)"' "$tmp/code.json")" \
         "mix:4         return x * 2654435761u ^ x >> 13; /* inlined */" \
         "the place of an instruction is the line that was inlined"
 query disassembly main >"$tmp/main.json"

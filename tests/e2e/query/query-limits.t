@@ -60,7 +60,8 @@ done
 like "$("$cairn" top --server "$url")" 'evil\\x1b\[2J_\\xc2\\x9b' "they are shown escaped"
 "$cairn" top --server "$url" --json >"$tmp/out"
 if controls "$tmp/out"; then fail "none in JSON either"; else pass "none in JSON either"; fi
-is "$(python3 -c 'import json,sys; print(ascii([r["function"] for r in json.load(open(sys.argv[1]))][0]))' "$tmp/out")" \
+is "$(python3 -c 'import json,sys; print(ascii([r["function"] for r in json.load(open(sys.argv[1]))][0]))' \
+        "$tmp/out")" \
         "'evil\\x1b[2J_\\x9b'" "  JSON has the name as it was sent"
 
 stop_server

@@ -52,7 +52,8 @@ lines --function square >"$tmp/served" 2>"$tmp/served-note"
 is "$(cat "$tmp/local")" "$(cat "$tmp/served")" \
         "without the sources a data directory shows the function in place of the text, as the service"
 like "$(cat "$tmp/local")" ' 3  square$' "the function is shown in place of the text"
-is "$(cat "$tmp/err")" "cairn query: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
+is "$(cat "$tmp/err")" \
+        "cairn query: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
         "the message says how to upload the sources"
 mv "$data/debuginfo" "$tmp/debuginfo"
 like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" \
@@ -121,7 +122,8 @@ is "$(compare --csv --compare shares)" "$(compare --csv --compare values)" \
 is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "--limit 1 has the line that changed most"
 compare >"$tmp/both"
 like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "the text has the totals of both sides"
-like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
+like "$(cat "$tmp/both")" \
+        '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +9.00 ns +4.00 ns +-5.00 ns +-58.33 pp +3          int y = x;$' \
         "the text has the change of each line, absolute and of the share"
 compare --format html >"$tmp/both" 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' \

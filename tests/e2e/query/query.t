@@ -128,7 +128,8 @@ is "$(sort "$tmp/by-data" | tr '\n' ' ')" "main;http.(*conn).serve 2 main;std::v
 ok "flame, full names" both flame "$named"
 like "$(cat "$tmp/by-data")" 'allocator<int> >::push_back\(int const&\) 7$' "folded stacks have full names by default"
 ok "top, short names" both top --names short --json "$named"
-is "$(json "$tmp/by-data" '[r["function"] for r in d if r["flat"]]')" "['std::vector<...>::push_back', 'http.(*conn).serve']" \
+is "$(json "$tmp/by-data" '[r["function"] for r in d if r["flat"]]')" \
+        "['std::vector<...>::push_back', 'http.(*conn).serve']" \
         "top --names short has short names"
 for pattern in 'std::vector<int.*' 'std::vector<\.\.\.>::push_back' '.*serve'; do
         ok "top of a function by $pattern" both top --function "$pattern" --json "$named"

@@ -43,7 +43,9 @@ hold() {
         like "$(spans --limit 2 '{trace_id="ab0000000000000000000000000005dc"}')" \
                 '^ +3\.00 s  50\.01% +3000  trace_id="ab0{27}5dc", span_id="ab0{11}bb8"  cart  POST /buy$' \
                 "  the costliest spans are shown as text"
-        is "$(curl -sS "$url/api/v1/query/folded?by=span_id&selector=%7Btrace_id%3D%22ab0000000000000000000000000005dc%22%7D" | sort)" \
+        is "$(curl -sS \
+                "$url/api/v1/query/folded?by=span_id&selector=%7Btrace_id%3D%22ab0000000000000000000000000005dc%22%7D" \
+                | sort)" \
                 'span_id=ab00000000000bb7;handle;encode 2999000000
 span_id=ab00000000000bb8;handle;query 3000000000' "  and stacks of a trace are told apart by span"
 }

@@ -25,7 +25,8 @@ kernel_has() { ss -Hnt state established "( sport = :$port )" dst 10.77.0.2 | wc
 
 ip link set lo up
 mkfifo "$tmp/go"
-unshare -n python3 -c 'import os, sys; open(sys.argv[1]).read(); a = open(sys.argv[2]).read().split(); os.execvp(a[0], a)' \
+unshare -n python3 \
+        -c 'import os, sys; open(sys.argv[1]).read(); a = open(sys.argv[2]).read().split(); os.execvp(a[0], a)' \
         "$tmp/go" "$tmp/command" >"$tmp/clients" 2>"$tmp/clients.err" &
 clients=$!
 background_pids=$clients

@@ -73,7 +73,8 @@ wait_for 'its end, when they are counted' ended
 printf 'int main(void) { return 1; }\n' >"$tmp/main.c"
 gcc -g -Wl,--build-id -o "$tmp/main" "$tmp/main.c"
 "$upload" --server "$url" --token-file "$tmp/token" "$tmp/main" >"$tmp/out" 2>&1
-like "$? $(cat "$tmp/out")" '^1 .*: token ci has sent the 262144 bytes that it may send in a day; retry in [0-9]+ s \(HTTP 429, ' \
+like "$? $(cat "$tmp/out")" \
+        '^1 .*: token ci has sent the 262144 bytes that it may send in a day; retry in [0-9]+ s \(HTTP 429, ' \
         'count too, and cairn-upload says so without waiting for hours'
 is "$(metric_as_root 'cairn_limited_total{limit="bytes",token="ci"}')" 1 'it sent one request'
 

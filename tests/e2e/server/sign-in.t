@@ -181,7 +181,8 @@ like "$(as_root 'cairn_sign_ins_total{result="refused"}') $(as_root 'cairn_sign_
         "^$guesses [1-9]" "attempts are counted"
 like "$(cat "$server_log")" 'audit: 200 POST /login by alice from 127\.0\.0\.1$' "the log has a sign-in"
 like "$(cat "$server_log")" 'audit: 204 POST /logout by alice from 127\.0\.0\.1$' "the log has a sign-out"
-unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" "the log has no token and no session id"
+unlike "$(cat "$server_log")" "(reader|root|other|guess-[0-9]+)-token|$session_id" \
+        "the log has no token and no session id"
 stop_server
 
 # The log accepts ten refusals per second, so another service that has refused nothing yet.

@@ -20,7 +20,8 @@ start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-sam
 
 # ---- before any batch ----
 
-is "$(status '' '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders, .queue.batches, .storage.bytes]')" \
+is "$(status '' \
+        '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders, .queue.batches, .storage.bytes]')" \
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
 is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' \
         "the active condition is listed"
@@ -29,7 +30,8 @@ like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8
 becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
-is "$(status '' '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
+is "$(status '' \
+        '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
         '[60,0,3540]' "an hour in minutes"
 is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' \
         "the list of senders is empty"
@@ -39,7 +41,8 @@ is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"k
 otlp "$tmp/one.otlp" names=leaf,main host=web-1 values=3,4
 send cairn-agent/1.0.0 "$tmp/one.otlp"
 is "$code" 200 "a host sends"
-is "$(status /senders '[.senders[] | [.host, .agent, .address, .batches, .samples, .last_samples, .rejected_samples]]')" \
+is "$(status /senders \
+        '[.senders[] | [.host, .agent, .address, .batches, .samples, .last_samples, .rejected_samples]]')" \
         '[["web-1","cairn-agent/1.0.0","127.0.0.1",1,2,2,0]]' "it is a sender with host, agent and address"
 ok "  with the time of its batch" test "$(status /senders '.senders[0].last_unix_s')" -ge "$begun"
 ok "  and that of its newest sample" test "$(status /senders '.senders[0].newest_sample_unix_s')" -ge "$begun"
@@ -73,7 +76,8 @@ open(sys.argv[1], "wb").write(gzip.compress(body + b"".join(blob(6, s) for s in 
 END
 request -A alloy/2.0 --data-binary "@$tmp/many.pprof" "$url/ingest?name=many&format=pprof"
 is "$code" 200 "a batch of several hosts"
-is "$(status /senders '[.senders[] | select(.agent == "alloy/2.0") | [.host, .samples]] | sort')" '[["db-1",1],["db-2",2],["pod-9",1]]' \
+is "$(status /senders '[.senders[] | select(.agent == "alloy/2.0") | [.host, .samples]] | sort')" \
+        '[["db-1",1],["db-2",2],["pod-9",1]]' \
         "each host is a sender, by the label that names it best"
 
 # ---- rejected batches ----
@@ -88,9 +92,11 @@ send cairn-agent/1.1.0 "$tmp/one.otlp"
 is "$(status '' '[.ingest.problems[] | [.reason, .of, .count, .agent, .address]]')" \
         '[["bad_data","batches",1,"broken/0.1","127.0.0.1"],["unsupported","batches",1,"broken/0.2","127.0.0.1"],["too_far_ahead","samples",2,"cairn-agent/1.1.0","127.0.0.1"]]' \
         "what was refused is told by reason, and who sent it last"
-is "$(status '' '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' \
+is "$(status '' \
+        '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' \
         "  each problem has its text, time and remedy"
-is "$(status /senders '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
+is "$(status /senders \
+        '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
         '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' \
         "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
 is "$(status '' '[([.ingest.minutes[].batches] | add), ([.ingest.minutes[].refused] | add)]')" \

@@ -15,7 +15,8 @@ is $? 0 "everything as CSV"
 is "$(head -1 "$tmp/out" | tr -d '\r')" \
         'time,profile_type,unit,period,value,samples,stack,function,file,line,labels_rest,label_env,label_region,label_service_name' \
         "  the first line has the columns"
-is "$(rows | sed 's|\./||g')" "2026-09-21T14:00:00Z,$cpu,nanoseconds,10000000,5,1,main;other_part,other_part,program.c,12,,,,api
+is "$(rows | sed 's|\./||g')" \
+        "2026-09-21T14:00:00Z,$cpu,nanoseconds,10000000,5,1,main;other_part,other_part,program.c,12,,,,api
 2026-09-21T14:00:00Z,$cpu,nanoseconds,10000000,7,1,main;outer_part;inlined_part,inlined_part,program.c,4,,,,api
 2026-09-21T14:00:00Z,samples:samples:count::,count,,13,1,main;work;leaf,leaf,,,,prod,eu,shop
 2026-09-21T14:00:00Z,samples:samples:count::,count,,3,1,main;idle,idle,,,,prod,eu,shop

@@ -34,7 +34,8 @@ damaged() {
 damaged missing ': is missing'
 damaged cut ': has 552 bytes, the log says 562'
 like "$(cat "$tmp/out")" 'truncated' "  the truncated file is reported as unreadable"
-like "$(cat "$tmp/out")" '^samples/date=2026-09-22.* name a stack_id that no readable file of stacks has, as [0-9a-f]{32}' \
+like "$(cat "$tmp/out")" \
+        '^samples/date=2026-09-22.* name a stack_id that no readable file of stacks has, as [0-9a-f]{32}' \
         "  the rows that refer to the file are reported"
 damaged flipped ': cannot read .*'
 damaged size ": has [0-9]+ bytes, the log says"

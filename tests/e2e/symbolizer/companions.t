@@ -239,7 +239,9 @@ cp "$tmp/dwz3/five.debug" "$tmp/tree"
 put_object debuginfo "$tmp/dwz3/six.debug"
 walk
 answers "$(id 1c)" "$tmp/five/prog" >/dev/null
-wait_for "the names" sh -c "'$cairn' symbolize --server '$url' --build-id '$(id 1c)' --format=llvm $(addresses "$tmp/five/prog" | tr '\n' ' ') | grep -q other"
+wait_for "the names" sh \
+        -c "'$cairn' symbolize --server '$url' --build-id '$(id 1c)' --format=llvm $(addresses "$tmp/five/prog" |
+        tr '\n' ' ') | grep -q other"
 wait_for "it to be indexed" quiet
 unlike "$(answers "$(id 1c)" "$tmp/five/prog")" '^inner' \
         "a scanned file without its supplementary file has no inlined calls"

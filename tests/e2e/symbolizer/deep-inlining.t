@@ -55,7 +55,8 @@ bounded() { ok "$1 has bounded memory" test "$(peak_memory_kb)" -lt 1500000; }
 queries() {
         for form in top folded; do
                 status=$(query $form "$1")
-                case $status in 200 | 413) pass "$form is answered ($status)" ;; *) fail "$form is answered" "$status $(head -c 300 "$tmp/answer")" ;; esac
+                case $status in 200 | 413) pass "$form is answered ($status)" ;; *) fail "$form is answered" \
+                        "$status $(head -c 300 "$tmp/answer")" ;; esac
         done
 }
 

@@ -68,7 +68,8 @@ ok "a symbolic link stays one" test -L "$tmp/build/link"
 is "$(find "$tmp/build" | wc -l)" "$(find "$tmp/before" | wc -l)" "no other files are left"
 
 "$cairn" debuginfo get "$id" --server "$url" --output "$tmp/build/program.debug" 2>/dev/null
-crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$tmp/build/program.debug")
+crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' \
+        "$tmp/build/program.debug")
 objcopy -O binary --only-section=.gnu_debuglink --set-section-flags .gnu_debuglink=alloc "$tmp/build/program" \
         "$tmp/link"
 is "$(head -c 13 "$tmp/link")" program.debug ".gnu_debuglink names the debug file"
