@@ -31,6 +31,18 @@ static inline uint64_t align_file_offset(uint64_t offset, uint64_t alignment)
         return (offset + alignment - 1) & ~(alignment - 1);
 }
 
+static inline GElf_Phdr make_program_header(const struct elf_segment *s)
+{
+        return (GElf_Phdr){ .p_type = s->type,
+                            .p_flags = s->flags,
+                            .p_offset = s->offset,
+                            .p_vaddr = s->address,
+                            .p_paddr = s->physical,
+                            .p_filesz = s->file_size,
+                            .p_memsz = s->memory_size,
+                            .p_align = s->alignment };
+}
+
 /**
  * Write the headers into fd, an empty file open for reading and writing; the other members of the ELF header are the
  * image's.

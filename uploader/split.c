@@ -284,14 +284,7 @@ static void move_segment(const struct elf_image *img, const struct split_layout 
 static GElf_Phdr make_split_segment(const struct elf_image *img, const struct split_layout *l,
                                     const struct elf_segment *s)
 {
-        GElf_Phdr p = { .p_type = s->type,
-                        .p_flags = s->flags,
-                        .p_offset = s->offset,
-                        .p_vaddr = s->address,
-                        .p_paddr = s->physical,
-                        .p_filesz = s->file_size,
-                        .p_memsz = s->memory_size,
-                        .p_align = s->alignment };
+        GElf_Phdr p = make_program_header(s);
 
         move_segment(img, l, &p);
         return p;

@@ -165,18 +165,8 @@ static void fill_stripped_sections(const struct strip_layout *x, GElf_Shdr *sect
 
 static void fill_program_headers(const struct elf_image *img, GElf_Phdr *programs)
 {
-        for (size_t i = 0; i < img->segment_count; i++) {
-                const struct elf_segment *s = &img->segments[i];
-
-                programs[i] = (GElf_Phdr){ .p_type = s->type,
-                                           .p_flags = s->flags,
-                                           .p_offset = s->offset,
-                                           .p_vaddr = s->address,
-                                           .p_paddr = s->physical,
-                                           .p_filesz = s->file_size,
-                                           .p_memsz = s->memory_size,
-                                           .p_align = s->alignment };
-        }
+        for (size_t i = 0; i < img->segment_count; i++)
+                programs[i] = make_program_header(&img->segments[i]);
 }
 
 static enum status write_stripped_at(int fd, const void *data, size_t n, uint64_t offset, struct error *err)

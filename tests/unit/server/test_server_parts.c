@@ -73,18 +73,25 @@ static const char *label(const struct profile *p, const char *key)
         return NULL;
 }
 
-START_TEST(an_application_name_becomes_labels)
+static struct profile make_profile_of_one_sample(void)
 {
-        _cleanup_profile_ struct profile p;
         struct profile_sample sample = { .value = 1 };
-        struct app_name app;
-        struct error err;
+        struct profile p;
         uint32_t i;
 
-        ck_assert_int_eq(profile_init(&p, MiB(1), &err), ST_OK);
-        ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, &err), ST_OK);
-        ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, &err), ST_OK);
-        ck_assert_int_eq(profile_add_sample(&p, &sample, &i, &err), ST_OK);
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_sample(&p, &sample, &i, NULL), ST_OK);
+        return p;
+}
+
+START_TEST(an_application_name_becomes_labels)
+{
+        _cleanup_profile_ struct profile p = make_profile_of_one_sample();
+        struct app_name app;
+        struct error err;
+
         ck_assert_int_eq(app_name_parse("shop.cpu{region=eu, host = \"a b\",__session_id__=9,}", &app, &err), ST_OK);
         ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
         ck_assert_str_eq(label(&p, "service_name"), "shop.cpu");
@@ -103,16 +110,10 @@ END_TEST
 
 START_TEST(service_name_label_is_used)
 {
-        _cleanup_profile_ struct profile p;
-        struct profile_sample sample = { .value = 1 };
+        _cleanup_profile_ struct profile p = make_profile_of_one_sample();
         struct app_name app;
         struct error err;
-        uint32_t i;
 
-        ck_assert_int_eq(profile_init(&p, MiB(1), &err), ST_OK);
-        ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, &err), ST_OK);
-        ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, &err), ST_OK);
-        ck_assert_int_eq(profile_add_sample(&p, &sample, &i, &err), ST_OK);
         ck_assert_int_eq(app_name_parse("process{service_name=shop}", &app, &err), ST_OK);
         ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
         ck_assert_str_eq(label(&p, "service_name"), "shop");

@@ -8,6 +8,17 @@
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"
 
+#define TEXT_SECTION                                                                                                   \
+        {                                                                                                              \
+                .name = ".text", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000,            \
+                .size = 0x1000                                                                                         \
+        }
+#define PCLNTAB_SECTION(data, n)                                                                                       \
+        {                                                                                                              \
+                .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .address = 0x20000, .content = (data), \
+                .size = (n)                                                                                            \
+        }
+
 static enum status extract_file(const struct buf *file, struct symbol_table *t, struct error *err)
 {
         return made_extract(made_memfd(file->data, file->size), t, err);
@@ -86,11 +97,7 @@ static void make_go(const char *path, bool is_64, bool big_endian, const char *s
         ck_assert_msg(file_read(path, &data, &err) == ST_OK, "%s", err.text);
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text",
-                  .type = SHT_NOBITS,
-                  .flags = SHF_ALLOC | SHF_EXECINSTR,
-                  .address = 0x1000,
-                  .size = 0x1000 },
+                TEXT_SECTION,
                 { .name = section,
                   .type = SHT_PROGBITS,
                   .flags = SHF_ALLOC | SHF_WRITE,
@@ -216,17 +223,8 @@ static void make_independent_go(const char *path, uint16_t machine, uint32_t rel
         }
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text",
-                  .type = SHT_NOBITS,
-                  .flags = SHF_ALLOC | SHF_EXECINSTR,
-                  .address = 0x1000,
-                  .size = 0x1000 },
-                { .name = ".gopclntab",
-                  .type = SHT_PROGBITS,
-                  .flags = SHF_ALLOC,
-                  .address = 0x20000,
-                  .content = data.data,
-                  .size = TABLE_SIZE },
+                TEXT_SECTION,
+                PCLNTAB_SECTION(data.data, TABLE_SIZE),
                 { .name = ".go.module",
                   .type = SHT_PROGBITS,
                   .flags = SHF_ALLOC | SHF_WRITE,
@@ -335,17 +333,8 @@ START_TEST(symbols_fill_gaps_of_pclntab)
         ck_assert_int_eq(file_read("tests/corpus/gopclntab/good/go1.20", &data, NULL), ST_OK);
         const struct elf_maker_section sections[] = {
                 { .name = "" },
-                { .name = ".text",
-                  .type = SHT_NOBITS,
-                  .flags = SHF_ALLOC | SHF_EXECINSTR,
-                  .address = 0x1000,
-                  .size = 0x1000 },
-                { .name = ".gopclntab",
-                  .type = SHT_PROGBITS,
-                  .flags = SHF_ALLOC,
-                  .address = 0x20000,
-                  .content = data.data,
-                  .size = data.size },
+                TEXT_SECTION,
+                PCLNTAB_SECTION(data.data, data.size),
                 { .name = ".symtab",
                   .type = SHT_SYMTAB,
                   .content = symbols,
