@@ -47,7 +47,8 @@ wait_for "the upstream's answer" sh -c "curl -sS '$url/api/v1/debuginfo/upstream
 status
 is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" \
         "the responses of an upstream are counted"
-is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests] | map(type) | unique | join(" ")')" object \
+is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests]
+        | map(type) | unique | join(" ")')" object \
         "each section is there"
 
 # The rate is that of the interval: batches are sent during it.

@@ -39,7 +39,8 @@ mknod "$tree/tty.deb" c 5 0 2>/dev/null || :
 python3 - "$tree" "$tmp/in/program" <<'END'
 import os, shutil, sys
 tree, program = (os.fsencode(a) for a in sys.argv[1:])
-for name in (b"a\n2026-01-01T00:00:00.000Z error store: forged.deb", b"\x1b[31mred\x1b]0;title\x07.rpm", b"\xff\xfe.tar", b"n" * 255):
+for name in (b"a\n2026-01-01T00:00:00.000Z error store: forged.deb", b"\x1b[31mred\x1b]0;title\x07.rpm",
+            b"\xff\xfe.tar", b"n" * 255):
     with open(os.path.join(tree, name), "wb") as f:
         f.write(b"!<arch>\n" + b"broken" * 20)
 # Deeper than PATH_MAX.
@@ -92,7 +93,8 @@ def member(name, data):
     return b"%-16s%-12d%-6d%-6d%-8s%-10d`\n" % (name, 0, 0, 0, b"100644", len(data)) + data + b"\n" * (len(data) & 1)
 control = gzip.compress(b"\0" * 1024)
 with open(tree + "/bomb.deb", "wb") as f:
-    f.write(b"!<arch>\n" + member(b"debian-binary", b"2.0\n") + member(b"control.tar.gz", control) + member(b"data.tar.zst", data))
+    f.write(b"!<arch>\n" + member(b"debian-binary", b"2.0\n") + member(b"control.tar.gz", control)
+                + member(b"data.tar.zst", data))
 with open(tree + "/liar.deb", "wb") as f:
     f.write(b"!<arch>\n%-16s%-12d%-6d%-6d%-8s%-10d`\nshort" % (b"data.tar.xz", 0, 0, 0, b"100644", 9999999999))
 END

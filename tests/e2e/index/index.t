@@ -90,9 +90,11 @@ assert len(answers) == len(want)
 names = ("function", "file", "line", "inlined")
 for address, answer in zip(want, answers):
     got = [tuple(f[name] for name in names) for f in answer["frames"]]
-    assert int(answer["address"], 16) == address and got == [tuple(f[name] for name in names) for f in want[address]], answer
+    assert int(answer["address"], 16) == address and got == [tuple(f[name] for name in names)
+                for f in want[address]], answer
 assert len(ranges) == json.loads(run("index", "stat", "--json", file))["ranges"]
-print(len(ranges), sum(len(r["frames"]) > 1 for r in ranges), sum(bool(f["linkage_name"]) for r in ranges for f in r["frames"]))
+print(len(ranges), sum(len(r["frames"]) > 1 for r in ranges),
+      sum(bool(f["linkage_name"]) for r in ranges for f in r["frames"]))
 END
 cat > prog.cc << 'END'
 #include <algorithm>

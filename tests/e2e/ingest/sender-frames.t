@@ -141,11 +141,14 @@ pass "  also of a sample that comes later"
 
 past=$(($(date +%s) - 60))
 curl -sS -f -o "$tmp/body" -H 'Content-Type: application/json' --data-binary @- "$url/v1development/profiles" <<END
-{"resourceProfiles": [{"resource": {"attributes": [{"key": "process.executable.name", "value": {"stringValue": "shopd"}}]},
-  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "${past}000000000",
+{"resourceProfiles": [{"resource": {"attributes": [{"key": "process.executable.name",
+    "value": {"stringValue": "shopd"}}]},
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+      "timeUnixNano": "${past}000000000",
     "periodType": {"typeStrindex": 3, "unitStrindex": 4}, "period": "50000000",
     "samples": [{"stackIndex": 1, "timestampsUnixNano": ["${past}000000000", "${past}500000000"]}]}]}]}],
- "dictionary": {"stringTable": ["", "samples", "count", "cpu", "nanoseconds", "leaf"], "functionTable": [{}, {"nameStrindex": 5}],
+ "dictionary": {"stringTable": ["", "samples", "count", "cpu", "nanoseconds", "leaf"],
+     "functionTable": [{}, {"nameStrindex": 5}],
   "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}
 END
 like "$("$cairn" query --server "$url" --from now-1h --values service_name)" '(^|\n)unknown_service:shopd(\n|$)' \

@@ -19,10 +19,13 @@ def pprof(path, name, system_name):
 
 def otlp(path, name, system_name):
     strings = ["", "cpu", "nanoseconds", name, system_name]
-    json.dump({"resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": sys.argv[2]}}]},
-        "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": str(time.time_ns()),
+    json.dump({"resourceProfiles": [{"resource": {"attributes": [{"key": "service.name",
+        "value": {"stringValue": sys.argv[2]}}]},
+        "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+            "timeUnixNano": str(time.time_ns()),
         "samples": [{"stackIndex": 1, "values": [7]}]}]}]}],
-        "dictionary": {"stringTable": strings, "mappingTable": [{}], "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
+        "dictionary": {"stringTable": strings, "mappingTable": [{}],
+            "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
         "functionTable": [{}, {"nameStrindex": 3 if name else 0, "systemNameStrindex": 4 if system_name else 0}],
         "stackTable": [{}, {"locationIndices": [1]}], "linkTable": [{}], "attributeTable": [{}]}}, open(path, "w"))
 

@@ -56,7 +56,8 @@ is "$code" 200 "an empty request is a success"
 
 cat >"$tmp/p/good.json" <<EOF
 {"resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "in-json"}}]},
-  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": "$(date +%s)000000000",
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+      "timeUnixNano": "$(date +%s)000000000",
     "samples": [{"stackIndex": 1, "values": ["3"]}, {"stackIndex": 1}]}]}]}],
  "dictionary": {"stringTable": ["", "samples", "count", "leaf\u0041"], "functionTable": [{}, {"nameStrindex": 3}],
   "locationTable": [{}, {"lines": [{"functionIndex": 1}]}], "stackTable": [{}, {"locationIndices": [1]}]}}

@@ -49,7 +49,8 @@ query() { curl -sS --max-time 60 -G "$url/api/v1/query/$1" --data-urlencode "fun
 
 query lines hash >"$tmp/lines.json"
 is "$(jq -c '[.flat, .cumulative]' "$tmp/lines.json")" '[0,9]' "inlined code is not part of the function's self cost"
-is "$(jq -c '.rows[] | select(.line == 10) | [.flat, .cumulative, .inlined[0].function, .inlined[0].flat, .inlined[0].cumulative]' "$tmp/lines.json")" \
+is "$(jq -c '.rows[] | select(.line == 10) |
+        [.flat, .cumulative, .inlined[0].function, .inlined[0].flat, .inlined[0].cumulative]' "$tmp/lines.json")" \
         '[0,9,"mix",9,9]' "inlined code is part of the cost of the call at its line"
 like "$(jq -r '.rows[] | select(.line == 10) | .source' "$tmp/lines.json")" 'mix\(h \+ \*s\+\+\); /\* the call site' \
         "the line of the call comes with its text"
@@ -113,11 +114,13 @@ is "$(jq -c '[.ranges[].instructions[] | select(.flat) | [.address, .flat, .cumu
         "[[\"0x$leaf\",9,9]]" "the cost is at the instruction that was sampled"
 is "$(jq -r '.ranges[].function' "$tmp/code.json")" hash "the function has its name"
 is "$(jq -r --arg a "0x$leaf" \
-        '[.ranges[].instructions[] | {address, place}] | [.[:(map(.address) | index($a)) + 1][] | .place | select(.)] | last | "\(.function):\(.line) \(.source)"' "$tmp/code.json")" \
+        '[.ranges[].instructions[] | {address, place}] | [.[:(map(.address) | index($a)) + 1][] |
+                .place | select(.)] | last | "\(.function):\(.line) \(.source)"' "$tmp/code.json")" \
         "mix:4         return x * 2654435761u ^ x >> 13; /* inlined */" \
         "the place of an instruction is the line that was inlined"
 query disassembly main >"$tmp/main.json"
-is "$(jq -c '.ranges[].instructions[] | select(.cumulative) | [.address, .mnemonic, .flow, .target_name, .flat, .cumulative]' "$tmp/main.json")" \
+is "$(jq -c '.ranges[].instructions[] | select(.cumulative) |
+        [.address, .mnemonic, .flow, .target_name, .flat, .cumulative]' "$tmp/main.json")" \
         "[\"0x$call\",\"call\",\"call\",\"hash\",0,9]" \
         "an address inside of a call is its cost, and the callee is named"
 compare "$tmp/code/app" main "$tmp/main.json" "main too is as objdump has it"
@@ -209,7 +212,8 @@ END
                 fail "AArch64: addresses, bytes and mnemonics are those of llvm-objdump" \
                         "$(cat "$tmp/diff"; head -3 "$tmp/judged")"
         fi
-        is "$(jq -r '[.ranges[].instructions[] | select(.flow == "jump") | .target] | unique | all(. >= "0x" and . != null)' "$tmp/arm.json")" true \
+        is "$(jq -r '[.ranges[].instructions[] | select(.flow == "jump") | .target] | unique |
+                all(. >= "0x" and . != null)' "$tmp/arm.json")" true \
                 "  the jumps have their targets"
 else
         [ -z "${CAIRN_NEED_ORACLES:-}" ]
@@ -258,7 +262,8 @@ like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or
 like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " \
         "the command is reported for an unreachable upstream, as it may stay so"
 is "$(curl -sS -G "$url/api/v1/query/lines" -d function_name=main -d source=file -d "server=$url" |
-        jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
+        jq -r '.files[] | select(.file | endswith("other.c")) | .missing |
+                [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
         'true,"cairn-upload -' "the command is reported for sources as well"
 "$cairn" query --server "$url" --lines --function main --file other >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "no text of '[^']*other.c': the upstreams did not answer" "  for sources as well"

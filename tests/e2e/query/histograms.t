@@ -48,5 +48,6 @@ report_checks python3 tests/e2e/query/histograms.py "$tmp/metrics" cairn_ingest_
 ok "cairn status reads the metrics" "$cairn" status --server "$url"
 is "$(curl -sS "$url/api/v1/status/service" | python3 -c '
 import json, sys
-print(sum("duration_seconds" in m["name"] and not m["name"].endswith("_total") for m in json.load(sys.stdin)["metrics"]))')" 0 "the status lists single values"
+print(sum("duration_seconds" in m["name"] and not m["name"].endswith("_total")
+          for m in json.load(sys.stdin)["metrics"]))')" 0 "the status lists single values"
 done_testing

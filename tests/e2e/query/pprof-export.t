@@ -33,7 +33,8 @@ for k, v in fields(data):
         print("mapping", strings[m.get(5, 0)], m.get(7, 0), m.get(9, 0))
     elif k == 2:
         labels = [dict(fields(w)) for n, w in fields(v) if n == 3]
-        print("labels", sorted((strings[l[1]], strings[l.get(2, 0)], l.get(3, 0), strings[l.get(4, 0)]) for l in labels))
+        print("labels", sorted((strings[l[1]], strings[l.get(2, 0)], l.get(3, 0),
+                                strings[l.get(4, 0)]) for l in labels))
     elif k == 14:
         print("default", strings[v])
     elif k in (9, 10, 12):

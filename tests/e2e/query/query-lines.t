@@ -97,11 +97,15 @@ compare --json >"$tmp/both"
 is "$(python3 - "$tmp/before" "$tmp/after" "$tmp/both" <<'END'
 import json, sys
 before, after, both = (json.load(open(path)) for path in sys.argv[1:])
-costs = [{(r["function"], r["file"], r["line"]): (r["flat"], r["cumulative"]) for r in side["rows"]} for side in (before, after)]
-joined = {(r["function"], r["file"], r["line"]): ((r["flat"], r["cumulative"]), (r["flat_after"], r["cumulative_after"])) for r in both["rows"]}
+costs = [{(r["function"], r["file"], r["line"]): (r["flat"], r["cumulative"]) for r in side["rows"]}
+         for side in (before, after)]
+joined = {(r["function"], r["file"], r["line"]): ((r["flat"], r["cumulative"]), (r["flat_after"], r["cumulative_after"]))
+          for r in both["rows"]}
 print(sorted(key[2] for key in joined))
-print(all(joined[key] == (costs[0].get(key, (0, 0)), costs[1].get(key, (0, 0))) for key in joined), set(joined) == set(costs[0]) | set(costs[1]))
-print(both["total"] == before["total"], both["total_after"] == after["total"], both["flat"] == before["flat"], both["flat_after"] == after["flat"])
+print(all(joined[key] == (costs[0].get(key, (0, 0)), costs[1].get(key, (0, 0))) for key in joined),
+      set(joined) == set(costs[0]) | set(costs[1]))
+print(both["total"] == before["total"], both["total_after"] == after["total"],
+      both["flat"] == before["flat"], both["flat_after"] == after["flat"])
 print([f["flat_after"] - f["flat"] for f in both["files"]])
 END
 )" "[2, 3, 4]
@@ -174,7 +178,8 @@ frames[at] = [dict(frames[at][0], function=f"f{i}", line=1) for i in range(10000
 t = t.set_column(t.column_names.index("frames"), t.field("frames"), pa.array(frames, t.field("frames").type))
 starts = t.column("start_lines").to_pylist()
 starts[at] = [1] * 100000
-t = t.set_column(t.column_names.index("start_lines"), t.field("start_lines"), pa.array(starts, t.field("start_lines").type))
+t = t.set_column(t.column_names.index("start_lines"), t.field("start_lines"),
+                 pa.array(starts, t.field("start_lines").type))
 pq.write_table(t, path, compression="zstd")
 END
 "$cairn" flame --data "$data" --format pprof --output "$tmp/deep.pb.gz" 2>"$tmp/err"

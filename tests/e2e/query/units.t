@@ -42,7 +42,8 @@ def expand(words):
     calls = set()
     for word in words:
         if word.startswith("@"):
-            lines = subprocess.run(["systemd-analyze", "syscall-filter", word], capture_output=True, text=True, check=True)
+            lines = subprocess.run(["systemd-analyze", "syscall-filter", word],
+                                   capture_output=True, text=True, check=True)
             calls |= expand(w for w in (l.strip() for l in lines.stdout.split("\n")[1:]) if w and w[0] != "#")
         else:
             calls.add(word)

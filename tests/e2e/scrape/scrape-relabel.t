@@ -60,12 +60,14 @@ def piece(depth):
 
 
 def pattern(depth):
-    text = "|".join("".join(piece(depth) for _ in range(random.randrange(1, 4))) for _ in range(random.choice([1, 1, 2])))
+    text = "|".join("".join(piece(depth) for _ in range(random.randrange(1, 4)))
+                        for _ in range(random.choice([1, 1, 2])))
     return text + random.choice(["", "", "", ".*", "(.*)", "(.*?)(.*)"])
 
 
 def replacement():
-    return "=" + "".join(random.choice(["$1", "${2}", "$3x", "${1}_", "$$", "-", "$", "$0", "${", "$9", "$name", "${3}"]) for _ in range(4))
+    return "=" + "".join(random.choice(["$1", "${2}", "$3x", "${1}_", "$$", "-", "$", "$0", "${", "$9", "$name", "${3}"])
+                       for _ in range(4))
 
 
 jobs, questions = [], []
@@ -75,14 +77,17 @@ for j in range(JOBS):
     jobs.append({
         "job_name": f"job{j}",
         "static_configs": [{"targets": [f"h{i}:1"], "labels": {"text": text}} for i, text in enumerate(texts)],
-        "relabel_configs": [{"source_labels": ["text"], "regex": p, "replacement": r, "target_label": f"r{k}"} for k, (p, r) in enumerate(rules)],
+        "relabel_configs": [{"source_labels": ["text"], "regex": p, "replacement": r, "target_label": f"r{k}"}
+                                    for k, (p, r) in enumerate(rules)],
     })
     questions += [(j, i, k, p, r, text) for i, text in enumerate(texts) for k, (p, r) in enumerate(rules)]
 with open(f"{folder}/config", "w") as f:
     json.dump({"scrape_configs": jobs}, f)
 asked = [{"Pattern": p, "Replacement": r, "Text": t} for _, _, _, p, r, t in questions]
-want = json.loads(subprocess.run([judge], input=json.dumps(asked), check=True, stdout=subprocess.PIPE, text=True).stdout)
-said = subprocess.run([cairn, "scrape", "--check", "--json", f"{folder}/config"], check=True, stdout=subprocess.PIPE, text=True).stdout
+want = json.loads(subprocess.run([judge], input=json.dumps(asked), check=True,
+                                stdout=subprocess.PIPE, text=True).stdout)
+said = subprocess.run([cairn, "scrape", "--check", "--json", f"{folder}/config"], check=True,
+                      stdout=subprocess.PIPE, text=True).stdout
 got = {(t["job"], t["labels"]["instance"]): t["labels"] for t in json.loads(said)}
 wrong = 0
 for (j, i, k, p, r, text), expected in zip(questions, want):

@@ -21,7 +21,8 @@ start_server --flush-interval 3600 --retain-samples age=30d,size=1G --retain-sam
 # ---- before any batch ----
 
 is "$(status '' \
-        '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders, .queue.batches, .storage.bytes]')" \
+        '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches, .ingest.senders,
+                .queue.batches, .storage.bytes]')" \
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
 is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' \
         "the active condition is listed"
@@ -31,7 +32,8 @@ becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queu
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
 is "$(status '' \
-        '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
+        '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add),
+                (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
         '[60,0,3540]' "an hour in minutes"
 is "$(status /senders '.now_unix_s |= (. > 1700000000)')" '{"now_unix_s":true,"kept":0,"forgotten":0,"senders":[]}' \
         "the list of senders is empty"
@@ -93,10 +95,12 @@ is "$(status '' '[.ingest.problems[] | [.reason, .of, .count, .agent, .address]]
         '[["bad_data","batches",1,"broken/0.1","127.0.0.1"],["unsupported","batches",1,"broken/0.2","127.0.0.1"],["too_far_ahead","samples",2,"cairn-agent/1.1.0","127.0.0.1"]]' \
         "what was refused is told by reason, and who sent it last"
 is "$(status '' \
-        '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10), .last_unix_s >= '"$begun"'] | unique')" '[true]' \
+        '[.ingest.problems[] | (.text | length > 5), (.next_step | length > 10),
+                .last_unix_s >= '"$begun"'] | unique')" '[true]' \
         "  each problem has its text, time and remedy"
 is "$(status /senders \
-        '[.senders[] | select(.rejected_samples > 0) | [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
+        '[.senders[] | select(.rejected_samples > 0) |
+                [.host, .agent, .samples, .rejected_samples, .newest_sample_unix_s]]')" \
         '[["web-2","cairn-agent/1.1.0",0,2,4102444800]]' \
         "a host whose clock is wrong, so that all of its samples are rejected, is a sender"
 is "$(status '' '[([.ingest.minutes[].batches] | add), ([.ingest.minutes[].refused] | add)]')" \
@@ -138,7 +142,8 @@ stop_server
 start_server --flush-interval 3600 --read-only
 becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' \
         "a read-only service tells of its storage" \
-        status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]), .storage.oldest_unix_s > 0]'
+        status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]),
+                .storage.oldest_unix_s > 0]'
 is "$(status /service '[.read_only, .disk]')" '[true,null]' "  a read-only service watches no disk"
 stop_server
 

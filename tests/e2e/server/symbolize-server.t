@@ -34,7 +34,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             answer.files.extend(["/a.c", "/b.c"])
             answer.states.append("outside")
             for half in (addresses[:len(addresses) // 2], addresses[len(addresses) // 2:]):
-                o = answer.objects.add(build_id=request.objects[0].build_id, state="indexed", quality="dwarf", generation=7,
+                o = answer.objects.add(build_id=request.objects[0].build_id, state="indexed",
+                                       quality="dwarf", generation=7,
                                        partial=partial)
                 for a in half:
                     known = a == 0x98958
@@ -74,7 +75,8 @@ token = tempfile.NamedTemporaryFile("w")
 token.write("secret\n")
 token.flush()
 r = run("--build-id", ID.upper(), "--token-file", token.name, "98958", "0x10")
-ok(r.returncode == 0 and r.stdout == "in()\n/a.c:3\nout\n/b.c:?\n??\n??:0\n", "frames of the service are printed like those of a file")
+ok(r.returncode == 0 and r.stdout == "in()\n/a.c:3\nout\n/b.c:?\n??\n??:0\n",
+   "frames of the service are printed like those of a file")
 ok(asked[-1] == ("/api/v1/symbolize", "application/x-protobuf", "Bearer secret", pb.SymbolizeRequest(
     objects=[pb.SymbolizeRequest.Object(build_id=bytes.fromhex(ID), addresses=[0x98958, 0x10])])),
    "the request is the documented one, with the token")
@@ -82,7 +84,8 @@ r = run("--build-id", ID, "--format=json", input="98958\n")
 answer = json.loads(r.stdout)
 ok(answer["results"][0]["frames"][0] == {"function": "in()", "linkage_name": "_Z2inv", "file": "/a.c", "line": 3,
                                          "inlined": True}, "--format=json hands them on")
-ok(answer["quality"] == "dwarf" and "partial" not in answer and r.stderr == "", "with the quality; nothing was said to be missing")
+ok(answer["quality"] == "dwarf" and "partial" not in answer and r.stderr == "",
+   "with the quality; nothing was said to be missing")
 partial = "a unit \x1b[31m\xc2\x9b" + "x" * 1000
 r = run("--build-id", ID, "98958")
 line = r.stderr.strip("\n")
@@ -103,8 +106,10 @@ perf.write("p 1/1 [000] 1.0: PERF_RECORD_MMAP2 1/1: [0x5000(0x1000) @ 0x1000 <%s
            "p 1/1 [000] 1.5: 1 cpu-clock: \n\t 1010 [unknown] (/gone/p)\n\n" % ID)
 perf.flush()
 r = run("--perf-script", perf.name, "--debug-dir", "/nonexistent")
-ok(r.returncode not in (0, 64) and "does not support file offsets" in r.stderr, "a service that takes offsets for addresses is not believed")
-ok(asked[-1][3].objects[0].file_offsets and list(asked[-1][3].objects[0].addresses) == [0x1010], "it was asked for offsets")
+ok(r.returncode not in (0, 64) and "does not support file offsets" in r.stderr,
+   "a service that takes offsets for addresses is not believed")
+ok(asked[-1][3].objects[0].file_offsets and list(asked[-1][3].objects[0].addresses) == [0x1010],
+   "it was asked for offsets")
 r = run("--build-id", "xyz", "10")
 ok(r.returncode == 64 and "xyz" in r.stderr, "what is no build-id is wrong usage")
 server.shutdown()

@@ -111,7 +111,8 @@ part_shared=$sha
 place() { # place SIDE ONLY PARTIAL
         jq -n --arg side "$1" --arg only "$2" --arg both $both --arg address "0x$address" --arg source \
                 "$tmp/src/marker_of_$1.c" --arg partial "$3" \
-                '{marker: ("marker_of_" + $side), only: $only, both: $both, address: $address, source: $source, name: ("only_marker_of_" + $side), partial: $partial}'
+                '{marker: ("marker_of_" + $side), only: $only, both: $both, address: $address, source: $source,
+                 name: ("only_marker_of_" + $side), partial: $partial}'
 }
 jq -n --argjson alpha "$(place alpha $only_alpha "$part_alpha")" --argjson shared \
         "$(place shared $only_shared "$part_shared")" \

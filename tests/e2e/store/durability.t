@@ -79,7 +79,8 @@ pass "the service was killed $round times:$killed"
 all_named() {
         for n in $(seq $rounds); do
                 [ "$("$cairn" top --server "$url" --json "{service_name=\"round$n\"}" |
-                        jq -c '[.[] | select(.cumulative > 0) | [.function, (.file // "" | split("/") | last), .flat, .cumulative]]')" = \
+                        jq -c '[.[] | select(.cumulative > 0) | [.function, (.file // "" | split("/") | last),
+                                .flat, .cumulative]]')" = \
                         '[["command_serve","serve_command.c",14,14],["main","main.c",0,14]]' ] || return 1
         done
 }

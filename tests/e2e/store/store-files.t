@@ -21,7 +21,8 @@ is "$(jq '.tables.locations.log_files' "$tmp/status")" "$(find "$tables/location
 is "$(jq '.tables.samples.log_bytes' "$tmp/status")" \
         "$(($(find "$tables/samples/_delta_log" -type f -printf '%s\n' | paste -sd+)))" \
         "  the status has the bytes of a log"
-is "$(jq '[.sample_files, .stack_files, .location_files] == (.tables | [.samples.files, .stacks.files, .locations.files])' "$tmp/status")" \
+is "$(jq '[.sample_files, .stack_files, .location_files] ==
+        (.tables | [.samples.files, .stacks.files, .locations.files])' "$tmp/status")" \
         true "  the members of a table agree with the older ones"
 
 # ---- files ----

@@ -48,6 +48,7 @@ damaged twice ': 4 rows have a location_id that another row has already'
 damaged stack 'date=.*name a stack_id that no readable file of stacks has'
 damaged location 'date=.*name a location_id that no readable file of locations has, as -?[0-9]+'
 verify --json
-is "$(jq '.problem_count == (.problems | length) and .problem_count > 0 and (.problems[0] | keys == ["file","problem","table"])' "$tmp/out" 2>&1)" \
+is "$(jq '.problem_count == (.problems | length) and .problem_count > 0 and
+        (.problems[0] | keys == ["file","problem","table"])' "$tmp/out" 2>&1)" \
         true "  the problems are given as JSON"
 done_testing

@@ -38,7 +38,8 @@ send names=named values=1
 
 for where in head parts; do
         is "$(addresses function_name=main \
-                '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line, .flat, .cumulative, .samples)]')" \
+                '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line,
+                        .flat, .cumulative, .samples)]')" \
                 "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,3]" \
                 "$where: a caller has its address, object and line"
         is "$(addresses function_name=work '[.rows[] | .address, .state, .quality, .flat, .cumulative]')" \

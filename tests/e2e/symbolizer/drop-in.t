@@ -46,7 +46,8 @@ for name in addr2line eu-addr2line llvm-symbolizer llvm-addr2line; do ln -s "$CA
 python3 - "$tmp" <<'EOP' || bail_out "cannot list addresses"
 import subprocess, sys
 tmp = sys.argv[1]
-lines = [l.split() for l in subprocess.run(["nm", "-S", tmp + "/program"], capture_output=True, text=True, check=True).stdout.splitlines()]
+lines = [l.split() for l in subprocess.run(["nm", "-S", tmp + "/program"], capture_output=True,
+                        text=True, check=True).stdout.splitlines()]
 with open(tmp + "/addresses", "w", encoding="ascii") as f:
     for start, size, _, name in (l for l in lines if len(l) == 4 and l[3] in ("_ZN5space5outerEi", "touch", "main")):
         f.writelines(f"{int(start, 16) + i:#x}\n" for i in range(int(size, 16)))
@@ -189,7 +190,8 @@ cat >"$tmp/dialogue.py" <<'EOP'
 import subprocess, sys
 file, address = sys.argv[1:3]
 with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as p:
-    for request in (f"{file} 0x{address}", f'CODE "{file}" 0x{address}', "/nope 0x10", "nonsense", f"FILE:{file} 0x{address}"):
+    for request in (f"{file} 0x{address}", f'CODE "{file}" 0x{address}', "/nope 0x10",
+                       "nonsense", f"FILE:{file} 0x{address}"):
         p.stdin.write(request + "\n")
         p.stdin.flush()
         answer = [p.stdout.readline().rstrip("\n")]
@@ -267,7 +269,8 @@ mapping = num(1, 1) + num(2, 0) + num(3, 0x100000) + num(4, 0) + num(5, 3)
 location = num(1, 1) + num(2, 1) + num(3, address)
 sample = packed(1, (1,)) + packed(2, (7,))
 with open(tmp + "/bare.pprof", "wb") as f:
-    f.write(blob(1, valuetype) + blob(2, sample) + blob(3, mapping) + blob(4, location) + b"".join(blob(6, s) for s in strings))
+    f.write(blob(1, valuetype) + blob(2, sample) + blob(3, mapping) + blob(4, location)
+                + b"".join(blob(6, s) for s in strings))
 EOP
         for names in llvm-symbolizer addr2line; do
                 mkdir "$tmp/only-$names"

@@ -107,7 +107,8 @@ request "$url/metadata?key=buildid&value=$id"
 is "$(printf '%s' "$body" | jq -c .results)" '[]' "symbol files are not listed as an object of debuginfod"
 ok "cairn debuginfo get gives them back" "$cairn" debuginfo get "$id" --server "$url" --kind symbols -o "$tmp/file"
 is "$(why "$id" "$main" \
-        '[.results[0].state, .results[0].source, (.results[0].frames[-1].function), .files[0].role, .files[0].quality]')" \
+        '[.results[0].state, .results[0].source, (.results[0].frames[-1].function),
+         .files[0].role, .files[0].quality]')" \
         '["resolved","symbols","main","symbols","dwarf"]' "cairn why says where the answer is from"
 like "$("$cairn" why --server "$url" "$id" "$main")" 'there are no DIEs' "cairn why says that there are no DIEs"
 is "$("$cairn" debuginfo show "$id" --server "$url" --json | jq -c '[.objects[] | [.kind, .quality, .index.state]]')" \

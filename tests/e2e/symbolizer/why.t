@@ -55,7 +55,8 @@ like "$out" 'symtab would give outer' "the text has the result of the next sourc
 # ---- other sources of the same file ----
 
 why "$tmp/whole" "$asmonly"
-is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.type, .symbol.binding, .symbol.size, .symbol.section]')" \
+is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.type, .symbol.binding,
+        .symbol.size, .symbol.section]')" \
         '["lines","symtab","asm_only","notype","global",0,".text"]' \
         "assembly: its lines by DWARF, its label by the symbol"
 strip -g -o "$tmp/bare.o" "$tmp/whole"
@@ -96,7 +97,8 @@ is "$(said '.results[0].state')" '"outside"' "the contents of an object are unkn
 
 (cd "$tmp" && gcc -g -O2 -gsplit-dwarf -o split a.c)
 why "$tmp/split" "$(address_of "$tmp/split" outer)"
-is "$(said '.results[0] | [.source, .unit.split, .split_unit.split, (.split_unit.name | split("/") | last), .scopes[-1].name, .unit_gives_frames]')" \
+is "$(said '.results[0] | [.source, .unit.split, .split_unit.split, (.split_unit.name | split("/") | last),
+        .scopes[-1].name, .unit_gives_frames]')" \
         '["dwarf",false,true,"a.c","outer",true]' "split DWARF: the skeleton and its other half"
 
 # ---- bad input ----
@@ -152,9 +154,11 @@ wait_metric cairn_objects_indexed_total 1
 wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
 "$cairn" why --json --server "$url" --second-opinion "$id" "$outer" ffffffffff >"$tmp/why.json"
 is $? 1 "one of two addresses is unresolved"
-is "$(said '[.index.state, .index.quality, (.index.generation > 0), .results[0].state, .results[0].source, .results[1].state]')" \
+is "$(said '[.index.state, .index.quality, (.index.generation > 0),
+        .results[0].state, .results[0].source, .results[1].state]')" \
         '["indexed","dwarf",true,"resolved","dwarf","not_in_object"]' "a service explains what it has"
-is "$(said '.results[0].index | [.state, .block.row < .block.rows, .block.bytes > 0, .block.is_gap, .frames[-1].function]')" \
+is "$(said '.results[0].index | [.state, .block.row < .block.rows, .block.bytes > 0, .block.is_gap,
+        .frames[-1].function]')" \
         '["resolved",true,true,false,"outer"]' "the service names the block and the row of the index"
 is "$(said '[.files[] | [.role, .name, .found]]')" '[["debuginfo","whole","upload"],["executable","exe","upload"]]' \
         "the service lists the files with their roles"

@@ -85,7 +85,8 @@ import socket, sys, time
 port, ident, size, sha, path, mark = sys.argv[1:]
 s = socket.create_connection(("127.0.0.1", int(port)))
 s.sendall(("PUT /api/v1/debuginfo/%s/executable?name=cairn HTTP/1.1\r\nHost: localhost\r\nX-Cairn-Size: %s\r\nX-Cairn-SHA256: %s\r\n"
-           "X-Cairn-Offset: 0\r\nContent-Length: %s\r\n\r\n" % (ident, size, sha, size)).encode() + open(path, "rb").read(100000))
+           "X-Cairn-Offset: 0\r\nContent-Length: %s\r\n\r\n" % (ident, size, sha, size)).encode()
+                      + open(path, "rb").read(100000))
 open(mark, "w").write("sent")
 time.sleep(600)
 EOF
