@@ -18,6 +18,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "pipeline/elf_job.h"
@@ -85,13 +86,6 @@ static int64_t get_number_member(struct json_object *o, const char *key)
         return v ? json_object_get_int64(v) : 0;
 }
 
-static const char *get_base_name(const char *path)
-{
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 /* Our names of functions without a linkage name are qualified with namespaces; libdw's are not. */
 static bool same_function(struct json_object *ours, struct json_object *theirs)
 {
@@ -116,7 +110,7 @@ static bool do_results_agree(struct json_object *ours, struct json_object *their
                         return !x && !y;
                 if ((!same_function(x, y) && !(named_elsewhere && !get_array_object(ours, "frames", i + 1))) ||
                     get_number_member(x, "line") != get_number_member(y, "line") ||
-                    strcmp(get_base_name(get_text_member(x, "file")), get_base_name(get_text_member(y, "file"))) != 0)
+                    strcmp(path_base(get_text_member(x, "file")), path_base(get_text_member(y, "file"))) != 0)
                         return false;
         }
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
@@ -323,11 +324,10 @@ static void append_folded_frame(struct folded_encoder *e, const char *name, bool
 static void put_folded_address(struct folded_encoder *e, const struct profile_location *l)
 {
         const char *file = l->mapping == PROFILE_NONE ? "" : profile_text(e->p, e->p->mappings.items[l->mapping].file);
-        const char *slash = strrchr(file, '/');
 
         buf_printf(&e->text, "0x%" PRIx64, l->address);
         if (*file)
-                buf_printf(&e->text, file[0] == '[' ? " %s" : " [%s]", slash ? slash + 1 : file);
+                buf_printf(&e->text, file[0] == '[' ? " %s" : " [%s]", path_base(file));
         if (l->frame_type == PROFILE_FRAME_KERNEL)
                 buf_append_str(&e->text, "_[k]");
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/files/file.h"
+
 #define UNKNOWN_SERVICE "unknown_service"
 #define MAIN_FILE_FRAMES 32 /* from the root; below it are only those that start the program or a thread */
 
@@ -15,18 +17,11 @@ static const char *get_label_text(const struct profile *p, const struct sample_l
         return "";
 }
 
-static const char *get_file_name(const char *path)
-{
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 static const char *get_program_name(const struct profile *p, const struct sample_labels *l)
 {
         const char *name = get_label_text(p, l, "process.executable.name");
 
-        return *name ? name : get_file_name(get_label_text(p, l, "process.executable.path"));
+        return *name ? name : path_base(get_label_text(p, l, "process.executable.path"));
 }
 
 bool has_service_name(const struct profile *p, const struct sample_labels *l)
@@ -42,7 +37,7 @@ bool has_program_name(const struct profile *p, const struct sample_labels *l)
 /* Libraries are NAME.so and NAME.so.VERSION; [vdso], [jit] and the like are no files. */
 static bool is_executable_name(const char *path)
 {
-        const char *name = get_file_name(path), *library = strstr(name, ".so");
+        const char *name = path_base(path), *library = strstr(name, ".so");
 
         return *name && *name != '[' && !(library && (library[3] == 0 || library[3] == '.'));
 }
@@ -68,7 +63,7 @@ enum status set_unknown_service(struct profile *p, uint32_t main_file, struct sa
         char text[sizeof UNKNOWN_SERVICE + LIMIT_LABEL_BYTES];
 
         if (!*program)
-                program = get_file_name(profile_text(p, main_file));
+                program = path_base(profile_text(p, main_file));
         snprintf(text, sizeof text, UNKNOWN_SERVICE "%s%s", *program ? ":" : "", program);
         return sample_labels_set_text(l, p, "service.name", text, strlen(text), err);
 }

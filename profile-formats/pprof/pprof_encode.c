@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/compress/compress.h"
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "profile-formats/hidden_label.h"
@@ -155,7 +156,7 @@ static void put_pprof_location(struct pprof_encoder *e, uint32_t number)
 
 static bool is_program_file(const char *path)
 {
-        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        const char *name = path_base(path);
 
         return *name && *name != '[' && !strstr(name, ".so") && !starts_with(name, "ld-") &&
                strcmp(name, "linux-vdso") != 0;

@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/huge_pages.h"
 #include "common/text.h"
@@ -152,13 +153,6 @@ static void set_name_sides(struct function_matching *m, const struct frame_marks
 
 /* ---- normal forms ---- */
 
-static const char *get_file_name(const char *path)
-{
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 /* The normal form of a name: `equal` if it is that text, else a copy. */
 static enum status copy_normal_form(struct function_matching *m, const struct query_frame *f, const char *equal,
                                     enum comparison_form form, struct buf *scratch, const char **ret, struct error *err)
@@ -191,7 +185,7 @@ static enum status set_normal_forms(struct function_matching *m, struct error *e
 
                 n->group = i;
                 n->file = f->file;
-                n->object = get_file_name(f->mapping);
+                n->object = path_base(f->mapping);
                 n->is_comparable = n->sides && is_frame_comparable(f);
                 if (!n->is_comparable)
                         continue;

@@ -133,7 +133,7 @@ static void add_dwo_candidate(struct candidates *c, const char *root, int root_s
 static void list_dwo_candidates(const struct dwo_places *p, const char *directory, const char *name,
                                 struct candidates *c)
 {
-        const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+        const char *base = path_base(name);
 
         if (name[0] == '/')
                 add_dwo_candidate(c, "", 0, "", name);

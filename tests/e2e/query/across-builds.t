@@ -12,7 +12,8 @@ is "$? $(cat "$tmp/err")" "0 " "the builds are compared"
 grep '^#' "$tmp/figures"
 # is_at_least WORD MINIMUM NAME: the number after the word in the line of matched functions.
 is_at_least() {
-        awk -v word="$1" -v minimum="$2" '$1 == "functions" { for (i = 2; i < NF; i++) if ($i == word) exit !($(i + 1) >= minimum) }' \
+        awk -v word="$1" -v minimum="$2" \
+                '$1 == "functions" { for (i = 2; i < NF; i++) if ($i == word) exit !($(i + 1) >= minimum) }' \
                 "$tmp/figures" && pass "$3" || fail "$3" "$(grep '^functions' "$tmp/figures")"
 }
 is_at_least precision 0.99 "99 of 100 rows that join both builds join the same function"
