@@ -185,7 +185,7 @@ static void append_directory(struct buf *to, const char *name)
 }
 
 /* SCHEME://, of sources that a build tool names by their address. */
-static bool is_url(const char *path)
+static bool is_source_url(const char *path)
 {
         size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
 
@@ -198,7 +198,7 @@ static bool is_absolute_path(const char *path)
         bool has_drive = (path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z');
 
         return path[0] == '/' || (path[0] == '\\' && path[1] == '\\') ||
-               (has_drive && path[1] == ':' && (path[2] == '/' || path[2] == '\\')) || is_url(path);
+               (has_drive && path[1] == ':' && (path[2] == '/' || path[2] == '\\')) || is_source_url(path);
 }
 
 static const char *get_directory(const struct dwarf_lines *l, uint64_t number)
