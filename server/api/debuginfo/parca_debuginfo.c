@@ -183,6 +183,7 @@ void handle_parca_initiate_upload(struct grpc_call *call, void *context)
 struct parca_upload {
         struct receiving_upload *receiving;
         char build_id[2 * BUILD_ID_MAX + 128]; /* as received, truncated */
+        bool is_counted;                       /* its end is in the metric */
 };
 
 static enum grpc_code get_refusal_code(enum refusal why)
@@ -193,7 +194,10 @@ static enum grpc_code get_refusal_code(enum refusal why)
 static void refuse_parca_upload(struct grpc_call *call, enum status st, const struct error *err)
 {
         const enum refusal why = (enum refusal)err->reason;
+        struct parca_upload *u = grpc_call_state(call);
 
+        if (u)
+                u->is_counted = true;
         report_upload_failure(grpc_call_path(call), st, err);
         if (why != REFUSED_NOT)
                 grpc_call_fail(call, get_refusal_code(why), 0, "%s", err->text);
@@ -283,7 +287,7 @@ void abandon_parca_upload(struct grpc_call *call, void *context)
         struct parca_upload *u = grpc_call_state(call);
 
         (void)context;
-        if (grpc_call_code(call) == GRPC_CANCELLED)
+        if (!u->is_counted) /* cancelled, too slow, or without a thread */
                 count_broken_upload();
         receive_upload_abort(u->receiving);
         free(u);
