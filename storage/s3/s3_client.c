@@ -336,8 +336,7 @@ static enum status explain_response(const struct s3_client *c, const struct s3_r
         default:
                 break;
         }
-        return error_set(err, r->code >= 500 ? ST_OS : ST_BAD_DATA,
-                         "the object store answers %s %.100s with HTTP %u%s%s", q->method,
+        return error_set(err, ST_OS, "the object store answers %s %.100s with HTTP %u%s%s", q->method,
                          q->key ? q->key : c->location.bucket, r->code, *r->error ? ", " : "", r->error);
 }
 

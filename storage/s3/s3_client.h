@@ -76,8 +76,8 @@ void s3_response_deinit(struct s3_response *r); /* also valid on a zeroed struct
  * Send a request.
  * @param response  filled in every case; zeroed or deinited before the call.
  * @return ST_OK for 2xx; ST_NOT_FOUND for 404 of a key; ST_BUSY for 409 and 412 (see response->code); ST_OS for no
- * answer and 5xx, after which it is open what happened; ST_USAGE for what an administrator must change (keys, rights,
- *         bucket, region): the text says what.
+ * answer, 5xx and all else, after which it is open what happened; ST_USAGE for what an administrator must change (keys,
+ * rights, bucket, region): the text says what.
  */
 enum status s3_send(struct s3_client *c, const struct s3_request *request, struct s3_response *response,
                     struct error *err) MUST_CHECK;

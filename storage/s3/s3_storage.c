@@ -51,6 +51,25 @@ static void close_s3_storage(struct storage *storage)
         free(s);
 }
 
+/*
+ * What an administrator must change, such as a missing right or expired keys, says nothing of the object: to callers of
+ * storage.h the store cannot be reached, and they try again. A flush would set its batches aside otherwise.
+ */
+static enum status hide_refusal(enum status st, struct error *err)
+{
+        if (st != ST_USAGE)
+                return st;
+        if (err)
+                err->code = ST_OS;
+        return ST_OS;
+}
+
+static enum status send_storage_request(struct s3_client *c, const struct s3_request *q, struct s3_response *response,
+                                        struct error *err)
+{
+        return hide_refusal(s3_send(c, q, response, err), err);
+}
+
 /* ---- uploads ---- */
 
 static enum status make_no_folder(struct storage *s, const char *key, struct error *err)
@@ -77,7 +96,7 @@ static enum status publish_s3_upload(struct storage *s, struct storage_upload *u
         enum status st = fstat(u->fd, &info) < 0 ? error_os(err, errno, "cannot read '%s'", u->tmp) : ST_OK;
 
         if (!st)
-                st = s3_upload_file(get_client(s), u->key, u->fd, (uint64_t)info.st_size, mode, err);
+                st = hide_refusal(s3_upload_file(get_client(s), u->key, u->fd, (uint64_t)info.st_size, mode, err), err);
         remote_cache_remove(get_cache(s), u->key);
         close(u->fd);
         return st;
@@ -95,7 +114,7 @@ static enum status stat_s3_object(struct storage *s, const char *key, struct sto
 {
         const struct s3_request q = { .method = "HEAD", .key = key };
         _cleanup_s3_response_ struct s3_response response = { 0 };
-        enum status st = s3_send(get_client(s), &q, &response, err);
+        enum status st = send_storage_request(get_client(s), &q, &response, err);
 
         if (!st)
                 copy_info(&response, ret);
@@ -126,7 +145,7 @@ static enum status read_s3_object(struct storage *s, const char *key, struct buf
                 .method = "GET", .key = key, .write = append_to_buf, .restart = restart_buf, .write_context = &w
         };
         _cleanup_s3_response_ struct s3_response response = { 0 };
-        enum status st = s3_send(get_client(s), &q, &response, err);
+        enum status st = send_storage_request(get_client(s), &q, &response, err);
 
         if (ret->failed)
                 return buf_status(ret, err, key);
@@ -186,7 +205,7 @@ static enum status fetch_s3_range(void *context, const char *key, const struct s
         snprintf(bytes, sizeof bytes, "bytes=%llu-%llu", (unsigned long long)range->offset,
                  (unsigned long long)(range->offset + range->size - 1));
         snprintf(etag, sizeof etag, "\"%s\"", info->etag);
-        st = s3_send(context, &q, &response, err);
+        st = send_storage_request(context, &q, &response, err);
         if (w.failed)
                 return error_os(err, w.failed, "cannot write '%.150s' into the local cache", key);
         if (st == ST_BUSY)
@@ -250,7 +269,7 @@ static enum status fetch_unknown_object(struct storage *s, const char *key, stru
         _Static_assert(TAIL_BYTES == 65536, "the range above");
         if (!data)
                 return error_no_memory(err);
-        st = s3_send(get_client(s), &q, &response, err);
+        st = send_storage_request(get_client(s), &q, &response, err);
         if (st && response.code == 416) {
                 st = stat_s3_object(s, key, &info, err);
         } else {
@@ -423,7 +442,7 @@ static enum status ask_for_page(struct storage *s, struct buf *query, s3_page_vi
 {
         struct s3_request q = { .method = "GET", .query = buf_cstr(query), .max_response = S3_PAGE_BYTES };
         _cleanup_s3_response_ struct s3_response response = { 0 };
-        enum status st = q.query ? s3_send(get_client(s), &q, &response, err) : error_no_memory(err);
+        enum status st = q.query ? send_storage_request(get_client(s), &q, &response, err) : error_no_memory(err);
 
         buf_clear(next);
         return st ? st : s3_page_read(response.body.data, response.body.size, visit, context, next, err);
@@ -459,7 +478,7 @@ static enum status remove_s3_object(struct storage *s, const char *key, struct e
         _cleanup_s3_response_ struct s3_response response = { 0 };
 
         remote_cache_remove(get_cache(s), key);
-        return s3_send(get_client(s), &q, &response, err);
+        return send_storage_request(get_client(s), &q, &response, err);
 }
 
 struct abort_walk {

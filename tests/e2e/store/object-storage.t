@@ -34,7 +34,7 @@ is "$(rows_and_sum)" "2 1001" "deltalake reads them where they are"
 
 # ---- the machine is lost ----
 
-ok "the service stops" stop_server
+stop_server
 mv "$data" "$tmp/first"
 is "$(sum_of --data "$tmp/first")" 1001 "a command reads the tables that its directory names"
 ok "cairn store verify finds no fault in them" "$cairn" store verify --data "$tmp/first"
@@ -51,10 +51,10 @@ is "$(sum_of --server "$url")" 1001 "another machine with an empty disk has the 
 ok "it takes more" import_stacks 5000
 wait_for "the flush" flushed
 is "$(rows_and_sum)" "4 6002" "new samples join the others in the tables"
-ok "it stops" stop_server
+stop_server
 start_server --flush-interval 1
 is "$(sum_of --server "$url")" 6002 "the directory remembers its store"
-ok "it is stopped" stop_server
+stop_server
 
 # ---- requests fail ----
 

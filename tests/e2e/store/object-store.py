@@ -2,16 +2,23 @@
 """An S3-compatible store (moto) behind a proxy that fails requests from a seed.
 
     object-store.py serve SEED PORT_FILE   runs until it is killed; the file gets the proxy's port
+    object-store.py keys PORT_FILE         services that give keys: instance metadata, a container's and a role's; runs likewise
     object-store.py sum PORT               the sums of the samples table as deltalake reads it: rows, values
     object-store.py objects PORT           the rows of the table of objects: kind, quality and name, sorted; and its version
 
-The proxy takes orders by path: PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by
+Keys that are given have a number: those of an instance are INSTANCE-1, then INSTANCE-2. Each service refuses a request without
+the token that it expects.
+
+The proxy takes orders by path: PUT /-/expire/KEY lets it refuse a key as expired, PUT /-/deny and /-/allow whether writes are denied, PUT
+/-/region/NAME sets where the bucket is, GET /-/key is the last key that was used. PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by
 method, PUT /-/away and /-/back refuse all requests and end that. A failing request is refused with 503, or has its
 effect while its answer is lost, is 500, or is cut short.
 """
+import datetime
 import http.client
 import json
 import random
+import re
 import socket
 import sys
 import threading
@@ -27,13 +34,20 @@ class Proxy(BaseHTTPRequestHandler):
     lock = threading.Lock()
     percent = 0
     is_away = False
+    is_denied = False
+    region = None
+    last_key = ''
+    expired = set()
     requests = {}
 
-    def answer(self, code, body=b''):
+    def answer(self, code, body=b'', headers=None):
         self.send_response(code)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != 'HEAD':
+            self.wfile.write(body)
 
     def take_order(self):
         word, _, value = self.path.removeprefix('/-/').partition('/')
@@ -41,6 +55,15 @@ class Proxy(BaseHTTPRequestHandler):
             Proxy.percent = int(value)
         elif word in ('away', 'back'):
             Proxy.is_away = word == 'away'
+        elif word in ('deny', 'allow'):
+            Proxy.is_denied = word == 'deny'
+        elif word == 'expire':
+            Proxy.expired.add(value)
+        elif word == 'region':
+            Proxy.region = value
+        elif word == 'key':
+            self.answer(200, Proxy.last_key.encode())
+            return
         self.answer(200, json.dumps(Proxy.requests).encode())
 
     def draw_fault(self):
@@ -53,6 +76,23 @@ class Proxy(BaseHTTPRequestHandler):
                 return None
             return self.rng.choice(['refused', 'lost', 'failed', 'cut'])
 
+    def refuse_key(self):
+        """Whether the request was answered: its key is refused, or it is for another region."""
+        scope = re.search(r'Credential=([^/]+)/[0-9]+/([^/]+)/', self.headers.get('Authorization', ''))
+        if not scope:
+            return False
+        Proxy.last_key = scope[1]
+        if Proxy.region and scope[2] != Proxy.region:
+            self.answer(400, b'<Error><Code>AuthorizationHeaderMalformed</Code></Error>',
+                        {'x-amz-bucket-region': Proxy.region})
+        elif scope[1] in Proxy.expired:
+            self.answer(400, b'<Error><Code>ExpiredToken</Code></Error>')
+        elif Proxy.is_denied and self.command not in ('GET', 'HEAD'):
+            self.answer(403, b'<Error><Code>AccessDenied</Code></Error>')
+        else:
+            return False
+        return True
+
     def give_up(self):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
@@ -61,6 +101,8 @@ class Proxy(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
         if self.path.startswith('/-/'):
             self.take_order()
+            return
+        if self.refuse_key():
             return
         fault = self.draw_fault()
         if fault == 'refused':
@@ -92,6 +134,69 @@ class Proxy(BaseHTTPRequestHandler):
         pass
 
 
+class KeyService(BaseHTTPRequestHandler):
+    """Instance metadata, the keys of a container, and the token service of roles."""
+
+    protocol_version = 'HTTP/1.1'
+    given = {}
+
+    def make_keys(self, name):
+        self.given[name] = self.given.get(name, 0) + 1
+        expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+        return f'{name}-{self.given[name]}', expires.strftime('%Y-%m-%dT%H:%M:%SZ')
+
+    def make_json_keys(self, name):
+        key, expires = self.make_keys(name)
+        return json.dumps({'Code': 'Success', 'Type': 'AWS-HMAC', 'AccessKeyId': key, 'SecretAccessKey': 'secret',
+                           'Token': 'session', 'Expiration': expires, 'LastUpdated': expires})
+
+    def make_xml_keys(self, name):
+        key, expires = self.make_keys(name)
+        return (f'<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>{key}'
+                f'</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>session</SessionToken>'
+                f'<Expiration>{expires}</Expiration></Credentials></AssumeRoleWithWebIdentityResult>'
+                f'</AssumeRoleWithWebIdentityResponse>')
+
+    def choose_answer(self, body):
+        roles = '/latest/meta-data/iam/security-credentials/'
+        has_token = self.headers.get('X-aws-ec2-metadata-token') == 'instance-token'
+        if self.command == 'PUT' and self.path == '/latest/api/token':
+            return 'instance-token' if self.headers.get('X-aws-ec2-metadata-token-ttl-seconds') else None
+        if self.path == roles and has_token:
+            return 'cairn-role'
+        if self.path == roles + 'cairn-role' and has_token:
+            return self.make_json_keys('INSTANCE')
+        if self.path == '/container' and self.headers.get('Authorization') == 'container-token':
+            return self.make_json_keys('CONTAINER')
+        if self.command == 'POST' and 'WebIdentityToken=an.identity' in body and 'RoleArn=arn%3Aaws%3Aiam' in body:
+            return self.make_xml_keys('ROLE')
+        return None
+
+    def give_keys(self):
+        body = self.rfile.read(int(self.headers.get('Content-Length', 0))).decode()
+        text = self.choose_answer(body)
+        self.send_response(200 if text else 401)
+        self.send_header('Content-Length', str(len(text or '')))
+        self.end_headers()
+        self.wfile.write((text or '').encode())
+
+    do_GET = do_PUT = do_POST = give_keys
+
+    def log_message(self, *_):
+        pass
+
+
+def write_port(port_file, server):
+    with open(port_file, 'w', encoding='ascii') as f:
+        f.write(f'{server.server_address[1]}\n')
+
+
+def serve_keys(port_file):
+    service = ThreadingHTTPServer(('127.0.0.1', 0), KeyService)
+    write_port(port_file, service)
+    service.serve_forever()
+
+
 def serve(seed, port_file):
     from moto.server import ThreadedMotoServer
     store = ThreadedMotoServer('127.0.0.1', 0, verbose=False)
@@ -102,8 +207,7 @@ def serve(seed, port_file):
     connection.request('PUT', f'/{BUCKET}')
     connection.getresponse().read()
     proxy = ThreadingHTTPServer(('127.0.0.1', 0), Proxy)
-    with open(port_file, 'w', encoding='ascii') as f:
-        f.write(f'{proxy.server_address[1]}\n')
+    write_port(port_file, proxy)
     proxy.serve_forever()
 
 
@@ -128,4 +232,4 @@ def print_objects(port):
 
 
 if __name__ == '__main__':
-    {'serve': serve, 'sum': print_sum, 'objects': print_objects}[sys.argv[1]](*sys.argv[2:])
+    {'serve': serve, 'keys': serve_keys, 'sum': print_sum, 'objects': print_objects}[sys.argv[1]](*sys.argv[2:])
