@@ -277,6 +277,8 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
                 OPTION_STRING("runtimes", 0, "LIST", &c->runtimes,
                               "name frames of these runtimes: python, node, all (default), or none"),
+                OPTION_FLAG("no-container-names", 0, &c->run.omits_container_names,
+                            "leave out names, images and compose services of containers"),
                 OPTION_FLAG("no-source-paths", 0, &c->run.omits_files,
                             "leave out the source file paths of frames of runtimes"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),

@@ -373,6 +373,9 @@
 #define LIMIT_KUBERNETES_POD_BYTES KiB(64)  /* texts kept for one pod */
 #define LIMIT_KUBERNETES_POD_LABELS 64      /* labels of one pod, for relabel rules */
 #define LIMIT_KUBERNETES_CONTAINERS 512     /* container ids of one pod, including those of earlier starts */
+#define LIMIT_CONTAINERS 1024               /* whose names the agent remembers */
+#define LIMIT_CONTAINER_READS 64            /* containers whose state is read in one drain of the sampler */
+#define LIMIT_CONTAINER_STATE_BYTES MiB(4)  /* a file of a container engine's state: 5,000 containers of Podman */
 #define LIMIT_KUBERNETES_MISSES 8192        /* cached containers and pods that were not in a list */
 
 /* Object storage (storage/s3/) */

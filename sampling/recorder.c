@@ -74,6 +74,10 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         r->processes.reads_python = o->reads_python;
         r->processes.reads_v8 = o->reads_v8;
         st = labels_init(&r->labels, &r->options.labels, err);
+        if (!st && !o->omits_container_names) {
+                st = container_cache_init(&r->containers, err);
+                r->processes.containers = &r->containers;
+        }
         if (!st)
                 st = find_selected_processes(r, o, err);
         if (st)
@@ -98,6 +102,7 @@ void recorder_deinit(struct recorder *r)
 {
         deferred_samples_deinit(&r->deferred);
         process_table_deinit(&r->processes);
+        container_cache_deinit(&r->containers);
         unwinder_deinit(&r->unwinder);
         sampler_destroy(r->sampler);
         kernel_deinit(&r->kernel);

@@ -28,6 +28,7 @@ struct recorder_options {
         bool reads_python;           /* name the frames of Python programs; with BPF only */
         bool reads_v8;               /* likewise of Node.js */
         bool omits_files;            /* leave out paths of the source files of runtimes */
+        bool omits_container_names;  /* do not read the state of container engines */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;
@@ -42,6 +43,7 @@ struct recorder {
         struct labels labels;
         struct pod_cache *pods; /* borrowed; NULL: none */
         struct process_table processes;
+        struct container_cache containers;
         struct sample_process *lives; /* owned; the processes that had the pids at the start */
         struct kernel kernel;
         char kernel_gap[240]; /* why kernel frames have no addresses; "" */

@@ -9,6 +9,7 @@
 #define ID_DIGITS (CGROUP_CONTAINER_SIZE - 1)
 #define UID_CHARS (CGROUP_POD_SIZE - 1)
 #define HASH_DIGITS 32
+#define GARDEN_GROUPS 5
 
 static bool is_hex_digit_lower(char c)
 {
@@ -180,6 +181,54 @@ static void parse_path_element(struct text_line element, struct cgroup_names *re
                 (void)copy_element(element, ret->slice, sizeof ret->slice);
 }
 
+static size_t count_hex_digits(const char *at, const char *end)
+{
+        size_t n = 0;
+
+        while (at + n < end && is_hex_digit_lower(at[n]))
+                n++;
+        return n;
+}
+
+/* "0123456789abcdef0123456789abcdef-1234567890": the task's id and a number. */
+static bool is_fargate_id(struct text_line element)
+{
+        const char *at = element.at + HASH_DIGITS;
+
+        if (count_hex_digits(element.at, element.end) != HASH_DIGITS || at == element.end || *at++ != '-' ||
+            at == element.end)
+                return false;
+        while (at < element.end && *at >= '0' && *at <= '9')
+                at++;
+        return at == element.end;
+}
+
+/* "6f265890-5165-7fab-6b52-18d1" */
+static bool is_garden_id(struct text_line element)
+{
+        const char *at = element.at;
+
+        for (int group = 0; group < GARDEN_GROUPS; group++) {
+                size_t digits = group ? 4 : 8;
+
+                if ((group && (at == element.end || *at++ != '-')) || count_hex_digits(at, element.end) != digits)
+                        return false;
+                at += digits;
+        }
+        return at == element.end;
+}
+
+/* Ids that are recognized by the names of the elements before them. */
+static bool is_platform_id(struct text_line path, struct text_line element)
+{
+        static const char garden[] = "/garden/";
+        const size_t n = sizeof garden - 1;
+
+        if ((size_t)(element.at - path.at) >= n && memcmp(element.at - n, garden, n) == 0)
+                return is_garden_id(element);
+        return element_starts_with(path, "/ecs/") && is_fargate_id(element);
+}
+
 static bool next_element(struct text_line *path, struct text_line *ret)
 {
         const char *end;
@@ -196,13 +245,13 @@ static bool next_element(struct text_line *path, struct text_line *ret)
 
 static void parse_cgroup_path(struct text_line path, struct cgroup_names *ret)
 {
-        struct text_line element;
+        struct text_line left = path, element;
         /* LXC under cgroupfs: "/lxc/NAME". */
         bool names_follow = element_starts_with(path, "/lxc/");
 
-        for (size_t i = 0; next_element(&path, &element); i++) {
+        for (size_t i = 0; next_element(&left, &element); i++) {
                 parse_path_element(element, ret);
-                if (names_follow && i == 1)
+                if ((names_follow && i == 1) || is_platform_id(path, element))
                         (void)copy_element(element, ret->container, sizeof ret->container);
         }
 }

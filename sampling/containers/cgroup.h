@@ -10,6 +10,9 @@
  * - Container id: the last 64 hexadecimal digits that form a word in a path
  *   element: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID",
  *   "libpod-ID.scope", "...slice:cri-containerd:ID" or the digits alone.
+ *   On Fargate the element below "ecs/TASK" that has 32 digits, a dash and a
+ *   number; of Cloud Foundry's Garden the element below "garden" that has
+ *   groups of 8, 4, 4, 4 and 4 digits.
  *   "crio-conmon-ID" and "libpod-conmon-ID" are the container monitors, which
  *   run outside the container. systemd-nspawn and LXC containers have no id;
  *   their machine name is used.
@@ -23,7 +26,7 @@
  * systemd's own hierarchy, else the longest path.
  *
  * Source: cgroups(7); systemd CGROUP_DELEGATION.md; runc, Podman, the
- * kubelet's cgroup managers.
+ * kubelet's cgroup managers; Amazon ECS, task metadata version 4; Garden, Guardian.
  */
 #include <stddef.h>
 

@@ -128,6 +128,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         free(p->objects);
         free(p->executable);
         pod_release(p->pod.pod);
+        free(p->container);
         process_python_deinit(t, p);
         process_v8_deinit(t, p);
         free(p);
@@ -256,6 +257,18 @@ static void read_process_identity(struct process *p, int proc_fd, bool first)
                 p->executable = process_read_executable(proc_fd);
 }
 
+static void read_process_container(struct process_table *t, struct process *p, int proc_fd)
+{
+        struct container_names names;
+
+        if (!t->containers || p->container || !p->cgroup.container[0] ||
+            !container_cache_find(t->containers, proc_fd, p->cgroup.container, &names))
+                return;
+        p->container = malloc(sizeof names); /* without memory its labels are left out */
+        if (p->container)
+                *p->container = names;
+}
+
 void process_table_exclude(struct process_table *t, const struct process *p)
 {
         if (t->on_excluded)
@@ -306,6 +319,7 @@ static void read_process(struct process_table *t, struct process *p)
         has_new_maps = read_process_maps(t, p, proc_fd);
         if (!selects)
                 read_process_identity(p, proc_fd, first);
+        read_process_container(t, p, proc_fd);
         if (has_new_maps)
                 update_unwinder(t, p, proc_fd);
         p->read_cost_ns = first ? 0 : clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns; /* the first read opens all files */
@@ -418,6 +432,8 @@ void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
+        if (t->containers)
+                container_cache_begin_drain(t->containers);
         t->python_left = LIMIT_AGENT_PYTHON_WORK;
         t->v8_left = LIMIT_AGENT_V8_READ_BYTES;
         for (size_t i = 0; i < t->count; i++)

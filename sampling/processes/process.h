@@ -29,6 +29,7 @@
 #include "sampling/containers/pod_list.h"
 #include "sampling/objects/object_cache.h"
 #include "sampling/objects/proc_maps.h"
+#include "sampling/processes/container_cache.h"
 #include "sampling/processes/jitdump.h"
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
@@ -71,8 +72,9 @@ struct process {
         struct sample_process id;
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
         struct cgroup_names cgroup;
-        struct pod_match pod; /* owned reference; set when its labels are collected */
-        char *executable;     /* its path in the root of the process; NULL: unknown; owned */
+        struct pod_match pod;              /* owned reference; set when its labels are collected */
+        struct container_names *container; /* owned; NULL: unknown */
+        char *executable;                  /* its path in the root of the process; NULL: unknown; owned */
         bool is_excluded;
         struct proc_maps maps;
         const struct object **objects; /* one per mapping, NULL when unknown; owned array */
@@ -102,6 +104,7 @@ struct process_table {
         const struct process_filter *filter; /* borrowed; NULL: no process is excluded */
         const struct sample_process *lives;  /* borrowed; other processes with the pid of one of these are excluded */
         size_t life_count;
+        struct container_cache *containers; /* borrowed; NULL: names of containers are not read */
         void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL: none */
         void *ctx;
         struct code_budget jit_budget; /* for names of generated code of all processes */

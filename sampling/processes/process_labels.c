@@ -20,6 +20,11 @@ static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_SERVICE_NAME] = "service.name",
         [LABEL_THREAD_NAME] = "thread.name",
         [LABEL_CONTAINER_ID] = "container.id",
+        [LABEL_ENGINE_NAME] = "container.name",
+        [LABEL_IMAGE_NAME] = "container.image.name",
+        [LABEL_IMAGE_TAG] = "container.image.tags",
+        [LABEL_COMPOSE_SERVICE] = "container.label.com.docker.compose.service",
+        [LABEL_COMPOSE_PROJECT] = "container.label.com.docker.compose.project",
         [LABEL_NAMESPACE] = "k8s.namespace.name",
         [LABEL_POD_NAME] = "k8s.pod.name",
         [LABEL_POD_UID] = "k8s.pod.uid",
@@ -178,6 +183,18 @@ static void collect_pod_values(const struct pod_match *match, struct sample_labe
         values[LABEL_SERVICE_NAME] = *service ? service : values[LABEL_POD_NAME];
 }
 
+/* Set the values of the labels that come from the state of the container engine. */
+static void collect_container_values(const struct container_names *names, const char *values[LABEL_KEY_COUNT])
+{
+        values[LABEL_ENGINE_NAME] = names->name;
+        values[LABEL_IMAGE_NAME] = names->image;
+        values[LABEL_IMAGE_TAG] = names->tag;
+        values[LABEL_COMPOSE_SERVICE] = names->compose_service;
+        values[LABEL_COMPOSE_PROJECT] = names->compose_project;
+        if (names->compose_service[0])
+                values[LABEL_SERVICE_NAME] = names->compose_service;
+}
+
 void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
                     const char *stack_end, struct sample_label_set *ret)
 {
@@ -201,6 +218,8 @@ void labels_collect(const struct labels *l, const struct process *process, const
         };
 
         ret->count = 0;
+        if (process->container)
+                collect_container_values(process->container, values);
         if (process->pod.pod)
                 collect_pod_values(&process->pod, ret, values);
         if (l->service_name)

@@ -36,6 +36,11 @@ enum label_key {
         LABEL_SERVICE_NAME,
         LABEL_THREAD_NAME,
         LABEL_CONTAINER_ID,
+        LABEL_ENGINE_NAME, /* of the container, in its engine */
+        LABEL_IMAGE_NAME,
+        LABEL_IMAGE_TAG,
+        LABEL_COMPOSE_SERVICE,
+        LABEL_COMPOSE_PROJECT,
         LABEL_NAMESPACE,
         LABEL_POD_NAME,
         LABEL_POD_UID,

@@ -52,6 +52,17 @@ static const struct {
         { "ECS", "9:memory:/ecs/cluster/0123456789abcdef0123456789abcdef/" ID "\n", ID, "", "", "",
           "/ecs/cluster/0123456789abcdef0123456789abcdef/" ID },
 
+        { "ECS on Fargate", "0::/ecs/" HASH "/" HASH "-1234567890\n", HASH "-1234567890", "", "", "",
+          "/ecs/" HASH "/" HASH "-1234567890" },
+        { "Garden", "8:memory:/system.slice/garden.service/garden/6f265890-5165-7fab-6b52-18d1\n",
+          "6f265890-5165-7fab-6b52-18d1", "", "garden.service", "system.slice",
+          "/system.slice/garden.service/garden/6f265890-5165-7fab-6b52-18d1" },
+        { "Garden without systemd", "8:memory:/garden/6f265890-5165-7fab-6b52-18d1\n", "6f265890-5165-7fab-6b52-18d1",
+          "", "", "", "/garden/6f265890-5165-7fab-6b52-18d1" },
+        { "a directory like a container of Garden, elsewhere", "0::/jobs/6f265890-5165-7fab-6b52-18d1\n", "", "", "",
+          "", "/jobs/6f265890-5165-7fab-6b52-18d1" },
+        { "a Fargate id with a letter too many", "0::/ecs/" HASH "-12x\n", "", "", "", "", "/ecs/" HASH "-12x" },
+
         { "Kubernetes, containerd, systemd driver, v2",
           "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID
           ".scope\n",
@@ -251,7 +262,7 @@ static const char *labels_of(const struct label_options *o)
         size_t at = 0;
 
         p.executable = strdup("/usr/lib/postgresql/15/bin/postgres");
-        cgroup_parse(CASES[14].text, strlen(CASES[14].text), &p.cgroup);
+        cgroup_parse(CASES[19].text, strlen(CASES[19].text), &p.cgroup);
         ck_assert_msg(labels_init(&l, o, &err) == ST_OK, "%s", err.text);
         snprintf(l.host_name, sizeof l.host_name, "h");
         snprintf(l.host_id, sizeof l.host_id, "m");
