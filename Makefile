@@ -244,7 +244,8 @@ $(O)/tests/ratchet/ratchet: $(patsubst %.c,$(O)/%.o,$(wildcard tests/ratchet/*.c
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(link_test) -Wl,--wrap=getrandom -Wl,--no-as-needed -lcheck -lsubunit -lrt -lm
 
--include $(shell find $(O) -name '*.d' -type f 2>/dev/null)
+# Not below folders of checks, which hold whole root file systems.
+-include $(shell find $(addprefix $(O)/,$(MODULES) gen tests) -name '*.d' -type f 2>/dev/null)
 
 # ---- tests --------------------------------------------------------------------
 
