@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Keys of an object store from an instance, a container and a role, keys that expire, and stores that refuse or are wrong.
+# Keys of an object store from an instance, a container and a role, keys that expire, and stores that refuse requests.
 . tests/e2e/lib.sh
 for tool in jq python3 curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
@@ -95,7 +95,8 @@ AWS_ENDPOINT_URL_S3=$plain
 
 # ---- versions, and other programs' files ----
 
-curl -sS -X PUT "$plain/cairn-test?versioning" -d '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
+curl -sS -X PUT "$plain/cairn-test?versioning" \
+        -d '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
 curl -sS -X PUT "$plain/cairn-test/fleet/notes.txt" -d note
 curl -sS -X PUT "$plain/cairn-test/fleet/tables/samples/other/file.bin" -d other
 curl -sS -X PUT "$plain/cairn-test/fleet/objects/README" -d other
