@@ -23,10 +23,12 @@
 static const struct usage usage = {
         .synopsis = "cairn doctor [--data DIR] [--server URL] [--config FILE] [--json] [AREA]...",
         .about = "Check what the service and the agent need, and print a fix for each problem. Areas (default: all):\n"
-                 "configuration, certificates, data, host, service, upstreams, agent. Each check may take --timeout\n"
-                 "seconds; that of the service twice as long, the agent's four times, and that of all upstreams\n"
-                 "together six times. An invalid configuration is an error in every area. Nothing is changed; the\n"
-                 "sync check writes a temporary file without a name in the data directory.\n"
+                 "configuration, certificates, data, host, service, store, upstreams, agent. Each check may take "
+                 "--timeout\n"
+                 "seconds; that of the service twice as long, the agent's four times, that of the object store three\n"
+                 "times, and that of all upstreams together six times. An invalid configuration is an error in every\n"
+                 "area. Nothing is changed; the sync check writes a temporary file without a name in the data\n"
+                 "directory, and that of the object store writes and removes keys in its folder probe/.\n"
                  "Exit status: 0 nothing to fix, 1 warnings, 2 errors, 64 usage error.",
         .examples = "  cairn doctor\n"
                     "  cairn doctor --data /srv/cairn --server https://cairn.example --token-file ./token\n"
@@ -44,6 +46,7 @@ static const struct doctor_check checks[] = {
         { "host", "clock", check_clock, "", 1 },
         { "host", "workers", check_confinement, "", 1 },
         { "service", "service", check_running_service, "the service hangs: see its log and 'cairn status'", 2 },
+        { "store", "object store", check_object_store, "the object store does not answer: check the network", 3 },
         { "upstreams", "upstreams", check_upstreams, "fix the network, or remove upstreams that do not respond", 6 },
         { "agent", "cairn-agent", check_agent, "run 'cairn-agent --doctor' to see which check hangs", 4 },
 };
@@ -178,7 +181,7 @@ static enum status check_area_names(char **names, int count, struct error *err)
                 if (c == CHECK_COUNT)
                         return error_set(err, ST_USAGE,
                                          "'%s' is not one of configuration, certificates, data, host, service, "
-                                         "upstreams, agent",
+                                         "store, upstreams, agent",
                                          PRINTABLE(names[i]));
         }
         return ST_OK;

@@ -40,6 +40,7 @@ void check_host_limits(const struct examined *x, struct findings *f);
 void check_clock(const struct examined *x, struct findings *f);
 void check_confinement(const struct examined *x, struct findings *f);
 void check_running_service(const struct examined *x, struct findings *f);
+void check_object_store(const struct examined *x, struct findings *f);
 void check_upstreams(const struct examined *x, struct findings *f);
 void check_agent(const struct examined *x, struct findings *f);
 

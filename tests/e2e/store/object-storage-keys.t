@@ -59,6 +59,11 @@ export AWS_WEB_IDENTITY_TOKEN_FILE AWS_ROLE_ARN AWS_ENDPOINT_URL_STS
 start_server --flush-interval 1
 like "$(last_key)" '^ROLE-' "the keys of a web identity's role come before those of the container"
 
+doctor() { "$cairn" doctor --data "$data" store 2>&1; }
+like "$(doctor)" 'ok .*object store.*s3://cairn-test/fleet/tables: of 32 racing creates of one key 1 succeeded' \
+        "cairn doctor tries the store that the directory names"
+unlike "$(keys)" probe "cairn doctor leaves no key in the store"
+
 # ---- the store refuses ----
 
 order deny >"$tmp/order"
@@ -67,6 +72,7 @@ failed_flush() { [ "$(metric cairn_flush_failures_total)" -gt 0 ]; }
 wait_for "a flush to fail" failed_flush
 like "$("$cairn" status --server "$url" 2>&1)" 'no right to .* AccessDenied: the permissions needed are in' \
         "cairn status says which right is missing"
+like "$(doctor)" 'error .*object store.*no right to PUT' "cairn doctor says which right is missing"
 request "$url/readyz"
 like "$body" '^error flush_failing: .*AccessDenied' "/readyz says which right is missing"
 is "$(sum_of --server "$url")" 12 "a query has the samples that are not in the store"
