@@ -29,6 +29,9 @@ const CairnApi = (() => {
     throw error;
   }
 
+  // Values that are offered for a choice: a note about them does not concern what the page shows.
+  const isChoice = path => /^api\/v1\/query\/label(s|\/[^/]*\/values)(\?|$)/.test(path);
+
   // hooks.unauthorized() is called for each 401, hooks.note(text) with the omissions that an answer reports.
   function create(hooks = {}) {
     async function send(path, options) {
@@ -43,7 +46,7 @@ const CairnApi = (() => {
       if (!answer.ok) await fail(answer);
       const note = answer.headers.get('X-Cairn-Note');
       // Headers are bytes, one character each; the note is UTF-8.
-      if (note && hooks.note) hooks.note(new TextDecoder().decode(Uint8Array.from(note, c => c.charCodeAt(0))));
+      if (note && hooks.note && !isChoice(path)) hooks.note(new TextDecoder().decode(Uint8Array.from(note, c => c.charCodeAt(0))));
       return answer;
     }
     return {

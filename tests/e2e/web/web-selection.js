@@ -96,4 +96,9 @@ CairnRecent.add({ selector: 'x'.repeat(5000) });
 equal(CairnRecent.read()[0].selector, 'a="15"', '  long ones are not kept');
 kept.set('cairn-recent', '[{"selector":{"a":1}},7,{"selector":"ok"}]');
 equal(CairnRecent.read(), [{ selector: 'ok' }], '  and what others wrote is not believed');
+const notes = [], api = CairnApi.create({ note: text => notes.push(text) });
+globalThis.fetch = async path => ({ ok: true, status: 200, headers: new Map([['X-Cairn-Note', path.replace(/\?.*/, '')]]), json: () => ({}) });
+const noted = Promise.all([api.query('top', {}), api.query('labels', { from: 1 }), api.query('label/a%2Fb/values', { from: 1 }), api.query('series', {})]);
+noted.then(() => equal(notes, ['api/v1/query/top', 'api/v1/query/series'], 'only notes about what the page shows are shown'));
+
 equal(CairnApi.makeUrl('api/x', { a: '1&2', b: undefined, c: null, d: '', e: ['p', 'q'], f: 0 }), 'api/x?a=1%262&e=p&e=q&f=0', 'parameters');
