@@ -177,6 +177,8 @@
 #define LIMIT_EXTRACT_DATA_BYTES MiB(400)
 #define LIMIT_EXTRACT_DATA_THREAD_BYTES MiB(32) /* of its threads, this, */
 #define LIMIT_EXTRACT_DATA_RATIO 16             /* plus its files' size times this, since sections are compressed */
+#define LIMIT_STACK_VARIABLES 65536             /* of one function, with those of its inlined calls */
+#define LIMIT_STACK_VARIABLES_BYTES MiB(64)     /* of their names and paths */
 #define LIMIT_DWARF_UNITS 4000000               /* in one file */
 #define LIMIT_DWARF_ABBREVS 1000000             /* in one table */
 #define LIMIT_DWARF_ATTRIBUTES 1024             /* in one abbreviation */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each request has two forms, text in the styles LLVM and GNU, and JSON: first those of code, then variables. */
 #include "cli/drop-in/llvm_output.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/utf8.h"
+#include "symbolizer/extraction/extract_variables.h"
 
 struct llvm_frame {
         struct answer_frame frame;
@@ -266,6 +268,96 @@ static void append_json_data(const struct llvm_options *o, const char *module, u
         json_out_object_end(&j);
         json_out_str(&j, "ModuleName", module);
         json_out_object_end(&j);
+}
+
+/* ---- variables ---- */
+
+static struct answer_text get_variable_text(const char *text)
+{
+        return (struct answer_text){ .data = text, .size = strlen(text) };
+}
+
+static void append_variable_number(struct buf *out, const char *text, const char *after)
+{
+        buf_append_str(out, *text ? text : "??");
+        buf_append_str(out, after);
+}
+
+static void append_llvm_variable(const struct llvm_options *o, const char *const *fields, struct buf *out)
+{
+        const struct answer_text function = get_variable_text(fields[VARIABLE_FUNCTION]);
+        const struct answer_text name = get_variable_text(fields[VARIABLE_NAME]);
+        const struct answer_text path = get_variable_text(fields[VARIABLE_PATH]);
+
+        append_known_text(out, &function);
+        buf_append_u8(out, '\n');
+        append_known_text(out, &name);
+        buf_append_u8(out, '\n');
+        append_file_name(out, &path, o->base_names);
+        buf_append_u8(out, ':');
+        append_variable_number(out, fields[VARIABLE_LINE], "\n");
+        append_variable_number(out, fields[VARIABLE_FRAME_OFFSET], " ");
+        append_variable_number(out, fields[VARIABLE_SIZE], " ");
+        append_variable_number(out, fields[VARIABLE_TAG_OFFSET], "\n");
+}
+
+static void put_llvm_hex(struct json_out *j, const char *key, const char *decimal, const char *unknown)
+{
+        char text[32];
+
+        snprintf(text, sizeof text, "0x%" PRIx64, (uint64_t)strtoull(decimal, NULL, 10));
+        json_out_str(j, key, *decimal ? text : unknown);
+}
+
+static void put_llvm_variable(struct json_out *j, const char *const *fields)
+{
+        json_out_object(j, NULL);
+        json_out_str(j, "DeclFile", fields[VARIABLE_PATH]);
+        json_out_uint(j, "DeclLine", strtoull(fields[VARIABLE_LINE], NULL, 10));
+        if (*fields[VARIABLE_FRAME_OFFSET])
+                json_out_int(j, "FrameOffset", strtoll(fields[VARIABLE_FRAME_OFFSET], NULL, 10));
+        json_out_str(j, "FunctionName", fields[VARIABLE_FUNCTION]);
+        json_out_str(j, "Name", fields[VARIABLE_NAME]);
+        put_llvm_hex(j, "Size", fields[VARIABLE_SIZE], "0x0");
+        put_llvm_hex(j, "TagOffset", fields[VARIABLE_TAG_OFFSET], "");
+        json_out_object_end(j);
+}
+
+static void append_json_variables(const char *module, uint64_t address, const struct buf *report, struct buf *out)
+{
+        const char *fields[VARIABLE_FIELDS];
+        struct json_out j;
+        size_t at = 0;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        put_json_address(&j, address);
+        json_out_array(&j, "Frame");
+        while (extract_variables_next(report, &at, fields))
+                put_llvm_variable(&j, fields);
+        json_out_array_end(&j);
+        json_out_str(&j, "ModuleName", module);
+        json_out_object_end(&j);
+}
+
+void append_llvm_variables(const struct llvm_options *o, const char *module, uint64_t address, const struct buf *report,
+                           struct buf *out)
+{
+        const char *fields[VARIABLE_FIELDS];
+        size_t at = 0;
+
+        if (o->style == LLVM_STYLE_JSON) {
+                append_json_variables(module, address, report, out);
+                return;
+        }
+        if (o->addresses)
+                buf_printf(out, "0x%" PRIx64 "%s", address, o->pretty ? ": " : "\n");
+        if (!report->size)
+                buf_append_str(out, "??\n");
+        while (extract_variables_next(report, &at, fields))
+                append_llvm_variable(o, fields, out);
+        if (o->style == LLVM_STYLE_LLVM)
+                buf_append_u8(out, '\n');
 }
 
 /* ---- answers ---- */

@@ -41,6 +41,10 @@ void append_llvm_answer(const struct llvm_options *o, const struct llvm_subject 
 void append_llvm_data(const struct llvm_options *o, const char *module, uint64_t address,
                       const struct object_symbol *variable, struct buf *out);
 
+/** Append the answer to a FRAME request. @param report  of variables, symbolizer/extraction/extract_variables.h */
+void append_llvm_variables(const struct llvm_options *o, const char *module, uint64_t address, const struct buf *report,
+                           struct buf *out);
+
 /** Append the answer for a request without a usable address or object. @param address  NULL: none was given */
 void append_llvm_failure(const struct llvm_options *o, const char *module, const uint64_t *address, const char *message,
                          struct buf *out);

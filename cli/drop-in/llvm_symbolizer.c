@@ -6,8 +6,7 @@
  *
  * Messages are those of version 14, which prints a line that is no request as it is, and names of objects that cannot
  * be read on standard error; options are those of 19. So a name in place of an address is a request only if the object
- * has a function of this name. Not supported: FRAME, which is answered like an unknown address, and formats other than
- * ELF.
+ * has a function of this name. Not supported: formats other than ELF.
  *
  * Order: answers, requests, options, the program.
  * Source: LLVM manual, "llvm-symbolizer".
@@ -27,6 +26,7 @@
 #include "common/cleanup.h"
 #include "common/exit_code.h"
 #include "common/files/file.h"
+#include "common/limits.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "symbolizer/extraction/debug_file_search.h"
@@ -271,6 +271,22 @@ static void answer_llvm_data(struct llvm_symbolizer *t, struct named_object *obj
         end_llvm_answer(t);
 }
 
+static void answer_llvm_frame(struct llvm_symbolizer *t, struct named_object *object, uint64_t address)
+{
+        _cleanup_buf_ struct buf report;
+        struct error err;
+        enum status st;
+
+        buf_init(&report, LIMIT_STACK_VARIABLES_BYTES);
+        tool_output_answer(&t->output);
+        st = object->source.list_variables(object->source.context, address - t->options.adjust_vma, &report, &err);
+        if (st)
+                report_tool_error(&t->output, "%s", PRINTABLE(err.text));
+        begin_llvm_answer(t);
+        append_llvm_variables(&t->options, object->name, address, &report, &t->output.out);
+        end_llvm_answer(t);
+}
+
 static void answer_llvm_request(void *context, char *line)
 {
         struct llvm_symbolizer *t = context;
@@ -299,7 +315,7 @@ static void answer_llvm_request(void *context, char *line)
         } else if (r.command == LLVM_DATA) {
                 answer_llvm_data(t, object, r.address);
         } else if (r.command == LLVM_FRAME) {
-                answer_llvm_failure(t, r.object, r.address, "variables on the stack are not supported");
+                answer_llvm_frame(t, object, r.address);
         } else {
                 tool_output_add(&t->output, object, r.address - t->options.adjust_vma);
         }

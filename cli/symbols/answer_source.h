@@ -14,6 +14,7 @@
 #include "common/error.h"
 
 struct buf;
+struct buf;
 struct json_out;
 struct service_options;
 struct debug_file_search;
@@ -53,6 +54,11 @@ struct answer_source {
         enum status (*ask_offsets)(void *context, const uint64_t *offsets, size_t count,
                                    void (*give)(void *printer, const struct answer *), void *printer,
                                    struct error *err);
+        /**
+         * Append the variables of the function at an address, as symbolizer/extraction/extract_variables.h has them;
+         * NULL: unsupported.
+         */
+        enum status (*list_variables)(void *context, uint64_t address, struct buf *report, struct error *err);
         /** Fill in the members below, after the first answer; NULL: they are set. */
         void (*describe)(void *context, struct answer_source *source);
         void (*close)(void *context);

@@ -227,6 +227,18 @@ static enum status file_source_ask(void *context, const uint64_t *addresses, siz
         return st;
 }
 
+static enum status file_source_list_variables(void *context, uint64_t address, struct buf *report, struct error *err)
+{
+        struct file_source *s = context;
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        enum status st;
+
+        s->inputs.filter = &filter;
+        st = variables_extract_confined(&s->inputs, report, err);
+        s->inputs.filter = NULL;
+        return st;
+}
+
 static void file_source_describe(void *context, struct answer_source *source)
 {
         struct file_source *s = context;
@@ -266,6 +278,7 @@ enum status answer_source_file(const char *path, const struct debug_file_search 
                 symbol_cache_open(&s->inputs, &s->cache);
         *ret = (struct answer_source){ .context = s,
                                        .ask = file_source_ask,
+                                       .list_variables = file_source_list_variables,
                                        .describe = file_source_describe,
                                        .close = file_source_close,
                                        .is_read_late = true };

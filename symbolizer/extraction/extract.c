@@ -417,7 +417,7 @@ static enum status extract_table(struct extraction *x, const struct address_filt
         add_prelink_bias(b, &x->code, prelink_bias);                    /* no ranges yet */
         add_prelink_bias(b, &x->dwarf_code, prelink_bias - dwarf_bias); /* the same */
         st = add_dwarf_ranges(x, dwarf_bias, &filter, &quality, err);
-        if (!st && o) {
+        if (!st && o && o->dwarf) {
                 symbol_table_builder_settle(b);
                 st = o->dwarf(o->context, b, err);
         }

@@ -29,7 +29,7 @@ struct extract_view {
 
 struct extract_observer {
         void *context;
-        /** The builder holds the ranges of DWARF only, settled. */
+        /** The builder holds the ranges of DWARF only, settled. May be NULL. */
         enum status (*dwarf)(void *context, const struct symbol_table_builder *b, struct error *err);
         /** The table is complete. */
         enum status (*done)(void *context, const struct extract_view *v, const struct symbol_table *t,

@@ -9,6 +9,7 @@
 #include "common/limits.h"
 #include "sandbox/worker.h"
 #include "symbolizer/extraction/extract.h"
+#include "symbolizer/extraction/extract_variables.h"
 #include "symbolizer/formats/portable_symbols.h"
 #include "symbolizer/formats/symcache.h"
 #include "symbolizer/workers/dwo_request.h"
@@ -57,6 +58,16 @@ static enum status write_result(const struct extract_inputs *in, bool as_book, s
         return st;
 }
 
+static enum status write_variables(const struct extract_inputs *in, struct error *err)
+{
+        _cleanup_buf_ struct buf report;
+        enum status st;
+
+        buf_init(&report, LIMIT_STACK_VARIABLES_BYTES);
+        st = extract_variables(in, &report, err);
+        return st ? st : file_write_all(OUTPUT_FD, report.data, report.size, "variables", err);
+}
+
 enum status extract_run_job(int argc, char **argv, struct error *err)
 {
         const char *form = argc > 2 ? argv[2] : "table";
@@ -79,5 +90,7 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
 
         if (!st && read_address_filter(&map, &filter))
                 in.filter = &filter;
+        if (!st && in.filter && strcmp(form, "variables") == 0)
+                return write_variables(&in, err);
         return st ? st : write_result(&in, in.with_positions || strcmp(form, "symcache") == 0, err);
 }

@@ -2,9 +2,11 @@
 #include "symbolizer/workers/extract_worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/files/file.h"
@@ -70,8 +72,8 @@ static uint64_t compute_data_limit(const struct extract_inputs *in)
         return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
 }
 
-/* @param form "table", "symcache", "detailed-symcache" or "relative-symcache"; @param other_files_ret whether the
- * worker requested .dwo files */
+/* @param form "table", "symcache", "detailed-symcache", "relative-symcache" or "variables"; @param other_files_ret
+ * whether the worker requested .dwo files */
 static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const atomic_bool *cancel,
                                          int *fd_ret, bool *other_files_ret, struct error *err)
 {
@@ -132,4 +134,24 @@ enum status symcache_extract_confined(const struct extract_inputs *in, bool *oth
         if (!st)
                 *other_files_ret = other_files;
         return st;
+}
+
+enum status variables_extract_confined(const struct extract_inputs *in, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int fd = -1;
+        bool other_files;
+        enum status st = run_extraction_worker(in, "variables", NULL, &fd, &other_files, err);
+        uint64_t size = get_file_size(fd);
+        void *room;
+
+        if (st || !size)
+                return st;
+        if (size > LIMIT_STACK_VARIABLES_BYTES)
+                return error_set(err, ST_BAD_DATA, "the worker's report has %" PRIu64 " bytes", size);
+        room = buf_reserve(ret, size);
+        if (room && pread(fd, room, size, 0) != (ssize_t)size)
+                return error_set(err, ST_BAD_DATA, "the worker's report is cut off");
+        if (room)
+                buf_commit(ret, size);
+        return buf_status(ret, err, "the variables");
 }

@@ -30,4 +30,10 @@ enum status symbol_table_extract_confined(const struct extract_inputs *in, const
 enum status symcache_extract_confined(const struct extract_inputs *in, bool *other_files_ret, struct symcache *ret,
                                       struct error *err) MUST_CHECK;
 
+/**
+ * The variables of the function at the first address of in->filter.
+ * @param ret  initialized; receives a report that extract_variables_next() reads.
+ */
+enum status variables_extract_confined(const struct extract_inputs *in, struct buf *ret, struct error *err) MUST_CHECK;
+
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arbitrary bytes as debug sections (dwarf_input.h). A few addresses of every unit are explained. */
+/* Arbitrary bytes as debug sections (dwarf_input.h). A few addresses of every unit are explained, and the
+ * variables there listed. */
 #include <assert.h>
 
 #include "dwarf/dwarf_explain.h"
+#include "dwarf/stack_variables.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ADDRESSES_MAX 16 /* per unit */
@@ -57,6 +59,25 @@ static void explain_scopes(struct dwarf_reader *r, const struct dwarf_code *code
         }
 }
 
+static void touch_variable(void *context, const struct dwarf_variable *v)
+{
+        (void)context;
+        touch_text(v->function);
+        touch_text(v->name);
+        touch_text(v->path);
+        sink += v->line + v->size + v->tag_offset + (uint64_t)v->frame_offset;
+}
+
+/* Without lists of locations, which are in a section that the input does not have. */
+static void list_variables(struct dwarf_reader *r, const struct dwarf_code *code)
+{
+        const struct elf_image none = { 0 };
+
+        for (size_t i = 0; i < code->interval_count && i < ADDRESSES_MAX; i++)
+                sink += dwarf_stack_variables_find(r, &none, code->intervals[i].start, touch_variable, NULL, NULL) ==
+                        ST_OK;
+}
+
 static void explain_address(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code, uint64_t address)
 {
         assert(dwarf_code_covers(code, address));
@@ -94,8 +115,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < in.object.main.units.count && i < UNITS_MAX; i++)
                 sink += dwarf_unit_claims(reader, i, 0x401010);
         for (size_t i = 0; i < in.object.main.units.count && i < UNITS_MAX; i++)
-                if (dwarf_reader_unit(reader, i, &result) == ST_OK)
+                if (dwarf_reader_unit(reader, i, &result) == ST_OK) {
                         explain_addresses(reader, i, &result);
+                        list_variables(reader, &result);
+                }
         dwarf_code_deinit(&result);
         dwarf_reader_destroy(reader);
         dwarf_input_close(&in);

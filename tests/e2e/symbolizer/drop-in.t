@@ -135,6 +135,66 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
         replacement=
 fi
 
+touch_address=$(nm "$tmp/program" | awk '$3 == "touch" { print $1 }')
+# ---- variables of functions (FRAME) ----
+
+cat >"$tmp/frame.cc" <<'EOC'
+struct point { int x[3]; int walk(int); };
+extern "C" void use(void *);
+static inline __attribute__((always_inline)) void inner(int *p) { char small[7]; use(small); use(p); }
+extern "C" int fill(int n, point *q)
+{
+        long big[4][2];
+        point local;
+        int (point::*walk)(int) = &point::walk;
+        const int &alias = n;
+        use(big);
+        use(&local);
+        use(&walk);
+        inner(&n);
+        return q->x[1] + alias;
+}
+int main() { point q = { { 1, 2, 3 } }; return fill(2, &q); }
+extern "C" void use(void *) {}
+int point::walk(int n) { return n; }
+EOC
+# frames TOOL: what it answers for each address of the function and for one without any
+frames() {
+        for address in $frame_addresses 0x7fffff00; do echo "FRAME $tmp/framed $address"; done |
+                "$@" 2>"$tmp/frames.err"
+}
+if has clang; then
+        for flags in '-gdwarf-5 -O1' '-gdwarf-4 -O1' '-gdwarf-4 -O0' \
+                '-gdwarf-5 -O2 -m32 -ffreestanding -nostdlib -c'; do
+                # shellcheck disable=SC2086
+                (cd "$tmp" && clang++ $flags -o framed frame.cc) 2>"$tmp/err" ||
+                        fail "clang++ $flags" "$(cat "$tmp/err")"
+                frame_addresses=$(nm -S "$tmp/framed" | awk '$4 == "fill" { print $1, $2 }' |
+                        { read -r start size; i=0
+                        while [ $i -lt $((0x$size)) ]; do
+                                printf '0x%x ' $((0x$start + i))
+                                i=$((i + 5))
+                        done; })
+                frames "$tmp/bin/llvm-symbolizer" >"$tmp/frames.ours"
+                like "$(cat "$tmp/frames.ours")" 'big' "FRAME, $flags: variables are listed"
+                is "$(tail -2 "$tmp/frames.ours")" '??' "FRAME, $flags: an address without a function has none"
+                [ -z "$llvm" ] && ! has llvm-symbolizer || {
+                        frames "${llvm:-llvm-symbolizer}" >"$tmp/frames.theirs"
+                        ok "FRAME, $flags: names, sizes and offsets are equal" \
+                                cmp "$tmp/frames.theirs" "$tmp/frames.ours"
+                        for style in JSON GNU; do
+                                frames "${llvm:-llvm-symbolizer}" --output-style=$style >"$tmp/frames.theirs"
+                                frames "$tmp/bin/llvm-symbolizer" --output-style=$style >"$tmp/frames.ours"
+                                ok "FRAME, $flags, $style: the answers are equal" \
+                                        cmp "$tmp/frames.theirs" "$tmp/frames.ours"
+                        done
+                }
+        done
+fi
+cp "$tmp/program" "$tmp/no-dwarf" && strip "$tmp/no-dwarf"
+is "$("$tmp/bin/llvm-symbolizer" "FRAME $tmp/no-dwarf 0x$touch_address" 2>&1)" '??' \
+        "FRAME of a file without DWARF: no variables, and no error"
+
 is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0' "FILE:$tmp/program touch" | tr '\n' ' ')" \
         "touch program.cc:18:69  touch program.cc:18:69  FILE:$tmp/program touch " \
         "llvm-symbolizer: a function's name and an offset are a request"
@@ -184,7 +244,6 @@ fi
 
 # ---- a dialogue over pipes ----
 
-touch_address=$(nm "$tmp/program" | awk '$3 == "touch" { print $1 }')
 cat >"$tmp/dialogue.py" <<'EOP'
 """dialogue.py FILE ADDRESS COMMAND...: each request is answered before the next one is sent."""
 import subprocess, sys
