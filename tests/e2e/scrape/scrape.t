@@ -196,7 +196,7 @@ curl -sS -o fixed.pb.gz "http://$real/debug/pprof/profile?seconds=1" # of an idl
 curl -sS "http://$real/load/burn"
 curl -sS -o port.go.fixed "http://$real/debug/pprof/profile?seconds=2"
 cat >fixed.yaml <<END
-global: {scrape_interval: 1s}
+global: {scrape_interval: 2m}
 scrape_configs:
   - job_name: fixed
     static_configs: [{targets: ['$real']}]

@@ -113,6 +113,8 @@ status=$?
 [ $status -eq 0 ] || diag "$(cat "$tmp/second")"
 is $status 0 "one of two uploaders of the same files is done"
 wait "$first"
-is $? 0 "  the other uploader is done too"
+status=$?
+[ $status -eq 0 ] || diag "$(cat "$tmp/first")"
+is $status 0 "  the other uploader is done too"
 like "$(stored)" '^2 objects are whole, 0 damaged' "  each object is stored once, complete"
 done_testing

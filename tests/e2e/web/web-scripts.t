@@ -9,7 +9,7 @@ command -v node >/dev/null || {
 }
 # run_script SCRIPT FILE...: its lines are tests.
 run_script() {
-        timeout 300 node "$@" >"$tmp/out" 2>"$tmp/err"
+        timeout $((300 * ${CAIRN_WAIT_FACTOR:-1})) node "$@" >"$tmp/out" 2>"$tmp/err"
         status=$?
         while IFS= read -r line; do
                 case $line in
