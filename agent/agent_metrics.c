@@ -40,6 +40,12 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
         [STAT_EXCLUDED] = METRIC_COUNTER("cairn_agent_samples_excluded_total", "Ticks of excluded processes.", ""),
         [STAT_PYTHON_UNREADABLE] = METRIC_COUNTER("cairn_agent_python_stacks_cut_total",
                                                   "Samples whose Python frames the kernel could not read.", ""),
+        [STAT_OFF_CPU] = METRIC_COUNTER("cairn_agent_off_cpu_samples_total", "Waits of threads that were sampled.", ""),
+        [STAT_OFF_CPU_NO_USER] =
+                METRIC_COUNTER("cairn_agent_off_cpu_user_stacks_missing_total",
+                               "Sampled waits without a user stack: the thread ran on before it was read.", ""),
+        [STAT_OFF_CPU_UNTRACKED] = METRIC_COUNTER("cairn_agent_off_cpu_waits_untracked_total",
+                                                  "Waits that were not measured: too many threads wait.", ""),
         [STAT_DEFERRED] =
                 METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose user stack the agent walked.", ""),
         [STAT_DEFERRED_FULL] = METRIC_COUNTER("cairn_agent_samples_late_full_total",

@@ -43,6 +43,7 @@
 #define INTERVAL_MOST_S 600
 #define OPTIONS_MAX 64
 #define DEFAULT_UPLOAD_RATE MiB(1)
+#define OFF_CPU_THRESHOLD_NS 10000000
 #define DEFAULT_UPLOAD_MAX MiB(512)
 
 static const struct usage USAGE = {
@@ -65,7 +66,8 @@ struct command_line {
         struct relabel_rules rules; /* relabel_config */
         unsigned log_level, log_format;
         struct option_list pids;
-        bool no_upload, doctor, json, once, version;
+        uint64_t off_cpu_us;
+        bool off_cpu, no_upload, doctor, json, once, version;
         struct configuration configuration;
         struct option_spec *specs;
 };
@@ -85,6 +87,11 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
         if (!o->reads_python && !o->reads_v8 && strcmp(c->runtimes, "none") != 0)
                 return error_set(err, ST_USAGE, "option '--runtimes' takes python, node, all or none, not '%.40s'",
                                  c->runtimes);
+        if (c->off_cpu && o->sampler == SAMPLER_PERF)
+                return error_set(err, ST_USAGE, "option '--off-cpu' needs BPF: not '--sampler perf'");
+        if (c->off_cpu_us && !c->off_cpu)
+                return error_set(err, ST_USAGE, "option '--off-cpu-threshold' needs '--off-cpu'");
+        o->off_cpu_ns = !c->off_cpu ? 0 : c->off_cpu_us ? c->off_cpu_us * 1000 : OFF_CPU_THRESHOLD_NS;
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
                 return error_set(err, ST_USAGE, "option '--kubernetes' takes api or kubelet, not '%s'", c->kubernetes);
         if (!c->kubernetes && (o->pods.url || o->pods.node || o->pods.token_file || o->pods.ca_file))
@@ -179,6 +186,7 @@ static enum status examine_host(const struct command_line *c, struct doctor *d, 
                                                 .uploads = o->upload && !o->output,
                                                 .reads_python = o->reads_python,
                                                 .reads_v8 = o->reads_v8,
+                                                .off_cpu = o->off_cpu_ns > 0,
                                                 .spool = o->spool,
                                                 .spool_bytes = o->spool_bytes };
         _cleanup_free_ char *token = NULL;
@@ -279,6 +287,9 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                               "name frames of these runtimes: python, node, all (default), or none"),
                 OPTION_FLAG("no-container-names", 0, &c->run.omits_container_names,
                             "leave out names, images and compose services of containers"),
+                OPTION_FLAG("off-cpu", 0, &c->off_cpu, "also sample the time that threads wait, with the reason"),
+                OPTION_RANGE("off-cpu-threshold", 0, "US", &c->off_cpu_us, 100, 10000000,
+                             "waits from this time on are always sampled, default 10000 microseconds"),
                 OPTION_FLAG("no-source-paths", 0, &c->run.omits_files,
                             "leave out the source file paths of frames of runtimes"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),

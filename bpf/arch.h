@@ -30,6 +30,18 @@ static inline __attribute__((always_inline)) int arch_is_64_bit(const struct arc
         return r->cs == ARCH_CS_64;
 }
 
+/* The first argument of the system call. */
+static inline __attribute__((always_inline)) __u64 arch_syscall_argument(const struct arch_regs *r)
+{
+        return r->rdi;
+}
+
+static inline __attribute__((always_inline)) int arch_is_same_place(const struct arch_regs *a,
+                                                                    const struct arch_regs *b)
+{
+        return a->rip == b->rip && a->rsp == b->rsp;
+}
+
 static inline __attribute__((always_inline)) void arch_unwind_regs(const struct arch_regs *r, struct unwind_regs *ret)
 {
         ret->pc = r->rip;
@@ -77,6 +89,18 @@ static inline __attribute__((always_inline)) int arch_in_syscall(const struct ar
 static inline __attribute__((always_inline)) int arch_is_64_bit(const struct arch_regs *r)
 {
         return !(r->pstate & ARCH_PSTATE_32);
+}
+
+/* The first argument of the system call; x0 has its result later. */
+static inline __attribute__((always_inline)) __u64 arch_syscall_argument(const struct arch_regs *r)
+{
+        return r->orig_x0;
+}
+
+static inline __attribute__((always_inline)) int arch_is_same_place(const struct arch_regs *a,
+                                                                    const struct arch_regs *b)
+{
+        return a->pc == b->pc && a->sp == b->sp;
 }
 
 /* Return addresses may be signed above bit 47. */

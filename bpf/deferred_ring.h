@@ -38,6 +38,7 @@ static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, 
         if (!record)
                 return 0;
         record->key = w->record.key;
+        record->wait = w->record.wait;
         record->kernel_count = 0;
         if (kernel_count <= SAMPLE_KERNEL_STACK_MAX &&
             !bpf_probe_read_kernel(record->kernel, kernel_count * sizeof *record->kernel, w->record.frames))

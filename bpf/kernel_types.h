@@ -19,11 +19,44 @@ struct thread_struct {
 };
 #endif
 
+struct sock_common {
+        unsigned short skc_family;
+};
+
+struct sock {
+        struct sock_common __sk_common;
+};
+
+struct socket {
+        struct sock *sk;
+};
+
+struct inode {
+        unsigned short i_mode;
+};
+
+struct file {
+        struct inode *f_inode;
+        void *private_data;
+};
+
+struct fdtable {
+        unsigned int max_fds;
+        struct file **fd;
+};
+
+struct files_struct {
+        struct fdtable *fdt;
+};
+
 struct task_struct {
         struct task_struct *group_leader;
         struct mm_struct *mm;
+        struct files_struct *files;
         unsigned int flags;
-        int tgid;
+        unsigned int __state;
+        unsigned in_iowait : 1;
+        int pid, tgid;
         __u64 start_boottime;
         __u64 self_exec_id;
         char comm[16];
@@ -34,6 +67,14 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-#define PF_KTHREAD 0x00200000 /* of task_struct.flags; include/linux/sched.h */
+/* Of task_struct.flags; include/linux/sched.h. */
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000 /* since 6.4 */
+#define PF_KTHREAD 0x00200000
+
+/* Of task_struct.__state. */
+#define TASK_STOPPED 0x00000004
+#define TASK_TRACED 0x00000008
+#define TASK_DEAD 0x00000080
 
 #endif

@@ -6,8 +6,8 @@
  * was rejected: at 19 Hz nearly every sample is the first of its kind in an interval, and each map adds cache
  * misses.
  *
- * The per-CPU scratch needs no lock: the kernel does not run a second perf event program on a CPU while one is
- * running there (bpf_prog_active).
+ * The per-CPU scratch needs no lock: the programs that use it run with interrupts disabled, in the interrupt of the
+ * clock event, or right after a switch of threads (bpf/off_cpu.h).
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -250,17 +250,57 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
         return 0;
 }
 
+/* Examine the process of the current thread, `task`. False: it is not sampled. */
+static __always_inline int begin_sample(struct unwind_walk *w, struct task_struct *task)
+{
+        struct task_struct *leader = task->group_leader;
+        struct sample_key *key = &w->record.key;
+        struct sample_process *process = &key->process;
+        struct mm_struct *mm = task->mm;
+        __u64 executable_pages = 0;
+
+        process->tgid = bpf_get_current_pid_tgid() >> 32;
+        process->exec_id = (__u32)leader->self_exec_id;
+        process->start_boot_ns = leader->start_boottime;
+        if (filter_excluded && is_excluded(process)) {
+                count_stat(STAT_EXCLUDED);
+                return 0;
+        }
+        bpf_get_current_comm(key->comm, sizeof key->comm);
+        if (mm)
+                executable_pages = mm->exec_vm;
+        w->is_known = is_agent_view_current(w, process, executable_pages);
+        if (!w->is_known)
+                notify_agent(process, leader, executable_pages);
+        w->record.user_count = 0;
+        w->record.user_end = SAMPLE_END_UNKNOWN;
+        return 1;
+}
+
+/* Walk the user half of the current thread, whose registers are in w->saved, and submit the sample. */
+static __always_inline void finish_sample(struct unwind_walk *w, struct task_struct *task, struct mm_struct *mm)
+{
+        arch_unwind_regs(&w->saved, &w->regs);
+        if (w->record.kernel_count && arch_in_syscall(&w->saved))
+                w->record.key.flags |= SAMPLE_IN_SYSCALL;
+        /* Generated code in writable pages is not counted in the number of executable pages. */
+        if (!w->is_known || !unwind_find_mapping(w, w->regs.pc)) {
+                if (arch_is_64_bit(&w->saved) && defer_user_stack(w, mm->start_stack, w->is_known))
+                        return;
+                count_stat(STAT_DEFERRED_FULL);
+        }
+        walk_user(w, get_thread_pointer(task));
+        submit_sample(&w->record);
+}
+
 SEC("perf_event")
 int sample_cpu(struct bpf_perf_event_data *ctx)
 {
-        __u64 pid_tgid = bpf_get_current_pid_tgid(), executable_pages = 0;
+        __u64 pid_tgid = bpf_get_current_pid_tgid();
         __u32 tgid = pid_tgid >> 32, zero = 0;
-        struct task_struct *task, *leader;
-        struct sample_process *process;
+        struct task_struct *task;
         struct unwind_walk *w;
-        struct sample_key *key;
         struct mm_struct *mm;
-        int is_known;
 
         if (pid_tgid == 0)
                 return 0;
@@ -270,46 +310,25 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         if (!w)
                 return 0;
         task = bpf_get_current_task_btf();
-        leader = task->group_leader;
-        key = &w->record.key;
-        process = &key->process;
-        process->tgid = tgid;
-        process->exec_id = (__u32)leader->self_exec_id;
-        process->start_boot_ns = leader->start_boottime;
-        if (filter_excluded && is_excluded(process)) {
-                count_stat(STAT_EXCLUDED);
+        if (!begin_sample(w, task))
                 return 0;
-        }
-        key->flags = 0;
-        bpf_get_current_comm(key->comm, sizeof key->comm);
-        mm = task->mm;
-        if (mm)
-                executable_pages = mm->exec_vm;
-        is_known = is_agent_view_current(w, process, executable_pages);
-        if (!is_known)
-                notify_agent(process, leader, executable_pages);
-
-        w->record.user_count = 0;
-        w->record.user_end = SAMPLE_END_UNKNOWN;
+        w->record.key.flags = 0;
+        w->record.key.wait_reason = WAIT_NONE;
+        w->record.key.futex = 0;
+        w->record.wait = (struct sample_wait){ 0 };
         walk_kernel(ctx, &w->record);
+        mm = task->mm;
         if (task->flags & PF_KTHREAD) {
-                key->flags = SAMPLE_KERNEL_THREAD;
+                w->record.key.flags = SAMPLE_KERNEL_THREAD;
         } else if (mm) { /* mm is NULL while a process exits */
-                if (bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
-                        count_stat(STAT_NO_USER_STACK);
-                } else {
-                        arch_unwind_regs(&w->saved, &w->regs);
-                        if (w->record.kernel_count && arch_in_syscall(&w->saved))
-                                key->flags = SAMPLE_IN_SYSCALL;
-                        /* Generated code in writable pages is not counted in the number of executable pages. */
-                        if (!is_known || !unwind_find_mapping(w, w->regs.pc)) {
-                                if (arch_is_64_bit(&w->saved) && defer_user_stack(w, mm->start_stack, is_known))
-                                        return 0;
-                                count_stat(STAT_DEFERRED_FULL);
-                        }
-                        walk_user(w, get_thread_pointer(task));
+                if (!bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
+                        finish_sample(w, task, mm);
+                        return 0;
                 }
+                count_stat(STAT_NO_USER_STACK);
         }
         submit_sample(&w->record);
         return 0;
 }
+
+#include "bpf/off_cpu.h"

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "bpf/arch.h"
+#include "bpf/wait.h"
 
 #define SAMPLE_STACK_MAX 512        /* words of the user half: see enum sample_frame_kind */
 #define SAMPLE_KERNEL_STACK_MAX 127 /* default of kernel.perf_event_max_stack */
@@ -28,6 +29,7 @@ struct sample_process {
 enum sample_flags {
         SAMPLE_IN_SYSCALL = 1 << 0,    /* the user leaf is the address after a system call instruction */
         SAMPLE_KERNEL_THREAD = 1 << 1, /* there is no user half */
+        SAMPLE_OFF_CPU = 1 << 2,       /* of the time a thread waited, not of CPU time */
 };
 
 struct sample_key {
@@ -36,7 +38,14 @@ struct sample_key {
         __u64 user_stack;            /* likewise */
         char comm[SAMPLE_COMM_SIZE]; /* of the thread */
         __u32 flags;
-        __u32 reserved;
+        __u32 wait_reason; /* enum wait_reason */
+        __u64 futex;       /* address of the futex waited for; 0: none */
+};
+
+/** What an off-CPU sample stands for, estimated (bpf/off_cpu.h): a wait, and the run queue after it. */
+struct sample_wait {
+        __u64 blocked_ns; /* for the reason of the key */
+        __u64 queued_ns;  /* runnable, without a CPU */
 };
 
 /** Where the user half of a stack ends. Public as labels of a metric. */
@@ -115,6 +124,7 @@ struct sample_record {
         __u32 user_count;
         __u32 user_end; /* enum sample_end */
         __u32 reserved;
+        struct sample_wait wait;         /* with SAMPLE_OFF_CPU, else 0 */
         __u64 frames[SAMPLE_FRAMES_MAX]; /* words of the kernel's frames, then of the user's; leaf first: the
                                             interrupted pc, then return addresses and frames of runtimes */
 };
@@ -142,6 +152,7 @@ struct deferred_sample_record {
         struct sample_key key; /* without its stacks */
         __u32 kernel_count;
         __u32 reserved;
+        struct sample_wait wait;
         __u64 kernel[SAMPLE_KERNEL_STACK_MAX];
         struct stack_copy copy;
 };
@@ -169,12 +180,15 @@ enum sample_stat {
         STAT_DEFERRED_FULL,     /* counted, walked in the kernel: no space for a stack copy */
         STAT_EXCLUDED,          /* ticks of excluded processes */
         STAT_PYTHON_UNREADABLE, /* counted, without some or all Python frames, which are unreadable */
+        STAT_OFF_CPU,           /* samples of waiting threads, before any is lost */
+        STAT_OFF_CPU_NO_USER,   /* counted, without its user half: the thread ran on before it was read */
+        STAT_OFF_CPU_UNTRACKED, /* waits not measured: no space for another waiting thread */
         STAT_ENDS,              /* user stacks by their end: SAMPLE_END_COUNT rows; by the agent */
         STAT_COUNT = STAT_ENDS + SAMPLE_END_COUNT,
 };
 
 _Static_assert(sizeof(struct sample_process) == 16, "no padding");
-_Static_assert(sizeof(struct sample_key) == 56, "no padding");
+_Static_assert(sizeof(struct sample_key) == 64, "no padding");
 _Static_assert(sizeof(struct sample_notice) == 40, "no padding");
 _Static_assert(STACK_COPY_MAX_BYTES % STACK_COPY_CHUNK_BYTES == 0 &&
                        STACK_COPY_MIDDLE_BYTES % STACK_COPY_CHUNK_BYTES == 0 &&

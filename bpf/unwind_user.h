@@ -108,8 +108,10 @@ struct unwind_walk {
         __u64 window_start;
         __u32 window_bytes; /* valid start offsets of 8-byte reads; 0: empty */
         __u32 first_mapping;
-        __u32 end;                        /* enum sample_end if no rule applies */
-        __u32 recent;                     /* first line of this CPU */
+        __u32 end;      /* enum sample_end if no rule applies */
+        __u32 recent;   /* first line of this CPU */
+        __u32 is_known; /* the agent's view of the process is current */
+        __u32 reserved;
         __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
         struct v8_walk v8;
         struct sample_record record;

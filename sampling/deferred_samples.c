@@ -130,12 +130,12 @@ static struct stack_copy *clone_stack_copy(const struct stack_copy *from, bool w
 }
 
 void deferred_samples_add(struct deferred_samples *l, struct process_table *processes, const struct sample_key *key,
-                          const struct stack_copy *from)
+                          const struct sample_wait *wait, const struct stack_copy *from)
 {
         struct process *p = process_table_get(processes, &key->process, key->comm);
         bool is_excluded = p && p->is_excluded,
              has_room = !is_excluded && l->copied_bytes + from->stack_bytes <= LIMIT_AGENT_DEFERRED_BYTES;
-        struct deferred_sample s = { .key = *key };
+        struct deferred_sample s = { .key = *key, .wait = *wait };
 
         if (l->count == LIMIT_AGENT_DEFERRED || !array_reserve(&l->items, &l->capacity, l->count)) {
                 l->lost++;
@@ -171,7 +171,8 @@ void deferred_samples_retry(struct deferred_samples *l, struct process_table *pr
 
 static bool grow_sample_batch(struct sample_batch *b, size_t samples, size_t frames)
 {
-        struct sample_count *counts = reallocarray(b->counts, b->count_count + samples, sizeof *counts);
+        struct sample_count *counts =
+                reallocarray(b->counts, b->count_count + SAMPLE_COUNTS_MAX * samples, sizeof *counts);
         struct sample_stack *stacks = reallocarray(b->stacks, b->stack_count + samples, sizeof *stacks);
         uint64_t *all = reallocarray(b->frames, b->frame_count + frames, sizeof *all);
 
@@ -183,12 +184,13 @@ static bool grow_sample_batch(struct sample_batch *b, size_t samples, size_t fra
 
 static void append_to_batch(struct sample_batch *b, const struct deferred_sample *s)
 {
-        struct sample_count *c = &b->counts[b->count_count++];
+        uint64_t number = hash_bytes64(s->frames, s->frame_count * sizeof *s->frames) | 1;
+        unsigned counts = sample_split(&s->key, &s->wait, b->counts + b->count_count);
 
-        *c = (struct sample_count){ .key = s->key, .count = 1 };
-        c->key.user_stack = hash_bytes64(s->frames, s->frame_count * sizeof *s->frames) | 1;
+        for (; counts; counts--)
+                b->counts[b->count_count++].key.user_stack = number;
         b->stacks[b->stack_count++] = (struct sample_stack){
-                .number = c->key.user_stack, .first_frame = b->frame_count, .frame_count = s->frame_count, .end = s->end
+                .number = number, .first_frame = b->frame_count, .frame_count = s->frame_count, .end = s->end
         };
         memcpy(b->frames + b->frame_count, s->frames, s->frame_count * sizeof *s->frames);
         b->frame_count += s->frame_count;

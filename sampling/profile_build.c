@@ -19,8 +19,9 @@
 #include "sampling/samplers/sample_end.h"
 #include "sampling/samplers/sample_frame.h"
 
-#define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
+#define CPU_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define OFF_CPU_TYPE "off_cpu:off_cpu:nanoseconds::" /* as the OpenTelemetry eBPF profiler's */
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1)        /* perf events allow SAMPLE_STACK_MAX in either half */
 
 struct build {
         const struct profile_context *c;
@@ -29,7 +30,7 @@ struct build {
         struct error *err;
         struct id_table mappings, locations, line_lists, stacks, samples;
         struct profile_labels labels;
-        uint32_t type;
+        uint32_t cpu_type, off_cpu_type; /* PROFILE_NONE: not used yet */
 };
 
 /* ---- interned tables ---- */
@@ -328,12 +329,26 @@ static enum status build_stack(struct build *b, const struct sample_batch *batch
         return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
 }
 
+/* Both types are in nanoseconds. @param ret  PROFILE_NONE or the type. */
+static enum status intern_type(struct build *b, const char *id, int64_t period_ns, uint32_t *ret)
+{
+        struct profile_type type = { .period = period_ns };
+        enum status st;
+
+        if (*ret != PROFILE_NONE)
+                return ST_OK;
+        st = intern_text(b, id, &type.id);
+        if (!st)
+                st = intern_text(b, "nanoseconds", &type.unit);
+        return st ? st : profile_add_type(b->p, &type, ret, b->err);
+}
+
 /* ---- samples ------------------------------------------------------------------------------ */
 
 /* Merge keys that differ in no label, such as two processes of one program. */
 static enum status add_built_sample(struct build *b, const struct profile_sample *s)
 {
-        const uint32_t key[] = { s->stack, s->first_label, s->label_count };
+        const uint32_t key[] = { s->type, s->stack, s->first_label, s->label_count };
         uint32_t number;
         enum status st;
 
@@ -349,11 +364,11 @@ static enum status add_built_sample(struct build *b, const struct profile_sample
 
 static enum status build_sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
 {
+        bool is_wait = s->key.flags & SAMPLE_OFF_CPU;
         struct profile_sample out = {
-                .type = b->type,
                 .time_unix_ns = b->c->time_unix_ns,
                 .duration_ns = b->c->duration_ns,
-                .value = (int64_t)s->count * b->c->period_ns,
+                .value = (int64_t)s->count * (is_wait ? 1 : b->c->period_ns),
         };
         struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
         struct labeled_sample labels;
@@ -363,32 +378,31 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
         if (!process)
                 return error_no_memory(b->err);
         if (process->is_excluded) { /* sampled before the sampler was notified */
-                b->stats->excluded_samples += s->count;
+                b->stats->excluded_samples += is_wait ? 1 : s->count;
                 process_table_exclude(b->c->processes, process);
                 return ST_OK;
         }
         stack_end = s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end) : "";
         st = profile_labels_get(&b->labels, &s->key, process, stack_end, &labels, b->err);
         if (!st && labels.is_dropped) {
-                b->stats->relabel_dropped_samples += s->count;
+                b->stats->relabel_dropped_samples += is_wait ? 1 : s->count;
                 return ST_OK;
         }
         out.first_label = labels.first_label;
         out.label_count = labels.label_count;
         if (!st)
                 st = build_stack(b, batch, &s->key, process, &out.stack);
+        if (!st)
+                st = is_wait ? intern_type(b, OFF_CPU_TYPE, 0, &b->off_cpu_type)
+                             : intern_type(b, CPU_TYPE, b->c->period_ns, &b->cpu_type);
+        out.type = is_wait ? b->off_cpu_type : b->cpu_type;
         return st ? st : add_built_sample(b, &out);
 }
 
 static enum status build_samples(struct build *b, const struct sample_batch *batch)
 {
-        struct profile_type type = { .period = b->c->period_ns };
-        enum status st = intern_text(b, TYPE_ID, &type.id);
+        enum status st = ST_OK;
 
-        if (!st)
-                st = intern_text(b, "nanoseconds", &type.unit);
-        if (!st)
-                st = profile_add_type(b->p, &type, &b->type, b->err);
         process_table_begin_drain(b->c->processes);
         for (size_t i = 0; i < batch->count_count && !st; i++)
                 st = build_sample(b, batch, &batch->counts[i]);
@@ -400,7 +414,13 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
                           struct profile_build_stats *stats_ret, struct error *err)
 {
         struct build b = {
-                .c = c, .p = ret, .stats = stats_ret, .err = err, .labels = { .c = c, .p = ret, .stats = stats_ret }
+                .c = c,
+                .p = ret,
+                .stats = stats_ret,
+                .err = err,
+                .labels = { .c = c, .p = ret, .stats = stats_ret },
+                .cpu_type = PROFILE_NONE,
+                .off_cpu_type = PROFILE_NONE,
         };
         enum status st = profile_init(ret, LIMIT_PROFILE_MEMORY_BYTES, err);
 

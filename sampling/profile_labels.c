@@ -142,7 +142,8 @@ struct label_source {
         struct sample_process process;
         char comm[SAMPLE_COMM_SIZE];
         uint64_t stack_end; /* names differ in address */
-        uint64_t is_kernel_thread;
+        uint64_t futex;
+        uint32_t is_kernel_thread, wait_reason;
 };
 
 enum status profile_labels_get(struct profile_labels *l, const struct sample_key *key, struct process *process,
@@ -150,7 +151,9 @@ enum status profile_labels_get(struct profile_labels *l, const struct sample_key
 {
         struct label_source source = { .process = key->process,
                                        .stack_end = (uintptr_t)stack_end,
-                                       .is_kernel_thread = key->flags & SAMPLE_KERNEL_THREAD };
+                                       .futex = key->futex,
+                                       .is_kernel_thread = key->flags & SAMPLE_KERNEL_THREAD,
+                                       .wait_reason = key->wait_reason };
         struct labeled_sample fresh = { 0 };
         struct sample_label_set collected;
         uint32_t number;

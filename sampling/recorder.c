@@ -24,11 +24,12 @@ static void exclude_from_sampler(void *ctx, const struct sample_process *id)
         sampler_exclude(((struct recorder *)ctx)->sampler, id);
 }
 
-static void add_deferred_sample(void *ctx, const struct sample_key *key, const struct stack_copy *copy)
+static void add_deferred_sample(void *ctx, const struct sample_key *key, const struct sample_wait *wait,
+                                const struct stack_copy *copy)
 {
         struct recorder *r = ctx;
 
-        deferred_samples_add(&r->deferred, &r->processes, key, copy);
+        deferred_samples_add(&r->deferred, &r->processes, key, wait, copy);
 }
 
 /* A reused pid is another process and is excluded, unless children are sampled too. */
@@ -56,6 +57,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 .children = o->children,
                 .copy_stacks = o->copy_stacks,
                 .excludes = process_filter_is_active(&o->filter),
+                .off_cpu_ns = o->off_cpu_ns,
                 .on_process = handle_process_notice,
                 .on_deferred = add_deferred_sample,
                 .ctx = r,

@@ -29,6 +29,7 @@ struct recorder_options {
         bool reads_v8;               /* likewise of Node.js */
         bool omits_files;            /* leave out paths of the source files of runtimes */
         bool omits_container_names;  /* do not read the state of container engines */
+        uint64_t off_cpu_ns;         /* also sample waits: one sample for about this time; 0: do not */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;

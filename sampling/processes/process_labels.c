@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "sampling/processes/wait_reason.h"
 
 static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_HOST_NAME] = "host.name",
@@ -39,6 +40,8 @@ static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_UNIT] = "systemd.unit",
         [LABEL_SLICE] = "systemd.slice",
         [LABEL_CGROUP] = "process.linux.cgroup",
+        [LABEL_WAIT_REASON] = "cairn.wait.reason",
+        [LABEL_WAIT_FUTEX] = "cairn.wait.futex",
         [LABEL_PID] = "process.pid",
         [LABEL_STACK_END] = "cairn.stack.end",
 };
@@ -213,6 +216,8 @@ void labels_collect(const struct labels *l, const struct process *process, const
                 [LABEL_UNIT] = process->cgroup.unit,
                 [LABEL_SLICE] = process->cgroup.slice,
                 [LABEL_CGROUP] = process->cgroup.path,
+                [LABEL_WAIT_REASON] = wait_reason_name(key->wait_reason),
+                [LABEL_WAIT_FUTEX] = ret->futex,
                 [LABEL_PID] = ret->pid,
                 [LABEL_STACK_END] = stack_end,
         };
@@ -227,6 +232,9 @@ void labels_collect(const struct labels *l, const struct process *process, const
         get_process_name(process, key, ret->process_name);
         memcpy(ret->thread_name, key->comm, SAMPLE_COMM_SIZE);
         ret->thread_name[SAMPLE_COMM_SIZE] = 0;
+        ret->futex[0] = 0;
+        if (key->futex)
+                snprintf(ret->futex, sizeof ret->futex, "0x%" PRIx64, (uint64_t)key->futex);
         snprintf(ret->pid, sizeof ret->pid, "%" PRIu32, key->process.tgid);
         for (size_t i = 0; i < LABEL_KEY_COUNT; i++)
                 if (l->enabled[i] && values[i] && values[i][0])

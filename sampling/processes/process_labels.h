@@ -55,6 +55,8 @@ enum label_key {
         LABEL_UNIT,
         LABEL_SLICE,
         LABEL_CGROUP,
+        LABEL_WAIT_REASON,
+        LABEL_WAIT_FUTEX,
         LABEL_PID,
         LABEL_STACK_END,
         LABEL_KEY_COUNT,
@@ -100,7 +102,7 @@ struct sample_label_set {
         struct label_pair items[LIMIT_LABELS_PER_SAMPLE]; /* keys are unique */
         size_t count;
         /* storage of some values */
-        char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16], cron_job[256];
+        char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16], cron_job[256], futex[24];
 };
 
 /**

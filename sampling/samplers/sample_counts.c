@@ -52,8 +52,8 @@ bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames
         return true;
 }
 
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_frames *kernel,
-                                   const struct sample_frames *user)
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, uint64_t count,
+                                   const struct sample_frames *kernel, const struct sample_frames *user)
 {
         uint32_t at;
 
@@ -68,7 +68,7 @@ enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *k
                 c->batch.counts[at] = (struct sample_count){ .key = *key };
                 c->batch.count_count++;
         }
-        c->batch.counts[at].count++;
+        c->batch.counts[at].count += count;
         return STAT_SAMPLES;
 }
 

@@ -21,13 +21,14 @@ struct sample_counts {
 void sample_counts_deinit(struct sample_counts *c);
 
 /**
- * Count one sample.
+ * Count a sample.
  * @param key  without its stacks, which are set here. Padding and the bytes after a name must be
  *         0.
+ * @param count  to add.
  * @return STAT_SAMPLES; at a limit STAT_LOST_COUNTS_FULL or STAT_LOST_STACKS_FULL.
  */
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_frames *kernel,
-                                   const struct sample_frames *user);
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, uint64_t count,
+                                   const struct sample_frames *kernel, const struct sample_frames *user);
 
 /** Store a stack only, for a sample counted elsewhere. False at a limit. @param ret  its number, 0 when empty. */
 bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames *s, __u64 *ret);

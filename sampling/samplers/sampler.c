@@ -35,7 +35,7 @@ enum status sampler_create(const struct sampler_options *o, struct sampler **ret
         enum status st;
 
         assert(o->frequency_hz && o->interval_s);
-        if (o->kind == SAMPLER_BPF)
+        if (o->kind == SAMPLER_BPF || (o->kind == SAMPLER_AUTO && o->off_cpu_ns))
                 return create_sampler(&bpf_sampler_ops, o, ret, err);
         if (o->kind == SAMPLER_SIGNAL)
                 return create_sampler(&signal_sampler_ops, o, ret, err);
@@ -135,6 +135,25 @@ bool sampler_copies_stacks(const struct sampler *s)
 unsigned sampler_cpu_count(const struct sampler *s)
 {
         return s->cpu_count;
+}
+
+unsigned sample_split(const struct sample_key *key, const struct sample_wait *wait,
+                      struct sample_count ret[static SAMPLE_COUNTS_MAX])
+{
+        unsigned n = 0;
+
+        if (!(key->flags & SAMPLE_OFF_CPU)) {
+                ret[n++] = (struct sample_count){ *key, 1 };
+                return n;
+        }
+        if (wait->blocked_ns)
+                ret[n++] = (struct sample_count){ *key, wait->blocked_ns };
+        if (wait->queued_ns) {
+                ret[n] = (struct sample_count){ *key, wait->queued_ns };
+                ret[n].key.wait_reason = WAIT_RUN_QUEUE;
+                ret[n++].key.futex = 0;
+        }
+        return n;
 }
 
 /* ---- batches ------------------------------------------------------------- */

@@ -47,20 +47,27 @@ struct sampler_options {
         bool copy_stacks;      /* where the kernel cannot walk by tables: deliver user stacks as deferred samples */
         bool children;         /* with tgids: also the processes that they start from now on, recursively */
         bool excludes;         /* sampler_exclude() will be called */
+        uint64_t off_cpu_ns;   /* also sample waits: one sample for about this time; 0: do not. With BPF only */
         /** Called from sampler_poll() and sampler_drain() for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /**
          * Called from sampler_poll() and sampler_drain() for each sample whose user
-         * stack was not walked; borrowed.
+         * stack was not walked; borrowed. The wait is 0 unless the key has SAMPLE_OFF_CPU.
          */
-        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct stack_copy *copy);
+        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct sample_wait *wait,
+                            const struct stack_copy *copy);
         void *ctx;
 };
 
 struct sample_count {
         struct sample_key key;
-        uint64_t count;
+        uint64_t count; /* ticks; with SAMPLE_OFF_CPU nanoseconds */
 };
+
+/** Split a sample into its counts: one of CPU time, up to two of a wait. Returns their number. */
+#define SAMPLE_COUNTS_MAX 2
+unsigned sample_split(const struct sample_key *key, const struct sample_wait *wait,
+                      struct sample_count ret[static SAMPLE_COUNTS_MAX]);
 
 /** Frames of one half of a stack, as words of enum sample_frame_kind; the counts below are of words too. */
 struct sample_frames {
@@ -96,7 +103,7 @@ void sample_batch_sort(struct sample_batch *b);
 const struct sample_stack *sample_batch_find_stack(const struct sample_batch *b, uint64_t number);
 
 /**
- * Start sampling. SAMPLER_AUTO tries BPF, then perf events.
+ * Start sampling. SAMPLER_AUTO tries BPF, then perf events; with off_cpu_ns only BPF.
  * @param ret  owned, free with sampler_destroy(); untouched on failure.
  * @return ST_OK; ST_OS with the step that the kernel refused; that of perf events when both were
  *         tried.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's half is bpf/sample.bpf.c; this file loads it, attaches it to a clock event of each CPU, and reads its
+ * The kernel's half is bpf/sample.bpf.c; this file loads it, attaches it to a clock event of each CPU, and to the
+ * tracepoints of switches if waits are sampled (bpf/off_cpu.h), and reads its
  * three ring buffers. They are consumed in the order in which they were added: notices of processes, copies of stacks
  * to be unwound in user space, samples. Samples are counted in sample_counts; records are checked for size before use.
  *
@@ -24,7 +25,9 @@
 #include "bpf/sample.skel.h"
 #include "common/error.h"
 #include "common/limits.h"
+#include "sampling/samplers/cpu_interrupt.h"
 #include "sampling/samplers/cpu_list.h"
+#include "sampling/samplers/off_cpu_check.h"
 #include "sampling/samplers/sample_counts.h"
 #include "sampling/samplers/sampler_internal.h"
 #include "sampling/unwinding/unwind_maps.h"
@@ -35,11 +38,13 @@ struct cpu_clock {
         struct bpf_link *link; /* NULL: not running */
         int event;             /* of the link; borrowed */
         uint64_t count_ns;     /* the event's count when it was last read */
+        struct cpu_interrupt interrupt;
 };
 
 /* A clock event ends when its CPU goes offline, and does not resume when the CPU comes back. */
 struct cpu_clocks {
         struct bpf_program *program; /* borrowed */
+        int interrupts_fd;           /* map of an event of each CPU that interrupts it; -1: not needed */
         uint64_t period_ns;
         struct cpu_clock *items; /* one for each possible CPU; owned */
         bool *online;            /* one for each possible CPU; owned; scratch */
@@ -57,6 +62,7 @@ static enum status start_cpu_clock(struct cpu_clocks *c, int cpu, struct error *
         };
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
         struct bpf_link *link;
+        enum status st = ST_OK;
 
         if (fd < 0 && (errno == ENODEV || errno == ENXIO))
                 return ST_OK; /* offline */
@@ -69,9 +75,11 @@ static enum status start_cpu_clock(struct cpu_clocks *c, int cpu, struct error *
                 close(fd);
                 return error_os(err, e, "cannot attach the BPF program to CPU %d", cpu);
         }
-        c->items[cpu] = (struct cpu_clock){ .link = link, .event = fd };
+        c->items[cpu] = (struct cpu_clock){ .link = link, .event = fd, .interrupt.event = -1 };
         c->running++;
-        return ST_OK;
+        if (c->interrupts_fd >= 0)
+                st = cpu_interrupt_open(cpu, c->interrupts_fd, &c->items[cpu].interrupt, err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 static void stop_cpu_clock(struct cpu_clocks *c, int cpu)
@@ -79,17 +87,20 @@ static void stop_cpu_clock(struct cpu_clocks *c, int cpu)
         if (!c->items[cpu].link)
                 return;
         bpf_link__destroy(c->items[cpu].link);
+        cpu_interrupt_close(&c->items[cpu].interrupt);
         c->items[cpu] = (struct cpu_clock){ 0 };
         c->running--;
 }
 
 /* c: deinit_cpu_clocks() also on failure. */
-static enum status start_cpu_clocks(struct cpu_clocks *c, struct bpf_program *program, int possible_cpus,
-                                    uint64_t period_ns, struct error *err)
+static enum status start_cpu_clocks(struct cpu_clocks *c, struct bpf_program *program, int interrupts_fd,
+                                    int possible_cpus, uint64_t period_ns, struct error *err)
 {
         enum status st = ST_OK;
 
-        *c = (struct cpu_clocks){ .program = program, .period_ns = period_ns, .count = possible_cpus };
+        *c = (struct cpu_clocks){
+                .program = program, .interrupts_fd = interrupts_fd, .period_ns = period_ns, .count = possible_cpus
+        };
         c->items = calloc((size_t)c->count, sizeof *c->items);
         c->online = calloc((size_t)c->count, sizeof *c->online);
         if (!c->items || !c->online)
@@ -132,13 +143,16 @@ static void update_cpu_clocks(struct cpu_clocks *c)
         }
 }
 
+#define OFF_CPU_PROGRAMS 3
+
 struct bpf_sampler {
         struct sampler base;
         struct sample_bpf *bpf;
         struct cpu_clocks clocks;
-        struct bpf_link *forks; /* tracepoint of forks; NULL unless children are sampled */
-        int cpu_count;          /* possible CPUs */
-        int fence_fd;           /* inner map for the fence */
+        struct bpf_link *forks;                   /* tracepoint of forks; NULL unless children are sampled */
+        struct bpf_link *waits[OFF_CPU_PROGRAMS]; /* NULL unless waits are sampled */
+        int cpu_count;                            /* possible CPUs */
+        int fence_fd;                             /* inner map for the fence */
         struct ring_buffer *rings;
         struct unwind_map_fds unwind;
         struct sample_counts counts;
@@ -174,17 +188,21 @@ static int handle_sample_record(void *ctx, void *data, size_t size)
 {
         struct bpf_sampler *s = ctx;
         const struct sample_record *r = data;
-        struct sample_key key;
-        enum sample_stat result;
+        struct sample_count counts[SAMPLE_COUNTS_MAX];
+        enum sample_stat result = STAT_SAMPLES;
 
         if (size < offsetof(struct sample_record, frames) || r->kernel_count > SAMPLE_KERNEL_STACK_MAX ||
             r->user_count > SAMPLE_STACK_MAX ||
             size - offsetof(struct sample_record, frames) < (r->kernel_count + r->user_count) * sizeof *r->frames)
                 return 0;
-        key = r->key;
         copy_frames(&s->kernel_stack, r->frames, r->kernel_count, SAMPLE_END_UNKNOWN);
         copy_frames(&s->user_stack, r->frames + r->kernel_count, r->user_count, r->user_end);
-        result = sample_counts_add(&s->counts, &key, &s->kernel_stack, &s->user_stack);
+        for (unsigned i = 0, n = sample_split(&r->key, &r->wait, counts); i < n; i++) {
+                result = sample_counts_add(&s->counts, &counts[i].key, counts[i].count, &s->kernel_stack,
+                                           &s->user_stack);
+                if (result != STAT_SAMPLES)
+                        break;
+        }
         s->stats[result]++;
         if (result != STAT_SAMPLES)
                 return 0;
@@ -212,18 +230,26 @@ static int handle_deferred_record(void *ctx, void *data, size_t size)
         s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX;
         s->stats[STAT_DEFERRED]++;
         s->stats[STAT_SAMPLES]++;
-        s->base.on_deferred(s->base.ctx, &key, &r->copy);
+        s->base.on_deferred(s->base.ctx, &key, &r->wait, &r->copy);
         return 0;
 }
 
 #define SAMPLE_BYTES 512 /* typical size of a sample */
 #define SAMPLES_BYTES_MIN (512 * 1024)
 
+#define OFF_CPU_RATE_MIN 50
+
+/* Samples of waits per second and CPU, from which on each stands for a longer time. */
+static uint32_t get_off_cpu_rate(const struct sampler_options *o)
+{
+        return o->frequency_hz > OFF_CPU_RATE_MIN ? (uint32_t)o->frequency_hz : OFF_CPU_RATE_MIN;
+}
+
 /* Room for the samples of an interval, so that the agent wakes up once per interval. */
 static uint32_t get_ring_bytes(const struct sampler_options *o, int cpus)
 {
-        uint64_t wanted = (o->frequency_hz + 1) * (o->interval_s + 1) * (uint64_t)cpus * SAMPLE_BYTES,
-                 bytes = SAMPLES_BYTES_MIN;
+        uint64_t rate = o->frequency_hz + (o->off_cpu_ns ? get_off_cpu_rate(o) : 0);
+        uint64_t wanted = (rate + 1) * (o->interval_s + 1) * (uint64_t)cpus * SAMPLE_BYTES, bytes = SAMPLES_BYTES_MIN;
 
         while (bytes < wanted && bytes < LIMIT_AGENT_SAMPLES_BYTES)
                 bytes *= 2;
@@ -244,12 +270,52 @@ static enum status size_pid_map(struct bpf_sampler *s, const struct sampler_opti
         return e < 0 ? error_os(err, -e, "cannot size the map of process ids") : ST_OK;
 }
 
+static void get_off_cpu_programs(const struct bpf_sampler *s, struct bpf_program *ret[static OFF_CPU_PROGRAMS])
+{
+        ret[0] = s->bpf->progs.sample_wait;
+        ret[1] = s->bpf->progs.note_wakeup;
+        ret[2] = s->bpf->progs.measure_wait; /* attached last: what it relies on exists */
+}
+
+static enum status select_off_cpu(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
+{
+        struct bpf_program *programs[OFF_CPU_PROGRAMS];
+        int e = 0;
+
+        get_off_cpu_programs(s, programs);
+        for (size_t i = 0; i < OFF_CPU_PROGRAMS && !e; i++)
+                e = bpf_program__set_autoload(programs[i], o->off_cpu_ns > 0);
+        if (!e && !o->off_cpu_ns)
+                e = bpf_map__set_max_entries(s->bpf->maps.waiting, 1);
+        if (!e)
+                e = bpf_map__set_max_entries(s->bpf->maps.off_cpu_interrupts, (uint32_t)s->cpu_count);
+        s->bpf->rodata->off_cpu_stretch_ns = o->off_cpu_ns;
+        s->bpf->rodata->off_cpu_samples_max = get_off_cpu_rate(o);
+        return e ? error_os(err, -e, "cannot size the maps of off-CPU samples") : ST_OK;
+}
+
+static enum status attach_off_cpu(struct bpf_sampler *s, struct error *err)
+{
+        struct bpf_program *programs[OFF_CPU_PROGRAMS];
+
+        get_off_cpu_programs(s, programs);
+        for (size_t i = 0; i < OFF_CPU_PROGRAMS; i++) {
+                s->waits[i] = bpf_program__attach(programs[i]);
+                if (!s->waits[i])
+                        return error_os(err, errno, "cannot attach to the tracepoint %s",
+                                        bpf_program__section_name(programs[i]));
+        }
+        return ST_OK;
+}
+
 static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         uint32_t bytes = get_ring_bytes(o, s->cpu_count);
-        enum status st;
+        enum status st = o->off_cpu_ns ? off_cpu_check_kernel(err) : ST_OK;
         int e;
 
+        if (st)
+                return st;
         s->bpf = sample_bpf__open();
         if (!s->bpf)
                 return error_os(err, errno, "cannot open the BPF program");
@@ -257,6 +323,8 @@ static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_
         s->bpf->rodata->filter_tgids = o->tgid_count > 0;
         s->bpf->rodata->filter_excluded = o->excludes;
         st = size_pid_map(s, o, err);
+        if (!st)
+                st = select_off_cpu(s, o, err);
         if (st)
                 return st;
         e = bpf_map__set_max_entries(s->bpf->maps.recent, (uint32_t)s->cpu_count * UNWIND_RECENT_MAX);
@@ -308,8 +376,11 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
         if (o->tgid_count && o->children)
                 st = attach_fork_program(s, err);
         if (!st)
-                st = start_cpu_clocks(&s->clocks, s->bpf->progs.sample_cpu, s->cpu_count, 1000000000 / o->frequency_hz,
-                                      err);
+                st = start_cpu_clocks(&s->clocks, s->bpf->progs.sample_cpu,
+                                      o->off_cpu_ns ? bpf_map__fd(s->bpf->maps.off_cpu_interrupts) : -1, s->cpu_count,
+                                      1000000000 / o->frequency_hz, err);
+        if (!st && o->off_cpu_ns)
+                st = attach_off_cpu(s, err);
         base->cpu_count = s->clocks.running;
         s->unwind = (struct unwind_map_fds){
                 .row_segments = bpf_map__fd(s->bpf->maps.row_segments),
@@ -329,6 +400,10 @@ static void stop_bpf_sampler(struct sampler *base)
 {
         struct bpf_sampler *s = (struct bpf_sampler *)base;
 
+        for (size_t i = OFF_CPU_PROGRAMS; i > 0; i--) {
+                bpf_link__destroy(s->waits[i - 1]);
+                s->waits[i - 1] = NULL;
+        }
         deinit_cpu_clocks(&s->clocks);
         bpf_link__destroy(s->forks);
         s->forks = NULL;

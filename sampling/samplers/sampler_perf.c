@@ -60,7 +60,7 @@ static enum sample_stat defer_perf_sample(struct perf_sampler *s, struct sample_
         if (copy->stack_bytes)
                 memcpy(copy->stack, r->stack, copy->stack_bytes);
         s->stats[STAT_DEFERRED]++;
-        s->base.on_deferred(s->base.ctx, key, copy);
+        s->base.on_deferred(s->base.ctx, key, &(struct sample_wait){ 0 }, copy);
         return STAT_SAMPLES;
 }
 
@@ -79,7 +79,7 @@ static void count_perf_sample(struct perf_sampler *s, struct perf_task *task, co
         else if (s->kernel_stack.frame_count && r->in_syscall)
                 key.flags |= SAMPLE_IN_SYSCALL;
         result = with_stack ? defer_perf_sample(s, &key, r)
-                            : sample_counts_add(&s->counts, &key, &s->kernel_stack, &s->user_stack);
+                            : sample_counts_add(&s->counts, &key, 1, &s->kernel_stack, &s->user_stack);
         s->stats[result]++;
         if (result != STAT_SAMPLES)
                 return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the sampling program and prints the kernel's information about it, one value per line: instructions,
- * instructions processed by the verifier, bytes of machine code. If the kernel rejects it, the end of the verifier's
- * log is printed to standard error.
+ * Loads all programs and prints the kernel's information about the sampling program, one value per line: instructions,
+ * instructions processed by the verifier, bytes of machine code. If the kernel rejects a program, the end of the
+ * verifier's log is printed to standard error.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,7 +16,7 @@
 #define LOG_BYTES (16u << 20)
 #define LOG_STATS 4 /* BPF_LOG_STATS: only the totals */
 #define LOG_ALL 1
-#define LINES_SHOWN 40
+#define LINES_SHOWN 60
 
 static int suppress_log(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -47,15 +47,21 @@ static int print_facts(const struct sample_bpf *bpf, const char *log)
         return 0;
 }
 
-/* The log of a rejected program is empty unless level requests all of it. */
+/* The log of a rejected program is empty unless level requests all of it: then the log is that of the last program. */
 static struct sample_bpf *load_program(int level, char *log, int *status_ret)
 {
         struct sample_bpf *bpf = sample_bpf__open();
+        struct bpf_program *p;
 
         if (!bpf)
                 return NULL;
-        bpf_program__set_log_level(bpf->progs.sample_cpu, (unsigned)level);
-        bpf_program__set_log_buf(bpf->progs.sample_cpu, log, LOG_BYTES);
+        bpf_object__for_each_program(p, bpf->obj)
+        {
+                if (level != LOG_ALL && p != bpf->progs.sample_cpu)
+                        continue;
+                bpf_program__set_log_level(p, (unsigned)level);
+                bpf_program__set_log_buf(p, log, LOG_BYTES);
+        }
         *status_ret = sample_bpf__load(bpf);
         return bpf;
 }

@@ -201,7 +201,7 @@ static void count_samples(struct sample_counts *counts, const struct sample_proc
                 struct sample_key key = { .process = *process };
 
                 snprintf(key.comm, sizeof key.comm, "worker-%u", draw_below(16));
-                require_true(sample_counts_add(counts, &key, &in_kernel[draw_below(40)], &user[draw_below(400)]) ==
+                require_true(sample_counts_add(counts, &key, 1, &in_kernel[draw_below(40)], &user[draw_below(400)]) ==
                                      STAT_SAMPLES,
                              "a sample was lost");
         }

@@ -58,7 +58,8 @@ const CairnSelection = (() => {
   const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
 
   // A readable type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds" is "CPU time".
-  const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'wall:wall': 'Wall-clock time' };
+  const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'wall:wall': 'Wall-clock time',
+    'off_cpu:off_cpu': 'Time waited', 'off_cpu:events': 'Time waited' };
   function typeText(id) {
     const [name, sample = ''] = id.split(':');
     return TYPES[name + ':' + sample] || [name, sample].filter(Boolean).join(' · ').replaceAll('_', ' ');

@@ -436,7 +436,7 @@ START_TEST(equal_samples_are_counted_and_stacks_deduplicated)
                 struct sample_key key = { .process.tgid = i % 100 };
 
                 user.frames[0] = i % 3;
-                ck_assert_int_eq(sample_counts_add(&counts, &key, &none, &user), STAT_SAMPLES);
+                ck_assert_int_eq(sample_counts_add(&counts, &key, 1, &none, &user), STAT_SAMPLES);
                 ck_assert_uint_eq(key.kernel_stack, 0);
         }
         sample_counts_take(&counts, &batch);
@@ -462,7 +462,7 @@ START_TEST(stacks_over_limit_are_dropped_and_counted)
                 struct sample_key key = { .process.tgid = 1 };
 
                 user.frames[0] = i + 1;
-                lost += sample_counts_add(&counts, &key, &none, &user) == STAT_LOST_STACKS_FULL;
+                lost += sample_counts_add(&counts, &key, 1, &none, &user) == STAT_LOST_STACKS_FULL;
         }
         ck_assert_uint_eq(lost, 5);
         ck_assert_uint_eq(counts.batch.count_count, LIMIT_AGENT_STACKS);

@@ -12,6 +12,7 @@
 #include "sampling/processes/process_read.h"
 #include "sampling/profile_build.h"
 #include "sampling/samplers/sample_frame.h"
+#include "sampling/processes/wait_reason.h"
 #include "tests/support/suite.h"
 
 #define PERIOD_NS 52631578
@@ -383,6 +384,53 @@ START_TEST(samples_have_labels_and_type)
 }
 END_TEST
 
+/* A wait for a futex and the run queue after it, and a tick of the same thread. */
+START_TEST(waits_have_a_type_and_labels_of_their_own)
+{
+        const struct sample_key tick = { .process = self(), .comm = "thread" };
+        const struct sample_wait wait = { .blocked_ns = 700, .queued_ns = 50 };
+        struct sample_key key = tick;
+        struct sample_count counts[2 * SAMPLE_COUNTS_MAX];
+        struct sample_batch batch = { .counts = counts };
+        const struct profile_context c = {
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+        };
+        struct error err;
+
+        key.flags = SAMPLE_OFF_CPU;
+        key.wait_reason = WAIT_FUTEX;
+        key.futex = 0x7f00abc0;
+        batch.count_count = sample_split(&key, &wait, counts);
+        ck_assert_uint_eq(batch.count_count, 2);
+        batch.count_count += sample_split(&tick, &(struct sample_wait){ 0 }, counts + 2);
+        ck_assert_uint_eq(batch.count_count, 3);
+        set_up();
+        ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 3);
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[profile.samples.items[0].type].id),
+                         "off_cpu:off_cpu:nanoseconds::");
+        ck_assert_int_eq(profile.samples.items[0].value, 700);
+        ck_assert_str_eq(label("cairn.wait.reason"), "futex");
+        ck_assert_str_eq(label("cairn.wait.futex"), "0x7f00abc0");
+        ck_assert_int_eq(profile.samples.items[1].value, 50);
+        ck_assert_uint_eq(profile.samples.items[1].type, profile.samples.items[0].type);
+        ck_assert_int_eq(profile.samples.items[2].value, PERIOD_NS);
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[profile.samples.items[2].type].id),
+                         "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        done();
+}
+END_TEST
+
+START_TEST(every_reason_to_wait_has_a_name)
+{
+        for (unsigned i = WAIT_NONE + 1; i < WAIT_REASON_COUNT; i++) {
+                ck_assert_ptr_nonnull(wait_reason_name(i));
+                ck_assert_str_ne(wait_reason_name(i), "");
+        }
+        ck_assert_str_eq(wait_reason_name(WAIT_REASON_COUNT), "");
+}
+END_TEST
+
 START_TEST(kernel_threads_of_one_kind_share_name)
 {
         struct sample_count count = {
@@ -569,6 +617,7 @@ TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            pc_that_is_no_user_address_stays_native, kernel_frames_come_first_with_name_and_link_time_address,
            ended_process_keeps_time_and_thread_name, jit_code_is_named_by_perf_map,
            replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
+           waits_have_a_type_and_labels_of_their_own, every_reason_to_wait_has_a_name,
            kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,
            relabel_rules_drop_and_rename_samples, samples_with_equal_relabeled_labels_are_merged,
            excluded_processes_are_reported_to_sampler_and_counted, process_with_too_many_mappings_has_none)
