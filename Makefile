@@ -271,6 +271,10 @@ check-fast: ## build with sanitizers, and run the unit tests and some end-to-end
 		$(patsubst $(O)/%,build/san/%,$(filter-out $(THREAD_TESTS),$(UNIT_TESTS))) $(PROGRAMS:%=build/san/%)
 	$(Q)CAIRN_BUILD=$(CURDIR)/build/san CAIRN_SAN=$(CURDIR)/build/san tests/run --fast
 
+check-gate: ## measure false alarms and power of `cairn gate` by 200 simulated services each (minutes)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/query/test_gate
+	$(Q)CAIRN_GATE_SEEDS=200 CK_TIMEOUT_MULTIPLIER=30 $(O)/tests/unit/query/test_gate
+
 check-unit: ## run only the unit tests and the fuzz corpora, with the sanitizers
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) $(patsubst $(O)/%,build/san/%,$(UNIT_TESTS) $(FUZZ_REPLAYS))
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) $(PLAIN_TESTS:%=build/%)
@@ -279,6 +283,6 @@ check-unit: ## run only the unit tests and the fuzz corpora, with the sanitizers
 # The tests of code with threads, also run under the thread sanitizer.
 tsan-built: $(THREAD_TESTS)
 
-.PHONY: all programs modules fuzz-replays tests-built generated check check-fast check-unit tsan-built
+.PHONY: all programs modules fuzz-replays tests-built generated check check-fast check-gate check-unit tsan-built
 
 include scripts/targets.mk

@@ -34,6 +34,7 @@ static const struct command commands[] = {
         { "top", command_top, "print the most expensive functions" },
         { "flame", command_flame, "write a flame graph: page, folded stacks, JSON, pprof" },
         { "diff", command_diff, "compare two selections of samples, or two recordings" },
+        { "gate", command_gate, "fail if a service or a benchmark became slower, for CI" },
         { "import", command_import, "send pprof, OTLP, perf script or folded files to the service" },
         { "scrape", command_scrape, "fetch profiles of programs with HTTP endpoints, and send them to the service" },
         { NULL, NULL, NULL },

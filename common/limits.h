@@ -386,6 +386,11 @@
 #define LIMIT_S3_XML_DEPTH 16                   /* nesting of elements; answers use 4 */
 #define LIMIT_S3_CREDENTIALS_FILE_BYTES KiB(64) /* ~/.aws/credentials, or a token file */
 
+/* Comparisons with statistics (query/operations/gate.c) */
+#define LIMIT_GATE_RULES 32       /* of a request */
+#define LIMIT_GATE_CLUSTERS 65536 /* hosts, or parts of hosts, of a side */
+#define LIMIT_GATE_THRESHOLD 1000 /* of a rule, relative: 100,000% */
+
 /* Relabelling (relabel/), for targets of `cairn scrape` and the agent's samples */
 #define LIMIT_RELABEL_LABELS 128           /* of a target or sample, including those visible only to relabelling */
 #define LIMIT_RELABEL_LABELS_BYTES KiB(16) /* their names and values together; aliases in a file count as copies */

@@ -25,6 +25,7 @@ int command_query(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_flame(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_gate(int argc, char **argv);
 int command_why(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_scrape(int argc, char **argv);

@@ -256,7 +256,7 @@ enum status query_profiles(const struct profile *const *profiles, size_t count, 
         return st;
 }
 
-static enum status read_resolved_profile(const char *path, struct profile *ret, struct error *err)
+static enum status read_resolved_profile(const char *path, bool is_reported, struct profile *ret, struct error *err)
 {
         const struct profile_input input = { 0 };
         struct debug_files debug_files = { .directory = DEBUG_DIRECTORY };
@@ -268,7 +268,7 @@ static enum status read_resolved_profile(const char *path, struct profile *ret, 
         st = debug_files_open(&debug_files, err);
         if (!st)
                 st = local_symbols_fill(&l, ret, err);
-        if (!st)
+        if (!st && is_reported)
                 record_report_frames(ret, &l.symbols, debug_files.fetcher);
         local_symbols_deinit(&l);
         debug_files_close(&debug_files);
@@ -282,7 +282,7 @@ enum status query_profile_file(const char *path, const char *operation, struct q
 {
         const struct profile *profiles[1];
         struct profile p;
-        enum status st = read_resolved_profile(path, &p, err);
+        enum status st = read_resolved_profile(path, true, &p, err);
 
         if (st)
                 return st;
@@ -297,10 +297,10 @@ enum status query_difference(const char *operation, char *const paths[2], struct
 {
         _cleanup_profile_ struct profile a = { 0 }, b = { 0 };
         const struct profile *const profiles[] = { &a, &b };
-        enum status st = read_resolved_profile(paths[0], &a, err);
+        enum status st = read_resolved_profile(paths[0], true, &a, err);
 
         if (!st)
-                st = read_resolved_profile(paths[1], &b, err);
+                st = read_resolved_profile(paths[1], true, &b, err);
         if (!st)
                 st = profile_add_label_to_all(&a, SIDE, "before", err);
         if (!st)
@@ -308,4 +308,49 @@ enum status query_difference(const char *operation, char *const paths[2], struct
         query_param_add(params, "base_selector", "{" SIDE "=\"before\"}");
         query_param_add(params, "selector", "{" SIDE "=\"after\"}");
         return st ? st : query_profiles(profiles, 2, operation, params, ret, err);
+}
+
+static enum status read_side_file(struct file_sides *f, const char *path, const char *side, size_t run,
+                                  struct error *err)
+{
+        struct profile *p = &f->profiles[f->count];
+        char number[24];
+        enum status st = read_resolved_profile(path, false, p, err);
+
+        if (st)
+                return st;
+        f->items[f->count++] = p;
+        snprintf(number, sizeof number, "%zu", run);
+        st = profile_add_label_to_all(p, SIDE, side, err);
+        return st ? st : profile_add_label_to_all(p, FILE_RUN_LABEL, number, err);
+}
+
+enum status file_sides_read(char *const *before, size_t before_count, char *const *after, size_t after_count,
+                            struct file_sides *ret, struct error *err)
+{
+        struct file_sides f = { 0 };
+        enum status st = ST_OK;
+
+        f.profiles = calloc(before_count + after_count + 1, sizeof *f.profiles);
+        f.items = calloc(before_count + after_count + 1, sizeof *f.items);
+        if (!f.profiles || !f.items)
+                st = error_no_memory(err);
+        for (size_t i = 0; !st && i < before_count; i++)
+                st = read_side_file(&f, before[i], "before", i + 1, err);
+        for (size_t i = 0; !st && i < after_count; i++)
+                st = read_side_file(&f, after[i], "after", i + 1, err);
+        if (st)
+                file_sides_deinit(&f);
+        else
+                *ret = f;
+        return st;
+}
+
+void file_sides_deinit(struct file_sides *f)
+{
+        for (size_t i = 0; i < f->count; i++)
+                profile_deinit(&f->profiles[i]);
+        free(f->profiles);
+        free(f->items);
+        *f = (struct file_sides){ 0 };
 }

@@ -91,6 +91,22 @@ enum status query_profile_file(const char *path, const char *operation, struct q
 enum status query_difference(const char *operation, char *const paths[2], struct query_params *params, struct buf *ret,
                              struct error *err) MUST_CHECK;
 
+/* Files on two sides, each a run of the same program. */
+#define FILE_RUN_LABEL "cairn.run" /* numbers the files of a side */
+#define FILE_SELECTOR_BEFORE "{cairn.side=\"before\"}"
+#define FILE_SELECTOR_AFTER "{cairn.side=\"after\"}"
+
+struct file_sides {
+        struct profile *profiles; /* owned */
+        const struct profile **items;
+        size_t count;
+};
+
+/** Read the files of both sides, resolve their addresses on this machine, and label them as above. */
+enum status file_sides_read(char *const *before, size_t before_count, char *const *after, size_t after_count,
+                            struct file_sides *ret, struct error *err) MUST_CHECK;
+void file_sides_deinit(struct file_sides *f);
+
 /** Write a result to output (a path, or NULL or "-" for stdout). */
 enum status write_query_answer(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
 

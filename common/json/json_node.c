@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json/json_node.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/limits.h"
 
 #define MEMORY_PER_BYTE 64
@@ -74,9 +78,8 @@ uint64_t json_node_uint(const struct json_node *object, const char *key)
         return n < 0 ? 0 : (uint64_t)n;
 }
 
-int64_t json_node_int(const struct json_node *object, const char *key)
+static int64_t read_node_int(const struct json_node *node)
 {
-        const struct json_node *node = json_node_member(object, key);
         struct json_scan s;
         int64_t n;
 
@@ -84,6 +87,35 @@ int64_t json_node_int(const struct json_node *object, const char *key)
                 return 0;
         json_scan_init(&s, node->value.data, node->value.size);
         return json_scan_int(&s, &n) ? n : 0;
+}
+
+int64_t json_node_int(const struct json_node *object, const char *key)
+{
+        return read_node_int(json_node_member(object, key));
+}
+
+int64_t json_node_item_int(const struct json_node *array, unsigned index)
+{
+        struct json_node_list list = json_node_items(array);
+        const struct json_node *item = json_node_next(&list);
+
+        while (item && index--)
+                item = json_node_next(&list);
+        return read_node_int(item);
+}
+
+double json_node_double(const struct json_node *object, const char *key)
+{
+        const struct json_node *node = json_node_member(object, key);
+        char text[64], *end;
+        double value;
+
+        if (!node || node->value.size >= sizeof text)
+                return NAN;
+        memcpy(text, node->value.data, node->value.size);
+        text[node->value.size] = '\0';
+        value = strtod(text, &end);
+        return end == text || *end ? NAN : value;
 }
 
 bool json_node_flag(const struct json_node *object, const char *key)
@@ -95,7 +127,11 @@ bool json_node_flag(const struct json_node *object, const char *key)
 
 struct json_node_list json_node_list(const struct json_node *object, const char *key)
 {
-        const struct json_node *array = json_node_member(object, key);
+        return json_node_items(json_node_member(object, key));
+}
+
+struct json_node_list json_node_items(const struct json_node *array)
+{
         struct json_node_list list = { 0 };
 
         if (json_node_is_array(array) && json_value_open_array(&array->value, &list.scan))

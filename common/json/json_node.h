@@ -46,7 +46,12 @@ const char *json_node_string(const struct json_node *node);
 const char *json_node_text(const struct json_node *object, const char *key);
 uint64_t json_node_uint(const struct json_node *object, const char *key);
 int64_t json_node_int(const struct json_node *object, const char *key);
+/** A member that is a number; NAN: absent, null, or another type. */
+double json_node_double(const struct json_node *object, const char *key);
 bool json_node_flag(const struct json_node *object, const char *key);
+
+/** The integer at an index of an array; 0: absent, or no integer. */
+int64_t json_node_item_int(const struct json_node *array, unsigned index);
 
 struct json_node_list {
         struct json_scan scan;
@@ -55,6 +60,8 @@ struct json_node_list {
 
 /** The items of a member; none if it is no array. */
 struct json_node_list json_node_list(const struct json_node *object, const char *key);
+/** The items of an array itself, such as one inside of an array. */
+struct json_node_list json_node_items(const struct json_node *array);
 /** NULL at the end. */
 const struct json_node *json_node_next(struct json_node_list *list);
 

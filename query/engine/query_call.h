@@ -70,6 +70,7 @@ enum status query_answer_flame(struct query_call *q) MUST_CHECK;
 enum status query_answer_folded(struct query_call *q) MUST_CHECK;
 enum status query_answer_firefox(struct query_call *q) MUST_CHECK;
 enum status query_answer_diff(struct query_call *q) MUST_CHECK;
+enum status query_answer_gate(struct query_call *q) MUST_CHECK;
 enum status query_answer_pprof(struct query_call *q) MUST_CHECK;
 enum status query_answer_autofdo(struct query_call *q) MUST_CHECK;
 enum status query_answer_series(struct query_call *q) MUST_CHECK;

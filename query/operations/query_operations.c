@@ -45,6 +45,7 @@ const struct query_operation query_operations[] = {
           .answer = query_answer_diff,
           .formats = AS_TABLE | AS_ROWS | AS_HTML,
           .parameters = FILTERS PART BASE "by groups sort limit max_nodes names function view" },
+        { .name = "gate", .answer = query_answer_gate, .parameters = FILTERS BASE "cluster part fail_if limit" },
         { .name = "types",
           .help = "list the profile types",
           .answer = query_answer_types,

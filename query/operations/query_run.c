@@ -70,7 +70,7 @@ static enum status check_base(const struct query_call *q, const struct query_ope
 
         if (!name || query_operation_has_parameter(operation, name))
                 return ST_OK;
-        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich and lines, not of %s", name,
+        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich, lines and gate, not of %s", name,
                          operation->name);
 }
 

@@ -243,6 +243,9 @@ def record_queries():
             record("GET", q + "spans", everything + more)
         record("GET", q + "diff", everything + "base_from=0&" + more)
         record("GET", q + "diff", everything + "base_from=0&view=top&compare=values&match=exact&sort=cumulative&" + more)
+    record("GET", q + "gate", everything + "base_from=0&part=none&compare=values&match=exact&limit=5&fail_if=total%3E5%25")
+    record("GET", q + "gate", everything + "base_from=0&cluster=service_name&part=10m")
+    record("GET", q + "gate", everything, 400)
     for name in ("top", "flame", "series", "diff", "types", "labels", "missing", "uploads"):
         record("GET", q + name, "?from=yesterdayish", 400)
         record("GET", q + name, "?format=text")

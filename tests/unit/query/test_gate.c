@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * False alarms and power of the operation gate, on simulated services of which the truth is known.
+ *
+ * A service runs on HOSTS hosts for 30 minutes, with CORES cores each, sampled at 19 Hz. Each function has a share of
+ * the CPU time; it differs between hosts, and moves slowly (a first-order autoregressive process of intervals of 10
+ * seconds), so that intervals depend on each other as in real services. Samples are drawn by Poisson's distribution.
+ * CAIRN_GATE_SEEDS sets the number of runs of each test; `make check-gate` uses 200.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/text/number_text.h"
+#include "profile-formats/profile_type.h"
+#include "query/query.h"
+#include "tests/support/suite.h"
+
+#define NOW (INT64_C(1700000000) * 1000000000)
+#define MINUTES 30
+#define CORES 2
+#define FUNCTIONS 60
+#define TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define PERIOD_NS 52631578
+#define SLOWED 3 /* the function that becomes slower: 10% of the total */
+
+/* ---- random numbers ---- */
+
+static uint64_t random_state;
+
+/* Source: S. Vigna, splitmix64. */
+static double draw_uniform(void)
+{
+        uint64_t z = random_state += 0x9e3779b97f4a7c15u;
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return ((double)((z ^ (z >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double draw_normal(void)
+{
+        return sqrt(-2 * log(draw_uniform())) * cos(2 * M_PI * draw_uniform());
+}
+
+static int64_t draw_poisson(double mean)
+{
+        double limit = exp(-mean), product = draw_uniform();
+        int64_t n = 0;
+
+        if (mean > 30) {
+                double x = round(mean + sqrt(mean) * draw_normal());
+
+                return x > 0 ? (int64_t)x : 0;
+        }
+        for (; product > limit; n++)
+                product *= draw_uniform();
+        return n;
+}
+
+/* ---- a service ---- */
+
+struct simulation {
+        unsigned hosts;
+        double slowdown; /* of the function SLOWED on the side after, as 0.05 */
+};
+
+static uint32_t add_gate_text(struct profile *p, const char *text)
+{
+        uint32_t ret;
+
+        ck_assert_int_eq(profile_add_string(p, text, strlen(text), &ret, NULL), ST_OK);
+        return ret;
+}
+
+static uint32_t add_gate_stack(struct profile *p, unsigned function)
+{
+        struct profile_line line = { 0 };
+        struct profile_location l = { .mapping = PROFILE_NONE, .line_count = 1, .kind = ADDRESS_NONE };
+        uint32_t location, ret;
+        char name[32];
+
+        snprintf(name, sizeof name, "function_%u", function);
+        line.function = add_gate_text(p, name);
+        ck_assert_int_eq(profile_add_line(p, &line, &l.first_line, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_location(p, &l, &location, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(p, &location, 1, &ret, NULL), ST_OK);
+        return ret;
+}
+
+static void add_gate_sample(struct profile *p, const char *host, const char *side, uint32_t stack, int64_t at,
+                            int64_t count)
+{
+        struct profile_sample s = { .value = count * PERIOD_NS, .time_unix_ns = at, .stack = stack, .label_count = 2 };
+        struct profile_label labels[] = { { .key = add_gate_text(p, "host.name"), .value = add_gate_text(p, host) },
+                                          { .key = add_gate_text(p, "version"), .value = add_gate_text(p, side) } };
+        uint32_t number;
+
+        ck_assert_int_eq(profile_type_add_id(p, TYPE, PERIOD_NS, &s.type, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_label_set(p, labels, 2, &s.first_label, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_sample(p, &s, &number, NULL), ST_OK);
+}
+
+/* Shares fall as those of real services; the first is the runtime. */
+static double get_function_share(unsigned function)
+{
+        static const double greatest[] = { 0.2, 0.12, 0.11, 0.1 };
+
+        return function < 4 ? greatest[function] : 0.47 * exp(-0.06 * function) / 10.7;
+}
+
+/* Samples of one function on one host: three blocks of 10 minutes. */
+static void simulate_function(struct profile *p, const char *host, const char *side, unsigned function, double factor)
+{
+        double host_factor = exp(0.02 * draw_normal()), moving = draw_normal();
+        uint32_t stack = add_gate_stack(p, function);
+
+        for (int block = 0; block < MINUTES / 10; block++) {
+                double sum = 0;
+
+                for (int interval = 0; interval < 60; interval++) {
+                        moving = 0.8 * moving + 0.6 * draw_normal();
+                        sum += 1 + 0.1 * moving;
+                }
+                sum = draw_poisson(fmax(0, sum) * 10 * 19 * CORES * get_function_share(function) * host_factor *
+                                   factor);
+                if (sum > 0)
+                        add_gate_sample(p, host, side, stack,
+                                        NOW - (MINUTES * 60 - block * 600 - 1) * INT64_C(1000000000), (int64_t)sum);
+        }
+}
+
+static void simulate_service(const struct simulation *s, struct profile *p)
+{
+        char host[24];
+
+        ck_assert_int_eq(profile_init(p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        for (unsigned side = 0; side < 2; side++) {
+                for (unsigned i = 0; i < s->hosts; i++) {
+                        snprintf(host, sizeof host, "host-%u", i);
+                        for (unsigned f = 0; f < FUNCTIONS; f++)
+                                simulate_function(p, host, side ? "2" : "1", f,
+                                                  side && f == SLOWED ? 1 + s->slowdown : 1);
+                }
+        }
+}
+
+/* ---- the gate ---- */
+
+static const char *gate_rules, *gate_part;
+
+static const char *gate_param(void *context, const char *name)
+{
+        (void)context;
+        if (strcmp(name, "selector") == 0)
+                return "{version=\"2\"}";
+        if (strcmp(name, "base_selector") == 0)
+                return "{version=\"1\"}";
+        if (strcmp(name, "part") == 0)
+                return gate_part;
+        return strcmp(name, "fail_if") == 0 ? gate_rules : NULL;
+}
+
+static char *run_gate_query(const struct simulation *s)
+{
+        _cleanup_profile_ struct profile p = { 0 };
+        const struct profile *profiles[1] = { &p };
+        const struct query_input in = { .param = gate_param };
+        const struct profile_query query = { profiles, 1, "gate", &in };
+        struct query_answer answer;
+        struct buf b;
+        struct error err = { 0 };
+
+        simulate_service(s, &p);
+        buf_init(&b, MiB(4));
+        ck_assert_msg(query_run_profiles(&query, &b, &answer, &err) == ST_OK, "%s", err.text);
+        ck_assert_ptr_nonnull(buf_cstr(&b));
+        return (char *)b.data;
+}
+
+static unsigned get_seed_count(void)
+{
+        const char *text = getenv("CAIRN_GATE_SEEDS");
+        uint64_t n = 20;
+
+        ck_assert(!text || parse_uint(text, &n));
+        return (unsigned)n;
+}
+
+static bool has_text(const char *answer, const char *text)
+{
+        return strstr(answer, text) != NULL;
+}
+
+/* Count the runs with a failed rule. */
+static unsigned count_alarms(const struct simulation *s, unsigned seeds)
+{
+        unsigned alarms = 0;
+
+        for (unsigned seed = 0; seed < seeds; seed++) {
+                _cleanup_free_ char *answer = NULL;
+
+                random_state = 1000 + seed;
+                answer = run_gate_query(s);
+                alarms += has_text(answer, "\"state\":\"failed\"");
+        }
+        return alarms;
+}
+
+START_TEST(equal_services_rarely_have_an_alarm)
+{
+        unsigned seeds = get_seed_count(), of_hosts = count_alarms(&(struct simulation){ .hosts = 20 }, seeds),
+                 of_parts = count_alarms(&(struct simulation){ .hosts = 3 }, seeds);
+
+        printf("# %u and %u of %u runs without a change have an alarm\n", of_hosts, of_parts, seeds);
+        ck_assert_uint_le(of_hosts * 20, seeds);
+        ck_assert_uint_le(of_parts * 20, seeds);
+}
+END_TEST
+
+START_TEST(one_function_that_is_5_percent_slower_is_found)
+{
+        const struct simulation s = { .hosts = 20, .slowdown = 0.05 };
+        unsigned seeds = get_seed_count(), found = 0, others = 0;
+
+        for (unsigned seed = 0; seed < seeds; seed++) {
+                _cleanup_free_ char *answer = NULL;
+                const char *first;
+
+                random_state = 5000 + seed;
+                answer = run_gate_query(&s);
+                ck_assert(has_text(answer, "\"clusters\":20,\"clusters_after\":20,"));
+                ck_assert(has_text(answer, "\"clusters_are\":\"values\""));
+                first = strstr(answer, "\"rows\":[{\"function\":\"function_3\"");
+                if (first && has_text(first, "\"is_failure\":true"))
+                        found++;
+                for (const char *at = answer; (at = strstr(at, "\"is_failure\":true")); at++)
+                        others++;
+        }
+        others -= found;
+        printf("# found in %u of %u runs; %u other functions\n", found, seeds, others);
+        ck_assert_uint_ge(found * 10, seeds * 9);
+        ck_assert_uint_le(others * 20, seeds + 20); /* false discoveries: at most 5% of the functions reported */
+}
+END_TEST
+
+START_TEST(few_hosts_are_divided_into_parts_of_10_minutes)
+{
+        _cleanup_free_ char *answer = NULL;
+
+        random_state = 1;
+        answer = run_gate_query(&(struct simulation){ .hosts = 3, .slowdown = 0.5 });
+        ck_assert_msg(has_text(answer, "\"clusters_are\":\"parts\",\"clusters\":6,\"clusters_after\":6,"), "%.600s",
+                      answer);
+        ck_assert(has_text(answer, "\"rows\":[{\"function\":\"function_3\""));
+        ck_assert(has_text(answer, "\"is_failure\":true"));
+}
+END_TEST
+
+START_TEST(a_change_too_small_to_be_seen_is_unknown)
+{
+        _cleanup_free_ char *answer = NULL;
+
+        random_state = 7;
+        gate_rules = "total>0.01%,function>0.01%,function_3>0.01%,function_3>900%";
+        answer = run_gate_query(&(struct simulation){ .hosts = 20 });
+        gate_rules = NULL;
+        ck_assert(has_text(answer, "{\"rule\":\"total>0.01%\",\"state\":\"unknown\""));
+        ck_assert(has_text(answer, "{\"rule\":\"function>0.01%\",\"state\":\"unknown\""));
+        ck_assert(has_text(answer, "{\"rule\":\"function_3>0.01%\",\"state\":\"unknown\""));
+        ck_assert(has_text(answer, "{\"rule\":\"function_3>900%\",\"state\":\"passed\""));
+}
+END_TEST
+
+START_TEST(one_host_is_compared_with_thresholds_only)
+{
+        _cleanup_free_ char *answer = NULL;
+
+        random_state = 9;
+        gate_part = "none";
+        gate_rules = "function_3>20%,total>900%";
+        answer = run_gate_query(&(struct simulation){ .hosts = 1, .slowdown = 1 });
+        gate_rules = gate_part = NULL;
+        ck_assert(has_text(answer, "{\"rule\":\"function_3>20%\",\"state\":\"failed\""));
+        ck_assert(has_text(answer, "{\"rule\":\"total>900%\",\"state\":\"passed\""));
+}
+END_TEST
+
+START_TEST(malformed_rules_are_refused)
+{
+        static const char *const rules[] = { "total",     ">5%",       "total>x%",  "total>5",
+                                             "total>-1%", "total>5%%", "total>nan%" };
+        _cleanup_profile_ struct profile p = { 0 };
+        const struct profile *profiles[1] = { &p };
+        const struct query_input in = { .param = gate_param };
+        const struct profile_query query = { profiles, 1, "gate", &in };
+
+        simulate_service(&(struct simulation){ .hosts = 1 }, &p);
+        for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+                _cleanup_buf_ struct buf b;
+                struct query_answer answer;
+                struct error err;
+
+                buf_init(&b, MiB(4));
+                gate_rules = rules[i];
+                ck_assert_msg(query_run_profiles(&query, &b, &answer, &err) == ST_USAGE, "%s", rules[i]);
+        }
+        gate_rules = NULL;
+}
+END_TEST
+
+TEST_SUITE("gate", equal_services_rarely_have_an_alarm, one_function_that_is_5_percent_slower_is_found,
+           few_hosts_are_divided_into_parts_of_10_minutes, a_change_too_small_to_be_seen_is_unknown,
+           one_host_is_compared_with_thresholds_only, malformed_rules_are_refused)
