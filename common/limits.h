@@ -32,6 +32,7 @@
 #define LIMIT_HTTP_CONNECTION_BYTES KiB(32)
 #define LIMIT_HTTP_HEADER_BYTES KiB(30)     /* with few headers; each uses about 50 bytes more */
 #define LIMIT_HTTP_CONNECTIONS 4096         /* default; at most half of them from one address */
+#define LIMIT_TLS_HANDSHAKES 64             /* of an address, that wait for the server; each takes it milliseconds */
 #define LIMIT_HTTP_HEADERS_S 10             /* from the first byte of a request to the end of its headers */
 #define LIMIT_HTTP_SLOW_S 30                /* time for which a body or response may be slower than the next value */
 #define LIMIT_HTTP_LEAST_BYTES_PER_S KiB(1) /* average rate of a sender or reader */

@@ -485,6 +485,7 @@ enum status grpc_server_start(const struct grpc_options *options, struct grpc_se
         TAILQ_INIT(&s->closed);
         limits.all = compute_grpc_connections(options->max_connections);
         limits.per_address = options->max_per_address ? options->max_per_address : (limits.all + 1) / 2;
+        limits.handshakes = options->tls ? LIMIT_TLS_HANDSHAKES : 0;
         register_grpc_metrics();
         st = connections_create(&limits, &s->limits, err);
         if (!st)

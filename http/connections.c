@@ -52,7 +52,9 @@
 struct address {
         struct lru_entry lru; /* the order of use is not needed */
         struct peer_key key;
-        unsigned count; /* connections that are not cut */
+        unsigned count;      /* connections that are not cut */
+        unsigned admitted;   /* by connections_make_room() since the last connection_open(), */
+        int64_t admitted_ns; /* the last of them at this time */
         TAILQ_HEAD(, connection) connections;
 };
 
@@ -61,6 +63,7 @@ struct connection {
         struct address *address;
         int fd;
         bool is_cut, slow;
+        bool is_answered;        /* the server has sent bytes */
         atomic_bool client_left; /* while WORKING */
         int64_t departed_ns;     /* when the client shut down its side; 0: it did not, or the request has ended */
         unsigned departed_phase; /* phase at that time */
@@ -81,7 +84,8 @@ struct connection {
 #define PHASE_STEP 8u
 
 struct connection_metrics {
-        struct metric open, refused_full, refused_address, ended_headers, ended_body, ended_reader, ended_room;
+        struct metric open, refused_full, refused_address, refused_handshakes, ended_headers, ended_body, ended_reader,
+                ended_room;
 };
 
 struct connections {
@@ -104,6 +108,7 @@ struct connections {
         {                                                                                                              \
                 .open = METRIC_GAUGE(open_name, "Open connections.", ""),                                              \
                 .refused_full = REFUSED(refused_name, "full"), .refused_address = REFUSED(refused_name, "address"),    \
+                .refused_handshakes = REFUSED(refused_name, "handshakes"),                                             \
                 .ended_headers = ENDED(ended_name, "slow_headers"), .ended_body = ENDED(ended_name, "slow_body"),      \
                 .ended_reader = ENDED(ended_name, "slow_reader"), .ended_room = ENDED(ended_name, "room"),             \
         }
@@ -395,15 +400,58 @@ static bool evict_for_connection(struct connections *c, struct address *own, con
         return victim;
 }
 
+/* Whether the server has still to read or to answer the first bytes of a client. */
+static bool is_waiting_for_handshake(struct connection *connection)
+{
+        struct tcp_info info = { 0 };
+        socklen_t n = sizeof info;
+        int queued = 0;
+
+        if (connection->is_answered || ioctl(connection->fd, SIOCINQ, &queued) || !queued ||
+            getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &n))
+                return false;
+        connection->is_answered = info.tcpi_bytes_sent > 0;
+        return !connection->is_answered;
+}
+
+/* Whether an address may begin another handshake. Those that were admitted, but not yet opened, count as waiting. */
+static bool admit_handshake(struct connections *c, struct address *a)
+{
+        const int64_t now_ns = monotonic_ns();
+        unsigned waiting;
+        struct connection *connection;
+
+        if (!c->limits.handshakes || !a)
+                return true;
+        if (now_ns - a->admitted_ns > SECOND_NS)
+                a->admitted = 0;
+        waiting = a->admitted;
+        TAILQ_FOREACH(connection, &a->connections, of_address)
+        {
+                if (waiting >= c->limits.handshakes)
+                        break;
+                waiting += is_waiting_for_handshake(connection);
+        }
+        if (waiting >= c->limits.handshakes) {
+                metric_add(&c->metrics->refused_handshakes, 1);
+                return false;
+        }
+        a->admitted++;
+        a->admitted_ns = now_ns;
+        return true;
+}
+
 bool connections_make_room(struct connections *c, const struct sockaddr *address)
 {
         struct peer_key key = peer_key_from_address(address);
-        bool admitted;
+        struct address *own;
+        bool is_admitted;
 
         pthread_mutex_lock(&c->lock);
-        admitted = evict_for_connection(c, find_address(c, &key), NULL, 1);
+        own = find_address(c, &key);
+        is_admitted = admit_handshake(c, own) && evict_for_connection(c, own, NULL, 1);
         pthread_mutex_unlock(&c->lock);
-        return admitted;
+        return is_admitted;
 }
 
 int connections_evict_one(struct connections *c)
@@ -473,6 +521,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
         connection->address = get_or_create_address(c, &key);
         if (connection->address) {
                 connection->address->count++;
+                connection->address->admitted = 0;
                 c->count++;
                 TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
                 TAILQ_INSERT_TAIL(&c->all, connection, next);
@@ -568,8 +617,9 @@ void connection_set_phase(struct connection *connection, enum connection_phase p
 
 static void register_connection_metrics(struct connection_metrics *m)
 {
-        struct metric *const metrics[] = { &m->refused_full, &m->refused_address, &m->ended_headers,
-                                           &m->ended_body,   &m->ended_reader,    &m->ended_room };
+        struct metric *const metrics[] = { &m->refused_full,  &m->refused_address, &m->refused_handshakes,
+                                           &m->ended_headers, &m->ended_body,      &m->ended_reader,
+                                           &m->ended_room };
 
         for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
                 metric_register(metrics[i]);

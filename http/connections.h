@@ -28,6 +28,10 @@
  * most connections. If none is idle, it evicts one that is slower than the long-term minimum rate; if there is none,
  * the new connection is refused. So one address cannot take all connections.
  *
+ * A handshake of TLS takes some milliseconds of the thread that serves all connections. While an address has
+ * `handshakes` connections whose first bytes the server has not read, or not answered, its new connections are refused:
+ * each of the other addresses waits for so many handshakes, not for all that one sends.
+ *
  * A connection is ended with shutdown(); libmicrohttpd notices and closes it. Its own limit is therefore set somewhat
  * higher.
  *
@@ -55,6 +59,7 @@ enum connection_protocol { CONNECTIONS_HTTP, CONNECTIONS_GRPC }; /* selects the 
 struct connection_limits {
         enum connection_protocol protocol;
         unsigned all, per_address; /* connections */
+        unsigned handshakes;       /* that an address may have waiting for the server; 0: any number */
         unsigned headers_s, slow_s;
 };
 

@@ -136,6 +136,7 @@ static enum status watch_connections(struct http_server *s, struct error *err)
                 s->max_connections = affordable;
         limits.all = s->max_connections;
         limits.per_address = number_or_default(o->max_per_address, (s->max_connections + 1) / 2);
+        limits.handshakes = o->tls ? LIMIT_TLS_HANDSHAKES : 0;
         return connections_create(&limits, &s->connections, err);
 }
 

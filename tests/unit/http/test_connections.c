@@ -257,8 +257,76 @@ START_TEST(client_that_reads_nothing_and_holds_memory_is_closed)
 }
 END_TEST
 
+/* A connection of TCP from client 1, whose both ends are here. */
+static struct client connect_with_tcp(int listener)
+{
+        const struct sockaddr_in a = address_of(1);
+        struct sockaddr_in at;
+        socklen_t n = sizeof at;
+        struct client client = { .there = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &n), 0);
+        ck_assert_int_eq(connect(client.there, (const struct sockaddr *)&at, n), 0);
+        client.here = accept(listener, NULL, NULL);
+        ck_assert_int_ge(client.here, 0);
+        client.connection = connection_open(c, client.here, (const struct sockaddr *)&a);
+        return client;
+}
+
+static void send_byte(int from, int to)
+{
+        struct pollfd arrived = { .fd = to, .events = POLLIN };
+
+        ck_assert_int_eq(send(from, "x", 1, 0), 1);
+        ck_assert_int_eq(poll(&arrived, 1, -1), 1);
+}
+
+START_TEST(handshakes_that_wait_are_limited_by_address)
+{
+        enum { HANDSHAKES = 2 };
+        const struct connection_limits limits = {
+                .all = 100, .per_address = 50, .handshakes = HANDSHAKES, .headers_s = 60, .slow_s = 60
+        };
+        struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct client silent, clients[HANDSHAKES];
+        char byte;
+
+        connections_destroy(c);
+        ck_assert_int_eq(connections_create(&limits, &c, NULL), ST_OK);
+        ck_assert_int_eq(bind(listener, (const struct sockaddr *)&a, sizeof a), 0);
+        ck_assert_int_eq(listen(listener, 10), 0);
+
+        silent = connect_with_tcp(listener);
+        for (unsigned i = 0; i < HANDSHAKES; i++) {
+                ck_assert(admit(1));
+                clients[i] = connect_with_tcp(listener);
+                send_byte(clients[i].there, clients[i].here);
+        }
+        ck_assert_msg(!admit(1), "as many as may wait do wait");
+        ck_assert_msg(admit(2), "other addresses are not concerned");
+
+        ck_assert_int_eq(recv(clients[0].here, &byte, 1, 0), 1);
+        ck_assert_msg(admit(1), "bytes that were read do not wait");
+        ck_assert_msg(!admit(1), "the one that was admitted counts before it is opened");
+        disconnect_client(&silent);
+        silent = connect_with_tcp(listener);
+        ck_assert_msg(admit(1), "  and not twice after that");
+
+        disconnect_client(&silent);
+        silent = connect_with_tcp(listener);
+        send_byte(clients[1].here, clients[1].there);
+        ck_assert_msg(admit(1) && admit(1), "an answered connection never counts");
+        disconnect_client(&silent);
+        for (unsigned i = 0; i < HANDSHAKES; i++)
+                disconnect_client(&clients[i]);
+        close(listener);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("connections", client_that_reads_nothing_and_holds_memory_is_closed,
                         two_connections_admitted_for_one_slot_do_not_both_stay,
                         two_connections_admitted_for_the_last_slot_do_not_both_stay,
                         new_connection_is_closed_if_no_other_may_be, request_is_cancelled_when_client_disconnects,
-                        short_request_of_half_closed_connection_is_not_cancelled)
+                        short_request_of_half_closed_connection_is_not_cancelled,
+                        handshakes_that_wait_are_limited_by_address)
