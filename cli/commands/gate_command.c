@@ -343,7 +343,7 @@ static void put_gate_link(const struct gate_sources *s, const struct json_node *
 /* ---- the command ---- */
 
 /* Rules of the operation are separated by commas. */
-static void put_gate_rules(const struct option_list *rules, struct buf *to)
+static void join_gate_rules(const struct option_list *rules, struct buf *to)
 {
         for (size_t i = 0; i < rules->count; i++)
                 buf_printf(to, "%s%s", i ? "," : "", rules->items[i]);
@@ -438,7 +438,7 @@ int command_gate(int argc, char **argv)
                                argv[0]);
         if (!st)
                 st = open_gate_sides(&s, &err);
-        put_gate_rules(&rules, &rule_text);
+        join_gate_rules(&rules, &rule_text);
         if (!st && rules.count && !buf_cstr(&rule_text))
                 st = buf_status(&rule_text, &err, "rules");
         if (!st) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of the gate: the verdict, sentences that all formats share, then one section for each format. */
 #include "cli/commands/gate_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queries of a data directory, a service, and profiles in files: parameters, then one section for each source. */
 #include "cli/commands/run_query.h"
 
 #include <assert.h>

@@ -4,7 +4,10 @@
 
 command -v jq >/dev/null || skip_all "jq is not installed"
 # run NAME VALUE NOISE: folded stacks of one run, in which `slow` has the value.
-run() { printf 'main;slow %d\nmain;other %d\nmain;loop 500000\n' $(($2 + $3 * 100)) $((300000 - $3 * 150)) >"$tmp/$1.folded"; }
+run() {
+        printf 'main;slow %d\nmain;other %d\nmain;loop 500000\n' $(($2 + $3 * 100)) $((300000 - $3 * 150)) \
+                >"$tmp/$1.folded"
+}
 for i in 1 2 3 4 5; do
         run "base$i" 100000 $i
         run "same$i" 100000 $((6 - i))
@@ -17,25 +20,31 @@ code() { gate "$@" >out 2>err; echo $?; }
 is "$(code --base base?.folded --head slow?.folded)" 1 "a function that is slower is a regression"
 like "$(cat out)" 'function>2%: failed, \+1[0-9]\.[0-9]%' "the rule says by how much"
 like "$(cat out)" '^slow: 501,500 -> 601,500' "the function is named, with the sums of the runs"
-like "$(cat out)" '  called by: main \(\+100,000\)' "and its caller"
+like "$(cat out)" '  called by: main \(\+100,000\)' "the report names its caller"
 like "$(cat out)" 'an increase of [0-9.]+% would have been seen' "the smallest visible change is stated"
 is "$(code --base base?.folded --head same?.folded)" 0 "equal runs are no regression"
 is "$(code --base base1.folded --head slow1.folded)" 1 "one file on a side is compared with the thresholds"
-like "$(cat out)" 'one file on a side: compared with thresholds only' "and the report says so"
-is "$(code --base base?.folded --head same?.folded --fail-if 'function>0.0001%')" 3 "a change too small to be seen is not called passed"
+like "$(cat out)" 'one file on a side: compared with thresholds only' "the report of one file says what is compared"
+is "$(code --base base?.folded --head same?.folded --fail-if 'function>0.0001%')" 3 \
+        "a change too small to be seen is not called passed"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'total>50%')" 0 "only the rules that are given count"
-is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>5%' --fail-if 'total>50%')" 1 "a rule may name a function"
+is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>5%' --fail-if 'total>50%')" 1 \
+        "a rule may name a function"
 is "$(code --base base?.folded)" 64 "a side is missing"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>x')" 64 "a rule is malformed"
 is "$(code --server http://127.0.0.1:9 --base-from now-2h)" 2 "a comparison that fails is not a regression"
-ok "the report is written by the suffix of its file" sh -c "! '$cairn' gate --base base?.folded --head slow?.folded -o gate.md"
+ok "the report is written by the suffix of its file" sh -c \
+        "! '$cairn' gate --base base?.folded --head slow?.folded -o gate.md"
 like "$(cat gate.md)" '^\| `slow` \| 501,500 \| 601,500 \| \+' "Markdown has a row of the function"
 gate --base base?.folded --head slow?.folded --format sarif >out
-is "$(jq -r '.runs[0].results[0].ruleId, .runs[0].results[0].level' out | tr '\n' ' ')" "regression error " "SARIF has a result"
+is "$(jq -r '.runs[0].results[0].ruleId, .runs[0].results[0].level' out | tr '\n' ' ')" "regression error " \
+        "SARIF has a result"
 gate --base base?.folded --head slow?.folded --format junit >out
-ok "JUnit is well-formed" python3 -c 'import sys, xml.etree.ElementTree as t; s = t.parse("out").getroot(); assert (s.get("tests"), s.get("failures")) == ("2", "1")'
+junit="import xml.etree.ElementTree as t; s = t.parse('out').getroot()"
+is "$(python3 -c "$junit; print(s.get('tests'), s.get('failures'))" 2>&1)" "2 1" "JUnit has two tests, one failed"
 gate --base base?.folded --head slow?.folded --json >out
-is "$(jq -r '.verdict, .rows[0].function, .details[0].callers[0]' out | tr '\n' ';')" "failed;slow;main (+100,000);" "JSON has the verdict"
+is "$(jq -r '.verdict, .rows[0].function, .details[0].callers[0]' out | tr '\n' ';')" "failed;slow;main (+100,000);" \
+        "JSON has the verdict"
 
 # ---- a service ----
 
@@ -47,9 +56,12 @@ for side in base slow; do
                         --label service.name=shop "$tmp/$side$i.folded" >/dev/null 2>&1
         done
 done
-is "$("$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' >"$tmp/out" 2>&1; echo $?)" 1 "a service gives the same verdict"
-like "$(cat "$tmp/out")" "^$url/#view=diff&shown=table&selector=%7Bversion%3D%22slow%22%7D&base_selector=" "with the link to the comparison"
-"$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --json | jq -c '[.rows[] | {function, flat, flat_after}] | sort_by(.function)' >"$tmp/gate"
+is "$("$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' >"$tmp/out" 2>&1; echo $?)" 1 \
+        "a service gives the same verdict"
+like "$(cat "$tmp/out")" "^$url/#view=diff&shown=table&selector=%7Bversion%3D%22slow%22%7D&base_selector=" \
+        "the report of a service has the link to the comparison"
+"$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --json |
+        jq -c '[.rows[] | {function, flat, flat_after}] | sort_by(.function)' >"$tmp/gate"
 "$cairn" diff --server "$url" --base '{version="base"}' --json '{version="slow"}' |
         jq -c '[.[] | select(.flat > 0) | {function, flat, flat_after}] | sort_by(.function)' >"$tmp/diff"
 is "$(cat "$tmp/gate")" "$(cat "$tmp/diff")" "the costs are those of cairn diff"
