@@ -119,6 +119,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .labels = r->o->labels,
                 .reads_python = r->o->reads_python,
                 .reads_v8 = r->o->reads_v8,
+                .reads_hotspot = r->o->reads_hotspot,
                 .omits_files = r->o->omits_files,
                 .omits_container_names = r->o->omits_container_names,
                 .off_cpu_ns = r->o->off_cpu_ns,
@@ -196,12 +197,15 @@ static void update_metrics(struct agent *r)
                                            .python_bytes = recorder->processes.python_bytes,
                                            .v8_read = recorder->processes.v8_read,
                                            .v8_bytes = recorder->processes.v8_bytes,
+                                           .hotspot_read = recorder->processes.hotspot_read,
+                                           .hotspot_bytes = recorder->processes.hotspot_bytes,
                                            .excluded_processes = recorder->processes.excluded,
                                            .unwinder = recorder->unwinder.stats,
                                            .kernel_shift_known = recorder->kernel.has_shift,
                                            .sampler_kind = sampler_get_kind(recorder->sampler) };
         struct error err;
 
+        memcpy(counters.hotspot_refused, recorder->processes.hotspot_refused, sizeof counters.hotspot_refused);
         memcpy(counters.v8_refused, recorder->processes.v8_refused, sizeof counters.v8_refused);
         memcpy(counters.python_refused, recorder->processes.python_refused, sizeof counters.python_refused);
         if (recorder_get_stats(recorder, counters.sampler, &err))

@@ -251,7 +251,7 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_unwind_tables(d, o->fork_server);
         if (o->uploads)
                 check_upload_workers(d, o->upload_fork_server);
-        if (o->reads_python || o->reads_v8)
+        if (o->reads_python || o->reads_v8 || o->reads_hotspot)
                 check_runtimes(d, o);
         check_perf_sampler(d);
         check_perf_buffers(d);
@@ -477,7 +477,7 @@ static void check_runtimes(struct doctor *d, const struct doctor_options *o)
         struct found_runtimes found;
         struct error err;
 
-        if (doctor_find_runtimes(o->fork_server, o->reads_python, o->reads_v8, &found, &err)) {
+        if (doctor_find_runtimes(o->fork_server, o->reads_python, o->reads_v8, o->reads_hotspot, &found, &err)) {
                 add_item(d, "runtimes", SAMPLER_BPF, FINDING_WARNING, "", "%s", err.text);
                 return;
         }

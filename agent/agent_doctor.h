@@ -31,6 +31,7 @@ struct doctor_options {
         bool uploads;                           /* symbols would be uploaded */
         bool reads_python;                      /* name the frames of Python programs */
         bool reads_v8;                          /* name the frames of Node.js */
+        bool reads_hotspot;                     /* name the frames of Java */
         bool off_cpu;                           /* waits would be sampled */
         const char *spool;                      /* directory; NULL: none */
         uint64_t spool_bytes;                   /* its size limit */

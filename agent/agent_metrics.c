@@ -183,6 +183,26 @@ static struct metric node_refusals[REFUSAL_COUNT] = {
 };
 static struct metric node_bytes =
         METRIC_GAUGE("cairn_agent_node_bytes", "Memory of names and lines of JavaScript code.", "");
+#define JAVA_FRAMES(result)                                                                                            \
+        METRIC_COUNTER("cairn_agent_java_frames_total", "Java frames, each counted once per stack and interval.",      \
+                       "result=\"" result "\"")
+#define JAVA_PROCESSES(result)                                                                                         \
+        METRIC_COUNTER("cairn_agent_java_processes_total", "Processes with HotSpot.", "result=\"" result "\"")
+
+static struct metric java_frames[HOTSPOT_FRAME_STATES] = {
+        [HOTSPOT_FRAME_FOUND] = JAVA_FRAMES("named"), [HOTSPOT_FRAME_FREED] = JAVA_FRAMES("freed"),
+        [HOTSPOT_FRAME_LIMIT] = JAVA_FRAMES("limit"), [HOTSPOT_FRAME_UNREADABLE] = JAVA_FRAMES("unreadable"),
+        [HOTSPOT_FRAME_GONE] = JAVA_FRAMES("exited"),
+};
+static struct metric java_processes[] = { JAVA_PROCESSES("read"), JAVA_PROCESSES("refused") };
+static const enum runtime_refusal_reason java_refusal_reasons[] = {
+        REFUSAL_VERSION, REFUSAL_BUILD, REFUSAL_RIGHTS, REFUSAL_MEMORY, REFUSAL_PROCESSOR, REFUSAL_LIMIT,
+};
+static struct metric java_refusals[] = {
+        RUNTIME_REFUSALS("java", "version"), RUNTIME_REFUSALS("java", "build"),     RUNTIME_REFUSALS("java", "rights"),
+        RUNTIME_REFUSALS("java", "memory"),  RUNTIME_REFUSALS("java", "processor"), RUNTIME_REFUSALS("java", "limit"),
+};
+static struct metric java_bytes = METRIC_GAUGE("cairn_agent_java_bytes", "Memory of names and lines of Java code.", "");
 static struct metric relabel_dropped =
         METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
 static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
@@ -264,6 +284,21 @@ static void update_node(const struct agent_counters *r)
         set_metric(&node_processes[1], r->v8_refused[REFUSAL_BUILD] + r->v8_refused[REFUSAL_RIGHTS]);
 }
 
+static void update_java(const struct agent_counters *r)
+{
+        uint64_t refused = 0;
+
+        for (size_t i = 0; i < HOTSPOT_FRAME_STATES; i++)
+                set_metric(&java_frames[i], r->build.hotspot_frames[i]);
+        for (size_t i = 0; i < sizeof java_refusals / sizeof *java_refusals; i++) {
+                set_metric(&java_refusals[i], r->hotspot_refused[java_refusal_reasons[i]]);
+                refused += r->hotspot_refused[java_refusal_reasons[i]];
+        }
+        set_metric(&java_processes[0], r->hotspot_read);
+        set_metric(&java_processes[1], refused);
+        set_metric(&java_bytes, r->hotspot_bytes);
+}
+
 static void update_mounts(void)
 {
         struct mount_probe_stats stats;
@@ -295,6 +330,7 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&python_bytes, r->python_bytes);
         update_node(r);
         set_metric(&node_bytes, r->v8_bytes);
+        update_java(r);
         set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
         set_metric(&relabel_failures, r->build.relabel_failures);
         set_metric(&pod_lists[0], r->pods.lists);

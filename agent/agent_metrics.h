@@ -35,6 +35,8 @@ struct agent_counters {
         uint64_t python_refused[REFUSAL_COUNT]; /* processes */
         uint64_t v8_read, v8_bytes;             /* as above */
         uint64_t v8_refused[REFUSAL_COUNT];
+        uint64_t hotspot_read, hotspot_bytes;
+        uint64_t hotspot_refused[REFUSAL_COUNT];
         bool kernel_shift_known;
 };
 

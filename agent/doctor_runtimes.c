@@ -60,16 +60,19 @@ static void collect_runtimes(const struct process_table *t, struct found_runtime
         for (size_t i = 0; i < t->count; i++) {
                 const struct process *p = t->items[i];
 
-                ret->read_count += p->python.state == PYTHON_IS_READ || p->v8.state == V8_IS_READ;
+                ret->read_count += p->python.state == PYTHON_IS_READ || p->v8.state == V8_IS_READ ||
+                                   p->hotspot.state == HOTSPOT_IS_READ;
                 if (p->python.state == PYTHON_IS_REFUSED)
                         add_refused_runtime(p, "Python", p->python.refusal.text, ret);
                 if (p->v8.state == V8_IS_REFUSED)
                         add_refused_runtime(p, "JavaScript", p->v8.refusal.text, ret);
+                if (p->hotspot.state == HOTSPOT_IS_REFUSED)
+                        add_refused_runtime(p, "Java", p->hotspot.refusal.text, ret);
         }
 }
 
-enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, struct found_runtimes *ret,
-                                 struct error *err)
+enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, bool hotspot,
+                                 struct found_runtimes *ret, struct error *err)
 {
         struct process_table table;
         struct unwinder unwinder;
@@ -80,6 +83,7 @@ enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool 
                 table.unwinder = &unwinder;
                 table.reads_python = python;
                 table.reads_v8 = v8;
+                table.reads_hotspot = hotspot;
                 table.is_only_listing = true;
                 process_table_begin_drain(&table);
                 add_running_processes(&table);

@@ -29,10 +29,10 @@ struct found_runtimes {
 };
 
 /**
- * @param workers     of the workers that read executables; borrowed.
- * @param python, v8  which runtimes to find.
+ * @param workers  of the workers that read executables; borrowed.
+ * @param python, v8, hotspot  which runtimes to find.
  */
-enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, struct found_runtimes *ret,
-                                 struct error *err) MUST_CHECK;
+enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, bool hotspot,
+                                 struct found_runtimes *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -84,9 +84,10 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         o->reads_python = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "python") == 0;
         o->reads_v8 = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "node") == 0;
-        if (!o->reads_python && !o->reads_v8 && strcmp(c->runtimes, "none") != 0)
-                return error_set(err, ST_USAGE, "option '--runtimes' takes python, node, all or none, not '%.40s'",
-                                 c->runtimes);
+        o->reads_hotspot = !c->runtimes || strcmp(c->runtimes, "all") == 0 || strcmp(c->runtimes, "java") == 0;
+        if (!o->reads_python && !o->reads_v8 && !o->reads_hotspot && strcmp(c->runtimes, "none") != 0)
+                return error_set(err, ST_USAGE,
+                                 "option '--runtimes' takes python, node, java, all or none, not '%.40s'", c->runtimes);
         if (c->off_cpu && o->sampler == SAMPLER_PERF)
                 return error_set(err, ST_USAGE, "option '--off-cpu' needs BPF: not '--sampler perf'");
         if (c->off_cpu_us && !c->off_cpu)
@@ -186,6 +187,7 @@ static enum status examine_host(const struct command_line *c, struct doctor *d, 
                                                 .uploads = o->upload && !o->output,
                                                 .reads_python = o->reads_python,
                                                 .reads_v8 = o->reads_v8,
+                                                .reads_hotspot = o->reads_hotspot,
                                                 .off_cpu = o->off_cpu_ns > 0,
                                                 .spool = o->spool,
                                                 .spool_bytes = o->spool_bytes };
@@ -284,7 +286,7 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                             "size limit of a symbol file, uncompressed, default 512M"),
                 OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
                 OPTION_STRING("runtimes", 0, "LIST", &c->runtimes,
-                              "name frames of these runtimes: python, node, all (default), or none"),
+                              "name frames of these runtimes: python, node, java, all (default), or none"),
                 OPTION_FLAG("no-container-names", 0, &c->run.omits_container_names,
                             "leave out names, images and compose services of containers"),
                 OPTION_FLAG("off-cpu", 0, &c->off_cpu, "also sample the time that threads wait, with the reason"),

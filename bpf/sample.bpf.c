@@ -149,11 +149,12 @@ static __always_inline int is_agent_view_current(struct unwind_walk *w, const st
 
         w->mapping.start = w->mapping.end = 0;
         if (!p || p->exec_id != process->exec_id || p->start_boot_ns != process->start_boot_ns) {
-                w->process.mapping_count = 0;
-                w->process.generation = 0;
+                w->process = (struct unwind_process){ 0 };
                 return 0;
         }
         w->process = *p;
+        if (unlikely(w->process.hotspot))
+                hotspot_begin_process(w);
         return p->executable_pages == executable_pages;
 }
 

@@ -96,6 +96,7 @@ enum sample_frame_kind {
         SAMPLE_FRAME_NATIVE = 0,
         SAMPLE_FRAME_CPYTHON = 1, /* a code object and PYTHON_DETAIL_...: bpf/python_walk.h */
         SAMPLE_FRAME_V8 = 2,      /* a SharedFunctionInfo and a position: bpf/v8_walk.h */
+        SAMPLE_FRAME_HOTSPOT = 3, /* code or a Method of HotSpot and a position: bpf/hotspot_walk.h */
         SAMPLE_FRAME_KERNEL = 63,
 };
 

@@ -85,11 +85,13 @@ struct unwind_process {
         __u64 executable_pages;
         __u32 exec_id;
         __u32 generation;
-        __u32 mapping_count; /* of the entries that follow */
+        __u16 mapping_count; /* of the entries that follow */
         __u16 python;        /* its entry in `python_processes`; 0: none */
         __u16 v8;            /* likewise in `v8_layouts` */
+        __u16 hotspot;       /* likewise in `hotspot_processes` */
 };
 _Static_assert(sizeof(struct unwind_process) == sizeof(struct unwind_mapping), "a head takes the place of a mapping");
+_Static_assert(UNWIND_PROCESS_MAPPINGS_MAX <= 0xffff, "mapping_count");
 
 /**
  * Hash bucket of one cache line: the tgid in the lower 32 bits, the start of its run in the upper ones; 0 is free.

@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/arch.h"
+#include "bpf/hotspot_walk.h"
 #include "bpf/python_walk.h"
 #include "bpf/sample.h"
 #include "bpf/unwind.h"
@@ -93,6 +94,15 @@ struct {
         __type(value, struct v8_layout);
 } v8_layouts SEC(".maps");
 
+/* Written by the agent; entry 0 is unused. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, HOTSPOT_PROCESSES_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct hotspot_process);
+} hotspot_processes SEC(".maps");
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -114,6 +124,7 @@ struct unwind_walk {
         __u32 reserved;
         __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
         struct v8_walk v8;
+        struct hotspot_walk hotspot;
         struct sample_record record;
         struct python_walk python; /* after the record, where copies of constant size from its end stay inside */
 };
@@ -125,6 +136,33 @@ struct unwind_walk {
 #define V8_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
 #define V8_FUNCTION __noinline
 #include "bpf/v8_frame.h"
+
+#define HOTSPOT_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
+#define HOTSPOT_FUNCTION __noinline
+#include "bpf/hotspot_frame.h"
+
+/* Copy what is known of the process's HotSpot. */
+static __always_inline void hotspot_begin_process(struct unwind_walk *w)
+{
+        __u32 number = w->process.hotspot;
+        struct hotspot_process *p = bpf_map_lookup_elem(&hotspot_processes, &number);
+
+        if (p)
+                w->hotspot.process = *p;
+        else
+                w->process.hotspot = 0;
+}
+
+/* The code cache grows without notice, so all of its address range is taken for mapped. */
+static __always_inline int hotspot_find_mapping(struct unwind_walk *w, __u64 pc)
+{
+        const struct hotspot_process *p = &w->hotspot.process;
+
+        if (likely(!w->process.hotspot) || !hotspot_is_code(&w->hotspot, pc))
+                return 0;
+        w->mapping = (struct unwind_mapping){ .start = p->code, .end = p->code + p->code_bytes };
+        return 1;
+}
 
 /* Set w->mapping to the mapping that covers pc. 0: there is none. */
 __noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
@@ -140,10 +178,10 @@ __noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
                 struct unwind_mapping *m;
 
                 if (low >= high)
-                        return 0;
+                        break;
                 m = bpf_map_lookup_elem(&mappings, &middle);
                 if (!m)
-                        return 0;
+                        break;
                 if (pc < m->start) {
                         high = middle;
                 } else if (pc >= m->end) {
@@ -155,7 +193,7 @@ __noinline int unwind_find_mapping(struct unwind_walk *w, __u64 pc)
                         return 1;
                 }
         }
-        return 0;
+        return hotspot_find_mapping(w, pc);
 }
 
 /*
@@ -460,6 +498,40 @@ __noinline int v8_place_frame(struct unwind_walk *w)
         return 0;
 }
 
+/* Record a frame of HotSpot's code cache and step to its caller. */
+__noinline int hotspot_place_frame(struct unwind_walk *w)
+{
+        __u64 n, at;
+        int step;
+
+        if (!w)
+                return HOTSPOT_NO_FRAME;
+        n = w->record.user_count;
+        at = w->record.kernel_count + n;
+        if (n > SAMPLE_STACK_MAX - HOTSPOT_WORDS || at > SAMPLE_FRAMES_MAX - HOTSPOT_WORDS) {
+                w->record.user_end = SAMPLE_END_TOO_DEEP;
+                return HOTSPOT_LOST;
+        }
+        w->hotspot.pc = w->regs.pc;
+        w->hotspot.sp = w->regs.sp;
+        w->hotspot.fp = w->regs.fp;
+        w->hotspot.is_leaf = !w->regs.pc_is_return;
+        w->hotspot.method = w->regs.scratch[3];
+        w->hotspot.bytecode = w->regs.scratch[13];
+        step = hotspot_read_frame(&w->hotspot);
+        if (step == HOTSPOT_NO_FRAME)
+                return step;
+        w->record.frames[at] = w->hotspot.words[0];
+        w->record.frames[at + 1] = w->hotspot.words[1];
+        w->record.user_count = (__u32)(n + HOTSPOT_WORDS);
+        w->regs.pc = w->hotspot.pc;
+        w->regs.sp = w->hotspot.sp;
+        w->regs.fp = w->hotspot.fp;
+        w->regs.scratch_known = 0;
+        w->regs.pc_is_return = 1;
+        return step;
+}
+
 /* Record the current frame and step to its caller. Returns 0 with a caller, 1 at the end, which is in
    w->record.user_end. */
 __noinline int unwind_walk_frame(struct unwind_walk *w)
@@ -482,6 +554,14 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
         if (unlikely(n >= SAMPLE_STACK_MAX || at >= SAMPLE_FRAMES_MAX)) {
                 w->record.user_end = SAMPLE_END_TOO_DEEP;
                 return 1;
+        }
+        if (unlikely(w->process.hotspot && w->end == SAMPLE_END_NO_TABLE)) {
+                switch (hotspot_place_frame(w)) {
+                case HOTSPOT_STEPPED:
+                        return 0;
+                case HOTSPOT_LOST:
+                        return 1;
+                }
         }
         w->record.frames[at] = sample_frame_pack_native(pc, n && !w->regs.pc_is_return);
         w->record.user_count = n + 1;

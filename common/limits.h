@@ -342,6 +342,19 @@
 #define LIMIT_AGENT_V8_READ_BYTES MiB(128)      /* of sources, code and tables of all processes in one interval */
 #define LIMIT_AGENT_V8_PROCESS_READ MiB(32)     /* of one process */
 #define LIMIT_AGENT_V8_BYTES MiB(64)            /* of names and lines of all processes */
+#define LIMIT_HOTSPOT_ROWS 4096                 /* of each of HotSpot's tables for debuggers */
+#define LIMIT_HOTSPOT_BLOB 512                  /* bytes of the header of compiled code */
+#define LIMIT_HOTSPOT_CONST_METHOD 128          /* bytes of the header of a method */
+#define LIMIT_HOTSPOT_NAME 1024                 /* bytes of the name of a class, method or file */
+#define LIMIT_HOTSPOT_STUB_NAME 64              /* bytes of the name of a stub */
+#define LIMIT_HOTSPOT_LINE_TABLE KiB(256)       /* bytes of the line table of a method, and what follows it */
+#define LIMIT_HOTSPOT_PC_DESCS (1u << 22)       /* addresses of a compiled method that have debug information */
+#define LIMIT_HOTSPOT_INLINED 32                /* methods inlined into one another at an address */
+#define LIMIT_AGENT_HOTSPOT_ITEMS 131072        /* methods and places in code cached of one process */
+#define LIMIT_AGENT_HOTSPOT_BYTES MiB(64)       /* of names and lines of all processes */
+#define LIMIT_AGENT_HOTSPOT_WORK MiB(128)       /* bytes of all processes read for names in one interval */
+#define LIMIT_HOTSPOT_PROCESS_WORK MiB(32)      /* of one process */
+#define LIMIT_AGENT_HOTSPOT_ATTEMPTS 30         /* intervals that a virtual machine may take to start */
 #define LIMIT_AGENT_PERF_EVENTS 65536           /* open concurrently: threads times CPUs */
 #define LIMIT_AGENT_PERF_RING_BYTES KiB(512)    /* per CPU: the default of kernel.perf_event_mlock_kb */
 #define LIMIT_AGENT_THREADS 65536               /* threads whose names are cached */

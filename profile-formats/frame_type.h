@@ -15,7 +15,8 @@
         X(PROFILE_FRAME_NATIVE, "native")                                                                              \
         X(PROFILE_FRAME_KERNEL, "kernel")                                                                              \
         X(PROFILE_FRAME_CPYTHON, "cpython")                                                                            \
-        X(PROFILE_FRAME_V8, "v8js")
+        X(PROFILE_FRAME_V8, "v8js")                                                                                    \
+        X(PROFILE_FRAME_HOTSPOT, "jvm")
 
 /** "" for PROFILE_FRAME_UNKNOWN. */
 static inline const char *frame_type_name(enum profile_frame_type type)

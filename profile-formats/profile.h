@@ -41,6 +41,7 @@ enum profile_frame_type {
         PROFILE_FRAME_KERNEL,
         PROFILE_FRAME_CPYTHON,
         PROFILE_FRAME_V8,
+        PROFILE_FRAME_HOTSPOT,
         PROFILE_FRAME_TYPES,
 };
 

@@ -13,6 +13,7 @@
 #include "common/hash/id_table.h"
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
+#include "sampling/processes/process_hotspot.h"
 #include "sampling/processes/process_python.h"
 #include "sampling/processes/process_v8.h"
 #include "sampling/profile_labels.h"
@@ -21,6 +22,7 @@
 
 #define CPU_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define OFF_CPU_TYPE "off_cpu:off_cpu:nanoseconds::" /* as the OpenTelemetry eBPF profiler's */
+#define INLINED_MAX (LIMIT_V8_INLINED > LIMIT_HOTSPOT_INLINED ? LIMIT_V8_INLINED : LIMIT_HOTSPOT_INLINED)
 #define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1)        /* perf events allow SAMPLE_STACK_MAX in either half */
 
 struct build {
@@ -188,7 +190,7 @@ static enum status build_python_frame(struct build *b, struct process *process, 
 static enum status intern_lines(struct build *b, struct profile_location l, const struct profile_line *lines,
                                 uint32_t count, uint32_t *ret)
 {
-        uint64_t key[1 + 3 * LIMIT_V8_INLINED];
+        uint64_t key[1 + 3 * INLINED_MAX];
         enum status st = ST_OK;
         uint32_t n = 0, number;
 
@@ -238,6 +240,36 @@ static enum status build_v8_frame(struct build *b, struct process *process, cons
         return st ? st : intern_lines(b, l, lines, count, &ret->location);
 }
 
+static enum status build_hotspot_frame(struct build *b, struct process *process, const struct sample_frame *f,
+                                       struct built_frame *ret)
+{
+        const struct profile_location l = { .mapping = PROFILE_NONE,
+                                            .kind = ADDRESS_NONE,
+                                            .frame_type = PROFILE_FRAME_HOTSPOT };
+        static const char *const unnamed[HOTSPOT_FRAME_STATES] = { [HOTSPOT_FRAME_FREED] = "[java: freed]",
+                                                                   [HOTSPOT_FRAME_UNREADABLE] = "[java: unreadable]",
+                                                                   [HOTSPOT_FRAME_LIMIT] = "[java: limit]",
+                                                                   [HOTSPOT_FRAME_GONE] = "[java: exited]" };
+        struct hotspot_location places[LIMIT_HOTSPOT_INLINED];
+        struct profile_line lines[LIMIT_HOTSPOT_INLINED];
+        enum hotspot_frame_state state;
+        enum status st = ST_OK;
+        uint32_t count;
+
+        state = process_hotspot_locate(b->c->processes, process, f->address, f->detail, places, &count);
+        b->stats->hotspot_frames[state]++;
+        if (state != HOTSPOT_FRAME_FOUND)
+                return build_named_frame(b, unnamed[state], PROFILE_FRAME_HOTSPOT, &ret->location);
+        for (uint32_t i = 0; !st && i < count; i++) {
+                lines[i] = (struct profile_line){ .line = places[i].line };
+                st = intern_text(b, places[i].name ? places[i].name : unnamed[HOTSPOT_FRAME_UNREADABLE],
+                                 &lines[i].function);
+                if (!st)
+                        st = intern_text(b, b->c->omits_files ? "" : places[i].file, &lines[i].file);
+        }
+        return st ? st : intern_lines(b, l, lines, count, &ret->location);
+}
+
 /*
  * The one place where a kind of frame becomes a location. An address of 0 is no frame, and none follows.
  * @param depth  0: the frame was interrupted; else it is a caller.
@@ -252,6 +284,8 @@ static enum status build_frame(struct build *b, struct process *process, const s
                 return build_python_frame(b, process, f, ret);
         if (f->kind == SAMPLE_FRAME_V8)
                 return build_v8_frame(b, process, f, ret);
+        if (f->kind == SAMPLE_FRAME_HOTSPOT)
+                return build_hotspot_frame(b, process, f, ret);
         ret->is_last = !addr;
         if (!addr)
                 return ST_OK;

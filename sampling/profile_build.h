@@ -58,6 +58,7 @@ struct profile_build_stats {
         uint64_t kernel_name_only;        /* kernel frames sent without an address */
         uint64_t python_frames[PYTHON_FRAME_STATES]; /* each counted once per stack and interval, like the others */
         uint64_t v8_frames[V8_FRAME_STATES];
+        uint64_t hotspot_frames[HOTSPOT_FRAME_STATES];
 };
 
 /**

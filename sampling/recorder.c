@@ -75,6 +75,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         r->processes.ctx = r;
         r->processes.reads_python = o->reads_python;
         r->processes.reads_v8 = o->reads_v8;
+        r->processes.reads_hotspot = o->reads_hotspot;
         st = labels_init(&r->labels, &r->options.labels, err);
         if (!st && !o->omits_container_names) {
                 st = container_cache_init(&r->containers, err);

@@ -22,6 +22,7 @@
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
 #include "common/limits.h"
+#include "common/text/java_class.h"
 #include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/jfr/jfr_constants.h"
 #include "profile-formats/jfr/jfr_labels.h"
@@ -168,45 +169,6 @@ static void append_symbol(struct jfr_decoder *d, uint64_t key)
                 append_jfr_string(&d->name, &v.strings[JFR_STRING]);
 }
 
-static bool is_hex_digit_char(char c)
-{
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* Whether text[i..end) is an address that the JVM appends to the name of a hidden class: "/0x7f...", "+0x7f...". */
-static bool ends_in_address(const char *text, size_t i, size_t end)
-{
-        if (end - i < 4 || !strchr("/+.", text[i]) || text[i + 1] != '0' || text[i + 2] != 'x')
-                return false;
-        for (i += 3; i < end; i++)
-                if (!is_hex_digit_char(text[i]))
-                        return false;
-        return true;
-}
-
-/* Strip the part that differs between runs from the name of a generated class; the buffer holds nothing else. */
-static void strip_generated_number(struct buf *name)
-{
-        static const char *const generated[] = { "$$Lambda$", "GeneratedMethodAccessor",
-                                                 "GeneratedConstructorAccessor" };
-        const char *text = (const char *)name->data;
-
-        for (size_t i = name->size < 20 ? 0 : name->size - 20; i < name->size; i++) {
-                if (ends_in_address(text, i, name->size)) {
-                        name->size = i;
-                        break;
-                }
-        }
-        for (size_t k = 0; k < sizeof generated / sizeof *generated; k++) {
-                size_t n = strlen(generated[k]), end = name->size;
-
-                while (end && text[end - 1] >= '0' && text[end - 1] <= '9')
-                        end--;
-                if (end < name->size && end >= n && memcmp(text + end - n, generated[k], n) == 0)
-                        name->size = end;
-        }
-}
-
 /* The name of a method as a string of the profile. */
 static enum status name_method(struct jfr_decoder *d, uint64_t key, uint32_t *ret, struct error *err)
 {
@@ -224,7 +186,7 @@ static enum status name_method(struct jfr_decoder *d, uint64_t key, uint32_t *re
                                       jfr_constants_find(&d->constants, JFR_CLASSES, method.numbers[JFR_TYPE]), &class))
                         append_symbol(d, class.numbers[JFR_NAME]);
                 if (d->name.size && !d->name.failed) {
-                        strip_generated_number(&d->name);
+                        d->name.size = java_class_stable_size((const char *)d->name.data, d->name.size);
                         buf_append_str(&d->name, ".");
                 }
                 append_symbol(d, method.numbers[JFR_NAME]);

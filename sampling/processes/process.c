@@ -32,6 +32,7 @@
 #include "sampling/objects/object_cache.h"
 #include "sampling/objects/vdso.h"
 #include "sampling/processes/moved_text.h"
+#include "sampling/processes/process_hotspot.h"
 #include "sampling/processes/process_python.h"
 #include "sampling/processes/process_v8.h"
 #include "sampling/processes/process_read.h"
@@ -131,6 +132,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         free(p->container);
         process_python_deinit(t, p);
         process_v8_deinit(t, p);
+        process_hotspot_deinit(t, p);
         free(p);
 }
 
@@ -155,6 +157,7 @@ static void update_unwinder(struct process_table *t, struct process *p, int proc
                 return;
         unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
         found = process_python_attach(t, p);
+        found = process_hotspot_attach(t, p) || found;
         if (process_v8_attach(t, p) || found) /* which the kernel has to know */
                 unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects,
                                      &p->unwind);
@@ -436,8 +439,10 @@ void process_table_begin_drain(struct process_table *t)
                 container_cache_begin_drain(t->containers);
         t->python_left = LIMIT_AGENT_PYTHON_WORK;
         t->v8_left = LIMIT_AGENT_V8_READ_BYTES;
+        t->hotspot_left = LIMIT_AGENT_HOTSPOT_WORK;
         for (size_t i = 0; i < t->count; i++)
-                if (t->items[i]->python.state == PYTHON_IS_STARTING)
+                if (t->items[i]->python.state == PYTHON_IS_STARTING ||
+                    t->items[i]->hotspot.state == HOTSPOT_IS_STARTING)
                         update_unwinder(t, t->items[i], -1);
 }
 
@@ -461,6 +466,7 @@ void process_table_end_drain(struct process_table *t)
 
                 process_python_end_drain(t, p);
                 process_v8_end_drain(t, p);
+                process_hotspot_end_drain(t, p);
                 if (forget_objects || kept == LIMIT_AGENT_PROCESSES || t->drain - p->used_in > UNUSED_DRAINS_MAX ||
                     !id_table_put(&t->by_id, &p->id, sizeof p->id, (uint32_t)kept))
                         process_destroy(t, p);

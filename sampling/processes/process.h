@@ -33,6 +33,7 @@
 #include "sampling/processes/jitdump.h"
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
+#include "sampling/runtimes/hotspot_name_cache.h"
 #include "sampling/runtimes/python_name_cache.h"
 #include "sampling/runtimes/v8_name_cache.h"
 #include "sampling/unwinding/unwinder.h"
@@ -68,6 +69,19 @@ struct process_v8 {
         uint64_t left;      /* bytes that may be read in that drain */
 };
 
+enum hotspot_state { HOTSPOT_UNKNOWN, HOTSPOT_IS_STARTING, HOTSPOT_IS_READ, HOTSPOT_IS_REFUSED };
+
+/** HotSpot of a process. */
+struct process_hotspot {
+        enum hotspot_state state;
+        struct runtime_refusal refusal; /* of HOTSPOT_IS_REFUSED */
+        unsigned attempts;
+        struct hotspot_objects objects;
+        struct hotspot_name_cache names;
+        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
+        uint64_t memory_in; /* drain number */
+};
+
 struct process {
         struct sample_process id;
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
@@ -89,6 +103,7 @@ struct process {
         struct unwinder_process unwind;
         struct process_python python;
         struct process_v8 v8;
+        struct process_hotspot hotspot;
 };
 
 struct process_table {
@@ -122,8 +137,13 @@ struct process_table {
         uint64_t v8_read;                       /* as for Python */
         uint64_t v8_refused[REFUSAL_COUNT];
         size_t v8_bytes;
-        uint64_t v8_left;     /* bytes of sources, code and tables that may be read in this drain */
-        uint64_t python_left; /* bytes that may be read and decoded for names of Python code in this drain */
+        bool reads_hotspot;    /* find virtual machines of Java */
+        uint64_t hotspot_read; /* as for Python */
+        uint64_t hotspot_refused[REFUSAL_COUNT];
+        size_t hotspot_bytes;
+        uint64_t hotspot_left; /* bytes that may be read for names of Java code in this drain */
+        uint64_t v8_left;      /* bytes of sources, code and tables that may be read in this drain */
+        uint64_t python_left;  /* bytes that may be read and decoded for names of Python code in this drain */
 };
 
 void process_table_init(struct process_table *t);

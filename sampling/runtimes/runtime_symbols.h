@@ -3,6 +3,7 @@
 #define CAIRN_SAMPLING_RUNTIMES_RUNTIME_SYMBOLS_H
 
 /** @file What the symbols of an ELF file tell about the runtimes in it. */
+#include "sampling/runtimes/hotspot_symbols.h"
 #include "sampling/runtimes/python_symbols.h"
 #include "sampling/runtimes/v8_symbols.h"
 
@@ -10,12 +11,14 @@ struct runtime_symbols {
         struct python_symbols python; /* link-time addresses */
         struct v8_symbols v8;
         uint64_t has_v8;
+        struct hotspot_symbols hotspot;
 };
 
 static inline void runtime_symbols_read(const struct elf_image *img, struct runtime_symbols *ret)
 {
         python_symbols_read(img, &ret->python);
         ret->has_v8 = v8_symbols_read(img, &ret->v8);
+        hotspot_symbols_read(img, &ret->hotspot);
 }
 
 #endif

@@ -391,6 +391,7 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
                 .known = bpf_map__fd(s->bpf->maps.known),
                 .python_processes = bpf_map__fd(s->bpf->maps.python_processes),
                 .v8_layouts = bpf_map__fd(s->bpf->maps.v8_layouts),
+                .hotspot_processes = bpf_map__fd(s->bpf->maps.hotspot_processes),
         };
         base->unwind = &s->unwind;
         return st;

@@ -23,9 +23,10 @@
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 #define BUCKETS_BYTES (UNWIND_BUCKETS * sizeof(struct unwind_bucket))
 #define V8_BYTES (V8_LAYOUTS_MAX * sizeof(struct v8_layout))
+#define HOTSPOT_BYTES (HOTSPOT_PROCESSES_MAX * sizeof(struct hotspot_process))
 #define PYTHON_BYTES (PYTHON_PROCESSES_MAX * sizeof(struct python_process))
 
-static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1, -1 };
+static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
 /* bpf_map_update_elem(), if there is a map. */
 static int update_map(int fd, const void *key, const void *value)
@@ -72,6 +73,8 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
                 st = mmap_map_array(m->fds.python_processes, PYTHON_BYTES, &m->python_items, err);
         if (!st && m->fds.v8_layouts >= 0)
                 st = mmap_map_array(m->fds.v8_layouts, V8_BYTES, &m->v8_items, err);
+        if (!st && m->fds.hotspot_processes >= 0)
+                st = mmap_map_array(m->fds.hotspot_processes, HOTSPOT_BYTES, &m->hotspot_items, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -92,6 +95,7 @@ void unwind_maps_deinit(struct unwind_maps *m)
         unmap_array(m->buckets, BUCKETS_BYTES);
         unmap_array(m->python_items, PYTHON_BYTES);
         unmap_array(m->v8_items, V8_BYTES);
+        unmap_array(m->hotspot_items, HOTSPOT_BYTES);
         free(m->v8_builds);
         extent_alloc_deinit(&m->rows);
         extent_alloc_deinit(&m->mappings);
@@ -302,14 +306,15 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
                                        .generation = mappings->generation,
                                        .executable_pages = mappings->executable_pages,
                                        .python = (uint16_t)mappings->python,
-                                       .v8 = (uint16_t)mappings->v8 };
+                                       .v8 = (uint16_t)mappings->v8,
+                                       .hotspot = (uint16_t)mappings->hotspot };
         bool fits;
 
         if (slot && is_of_later_life(m, *slot, id))
                 return ST_OK;
         fits = mappings->count <= UNWIND_PROCESS_MAPPINGS_MAX && mappings->count <= mappings->count_max &&
                reserve_process_mappings(m, mappings->count, &now);
-        head.mapping_count = fits ? mappings->count : 0;
+        head.mapping_count = fits ? (uint16_t)mappings->count : 0;
         if (!fits && !reserve_process_mappings(m, 0, &now))
                 return error_set(err, ST_TOO_BIG, "no space for another process in the BPF map");
         if (!slot) {
@@ -365,6 +370,29 @@ void unwind_maps_remove_python(struct unwind_maps *m, uint32_t number)
 {
         if (number)
                 m->python_used[number] = false;
+}
+
+bool unwind_maps_have_hotspot(const struct unwind_maps *m)
+{
+        return m->hotspot_items;
+}
+
+uint32_t unwind_maps_add_hotspot(struct unwind_maps *m, const struct hotspot_process *p)
+{
+        for (uint32_t number = 1; m->hotspot_items && number < HOTSPOT_PROCESSES_MAX; number++) {
+                if (m->hotspot_used[number])
+                        continue;
+                m->hotspot_used[number] = true;
+                m->hotspot_items[number] = *p;
+                return number;
+        }
+        return 0;
+}
+
+void unwind_maps_remove_hotspot(struct unwind_maps *m, uint32_t number)
+{
+        if (number)
+                m->hotspot_used[number] = false;
 }
 
 bool unwind_maps_have_v8(const struct unwind_maps *m)

@@ -15,6 +15,7 @@
  *
  * Threads: one thread at a time.
  */
+#include "bpf/hotspot_walk.h"
 #include "bpf/python_walk.h"
 #include "sampling/runtimes/v8_symbols.h"
 #include "bpf/sample.h"
@@ -24,7 +25,7 @@
 
 /** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {
-        int row_segments, pages, rules, mappings, process_runs, known, python_processes, v8_layouts;
+        int row_segments, pages, rules, mappings, process_runs, known, python_processes, v8_layouts, hotspot_processes;
 };
 
 struct unwind_maps {
@@ -39,6 +40,8 @@ struct unwind_maps {
         struct v8_symbols *v8_builds;         /* owned; V8_LAYOUTS_MAX, as far as in use */
         uint32_t v8_count;                    /* of entries in use, from 1 */
         bool python_used[PYTHON_PROCESSES_MAX];
+        struct hotspot_process *hotspot_items; /* mapped; NULL: no BPF program */
+        bool hotspot_used[HOTSPOT_PROCESSES_MAX];
         size_t rules_written;
         uint32_t segment_limit;
         uint32_t last_table;
@@ -87,6 +90,7 @@ struct unwind_process_mappings {
         uint64_t count_max; /* quota for count */
         uint32_t python;    /* from unwind_maps_add_python(); 0: none */
         uint32_t v8;        /* from unwind_maps_add_v8(); 0: none */
+        uint32_t hotspot;   /* from unwind_maps_add_hotspot(); 0: none */
 };
 
 /**
@@ -128,6 +132,14 @@ uint32_t unwind_maps_add_v8(struct unwind_maps *m, const struct v8_symbols *s);
 
 /** How to read the objects of a build, borrowed. */
 const struct v8_objects *unwind_maps_get_v8(const struct unwind_maps *m, uint32_t number);
+
+/** Whether the kernel unwinds the code of HotSpot. */
+bool unwind_maps_have_hotspot(const struct unwind_maps *m);
+
+/** Write where a process keeps its generated code. As unwind_maps_add_python(). */
+uint32_t unwind_maps_add_hotspot(struct unwind_maps *m, const struct hotspot_process *p);
+/** @param number  0 is allowed. */
+void unwind_maps_remove_hotspot(struct unwind_maps *m, uint32_t number);
 
 void unwind_maps_reclaim(struct unwind_maps *m);
 

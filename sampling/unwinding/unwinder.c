@@ -146,6 +146,7 @@ static bool read_built_table(struct unwinder *u, const struct unwind_built *buil
 
         if (read) {
                 t->python = runtimes.python;
+                t->hotspot = runtimes.hotspot;
                 t->v8 = runtimes.has_v8 ? unwind_maps_add_v8(&u->maps, &runtimes.v8) : 0;
         }
 
@@ -336,6 +337,13 @@ static void note_python(const struct python_symbols *s, uint64_t bias, struct un
         p->python.eval_bytes = s->eval_bytes;
 }
 
+static void note_hotspot(const struct hotspot_symbols *s, uint64_t bias, struct unwinder_process *p)
+{
+        if (s->structs && !p->hotspot.structs)
+                p->hotspot = (struct hotspot_symbols){ s->structs + bias, s->types + bias, s->struct_stride + bias,
+                                                       s->type_stride + bias };
+}
+
 /* Set mapping i of the process from m, which shows the object o or, when that is NULL, an unknown file. */
 static void fill_mapping(struct unwinder *u, const struct file_source *source, const struct proc_mapping *m,
                          const struct object *o, struct unwinder_process *p, size_t i)
@@ -351,6 +359,7 @@ static void fill_mapping(struct unwinder *u, const struct file_source *source, c
         if (get_table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
         note_python(&get_table(u, number)->python, m->start - address, p);
+        note_hotspot(&get_table(u, number)->hotspot, m->start - address, p);
         if (!p->v8)
                 p->v8 = get_table(u, number)->v8;
         number = resolve_table(u, number);
@@ -377,6 +386,7 @@ static void write_process(struct unwinder *u, const struct sample_process *id, s
                 .count = p->mapping_count,
                 .python = p->python_number,
                 .v8 = p->v8_number,
+                .hotspot = p->hotspot_number,
                 .count_max = left > UINT64_MAX - before ? left : left + before,
         };
         enum status st = unwind_maps_set_process(&u->maps, id, &mappings, &p->run, NULL);
@@ -398,6 +408,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                                         .owner = p->owner,
                                         .python_number = p->python_number,
                                         .v8_number = p->v8_number,
+                                        .hotspot_number = p->hotspot_number,
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
                                         .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };
@@ -448,6 +459,7 @@ void unwinder_remove_process(struct unwinder *u, const struct sample_process *id
         unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
         unwind_maps_remove_process(&u->maps, id, &p->run);
         unwind_maps_remove_python(&u->maps, p->python_number);
+        unwind_maps_remove_hotspot(&u->maps, p->hotspot_number);
         release_tables(u, p);
         *p = (struct unwinder_process){ 0 };
 }

@@ -70,11 +70,13 @@ struct unwinder_process {
         uint64_t executable_pages; /* as last reported by the kernel; 0: not yet */
         bool waits;                /* it is not in the kernel yet, because a table is being built */
         bool has_owner;
-        uint32_t owner;               /* of its mappings, for the quota */
-        struct python_symbols python; /* addresses in the process; runtime 0: no interpreter is known */
-        uint32_t python_number;       /* of its entry in the kernel: unwind_maps_add_python(); 0: none */
-        uint32_t v8;                  /* V8 that it maps: unwind_maps_add_v8(); 0: none is known */
-        uint32_t v8_number;           /* the same, if its frames are to be read */
+        uint32_t owner;                 /* of its mappings, for the quota */
+        struct python_symbols python;   /* addresses in the process; runtime 0: no interpreter is known */
+        uint32_t python_number;         /* of its entry in the kernel: unwind_maps_add_python(); 0: none */
+        struct hotspot_symbols hotspot; /* addresses in the process; structs 0: none is known */
+        uint32_t hotspot_number;        /* of its entry in the kernel: unwind_maps_add_hotspot(); 0: none */
+        uint32_t v8;                    /* V8 that it maps: unwind_maps_add_v8(); 0: none is known */
+        uint32_t v8_number;             /* the same, if its frames are to be read */
 };
 
 /**

@@ -15,10 +15,11 @@ struct unwinder_table {
         uint64_t used_at; /* logical time */
         int64_t retry_ns; /* TABLE_NONE for lack of a worker: when to request it again; 0: never */
         struct unwind_loaded_table placed;
-        uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
-        uint8_t content[SHA256_BYTES]; /* set when it is built */
-        struct python_symbols python;  /* link-time addresses; set when it is built */
-        uint32_t v8;                   /* number of its V8, likewise; 0: none, V8_UNSUPPORTED: not read */
+        uint32_t same_as;               /* number of the table with this content, TABLE_SAME */
+        uint8_t content[SHA256_BYTES];  /* set when it is built */
+        struct python_symbols python;   /* link-time addresses; set when it is built */
+        struct hotspot_symbols hotspot; /* link-time addresses, likewise */
+        uint32_t v8;                    /* number of its V8, likewise; 0: none, V8_UNSUPPORTED: not read */
 };
 
 #endif
