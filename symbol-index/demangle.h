@@ -6,7 +6,8 @@
  * @file
  * Demangling of C++ (Itanium), Rust (legacy and v0) and D names by libiberty, with the output of `addr2line -C`. C++
  * names that it does not know, and those over 4 KiB, are demangled by LLVM's demangler (demangle_llvm.h), with the
- * output of `llvm-cxxfilt`. A suffix from '@' on, as of stubs and versions, is kept. Other names are returned unchanged.
+ * output of `llvm-cxxfilt`. A suffix from '@' on, as of stubs and versions, is kept. Other names are returned
+ * unchanged.
  *
  * Linkage names are untrusted: a few bytes can expand to an unbounded name. Names over LIMIT_MANGLED_BYTES or with a
  * readable form over LIMIT_DEMANGLED_BYTES are returned unchanged, as are Rust and D names over 4 KiB.

@@ -133,7 +133,7 @@ static bool read_table_text(const struct process_memory *m, uint64_t address, ch
 }
 
 /* Bytes of a field of this C++ type: pointers, size_t and the like have 8. */
-static uint16_t get_type_size(const char *type)
+static uint16_t get_hotspot_type_size(const char *type)
 {
         static const struct {
                 const char *name;
@@ -168,7 +168,7 @@ static void keep_struct_row(struct tables *t, const struct struct_row *row, cons
                 t->fields[i] =
                         (struct hotspot_slot){ row->is_static || row->offset > UINT16_MAX - 8 ? UINT16_MAX - 8
                                                                                               : (uint16_t)row->offset,
-                                               get_type_size(field_type) };
+                                               get_hotspot_type_size(field_type) };
                 return;
         }
 }
@@ -321,7 +321,7 @@ static void fill_process(const struct tables *t, struct hotspot_process *p)
         p->frame_bytecode = t->fields[HEAPS].size ? 8 : 7;
 }
 
-static void fill_objects(const struct tables *t, struct hotspot_objects *o)
+static void fill_hotspot_objects(const struct tables *t, struct hotspot_objects *o)
 {
         const struct hotspot_slot *f = t->fields;
 
@@ -434,7 +434,7 @@ enum hotspot_attach hotspot_layout_find(const struct process_memory *m, const st
                 return refuse_hotspot(refusal_ret, REFUSAL_VERSION, "its version is unknown");
         fill_process(&t, &found.process);
         (void)read_table_field(&t, CALL_STUB, 0, &found.objects.call_stub);
-        fill_objects(&t, &found.objects);
+        fill_hotspot_objects(&t, &found.objects);
         if (!has_all_fields(&t, &found))
                 return refuse_hotspot(refusal_ret, REFUSAL_BUILD, "its tables for debuggers lack fields");
         if (!find_heaps(&t, &found.process) || !find_interpreter(&t, &found.process))

@@ -116,8 +116,8 @@ static bool append_method_name(const struct process_memory *m, const struct hots
         return append_constant(m, o, h->key.constants, h->key.name, to);
 }
 
-static void append_file_name(const struct process_memory *m, const struct hotspot_objects *o,
-                             const struct method_head *h, struct buf *to)
+static void append_source_file(const struct process_memory *m, const struct hotspot_objects *o,
+                               const struct method_head *h, struct buf *to)
 {
         bool is_in_constants = o->constants_file.size;
         uint64_t number;
@@ -128,8 +128,8 @@ static void append_file_name(const struct process_memory *m, const struct hotspo
 }
 
 /* Read the line table, which follows the bytecode. */
-static void read_line_table(const struct process_memory *m, const struct hotspot_objects *o,
-                            const struct method_head *h, struct hotspot_method *ret)
+static void read_method_lines(const struct process_memory *m, const struct hotspot_objects *o,
+                              const struct method_head *h, struct hotspot_method *ret)
 {
         uint64_t before = o->const_bytes + (uint64_t)h->key.code_bytes, size;
         _cleanup_free_ uint8_t *bytes = NULL;
@@ -160,7 +160,7 @@ bool hotspot_method_read(const struct process_memory *m, const struct hotspot_ob
         buf_init(&file, 8 * LIMIT_HOTSPOT_NAME);
         if (!read_method_head(m, o, address, &h) || !append_method_name(m, o, &h, &name))
                 return false;
-        append_file_name(m, o, &h, &file);
+        append_source_file(m, o, &h, &file);
         if (!buf_cstr(&name) || !buf_cstr(&file))
                 return false;
         x.key = h.key;
@@ -170,7 +170,7 @@ bool hotspot_method_read(const struct process_memory *m, const struct hotspot_ob
                 hotspot_method_deinit(&x);
                 return false;
         }
-        read_line_table(m, o, &h, &x);
+        read_method_lines(m, o, &h, &x);
         *ret = x;
         return true;
 }

@@ -105,9 +105,9 @@ static bool keep_place(struct named_place *to, const struct hotspot_place *p, si
 }
 
 /* NULL without memory. */
-static const struct named_place *find_place(struct hotspot_name_cache *n, const struct process_memory *m,
-                                            const struct hotspot_objects *o, uint64_t interval, uint64_t address,
-                                            uint64_t position)
+static const struct named_place *find_hotspot_place(struct hotspot_name_cache *n, const struct process_memory *m,
+                                                    const struct hotspot_objects *o, uint64_t interval,
+                                                    uint64_t address, uint64_t position)
 {
         const uint64_t key[] = { address, position };
         struct hotspot_place place;
@@ -161,11 +161,12 @@ static enum hotspot_frame_state locate_interpreted(struct hotspot_name_cache *n,
         return HOTSPOT_FRAME_FOUND;
 }
 
-static enum hotspot_frame_state locate_code(struct hotspot_name_cache *n, const struct process_memory *m,
-                                            const struct hotspot_objects *o, uint64_t interval, uint64_t address,
-                                            uint64_t position, struct hotspot_location *ret, uint32_t *count_ret)
+static enum hotspot_frame_state locate_hotspot_code(struct hotspot_name_cache *n, const struct process_memory *m,
+                                                    const struct hotspot_objects *o, uint64_t interval,
+                                                    uint64_t address, uint64_t position, struct hotspot_location *ret,
+                                                    uint32_t *count_ret)
 {
-        const struct named_place *x = find_place(n, m, o, interval, address, position);
+        const struct named_place *x = find_hotspot_place(n, m, o, interval, address, position);
 
         if (!x || x->state == HOTSPOT_CODE_UNREADABLE)
                 return HOTSPOT_FRAME_UNREADABLE;
@@ -191,6 +192,6 @@ enum hotspot_frame_state hotspot_name_cache_locate(struct hotspot_name_cache *n,
         if (position & HOTSPOT_INTERPRETED)
                 state = locate_interpreted(n, &memory, o, interval, address, position & SAMPLE_FRAME_ADDRESS_MAX, ret);
         else
-                state = locate_code(n, &memory, o, interval, address, position, ret, count_ret);
+                state = locate_hotspot_code(n, &memory, o, interval, address, position, ret, count_ret);
         return metered.is_used_up && state != HOTSPOT_FRAME_FOUND ? HOTSPOT_FRAME_LIMIT : state;
 }

@@ -28,7 +28,8 @@ exec 8>&-
 # run_browser SCRIPT [ARGUMENT]...: its lines "ok - NAME" and "not ok - NAME" are tests; other lines are diagnostics.
 run_browser() {
         browser_script=$1; shift
-        HOME=$tmp NODE_PATH=$browser_kept/node_modules timeout -k 5 $((560 * ${CAIRN_WAIT_FACTOR:-1})) node "tests/browser/$browser_script" "$@" \
+        HOME=$tmp NODE_PATH=$browser_kept/node_modules timeout -k 5 $((560 * ${CAIRN_WAIT_FACTOR:-1})) \
+                node "tests/browser/$browser_script" "$@" \
                 >"$tmp/browser.out" 2>"$tmp/browser.err" </dev/null
         browser_code=$?
         while IFS= read -r line; do

@@ -11,9 +11,9 @@ command -v javac >/dev/null || skip_all "javac is not installed"
 "$agent" --sampler bpf --doctor >"$tmp/doctor" 2>&1 ||
         skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
-# java-stacks.py reads the comments: where methods are, and which lines call them. Some methods are compiled and inlined,
-# some are called too rarely for that; callbacks are called by Java's library, through interfaces, lambdas, reflection and
-# exceptions.
+# java-stacks.py reads the comments: where methods are, and which lines call them. Some methods are compiled and
+# inlined, some are called too rarely for that; callbacks are called by Java's library, through interfaces, lambdas,
+# reflection and exceptions.
 mkdir "$tmp/src"
 cat >"$tmp/src/Calls.java" <<'JAVA'
 import java.lang.reflect.Method;
@@ -128,7 +128,8 @@ public class Calls implements Runnable {
     } // end Calls.main
 }
 JAVA
-javac -J-XX:TieredStopAtLevel=1 -encoding UTF-8 -g:lines,source --release 8 -d "$tmp/src" "$tmp/src/Calls.java" 2>"$tmp/javac" ||
+javac -J-XX:TieredStopAtLevel=1 -encoding UTF-8 -g:lines,source --release 8 -d "$tmp/src" "$tmp/src/Calls.java" \
+        2>"$tmp/javac" ||
         cat "$tmp/javac"
 
 # profile NAME ARGUMENT...: the samples of the program that runs, in $tmp/NAME.otlp and as text in $tmp/NAME.dump.

@@ -137,7 +137,8 @@ is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' \
         "lines are not compared without a function or a file"
 answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" \
         "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
-answers 400 'base_from is a parameter of diff, sandwich, lines and gate, not of top' "  and a base of a table of one side" \
+answers 400 'base_from is a parameter of diff, sandwich, lines and gate, not of top' \
+        "  and a base of a table of one side" \
         "$url/api/v1/query/top?base_from=now-1h"
 for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE
         # shellcheck disable=SC2086  # word splitting is intended
