@@ -6,7 +6,8 @@
 
 SOURCE has a comment `// = METHOD` in the line where a method begins, `// end METHOD` where it ends, and
 `// -> METHOD METHOD...` in each line that calls methods of this file. A stack is right if each method is called in a line
-that says so, methods of other files and native functions between them aside, and if lines are those of the method.
+that says so, methods of other files and native functions between them aside, and if lines are those of the method. What an
+unreadable frame called or was called by is not known.
 Prints counts, and the wrong stacks.
 """
 import os
@@ -38,7 +39,9 @@ def frames(dictionary, stack, path):
         for line in [fields(x) for x in dictionary.locations[index].get(3, [])]:
             function = dictionary.functions[one(line, 1)]
             name = dictionary.strings[one(function, 1)]
-            unreadable = unreadable or name.startswith("[java")
+            if name.startswith("[java"):
+                unreadable = True
+                out.append((None, 0))
             is_ours = dictionary.strings[one(function, 3)] == path
             leaf = is_ours if leaf is None else leaf
             if is_ours:
@@ -48,11 +51,13 @@ def frames(dictionary, stack, path):
 
 def find_fault(stack, ranges, calls):
     for i, (name, line) in enumerate(stack):
+        if name is None:
+            continue
         if name not in ranges:
             return f"unknown method {name}"
         if line and not ranges[name][0] <= line <= ranges[name][1]:
             return f"{name} at {line}"
-        if i and line and (stack[i - 1][0], line) not in calls:
+        if i and line and stack[i - 1][0] is not None and (stack[i - 1][0], line) not in calls:
             return f"{stack[i - 1][0]} called by {name} at {line}"
     return None
 
@@ -71,7 +76,7 @@ def main(request, path):
             n = max(1, sum(numbers(sample, 4)) // period)
             stack, leaf, unreadable = frames(dictionary, dictionary.stacks[one(sample, 1)], file)
             count["unreadable"] += n * unreadable
-            if not stack:
+            if not any(name for name, _ in stack):
                 continue
             fault = find_fault(stack, ranges, calls)
             if fault:
@@ -79,8 +84,8 @@ def main(request, path):
             count["samples"] += n
             count["wrong"] += n * bool(fault)
             count["whole"] += n * (stack[-1][0] in ("Calls.main", "Calls.run"))
-            count["callers"] += n * (len(stack) - 1)
-            count["without_line"] += n * sum(not line for _, line in stack[1:])
+            count["callers"] += n * sum(name is not None for name, _ in stack[1:])
+            count["without_line"] += n * sum(not line for name, line in stack[1:] if name)
             count["leaves"] += n * leaf
             count["leaves_without_line"] += n * (leaf and not stack[0][1])
     for name, value in count.items():
