@@ -80,7 +80,7 @@ static bool append_symbol_text(const struct process_memory *m, const struct hots
                                struct buf *to)
 {
         char text[LIMIT_HOTSPOT_NAME + 1];
-        _cleanup_buf_ struct buf scratch;
+        _cleanup_buf_ struct buf scratch = { 0 };
         uint64_t length;
 
         if (!read_object_field(m, symbol, o->symbol_length, &length))
