@@ -23,7 +23,7 @@
 #define CPU_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define OFF_CPU_TYPE "off_cpu:off_cpu:nanoseconds::" /* as the OpenTelemetry eBPF profiler's */
 #define INLINED_MAX (LIMIT_V8_INLINED > LIMIT_HOTSPOT_INLINED ? LIMIT_V8_INLINED : LIMIT_HOTSPOT_INLINED)
-#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1)        /* perf events allow SAMPLE_STACK_MAX in either half */
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
 
 struct build {
         const struct profile_context *c;
