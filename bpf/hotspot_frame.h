@@ -72,21 +72,27 @@ HOTSPOT_FUNCTION int hotspot_step_over(struct hotspot_walk *w, __u64 cfa)
         return HOTSPOT_STEPPED;
 }
 
-/* Whether a Method is at the address: its entry in the interpreter is there. */
-HOTSPOT_FUNCTION int hotspot_is_method(const struct hotspot_walk *w, __u64 method)
+/*
+ * Whether the pc is in the entry of this Method. The register has other methods as well: in the code that calls through
+ * an interface it is the abstract one, until the one to call is found.
+ */
+HOTSPOT_FUNCTION int hotspot_is_entering(const struct hotspot_walk *w, __u64 method)
 {
         __u64 entry;
 
         return w && method && !(method & 7) && !HOTSPOT_READ(&entry, sizeof entry, method + w->process.method_entry) &&
-               hotspot_is_interpreter(w, entry);
+               hotspot_is_interpreter(w, entry) && w->pc - entry < HOTSPOT_ENTRY_BYTES;
 }
 
-/* A method that was interrupted before it had set up its frame in the interpreter, or had just released it. */
+/*
+ * A method that is called or has just released its frame in the interpreter: the return address is at the top. Until
+ * the pc is in the entry of the method the frame is the interpreter's own.
+ */
 HOTSPOT_FUNCTION int hotspot_read_entered(struct hotspot_walk *w)
 {
         if (!w || HOTSPOT_READ(w->slots, sizeof *w->slots, w->sp) || !hotspot_is_code(w, w->slots[0]))
                 return HOTSPOT_NO_FRAME;
-        if (hotspot_is_method(w, w->method)) {
+        if (hotspot_is_entering(w, w->method)) {
                 w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, w->method);
                 w->words[1] = HOTSPOT_INTERPRETED;
         }

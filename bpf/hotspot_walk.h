@@ -78,6 +78,7 @@ _Static_assert(sizeof(struct hotspot_process) == 144, "no padding");
 #define HOTSPOT_HOPS_MAX 64            /* in the map of a heap: blocks of at most 2 MiB */
 #define HOTSPOT_CODE_MAX (65536 + 256) /* bytes of a ConstMethod with its bytecode */
 #define HOTSPOT_FRAME_MAX (1u << 20)   /* bytes of a frame */
+#define HOTSPOT_ENTRY_BYTES 1024       /* of the code that sets up the frame of an interpreted method */
 #define HOTSPOT_SLOTS 10               /* words of an interpreted frame that are read: 8 below the frame pointer */
 #define HOTSPOT_STUB_SLOTS 16          /* words of a stub's frame that are searched for a return address */
 #define HOTSPOT_CODE_BEFORE 24         /* bytes of code that are read to recognize prologues and epilogues */

@@ -346,6 +346,22 @@ START_TEST(interpreted_method_without_a_frame_yet_is_in_a_register)
 }
 END_TEST
 
+/* In the code of `invokeinterface` the register has the abstract method until the one to call is found. */
+START_TEST(method_in_the_register_is_no_frame_before_its_entry)
+{
+        set_up();
+        put_block(INTERPRETER, 32);
+        put_blob(INTERPRETER, "Interpreter", TEXTS, 0);
+        walk.pc = INTERPRETER + 0x900;
+        walk.is_leaf = 1;
+        walk.method = METHOD(1);
+        put(STACK, CODE + 0x40);
+        ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+        ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, INTERPRETER + 16));
+        ck_assert_uint_eq(walk.pc, CODE + 0x40);
+}
+END_TEST
+
 START_TEST(frames_that_lead_nowhere_are_lost)
 {
         set_up();
@@ -544,9 +560,9 @@ TEST_SUITE("hotspot", compiled_frame_is_left_by_its_size,
            frame_that_is_set_up_or_released_is_measured_by_the_instructions,
            words_that_code_pushed_meanwhile_are_skipped, deoptimized_frame_has_its_original_address,
            interpreted_frame_has_its_method_and_bytecode, interrupted_interpreter_has_the_bytecode_in_a_register,
-           interpreted_method_without_a_frame_yet_is_in_a_register, frames_that_lead_nowhere_are_lost,
-           stub_returns_to_the_nearest_address_of_code, inlined_methods_precede_their_caller,
-           replaced_and_freed_code_is_told_apart_from_the_sampled_one, scopes_in_a_cycle_end,
-           other_method_at_the_address_is_read_again, names_past_the_limit_of_an_interval_are_read_later,
-           numbers_of_both_bases_are_decoded, greatest_bytecode_up_to_ours_has_the_line,
-           tables_that_do_not_end_or_lack_fields_are_refused)
+           interpreted_method_without_a_frame_yet_is_in_a_register, method_in_the_register_is_no_frame_before_its_entry,
+           frames_that_lead_nowhere_are_lost, stub_returns_to_the_nearest_address_of_code,
+           inlined_methods_precede_their_caller, replaced_and_freed_code_is_told_apart_from_the_sampled_one,
+           scopes_in_a_cycle_end, other_method_at_the_address_is_read_again,
+           names_past_the_limit_of_an_interval_are_read_later, numbers_of_both_bases_are_decoded,
+           greatest_bytecode_up_to_ours_has_the_line, tables_that_do_not_end_or_lack_fields_are_refused)
