@@ -12,6 +12,7 @@
 #include "common/json/json_value.h"
 #include "common/memory/buf.h"
 #include "common/text.h"
+#include "sampling/objects/mount_probe.h"
 #include "sampling/objects/open_in_root.h"
 
 #define TASKS "/run/containerd/io.containerd.runtime.v2.task"
@@ -130,9 +131,25 @@ bool container_parse_bundle(const void *json, size_t n, struct container_names *
 
 /* ---- files ---- */
 
-static bool read_state_file(int root_fd, const char *path, struct buf *ret)
+/* The file system of the engine. */
+struct engine_root {
+        int proc_fd, fd;
+};
+
+/* An access to a mount whose server does not respond would block the sampling thread forever. */
+static bool is_state_responsive(const struct engine_root *root, const char *path)
 {
-        _cleanup_close_ int fd = open_regular_in_root(root_fd, path, 0);
+        return mount_probe_is_responsive(&(struct mount_probe_file){ .mount = mount_probe_make_key(root->proc_fd),
+                                                                     .kind = MOUNT_PROBE_IN_ROOT,
+                                                                     .proc_fd = root->proc_fd,
+                                                                     .name = "",
+                                                                     .path = path,
+                                                                     .opens = true });
+}
+
+static bool read_state_file(const struct engine_root *root, const char *path, struct buf *ret)
+{
+        _cleanup_close_ int fd = is_state_responsive(root, path) ? open_regular_in_root(root->fd, path, 0) : -1;
         struct stat st;
 
         ret->size = 0;
@@ -150,19 +167,21 @@ static bool read_state_file(int root_fd, const char *path, struct buf *ret)
         return true;
 }
 
-static bool read_docker_state(int root_fd, const char *id, struct buf *text, struct container_names *ret)
+static bool read_docker_state(const struct engine_root *root, const char *id, struct buf *text,
+                              struct container_names *ret)
 {
-        char root[LIMIT_PATH_BYTES / 2] = "", path[LIMIT_PATH_BYTES];
+        char data_root[LIMIT_PATH_BYTES / 2] = "", path[LIMIT_PATH_BYTES];
         struct json_value daemon;
 
-        if (read_state_file(root_fd, "/etc/docker/daemon.json", text) &&
+        if (read_state_file(root, "/etc/docker/daemon.json", text) &&
             !json_value_parse(text->data, text->size, &daemon, NULL))
-                copy_member(&daemon, "data-root", root, sizeof root);
-        snprintf(path, sizeof path, "%s/containers/%s/config.v2.json", root[0] ? root : "/var/lib/docker", id);
-        return read_state_file(root_fd, path, text) && container_parse_docker(text->data, text->size, ret);
+                copy_member(&daemon, "data-root", data_root, sizeof data_root);
+        snprintf(path, sizeof path, "%s/containers/%s/config.v2.json", data_root[0] ? data_root : "/var/lib/docker",
+                 id);
+        return read_state_file(root, path, text) && container_parse_docker(text->data, text->size, ret);
 }
 
-static bool read_storage_state(int root_fd, const char *id, const char *bundle, struct buf *text,
+static bool read_storage_state(const struct engine_root *root, const char *id, const char *bundle, struct buf *text,
                                struct container_names *ret)
 {
         static const char *const drivers[] = { "overlay", "vfs", "btrfs", "zfs" };
@@ -171,19 +190,21 @@ static bool read_storage_state(int root_fd, const char *id, const char *bundle, 
 
         if (below &&
             snprintf(path, sizeof path, "%.*scontainers.json", (int)(below - bundle), bundle) < (int)sizeof path &&
-            read_state_file(root_fd, path, text) && container_parse_storage(text->data, text->size, id, ret))
+            read_state_file(root, path, text) && container_parse_storage(text->data, text->size, id, ret))
                 return true;
         for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
                 snprintf(path, sizeof path, "/var/lib/containers/storage/%s-containers/containers.json", drivers[i]);
-                if (read_state_file(root_fd, path, text) && container_parse_storage(text->data, text->size, id, ret))
+                if (read_state_file(root, path, text) && container_parse_storage(text->data, text->size, id, ret))
                         return true;
         }
         return false;
 }
 
-static bool read_containerd_state(int root_fd, const char *id, struct buf *text, struct container_names *ret)
+static bool read_containerd_state(const struct engine_root *root, const char *id, struct buf *text,
+                                  struct container_names *ret)
 {
-        _cleanup_close_ int fd = open_in_root(root_fd, TASKS, O_RDONLY | O_DIRECTORY);
+        _cleanup_close_ int fd =
+                is_state_responsive(root, TASKS) ? open_in_root(root->fd, TASKS, O_RDONLY | O_DIRECTORY) : -1;
         DIR *tasks = fd >= 0 ? fdopendir(fd) : NULL;
         const struct dirent *entry;
         bool found = false;
@@ -197,18 +218,21 @@ static bool read_containerd_state(int root_fd, const char *id, struct buf *text,
                 if (entry->d_name[0] == '.')
                         continue;
                 snprintf(path, sizeof path, TASKS "/%s/%s/config.json", entry->d_name, id);
-                found = read_state_file(root_fd, path, text) && container_parse_bundle(text->data, text->size, ret);
+                found = read_state_file(root, path, text) && container_parse_bundle(text->data, text->size, ret);
                 i++;
         }
         closedir(tasks);
         return found;
 }
 
-bool container_state_read(int root_fd, const char *id, const char *bundle, struct container_names *ret)
+bool container_state_read(int proc_fd, const char *id, const char *bundle, struct container_names *ret)
 {
+        _cleanup_close_ int fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        const struct engine_root root = { proc_fd, fd };
         _cleanup_buf_ struct buf text = { 0 };
 
         buf_init(&text, LIMIT_CONTAINER_STATE_BYTES);
-        return read_docker_state(root_fd, id, &text, ret) || read_storage_state(root_fd, id, bundle, &text, ret) ||
-               read_containerd_state(root_fd, id, &text, ret);
+        return fd >= 0 &&
+               (read_docker_state(&root, id, &text, ret) || read_storage_state(&root, id, bundle, &text, ret) ||
+                read_containerd_state(&root, id, &text, ret));
 }

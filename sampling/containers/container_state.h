@@ -13,9 +13,10 @@
  * - containerd (Kubernetes, nerdctl): annotations of config.json in
  *   /run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID.
  *
- * Files are read below a root directory, which no symbolic link leaves; each is at most LIMIT_CONTAINER_STATE_BYTES.
+ * Files are read below the root directory of a process, which no symbolic link leaves, after a probe that their mount
+ * responds (mount_probe.h); each is at most LIMIT_CONTAINER_STATE_BYTES.
  *
- * Threads: any.
+ * Threads: one at a time.
  * Source: Moby, container/container.go and daemon/config; containers/storage, containers.go; CRI-O,
  * internal/storage/runtime.go; containerd, pkg/cri/annotations; Docker Compose, pkg/api/labels.go.
  */
@@ -43,9 +44,9 @@ bool container_parse_bundle(const void *json, size_t n, struct container_names *
 
 /**
  * Read the state of a container.
- * @param root_fd  the root directory of its engine.
+ * @param proc_fd  /proc/PID of a process with the root directory of its engine.
  * @param bundle   the directory that its monitor names, below that root; "" unknown.
  */
-bool container_state_read(int root_fd, const char *id, const char *bundle, struct container_names *ret);
+bool container_state_read(int proc_fd, const char *id, const char *bundle, struct container_names *ret);
 
 #endif

@@ -92,24 +92,18 @@ static int open_monitor(int proc_fd, const char *id)
         return -1;
 }
 
-static bool read_state_below(int root_fd, const char *id, const char *bundle, struct container_names *ret)
-{
-        return root_fd >= 0 && container_state_read(root_fd, id, bundle, ret);
-}
-
 static bool read_container_names(int proc_fd, const char *id, struct container_names *ret)
 {
         char bundle[LIMIT_PATH_BYTES / 2] = "";
-        _cleanup_close_ int monitor = open_monitor(proc_fd, id), root = -1, host = -1;
+        _cleanup_close_ int monitor = open_monitor(proc_fd, id), host = -1;
 
         if (monitor >= 0) {
                 read_bundle_argument(monitor, bundle, sizeof bundle);
-                root = openat(monitor, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (container_state_read(monitor, id, bundle, ret))
+                        return true;
         }
-        if (read_state_below(root, id, bundle, ret))
-                return true;
-        host = open("/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return read_state_below(host, id, bundle, ret);
+        host = open("/proc/1", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return host >= 0 && container_state_read(host, id, bundle, ret);
 }
 
 /* ---- lookup ---- */

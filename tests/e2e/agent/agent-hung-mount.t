@@ -139,4 +139,79 @@ kill -TERM $pid
 wait $pid
 is $? 0 "the agent ends meanwhile, at once"
 release
+
+# ---- the state of a container engine ----
+
+# A monitor whose root directory is $tmp/engine, and a container with a program in a cgroup of its own.
+id=3f1c2e8a9b7d6054c3f1e2d8a9b7c60543f1c2e8a9b7d6054c3f1e2d8a9b7c60
+for cgroups in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+        [ -w "$cgroups/cgroup.procs" ] && mkdir "$cgroups/docker-$id.scope" 2>/dev/null && break
+        cgroups=
+done
+[ -n "$cgroups" ] || { pass "cgroups # SKIP none can be made here"; done_testing; }
+cc -O1 -o "$tmp/monitor" -x c - <<'EOC'
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+volatile unsigned long sink;
+int main(int argc, char **argv)
+{
+        char pid[16];
+        int fd = open(argv[2], O_WRONLY);
+
+        (void)argc;
+        alarm(120);
+        if (fd < 0 || chroot(argv[1]) < 0)
+                return 1;
+        if (fork())
+                for (;;)
+                        pause();
+        alarm(120);
+        if (write(fd, pid, (size_t)sprintf(pid, "%d", getpid())) < 0)
+                return 1;
+        write(1, "burning\n", 8);
+        for (;;)
+                sink++;
+}
+EOC
+# start_container: sets $monitor.
+start_container() {
+        rm -f "$tmp/burn.log"
+        "$tmp/monitor" "$tmp/engine" "$cgroups/docker-$id.scope/cgroup.procs" >"$tmp/burn.log" & monitor=$!
+        background_pids="$background_pids $monitor"
+        wait_for "the container" grep -qs burning "$tmp/burn.log"
+}
+end_container() {
+        xargs -r kill -KILL <"$cgroups/docker-$id.scope/cgroup.procs"
+        kill -KILL "$monitor"
+        wait "$monitor" 2>/dev/null
+}
+leave() {
+        end_container
+        umount -l "$tmp/engine/etc/docker" 2>/dev/null
+        release
+        rmdir "$cgroups/docker-$id.scope"
+}
+mkdir -p "$tmp/engine/etc/docker" "$tmp/engine/var/lib/docker/containers/$id"
+printf '%s\n' '{"Config":{"Image":"stones:1"},"Name":"/inner"}' \
+        >"$tmp/engine/var/lib/docker/containers/$id/config.v2.json"
+trap 'leave; cleanup' EXIT
+start_container
+"$agent" --sampler bpf --duration 1 --frequency 100 --output "$tmp/inner.otlp" 2>"$tmp/log"
+like "$(python3 tests/support/otlp_dump.py "$tmp/inner.otlp")" 'container.name=inner' \
+        "the name of a container comes from the root directory of its monitor"
+end_container
+mount_files
+mount --bind "$tmp/mnt" "$tmp/engine/etc/docker"
+kill -USR1 $server
+wait_for "the engine's files to stop answering" grep -q "^hung" "$tmp/fuse.log"
+start_agent
+wait_for "a sample" above cairn_agent_samples_total 0
+start_container
+wait_for "the engine's file to be given up" above cairn_agent_mount_timeouts_total 0
+before=$(value cairn_agent_samples_total)
+wait_for "more samples of the host" above cairn_agent_samples_total "$before"
+pass "sampling goes on while the files of a container engine do not answer"
+kill -KILL $pid
+wait $pid 2>/dev/null
 done_testing

@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "sampling/containers/cgroup.h"
+#include "sampling/objects/mount_probe.h"
 #include "sampling/processes/container_cache.h"
 #include "sampling/processes/process_labels.h"
 #include "tests/support/suite.h"
@@ -24,6 +25,8 @@
 #define COMPOSE "\"com.docker.compose.project\":\"shop\",\"com.docker.compose.service\":\"web\""
 
 static char dir[TEMPORARY_DIR_BYTES];
+
+/* The directory /proc/PID of a process whose root directory is dir is dir/proc. */
 
 /* The engine's file at a path below the root directory, whose parents are made. */
 static void write_state(const char *path, const char *text)
@@ -47,10 +50,13 @@ static void write_state(const char *path, const char *text)
 static const char *state_of(const char *id, const char *bundle)
 {
         static char text[1024];
-        _cleanup_close_ int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        char proc[1024];
+        _cleanup_close_ int proc_fd = -1;
         struct container_names n;
 
-        if (!container_state_read(root, id, bundle, &n))
+        snprintf(proc, sizeof proc, "%s/proc", dir);
+        proc_fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (!container_state_read(proc_fd, id, bundle, &n))
                 return "none";
         snprintf(text, sizeof text, "%s %s %s %s %s", n.name, n.image, n.tag, n.compose_service, n.compose_project);
         return text;
@@ -58,11 +64,18 @@ static const char *state_of(const char *id, const char *bundle)
 
 static void set_up(void)
 {
+        char proc[64], root[128];
+
         temporary_dir_create(dir, "containers");
+        snprintf(proc, sizeof proc, "%s/proc", dir);
+        snprintf(root, sizeof root, "%s/root", proc);
+        ck_assert_int_eq(mkdir(proc, 0755), 0);
+        ck_assert_int_eq(symlink(dir, root), 0);
 }
 
 static void tear_down(void)
 {
+        mount_probe_end();
         temporary_dir_remove(dir);
 }
 
