@@ -8,6 +8,7 @@
 
 #include "common/json/json_out.h"
 #include "common/text/utf8.h"
+#include "common/text/xml_text.h"
 #include "query/engine/unit_text.h"
 
 enum gate_verdict gate_report_get_verdict(const struct gate_report *r)
@@ -202,28 +203,6 @@ static void put_report_markdown(const struct gate_report *r, struct buf *to)
 
 /* ---- JUnit ---- */
 
-static void put_xml_text(struct buf *to, const char *text)
-{
-        for (; *text; text++) {
-                switch (*text) {
-                case '&':
-                        buf_append_str(to, "&amp;");
-                        break;
-                case '<':
-                        buf_append_str(to, "&lt;");
-                        break;
-                case '>':
-                        buf_append_str(to, "&gt;");
-                        break;
-                case '"':
-                        buf_append_str(to, "&quot;");
-                        break;
-                default:
-                        buf_append_u8(to, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : (uint8_t)*text);
-                }
-        }
-}
-
 static void put_junit_case(const struct gate_report *r, const struct json_node *rule, struct buf *to)
 {
         const char *state = json_node_text(rule, "state");
@@ -232,7 +211,7 @@ static void put_junit_case(const struct gate_report *r, const struct json_node *
 
         buf_init(&text, to->max);
         buf_append_str(to, "  <testcase classname=\"cairn.gate\" name=\"");
-        put_xml_text(to, json_node_text(rule, "rule"));
+        xml_append_text(to, json_node_text(rule, "rule"));
         if (strcmp(state, "passed") == 0) {
                 buf_append_str(to, "\"/>\n");
                 return;
@@ -240,11 +219,11 @@ static void put_junit_case(const struct gate_report *r, const struct json_node *
         put_report_text(r, &text);
         if (strcmp(state, "failed") == 0) {
                 buf_append_str(to, "\">\n    <failure message=\"regression\">");
-                put_xml_text(to, buf_cstr(&text) ? (const char *)text.data : "");
+                xml_append_text(to, buf_cstr(&text) ? (const char *)text.data : "");
                 buf_append_str(to, "</failure>\n  </testcase>\n");
         } else {
                 buf_append_str(to, "\">\n    <skipped message=\"not enough data; only ");
-                put_xml_text(to, *describe_smallest(rule, sentence) ? sentence : "thresholds are compared");
+                xml_append_text(to, *describe_smallest(rule, sentence) ? sentence : "thresholds are compared");
                 buf_append_str(to, "\"/>\n  </testcase>\n");
         }
 }

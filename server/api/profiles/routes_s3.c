@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/text/number_text.h"
+#include "common/text/xml_text.h"
 #include "server/api/profiles/s3_list.h"
 #include "server/api/profiles/table_files.h"
 #include "server/core/route_tables.h"
@@ -44,7 +45,7 @@ static const char *write_s3_error(struct buf *to, const char *type, unsigned cod
         (void)type;
         buf_printf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>",
                    get_s3_code(code));
-        append_xml_text(to, text);
+        xml_append_text(to, text);
         buf_append_str(to, "</Message></Error>\n");
         return "application/xml";
 }

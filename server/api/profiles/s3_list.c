@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/text.h"
+#include "common/text/xml_text.h"
 #include "profile-store/delta/delta_log.h"
 #include "server/api/profiles/table_files.h"
 
@@ -22,35 +23,10 @@ struct s3_list {
 
 /* ---- texts ---- */
 
-void append_xml_text(struct buf *to, const char *text)
-{
-        for (const char *p = text; *p; p++) {
-                switch (*p) {
-                case '&':
-                        buf_append_str(to, "&amp;");
-                        break;
-                case '<':
-                        buf_append_str(to, "&lt;");
-                        break;
-                case '>':
-                        buf_append_str(to, "&gt;");
-                        break;
-                case '"':
-                        buf_append_str(to, "&quot;");
-                        break;
-                default:
-                        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-                                buf_append_str(to, "?");
-                        else
-                                buf_append(to, p, 1);
-                }
-        }
-}
-
 static void append_element(struct buf *to, const char *name, const char *text)
 {
         buf_printf(to, "<%s>", name);
-        append_xml_text(to, text);
+        xml_append_text(to, text);
         buf_printf(to, "</%s>", name);
 }
 

@@ -30,9 +30,6 @@ struct s3_list_request {
 enum status write_s3_list(const struct tenant *t, const struct s3_list_request *request, struct buf *out,
                           struct error *err) MUST_CHECK;
 
-/** Append text, escaped for XML; control characters, which XML cannot represent, become '?'. */
-void append_xml_text(struct buf *to, const char *text);
-
 /** Decode a continuation token, the last key in hexadecimal. False when it is malformed. */
 bool parse_s3_token(const char *token, char key_ret[static S3_KEY_BYTES_MAX + 1]);
 
