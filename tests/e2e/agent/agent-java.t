@@ -3,6 +3,7 @@
 # Java and native frames in the order of their calls, with names, files and lines, of unmodified programs.
 # JAVAS: paths of further programs java to run, separated by blanks.
 . tests/e2e/lib.sh
+. tests/e2e/agent/profile-program.sh
 
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 [ "$(uname -m)" = x86_64 ] || skip_all "Java frames are read on x86-64"
@@ -132,24 +133,6 @@ javac -J-XX:TieredStopAtLevel=1 -encoding UTF-8 -g:lines,source --release 8 -d "
         2>"$tmp/javac" ||
         cat "$tmp/javac"
 
-# profile NAME ARGUMENT...: the samples of the program that runs, in $tmp/NAME.otlp and as text in $tmp/NAME.dump.
-profile() {
-        name=$1
-        shift
-        "$agent" --sampler bpf --frequency 199 --interval 1 --duration 60 --pid "$program" --output "$tmp/$name.otlp" \
-                --metrics-file "$tmp/metrics" "$@" 2>"$tmp/agent.log" &
-        agent_pid=$!
-        background_pids="$program $agent_pid"
-        wait_for "the agent" grep -q sampling "$tmp/agent.log"
-        begun=$(awk '{ print $14 + $15 }' "/proc/$program/stat")
-        wait_for "two seconds of work" has_run
-        kill -TERM "$agent_pid"
-        wait "$agent_pid"
-        python3 tests/support/otlp_dump.py "$tmp/$name.otlp" >"$tmp/$name.dump"
-}
-has_run() { [ "$(awk '{ print $14 + $15 }' "/proc/$program/stat")" -ge $((begun + 2 * $(getconf CLK_TCK))) ]; }
-count() { awk -v name="$1" '$1 == name { print $2 }' "$tmp/metrics"; }
-value() { awk -v name="$1" '$1 == name { print $2 }' "$tmp/stacks"; }
 start_java() {
         "$@" &
         program=$!

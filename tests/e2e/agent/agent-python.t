@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Python and native frames in the order of their calls, with names, files and lines, of an unmodified program.
 . tests/e2e/lib.sh
+. tests/e2e/agent/profile-program.sh
 
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
 python=/usr/bin/python3.11
@@ -47,23 +48,6 @@ thread = threading.Thread(target=main)
 thread.start()
 main()
 PY
-# profile NAME ARGUMENT...: the samples of the program that runs, in $tmp/NAME.otlp and as text in $tmp/NAME.dump.
-profile() {
-        name=$1
-        shift
-        "$agent" --sampler bpf --frequency 199 --interval 1 --duration 60 --pid "$program" --output "$tmp/$name.otlp" \
-                --metrics-file "$tmp/metrics" "$@" 2>"$tmp/agent.log" &
-        agent_pid=$!
-        background_pids="$program $agent_pid"
-        wait_for "the agent" grep -q sampling "$tmp/agent.log"
-        begun=$(awk '{ print $14 + $15 }' "/proc/$program/stat")
-        wait_for "three seconds of work" has_run
-        kill -TERM "$agent_pid"
-        wait "$agent_pid"
-        python3 tests/support/otlp_dump.py "$tmp/$name.otlp" >"$tmp/$name.dump"
-}
-has_run() { [ "$(awk '{ print $14 + $15 }' "/proc/$program/stat")" -ge $((begun + 3 * $(getconf CLK_TCK))) ]; }
-count() { awk -v name="$1" '$1 == name { print $2 }' "$tmp/metrics"; }
 
 $python "$tmp/src/größe.py" &
 program=$!
