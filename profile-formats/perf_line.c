@@ -159,7 +159,8 @@ static bool may_begin_name(struct perf_text line)
                !parse_perf_header(line, &h);
 }
 
-struct perf_text cut_perf_line(const char *at, const char *end)
+/* The lines that the name of a process divides; the first line if there is no such name. */
+static struct perf_text cut_divided_name(const char *at, const char *end)
 {
         const struct perf_text first = cut_text_line(at, end);
         const char *record = memmem(first.at, first.n, RECORD_PREFIX "COMM", RECORD_PREFIX_SIZE + 4), *next;
@@ -177,4 +178,90 @@ struct perf_text cut_perf_line(const char *at, const char *end)
                         return (struct perf_text){ at, (size_t)(line.at + line.n - at) };
         }
         return first;
+}
+
+#define PATH_BYTES 4096 /* longest path that the kernel records */
+
+static bool is_frame_line(struct perf_text t)
+{
+        uint64_t address;
+
+        return t.n && perf_is_blank(*t.at) && parse_perf_number(cut_perf_word(&t), 16, &address) && trim_perf_text(t).n;
+}
+
+/* The parenthesis before the path of a file, if the line ends without the one after it; else NULL. */
+static const char *find_open_path(struct perf_text t)
+{
+        const char *path = memmem(t.at, t.n, " (/", 3);
+
+        return path && !memchr(path, ')', (size_t)(t.at + t.n - path)) ? path : NULL;
+}
+
+/* The part of the input in which a path at `path` may end. */
+static const char *limit_path_end(const char *path, const char *end)
+{
+        return end - path > PATH_BYTES ? path + PATH_BYTES : end;
+}
+
+/* A frame with all lines of its path. Time: the search ends at the next line from which another may begin. */
+static struct perf_text cut_divided_frame(struct perf_text first, const char *end)
+{
+        const char *path = find_open_path(first), *stop;
+        struct perf_text line = first, t;
+        struct perf_header h;
+
+        if (!path || (!is_frame_line(first) && !parse_perf_header(first, &h)))
+                return first;
+        stop = limit_path_end(path, end);
+        for (const char *next = first.at + first.n + 1; next < stop; next = line.at + line.n + 1) {
+                line = cut_text_line(next, stop);
+                if (is_frame_line(line) || parse_perf_header(line, &h))
+                        break;
+                t = trim_perf_text(line);
+                if (t.n && t.at[t.n - 1] == ')')
+                        return (struct perf_text){ first.at, (size_t)(line.at + line.n - first.at) };
+        }
+        return first;
+}
+
+/* Whether a line below the record of a mapping may be a part of its path. One that may begin a name is not. */
+static bool may_continue_path(struct perf_text line, const char *end)
+{
+        struct perf_text rest = line;
+        struct perf_header h;
+
+        if (!line.n || perf_is_blank(*line.at) || *line.at == '#' || is_skipped_line(line) ||
+            parse_perf_header(line, &h) || cut_divided_name(line.at, end).n > line.n)
+                return false;
+        if (cut_perf_word(&rest).n < BUILD_ID_CHARS_LEAST)
+                return true;
+        rest = trim_perf_text(rest);
+        return !rest.n || !strchr("/[", *rest.at);
+}
+
+/* The record of a mapping with all lines of its path. */
+static struct perf_text cut_divided_mapping(struct perf_text first, const char *end)
+{
+        const char *stop = limit_path_end(first.at, end);
+        struct perf_text all = first;
+
+        while (all.at + all.n + 1 < stop) {
+                const struct perf_text line = cut_text_line(all.at + all.n + 1, stop);
+
+                if ((line.at + line.n == stop && stop < end) || !may_continue_path(line, stop))
+                        break;
+                all.n += 1 + line.n;
+        }
+        return all;
+}
+
+struct perf_text cut_perf_line(const char *at, const char *end)
+{
+        const struct perf_text line = cut_divided_name(at, end);
+
+        if (line.n && line.at[line.n - 1] == ')') /* nearly all frames */
+                return line;
+        if (memmem(line.at, line.n, RECORD_PREFIX "MMAP", RECORD_PREFIX_SIZE + 4))
+                return cut_divided_mapping(line, end);
+        return cut_divided_frame(line, end);
 }

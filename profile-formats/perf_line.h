@@ -19,6 +19,7 @@
 
 #define RECORD_PREFIX "PERF_RECORD_"
 #define RECORD_PREFIX_SIZE (sizeof RECORD_PREFIX - 1) /* of records other than samples */
+#define BUILD_ID_CHARS_LEAST 16                       /* no name of a process is as long */
 
 struct perf_text {
         const char *at;
@@ -68,8 +69,8 @@ bool is_skipped_line(struct perf_text t);
 /**
  * The next line, without its end.
  *
- * Names of processes may have line ends, in headers and in records of names; the lines that such a name divides are
- * cut as one.
+ * Names of processes may have line ends, in headers and in records of names, and paths in frames and in records of
+ * mappings; the lines that such a name or path divides are cut as one.
  * @param at  before end.
  */
 struct perf_text cut_perf_line(const char *at, const char *end);

@@ -73,8 +73,6 @@ static void perf_maps_deinit(struct perf_maps *maps)
         free(maps->build_ids);
 }
 
-#define BUILD_ID_CHARS_LEAST 16 /* no name of a process is as long */
-
 /* A line of perf buildid-list, "BUILD-ID FILE"; false for other lines. */
 static bool parse_build_id_line(struct perf_text line, struct build_id *id, struct perf_text *path)
 {

@@ -93,6 +93,21 @@ START_TEST(paths_and_symbols_may_have_parentheses)
 }
 END_TEST
 
+START_TEST(paths_may_have_line_ends)
+{
+        expect_sample("x 7 1.5: 9 cpu-clock:\n\t1145 hot+0xc (/a\n\nb c\nd/e)\n\t1146 g+0x1 (/bin/e)\n\n", "x", "7",
+                      CPU, "hot@/a\n\nb c\nd/e g@/bin/e");
+        expect_sample("x 7 1.5: 9 cpu-clock: 1145 hot+0xc (/a\nb/e)\n", "x", "7", CPU, "hot@/a\nb/e");
+        expect_sample(
+                "x 7 1.4: PERF_RECORD_MMAP2 7/7: [0x400000(0x1000) @ 0x2000 fd:01 12 0]: r-xp /a\nb\nlong directory/e\n"
+                "x\ny 8 1.5: 9 cpu-clock:\n\t1145 hot+0xc (/a\nb\nlong directory/e)\n\n",
+                "x\ny", "8", CPU, "hot@/a\nb\nlong directory/e");
+        /* a path without an end does not take the next frame */
+        expect_sample("x 7 1.5: 9 cpu-clock:\n\t1145 hot (/a\n\t1146 g+0x1 (/bin/e)\n\n", "x", "7", CPU,
+                      "hot (/a@ g@/bin/e");
+}
+END_TEST
+
 START_TEST(processes_may_have_any_name_or_none)
 {
         expect_sample(" 9211   803.218: 9 cpu-clock:\n" STACK, "-", "9211", CPU, "hot@/bin/e");
@@ -204,6 +219,6 @@ START_TEST(missing_field_is_named)
 }
 END_TEST
 
-TEST_SUITE("perf script", paths_and_symbols_may_have_parentheses, processes_may_have_any_name_or_none,
-           events_of_all_kinds_are_samples, unused_fields_are_skipped, source_lines_belong_to_the_frame_before,
-           only_one_clock_is_cpu_time, missing_field_is_named)
+TEST_SUITE("perf script", paths_and_symbols_may_have_parentheses, paths_may_have_line_ends,
+           processes_may_have_any_name_or_none, events_of_all_kinds_are_samples, unused_fields_are_skipped,
+           source_lines_belong_to_the_frame_before, only_one_clock_is_cpu_time, missing_field_is_named)
