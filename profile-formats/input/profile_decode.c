@@ -93,11 +93,12 @@ static bool has_field_of_pprof(const struct profile_bytes *b)
 static bool looks_like_folded(const struct profile_bytes *b)
 {
         const char *at = (const char *)b->data, *end = at + b->size;
+        const char line_end = memchr(at, '\n', b->size) ? '\n' : '\r';
 
         if (memchr(at, ';', b->size))
                 return true;
         while (at < end) {
-                const char *eol = memchr(at, '\n', (size_t)(end - at)), *stop = eol ? eol : end;
+                const char *eol = memchr(at, line_end, (size_t)(end - at)), *stop = eol ? eol : end;
                 size_t words = 0;
 
                 for (const char *c = at; *at != '#' && c < stop; c++)
@@ -116,6 +117,36 @@ static enum status refuse_both_formats(enum profile_format first, const struct e
                          first_err->text, format_names[second], second_err->text);
 }
 
+/*
+ * Text that is all comments to the decoder of perf script may be folded stacks whose names begin with '#', or whose
+ * lines end in '\r'. *ret is replaced if it has samples as such.
+ */
+static enum status decode_comments(const struct profile_bytes *b, const struct profile_decode_options *o,
+                                   struct profile *ret, enum profile_format *format_ret, struct error *err)
+{
+        struct profile folded;
+        struct error folded_err = { 0 };
+        enum status st =
+                looks_like_folded(b) ? decode_profile_as(FORMAT_FOLDED, b, o, &folded, &folded_err) : ST_BAD_DATA;
+
+        if (st == ST_BAD_DATA)
+                return ST_OK;
+        if (st) {
+                if (err)
+                        *err = folded_err;
+                profile_deinit(ret);
+                return st;
+        }
+        if (!folded.samples.count) {
+                profile_deinit(&folded);
+                return ST_OK;
+        }
+        profile_deinit(ret);
+        *ret = folded;
+        *format_ret = FORMAT_FOLDED;
+        return ST_OK;
+}
+
 /* For content that does not name its format. The second format is chosen only if it gives samples. */
 static enum status decode_either(const struct profile_bytes *b, const struct profile_decode_options *o, bool is_text,
                                  struct profile *ret, enum profile_format *format_ret, struct error *err)
@@ -126,6 +157,8 @@ static enum status decode_either(const struct profile_bytes *b, const struct pro
         enum status st = decode_profile_as(first, b, o, ret, &first_err);
 
         *format_ret = first;
+        if (!st && is_text && !ret->samples.count)
+                return decode_comments(b, o, ret, format_ret, err);
         if (st != ST_BAD_DATA || (!is_text && has_field_of_pprof(b))) {
                 if (st && err)
                         *err = first_err;

@@ -25,6 +25,9 @@ START_TEST(content_is_decoded_as_the_format_that_it_has)
                 { BYTES("\xef\xbb\xbfmain;a 5\n"), "folded" },
                 { BYTES("main;\xe9t\xe9 5\n"), "folded" },
                 { BYTES("main;\033[1m 5\n"), "folded" },
+                { BYTES("#main;a 5\n"), "folded" },
+                { BYTES("# comment\rmain;a 5\r"), "folded" },
+                { BYTES("# two words each\rmain 6\r"), "folded" },
                 { BYTES("a 9 1.5: 3 cycles:\n"), "perf" },
                 { BYTES("\xe6\x97\xa5\xe6\x9c 9 1.5: 3 cycles:\n"), "perf" }, /* a name cut within a character */
                 { BYTES("\033[31m 9 1.5: 3 cycles:\n"), "perf" },
