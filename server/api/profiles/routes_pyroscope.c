@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
 #include "common/threads/condition.h"
@@ -176,6 +177,10 @@ static enum status decode_stacks(const struct http_request *req, const char *for
         const char *known_id = type_id ? type_id : "samples:samples:count::";
         enum status st;
 
+        if (gzip_detect(b->profile, b->size))
+                return error_set(
+                        err, ST_BAD_DATA,
+                        "this is gzip data; send stacks with 'Content-Encoding: gzip', and pprof with format=pprof");
         if (strcmp(format, "speedscope") == 0)
                 return speedscope_decode(b->profile, b->size, ret, err);
         if (strcmp(format, "folded") == 0 || strcmp(format, "groups") == 0 || !*format)

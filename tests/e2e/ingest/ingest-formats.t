@@ -124,6 +124,14 @@ is "$(remark -H 'Content-Type: application/json' -d '{}' "$url/v1development/pro
 ingest 'name=x&format=folded' -d '{"traceEvents":[]}'
 is "$code" 400 "a Chrome trace is not folded stacks"
 like "$body" 'this is a Chrome trace; open it in speedscope' "the answer names the Chrome trace"
+printf 'main;a 5\n' | gzip >"$tmp/folded.gz"
+for format in folded speedscope; do
+        ingest "name=packed&format=$format" --data-binary "@$tmp/folded.gz"
+        like "$code $body" "^400 .*this is gzip data; send stacks with 'Content-Encoding: gzip'" \
+                "compressed data of the format $format has to be declared as such"
+done
+ingest 'name=packed&format=folded' -H 'Content-Encoding: gzip' --data-binary "@$tmp/folded.gz"
+is "$code $(total packed samples)" "200 5" "declared gzip data is folded stacks"
 
 # ---- equal requests ----
 
