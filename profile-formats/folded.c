@@ -313,10 +313,15 @@ struct folded_encoder {
 };
 
 /* ';' and line ends separate frames and stacks. */
+static void append_folded_text(struct folded_encoder *e, const char *text)
+{
+        for (const char *c = text; *c; c++)
+                buf_append_u8(&e->text, *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : (uint8_t)*c);
+}
+
 static void append_folded_frame(struct folded_encoder *e, const char *name, bool is_kernel)
 {
-        for (const char *c = name; *c; c++)
-                buf_append_u8(&e->text, *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : (uint8_t)*c);
+        append_folded_text(e, name);
         if (is_kernel)
                 buf_append_str(&e->text, "_[k]");
 }
@@ -326,8 +331,11 @@ static void put_folded_address(struct folded_encoder *e, const struct profile_lo
         const char *file = l->mapping == PROFILE_NONE ? "" : profile_text(e->p, e->p->mappings.items[l->mapping].file);
 
         buf_printf(&e->text, "0x%" PRIx64, l->address);
-        if (*file)
-                buf_printf(&e->text, file[0] == '[' ? " %s" : " [%s]", path_base(file));
+        if (*file) {
+                buf_append_str(&e->text, file[0] == '[' ? " " : " [");
+                append_folded_text(e, path_base(file));
+                buf_append_str(&e->text, file[0] == '[' ? "" : "]");
+        }
         if (l->frame_type == PROFILE_FRAME_KERNEL)
                 buf_append_str(&e->text, "_[k]");
 }

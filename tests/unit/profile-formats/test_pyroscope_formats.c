@@ -7,6 +7,7 @@
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/perf_script.h"
 #include "profile-formats/pyroscope_type.h"
 #include "profile-formats/speedscope.h"
 #include "profile-formats/stack_trie.h"
@@ -48,6 +49,17 @@ START_TEST(trie_and_tree_nodes_become_stacks)
                                 ST_BAD_DATA);
                 }
         }
+}
+END_TEST
+
+START_TEST(names_of_objects_do_not_divide_folded_stacks)
+{
+        static const char text[] =
+                "x 7 1.5: 9 cpu-clock:\n\t1145 [unknown] (/a;b/c;d\ne)\n\t1146 [unknown] ([heap])\n\n";
+        _cleanup_profile_ struct profile p;
+
+        ck_assert_int_eq(perf_script_decode(text, sizeof text - 1, 0, &p, NULL), ST_OK);
+        check_folded(&p, "0x1145 [heap];0x1145 [c:d e] 9\n");
 }
 END_TEST
 
@@ -352,9 +364,10 @@ START_TEST(type_of_stacks_is_derived_from_suffix_or_unit)
 }
 END_TEST
 
-TEST_SUITE("pyroscope_formats", trie_and_tree_nodes_become_stacks, trie_depth_is_limited_and_long_frames_are_shared,
-           speedscope_weights_become_nanoseconds, speedscope_events_are_attributed_to_open_frames,
-           malformed_speedscope_is_refused, lines_without_counts_count_one, speedscope_weights_are_rounded_by_their_sum,
+TEST_SUITE("pyroscope_formats", names_of_objects_do_not_divide_folded_stacks, trie_and_tree_nodes_become_stacks,
+           trie_depth_is_limited_and_long_frames_are_shared, speedscope_weights_become_nanoseconds,
+           speedscope_events_are_attributed_to_open_frames, malformed_speedscope_is_refused,
+           lines_without_counts_count_one, speedscope_weights_are_rounded_by_their_sum,
            folded_counts_are_numbers_of_any_form, lines_of_comments_are_no_stacks,
            lines_may_all_end_in_carriage_returns, types_are_named_as_in_pyroscope,
            only_cumulative_values_of_previous_profile_are_subtracted, profile_without_previous_one_is_unchanged,
