@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154  # variables of the test that sources this
 #
 # To be sourced, after tests/e2e/lib.sh, by tests of the frames of a runtime. They set $agent, and $program to the
 # process that is sampled.
