@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/compress/compress.h"
 #include "common/json/json_scan.h"
 #include "profile-formats/jfr/jfr_chunk.h"
 
@@ -208,6 +209,14 @@ void content_explain(const void *data, size_t n, char *text, size_t size)
 
         if (content.kind == CONTENT_FOREIGN)
                 snprintf(text, size, "this is %s", content.foreign);
+}
+
+enum status content_refuse_gzip(const void *data, size_t n, struct error *err)
+{
+        return gzip_detect(data, n) ? error_set(err, ST_BAD_DATA,
+                                                "this is gzip data; send pprof as such with its format, and other "
+                                                "formats with 'Content-Encoding: gzip', or unpack it first")
+                                    : ST_OK;
 }
 
 enum status content_refuse(const void *data, size_t n, struct error *err)

@@ -34,7 +34,11 @@ struct content_description content_describe(const void *data, size_t n);
 /** Set text to "this is WHAT; NEXT STEP" if the content is foreign; otherwise it is unchanged. */
 void content_explain(const void *data, size_t n, char *text, size_t size);
 
-/** Put the same before the text of the error with which the content was refused. Returns ST_BAD_DATA. */
+/** ST_BAD_DATA with the next step for gzip data: only pprof files are gzip data themselves. */
+enum status content_refuse_gzip(const void *data, size_t n, struct error *err);
+
+/** Put the text of content_explain() before that of the error with which the content was refused. Returns ST_BAD_DATA.
+ */
 enum status content_refuse(const void *data, size_t n, struct error *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/compress/compress.h"
 #include "common/json/json_scan.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/input/content_kind.h"
@@ -60,6 +61,10 @@ static bool is_json_object(const struct profile_bytes *b)
 static enum status decode_profile_as(enum profile_format f, const struct profile_bytes *b,
                                      const struct profile_decode_options *o, struct profile *ret, struct error *err)
 {
+        enum status st = f == FORMAT_PPROF ? ST_OK : content_refuse_gzip(b->data, b->size, err);
+
+        if (st)
+                return st;
         switch (f) {
         case FORMAT_PPROF:
                 return pprof_decode(b->data, b->size, NULL, ret, err);
@@ -159,6 +164,11 @@ static enum status decode_either(const struct profile_bytes *b, const struct pro
         *format_ret = first;
         if (!st && is_text && !ret->samples.count)
                 return decode_comments(b, o, ret, format_ret, err);
+        if (st == ST_BAD_DATA && gzip_detect(b->data, b->size))
+                return error_set(err, ST_BAD_DATA,
+                                 "as pprof: %.110s; other formats have to be sent with 'Content-Encoding: gzip', or "
+                                 "unpacked",
+                                 first_err.text);
         if (st != ST_BAD_DATA || (!is_text && has_field_of_pprof(b))) {
                 if (st && err)
                         *err = first_err;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
 #include "common/threads/condition.h"
@@ -175,12 +174,10 @@ static enum status decode_stacks(const struct http_request *req, const char *for
         uint64_t rate;
         const char *type_id = choose_stack_type(req, app, &rate);
         const char *known_id = type_id ? type_id : "samples:samples:count::";
-        enum status st;
+        enum status st = content_refuse_gzip(b->profile, b->size, err);
 
-        if (gzip_detect(b->profile, b->size))
-                return error_set(
-                        err, ST_BAD_DATA,
-                        "this is gzip data; send stacks with 'Content-Encoding: gzip', and pprof with format=pprof");
+        if (st)
+                return st;
         if (strcmp(format, "speedscope") == 0)
                 return speedscope_decode(b->profile, b->size, ret, err);
         if (strcmp(format, "folded") == 0 || strcmp(format, "groups") == 0 || !*format)

@@ -127,7 +127,7 @@ like "$body" 'this is a Chrome trace; open it in speedscope' "the answer names t
 printf 'main;a 5\n' | gzip >"$tmp/folded.gz"
 for format in folded speedscope; do
         ingest "name=packed&format=$format" --data-binary "@$tmp/folded.gz"
-        like "$code $body" "^400 .*this is gzip data; send stacks with 'Content-Encoding: gzip'" \
+        like "$code $body" "^400 .*this is gzip data; send pprof as such .*'Content-Encoding: gzip'" \
                 "compressed data of the format $format has to be declared as such"
 done
 ingest 'name=packed&format=folded' -H 'Content-Encoding: gzip' --data-binary "@$tmp/folded.gz"

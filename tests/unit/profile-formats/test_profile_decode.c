@@ -2,6 +2,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "common/compress/compress.h"
+#include "common/limits.h"
 #include "profile-formats/input/profile_decode.h"
 #include "tests/support/suite.h"
 
@@ -119,5 +121,22 @@ START_TEST(profile_without_samples_explains_it)
 }
 END_TEST
 
-TEST_SUITE("profile decode", content_is_decoded_as_the_format_that_it_has, other_content_is_refused_with_its_name,
-           profile_without_samples_explains_it)
+START_TEST(gzip_data_of_other_formats_is_named)
+{
+        static const struct profile_decode_options options[] = { { .format = "folded" }, { .format = "perf" }, { 0 } };
+        _cleanup_buf_ struct buf b;
+
+        buf_init(&b, KiB(4));
+        ck_assert_int_eq(gzip_compress(BYTES("main;a 5\n"), 6, &b, NULL), ST_OK);
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+                struct profile none;
+                struct error err;
+
+                ck_assert_int_eq(profile_decode(b.data, b.size, &options[i], &none, NULL, &err), ST_BAD_DATA);
+                ck_assert_msg(strstr(err.text, "with 'Content-Encoding: gzip', or unpack"), "%s", err.text);
+        }
+}
+END_TEST
+
+TEST_SUITE("profile decode", gzip_data_of_other_formats_is_named, content_is_decoded_as_the_format_that_it_has,
+           other_content_is_refused_with_its_name, profile_without_samples_explains_it)
