@@ -488,6 +488,15 @@ static enum status apply_upload_commit(struct object_commit *commit, struct erro
         return meta_put(c->upload->store->meta, c->object, &c->validated->links, &sections, err);
 }
 
+/* Others may be those of uploads that wait for their commit. */
+static void remove_replaced_object(struct storage *storage, const struct stored_object *replaced)
+{
+        _cleanup_free_ char *key = replaced->build_id.size ? object_format_key(replaced) : NULL;
+
+        if (key)
+                (void)!storage_remove(storage, key, NULL);
+}
+
 /*
  * The object is put before the commit that names it, without the lock, since this takes long and its key has its hash.
  * When another upload was committed meanwhile, the object is left to the collection of garbage, unless it is the same.
@@ -503,11 +512,8 @@ static enum status publish_remotely(struct object_upload *u, struct stored_objec
                                    .object = object,
                                    .have = have,
                                    .validated = validated };
-        _cleanup_free_ char *key = strdup(staged->key);
-        enum status st = key ? storage_publish(staged, STORAGE_REPLACE, err) : error_no_memory(err);
+        enum status st = storage_publish(staged, STORAGE_REPLACE, err);
 
-        if (!key)
-                storage_discard(staged);
         buf_init(&c.links, MiB(16));
         links_encode(&c.links, &validated->links);
         if (!st)
@@ -516,7 +522,7 @@ static enum status publish_remotely(struct object_upload *u, struct stored_objec
                 st = object_commits_run(u->store->commits, &c.commit, err);
         buf_deinit(&c.links);
         if (!st)
-                remove_superseded_objects(u->store->storage, key);
+                remove_replaced_object(u->store->storage, have);
         return st;
 }
 

@@ -87,6 +87,21 @@ put_object debuginfo "$tmp/later"
 is "$code" 201 "an upload is acknowledged when the store is back"
 ok "an object is removed" "$cairn" debuginfo rm --server "$url" "$(build_id_of "$tmp/later")" --kind debuginfo
 
+# ---- replacement ----
+
+gcc -DLATER -Wl,--build-id=0xabcdef0123456789 -o "$tmp/named" "$tmp/program.c"
+gcc -g -DLATER -Wl,--build-id=0xabcdef0123456789 -o "$tmp/better" "$tmp/program.c"
+put_object debuginfo "$tmp/named"
+is "$code" 201 "debuginfo with names only is stored"
+replaced=$(keys | grep '/ab/cdef0123456789/')
+waiting=fleet/objects/ab/cdef0123456789/debuginfo-00000000000000aa.zst
+curl -sS -X PUT -d waiting "$AWS_ENDPOINT_URL_S3/cairn-test/$waiting"
+put_object debuginfo "$tmp/better"
+is "$code" 201 "debuginfo with lines replaces it"
+unlike "$(keys)" "$replaced" "what was replaced leaves the store"
+like "$(keys)" "$waiting" "an object that another upload has put, and not committed yet, stays"
+ok "the replacement is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456789 --kind debuginfo
+
 # ---- removal ----
 
 ok "an object is removed" "$cairn" debuginfo rm --server "$url" "$id" --kind executable
