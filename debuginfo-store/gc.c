@@ -63,6 +63,21 @@ static bool parse_object_key(const char *key, struct build_id *id_ret, enum obje
                parse_file_kind(file, kind_ret);
 }
 
+/*
+ * Whether the table of objects names an object. A commit whose answer was lost may have added it, without a record of
+ * this node.
+ */
+static bool is_in_object_table(const struct debuginfo_store *store, const char *key, const struct object_name *name)
+{
+        struct stored_object o = { .build_id = name->build_id, .kind = name->kind };
+        _cleanup_free_ char *live = NULL;
+
+        if (!store->table || !object_table_find_generation(store->table, name, o.sha256))
+                return false;
+        live = object_format_key(&o);
+        return !live || strcmp(live, key) == 0;
+}
+
 /* The caller holds the publish lock, so that no record for the object can be created. */
 static enum status sweep_locked(struct sweep *s, const char *key, const struct build_id *id, enum object_kind kind,
                                 uint64_t size, struct error *err)
@@ -80,6 +95,8 @@ static enum status sweep_locked(struct sweep *s, const char *key, const struct b
                 if (strcmp(live, key) == 0)
                         return ST_OK;
         }
+        if (is_in_object_table(s->store, key, &(struct object_name){ *id, kind }))
+                return ST_OK;
         st = s->dry_run ? ST_OK : storage_remove(s->store->storage, key, err);
         *s->count += !st;
         *s->bytes += st ? 0 : size;

@@ -7,6 +7,7 @@
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/object_record.h"
+#include "debuginfo-store/object_table.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
 
@@ -334,6 +335,27 @@ START_TEST(files_without_record_are_removed_and_foreign_ones_kept)
 }
 END_TEST
 
+START_TEST(files_that_only_the_table_of_objects_names_are_kept)
+{
+        const struct stored_object o = put(1, 0, 0, 10, "");
+        struct object_change change = { .row.object = o };
+        _cleanup_free_ char *path = format_object_path(&o);
+        struct gc_result r;
+        struct error err;
+
+        check_ok(object_table_open(store->storage, false, &store->table, &err), &err);
+        check_ok(object_table_commit(store->table, &change, 1, &err), &err);
+        check_ok(meta_remove(store->meta, &o.build_id, o.kind, &err), &err);
+        r = collect_with((struct gc_options){ .sweep = true }, NULL, 0);
+        ck_assert_uint_eq(r.orphans, 0);
+        ck_assert_int_eq(access(path, F_OK), 0);
+        change.removes = true;
+        check_ok(object_table_commit(store->table, &change, 1, &err), &err);
+        r = collect_with((struct gc_options){ .sweep = true }, NULL, 0);
+        ck_assert_uint_eq(r.orphans, 1);
+}
+END_TEST
+
 START_TEST(use_of_stored_objects_is_recorded_hourly)
 {
         struct stored_object o = put(1, 2, 2, 10, ""), found;
@@ -547,7 +569,8 @@ TEST_SUITE_WITH_FIXTURE("retention", objects_expire_by_age_and_last_use, first_m
                         object_kept_during_collection_counts_towards_size,
                         object_removed_concurrently_does_not_count_towards_size,
                         files_without_record_are_removed_and_foreign_ones_kept,
-                        use_of_stored_objects_is_recorded_hourly, query_for_upload_of_equal_quality_counts_as_use,
+                        files_that_only_the_table_of_objects_names_are_kept, use_of_stored_objects_is_recorded_hourly,
+                        query_for_upload_of_equal_quality_counts_as_use,
                         object_removed_during_query_for_upload_is_wanted,
                         symbols_are_removed_when_equal_quality_is_stored, pinned_or_uniquely_named_symbols_are_kept,
                         empty_and_invalid_rules_are_refused, rules_are_compared_in_all_fields,
