@@ -20,6 +20,7 @@
 #include "common/files/file.h"
 #include "common/files/lmdb_env.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/memory/buf.h"
 #include "debuginfo-store/object_record.h"
 #include "elf-image/section_list.h"
@@ -355,9 +356,14 @@ static int compare_entry_name(const void *name, const void *entry)
         return object_name_compare(name, &(struct object_name){ o->build_id, o->kind });
 }
 
-/* The first record that is not among the entries. */
-static enum status find_foreign_record(struct meta *m, MDB_txn *txn, const struct meta_entry *entries, size_t count,
-                                       struct object_name *ret, struct error *err)
+struct name_list {
+        struct object_name *items; /* owned */
+        size_t count, capacity;
+};
+
+/* The records that are not among the entries. */
+static enum status list_foreign_records(struct meta *m, MDB_txn *txn, const struct meta_entry *entries, size_t count,
+                                        struct name_list *to, struct error *err)
 {
         struct stored_object o;
         enum status st = ST_OK;
@@ -367,33 +373,37 @@ static enum status find_foreign_record(struct meta *m, MDB_txn *txn, const struc
 
         if (rc)
                 return meta_set_error(err, rc, "cannot list the debuginfo records");
-        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); !rc;
+        for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); !rc && !st;
              rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+                struct object_name name;
+
                 st = decode_meta_record(&key, &value, &o, err);
-                *ret = (struct object_name){ o.build_id, o.kind };
-                if (st || !count || !bsearch(ret, entries, count, sizeof *entries, compare_entry_name))
+                if (st)
                         break;
+                name = (struct object_name){ o.build_id, o.kind };
+                if (count && bsearch(&name, entries, count, sizeof *entries, compare_entry_name))
+                        continue;
+                if (!array_reserve(&to->items, &to->capacity, to->count))
+                        st = error_no_memory(err);
+                else
+                        to->items[to->count++] = name;
         }
         mdb_cursor_close(cursor);
-        if (rc && rc != MDB_NOTFOUND)
-                return meta_set_error(err, rc, "cannot list the debuginfo records");
-        return st ? st : rc == MDB_NOTFOUND ? ST_NOT_FOUND : ST_OK;
+        return st || !rc || rc == MDB_NOTFOUND ? st : meta_set_error(err, rc, "cannot list the debuginfo records");
 }
 
 enum status meta_replace_all(struct meta *m, const struct meta_entry *entries, size_t count, struct error *err)
 {
-        struct object_name foreign;
+        struct name_list foreign = { 0 };
         MDB_txn *txn;
         enum status st = begin_meta_write(m, &txn, err);
 
         if (st)
                 return st;
-        while (!st) {
-                st = find_foreign_record(m, txn, entries, count, &foreign, err);
-                if (!st)
-                        st = remove_meta_record(m, txn, &foreign, err);
-        }
-        st = st == ST_NOT_FOUND ? ST_OK : st;
+        st = list_foreign_records(m, txn, entries, count, &foreign, err);
+        for (size_t i = 0; !st && i < foreign.count; i++)
+                st = remove_meta_record(m, txn, &foreign.items[i], err);
+        free(foreign.items);
         for (size_t i = 0; !st && i < count; i++)
                 st = put_meta_entry(m, txn, &entries[i], err);
         return end_meta_write(m, txn, st, err);
