@@ -109,11 +109,13 @@ static enum status unpack_stored_table(struct debuginfo_store *store, struct see
         _cleanup_close_ int fd = object_create_temporary(store, err);
         enum status st = fd < 0 ? ST_OS : bytes ? ST_OK : error_no_memory(err);
 
+        if (seekable_get_size(r) > LIMIT_SYMBOL_TABLE_BYTES)
+                return error_set(err, ST_BAD_DATA, "a symbol table is greater than its limit");
         for (uint64_t at = 0; !st && at < seekable_get_size(r);) {
                 ssize_t n = seekable_pread(r, bytes, SEEKABLE_FRAME_BYTES, at, err);
 
-                if (n <= 0)
-                        return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "a symbol table is truncated");
+                if (n < 0)
+                        return err->code;
                 st = file_write_all(fd, bytes, (size_t)n, store->dir, err);
                 at += (uint64_t)n;
         }
