@@ -495,8 +495,8 @@ static enum status read_stored_table(struct indexer *ix, struct index_job *j, st
         if (!st)
                 st = stored_table_open(objects, &j->id, j->has_objects ? j->generation : NULL, &fd, err);
         if (!st)
-                st = symbol_table_read(fd, j->name, ret, err);
-        return st ? st : list_missing_companions(ix, j, err);
+                st = list_missing_companions(ix, j, err);
+        return st ? st : symbol_table_read(fd, j->name, ret, err);
 }
 
 /* Another node gets a table of the objects that were read, unless one of them was replaced meanwhile. */
