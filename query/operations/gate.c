@@ -211,7 +211,8 @@ static enum status reserve_clusters(struct gate *g, struct gate_side *s, size_t 
                                  (unsigned)LIMIT_GATE_CLUSTERS, g->cluster.names[0]);
         if (!array_reserve_many(&s->sums, &s->capacity, s->count, more))
                 return error_no_memory(g->q->err);
-        memset(s->sums + s->count, 0, more * sizeof *s->sums);
+        if (more)
+                memset(s->sums + s->count, 0, more * sizeof *s->sums);
         return ST_OK;
 }
 
@@ -572,13 +573,12 @@ static enum status judge_gate(struct gate *g)
         if (!st)
                 find_row_effects(g);
         for (size_t i = 0; !st && i < g->rule_count; i++) {
-                if (g->rules[i].kind == RULE_TOTAL)
+                if (!g->sides[0].total || !g->sides[1].total)
+                        g->rules[i].state = RULE_UNKNOWN; /* without samples on a side there is nothing to judge */
+                else if (g->rules[i].kind == RULE_TOTAL)
                         judge_total(g, &g->rules[i]);
                 else
                         judge_functions(g, &g->rules[i]);
-                /* Without samples on a side there is nothing to judge. */
-                if (!g->sides[0].total || !g->sides[1].total)
-                        g->rules[i].state = RULE_UNKNOWN;
         }
         return st;
 }
