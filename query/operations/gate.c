@@ -486,7 +486,7 @@ static int compare_row_effects(const void *x, const void *y, void *context)
 /* The effect that functions with half of the tested cost would have shown. */
 static double find_usual_effect(const struct gate *g)
 {
-        _cleanup_free_ struct gate_row *rows = calloc(g->row_count + 1, sizeof *rows);
+        _cleanup_free_ struct gate_row *rows = calloc(g->tested_count + 1, sizeof *rows);
         double all = 0, sum = 0;
         size_t count = 0;
 
@@ -550,8 +550,9 @@ static void judge_functions(struct gate *g, struct gate_rule *rule)
 
                 if (!is_rule_about(g, rule, row))
                         continue;
-                if (rule->kind == RULE_FUNCTION)
-                        rule->smallest_effect = row->smallest_effect;
+                if (rule->kind == RULE_FUNCTION && !(rule->smallest_effect >= row->smallest_effect) &&
+                    !isnan(row->smallest_effect))
+                        rule->smallest_effect = row->smallest_effect; /* of several files: the greatest */
                 if (row->change > rule->threshold && (!can_test || row->is_significant)) {
                         row->is_failure = true;
                         rule->state = RULE_FAILED;

@@ -25,6 +25,9 @@
 #define TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define PERIOD_NS 52631578
 #define SLOWED 3 /* the function that becomes slower: 10% of the total */
+#define RARE 59  /* under 1% */
+
+static bool has_namesake; /* SLOWED and RARE have one name, in different files */
 
 /* ---- random numbers ---- */
 
@@ -83,6 +86,10 @@ static uint32_t add_gate_stack(struct profile *p, unsigned function)
         char name[32];
 
         snprintf(name, sizeof name, "function_%u", function);
+        if (function == RARE && has_namesake) {
+                snprintf(name, sizeof name, "function_%u", SLOWED);
+                line.file = add_gate_text(p, "other.c");
+        }
         line.function = add_gate_text(p, name);
         ck_assert_int_eq(profile_add_line(p, &line, &l.first_line, NULL), ST_OK);
         ck_assert_int_eq(profile_add_location(p, &l, &location, NULL), ST_OK);
@@ -274,6 +281,20 @@ START_TEST(a_change_too_small_to_be_seen_is_unknown)
 }
 END_TEST
 
+START_TEST(a_rare_function_of_the_same_name_does_not_hide_what_is_seen)
+{
+        _cleanup_free_ char *answer = NULL;
+
+        random_state = 7;
+        gate_rules = "function_3>900%";
+        has_namesake = true;
+        answer = run_gate_query(&(struct simulation){ .hosts = 20 });
+        has_namesake = false;
+        gate_rules = NULL;
+        ck_assert_msg(has_text(answer, "{\"rule\":\"function_3>900%\",\"state\":\"passed\""), "%.600s", answer);
+}
+END_TEST
+
 START_TEST(one_host_is_compared_with_thresholds_only)
 {
         _cleanup_free_ char *answer = NULL;
@@ -313,4 +334,5 @@ END_TEST
 
 TEST_SUITE("gate", equal_services_rarely_have_an_alarm, one_function_that_is_5_percent_slower_is_found,
            few_hosts_are_divided_into_parts_of_10_minutes, a_change_too_small_to_be_seen_is_unknown,
-           one_host_is_compared_with_thresholds_only, malformed_rules_are_refused)
+           a_rare_function_of_the_same_name_does_not_hide_what_is_seen, one_host_is_compared_with_thresholds_only,
+           malformed_rules_are_refused)
