@@ -17,6 +17,9 @@ void xml_append_text(struct buf *to, const char *text)
                 case '"':
                         buf_append_str(to, "&quot;");
                         break;
+                case '\n':
+                        buf_append_str(to, "&#10;");
+                        break;
                 default:
                         if ((unsigned char)*p < 0x20 || *p == 0x7f)
                                 buf_append_str(to, "?");

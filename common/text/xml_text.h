@@ -11,7 +11,7 @@
  */
 #include "common/memory/buf.h"
 
-/** Append text as character data, also for attributes in double quotes. Control characters become '?'. */
+/** Append text as character data, also for attributes in double quotes. Control characters but line ends become '?'. */
 void xml_append_text(struct buf *to, const char *text);
 
 #endif

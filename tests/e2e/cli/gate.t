@@ -42,6 +42,8 @@ is "$(jq -r '.runs[0].results[0].ruleId, .runs[0].results[0].level' out | tr '\n
 gate --base base?.folded --head slow?.folded --format junit >out
 junit="import xml.etree.ElementTree as t; s = t.parse('out').getroot()"
 is "$(python3 -c "$junit; print(s.get('tests'), s.get('failures'))" 2>&1)" "2 1" "JUnit has two tests, one failed"
+is "$(python3 -c "$junit; print(s.find('.//failure').text.splitlines()[0])" 2>&1)" "regression" \
+        "the text of a failure has the lines of the report"
 gate --base base?.folded --head slow?.folded --json >out
 is "$(jq -r '.verdict, .rows[0].function, .details[0].callers[0]' out | tr '\n' ';')" "failed;slow;main (+100,000);" \
         "JSON has the verdict"
