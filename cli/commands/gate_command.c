@@ -302,6 +302,14 @@ static void gate_report_deinit(struct gate_report *r)
 
 /* ---- the link ---- */
 
+static void put_link_text(struct buf *to, const char *name, const char *text)
+{
+        if (!text)
+                return;
+        buf_printf(to, "&%s=", name);
+        http_client_escape(to, text);
+}
+
 static void put_link_time(struct buf *to, const char *name, int64_t ms)
 {
         const time_t seconds = ms / 1000;
@@ -310,34 +318,31 @@ static void put_link_time(struct buf *to, const char *name, int64_t ms)
 
         gmtime_r(&seconds, &tm);
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-        buf_printf(to, "&%s=", name);
-        http_client_escape(to, text);
-}
-
-static void put_link_selector(struct buf *to, const char *name, const struct gate_values *v)
-{
-        if (!v->count)
-                return;
-        buf_printf(to, "&%s=", name);
-        http_client_escape(to, v->items[0]);
+        put_link_text(to, name, text);
 }
 
 /* The link to the comparison in the web UI of the service. */
 static void put_gate_link(const struct gate_sources *s, const struct json_node *answer, struct buf *to)
 {
         const char *server = s->options.service.server ? s->options.service.server : DEFAULT_SERVER;
+        const char *head = s->sides[1].count ? s->sides[1].items[0] : NULL;
         size_t n = strlen(server);
 
         while (n && server[n - 1] == '/')
                 n--;
         buf_append(to, server, n);
         buf_append_str(to, "/#view=diff&shown=table");
-        put_link_selector(to, "selector", &s->sides[1]);
-        put_link_selector(to, "base_selector", s->sides[0].count ? &s->sides[0] : &s->sides[1]);
+        put_link_text(to, "selector", head);
+        put_link_text(to, "base_selector", s->sides[0].count ? s->sides[0].items[0] : head);
         put_link_time(to, "from", json_node_int(answer, "from_ms"));
         put_link_time(to, "to", json_node_int(answer, "to_ms") + 999);
         put_link_time(to, "base_from", json_node_int(answer, "base_from_ms"));
         put_link_time(to, "base_to", json_node_int(answer, "base_to_ms") + 999);
+        put_link_text(to, "type", s->options.type);
+        put_link_text(to, "focus", s->view.focus);
+        put_link_text(to, "ignore", s->view.ignore);
+        put_link_text(to, "hide", s->view.hide);
+        put_link_text(to, "show", s->view.show);
 }
 
 /* ---- the command ---- */

@@ -62,6 +62,11 @@ is "$("$cairn" gate --server "$url" --base '{version="base"}' --head '{version="
         "a service gives the same verdict"
 like "$(cat "$tmp/out")" "^$url/#view=diff&shown=table&selector=%7Bversion%3D%22slow%22%7D&base_selector=" \
         "the report of a service has the link to the comparison"
+"$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --focus 'sl.w' >"$tmp/out" 2>&1
+like "$(cat "$tmp/out")" '&focus=sl.w' "the link has the filters of the comparison"
+"$cairn" gate --server "$url" --base '{version="none"}' --head '{version="slow"}' --format sarif >"$tmp/out" 2>&1
+is "$?" 3 "without samples before there is too little data"
+is "$(jq -c '.runs[0].results' "$tmp/out")" '[]' "SARIF has no result when a side has no samples"
 "$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --json |
         jq -c '[.rows[] | {function, flat, flat_after}] | sort_by(.function)' >"$tmp/gate"
 "$cairn" diff --server "$url" --base '{version="base"}' --json '{version="slow"}' |
