@@ -60,6 +60,13 @@ int object_create_temporary(const struct debuginfo_store *store, struct error *e
         return fd;
 }
 
+static unsigned upload_threads = LIMIT_UPLOAD_THREADS;
+
+void set_debuginfo_upload_threads(unsigned count)
+{
+        upload_threads = count;
+}
+
 static void cleanup_store(struct debuginfo_store **s)
 {
         debuginfo_store_close(*s);
@@ -111,7 +118,7 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         s->is_read_only = read_only;
         pthread_mutex_init(&s->publish, NULL);
         active_uploads_init(&s->active_uploads);
-        sem_init(&s->finishing, 0, LIMIT_UPLOAD_THREADS);
+        sem_init(&s->finishing, 0, upload_threads);
         object_reader_register_metrics();
         stored_tables_register_metrics();
         st = frame_cache_create(LIMIT_FRAMES_BYTES, &s->frames, err);

@@ -86,6 +86,10 @@ enum status debuginfo_store_set_address(const char *dir, const char *url, struct
 /** Limit the cache of stores that are opened from now on. Before other threads start. */
 void set_debuginfo_cache_limit(uint64_t bytes);
 
+/** Limit how many uploads to an object store are verified and compressed at once, likewise; by default
+ * LIMIT_UPLOAD_THREADS. */
+void set_debuginfo_upload_threads(unsigned count);
+
 /** Of objects in an object store, the records are made equal to its table unless read_only. */
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret,
                                  struct error *err) MUST_CHECK;

@@ -261,19 +261,20 @@ static enum status open_stores(struct server *s, struct error *err)
         return st ? st : open_tenants(s, err);
 }
 
+/* The value of an option; 0: its default. */
+static unsigned choose_limit(uint64_t chosen, unsigned usual)
+{
+        return chosen ? (unsigned)chosen : usual;
+}
+
 void apply_server_limits(const struct server_options *o)
 {
         set_upload_limits(o->max_upload_bytes, o->max_uploads);
         fetch_set_time_limit(o->upstream_timeout_s);
         set_table_cache_limit(o->table_cache_bytes);
         set_debuginfo_cache_limit(o->table_cache_bytes);
+        set_debuginfo_upload_threads(choose_limit(o->upload_threads, LIMIT_UPLOAD_THREADS));
         worker_set_cpu_limit(o->worker_cpu_s);
-}
-
-/* The value of an option; 0: its default. */
-static unsigned choose_limit(uint64_t chosen, unsigned usual)
-{
-        return chosen ? (unsigned)chosen : usual;
 }
 
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
@@ -284,8 +285,8 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                 [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0, 0 },
                 [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS },
                 [POOL_UPLOAD] = { "upload",
-                                  c->store ? LIMIT_WAITING_UPLOADS
-                                           : choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS),
+                                  choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS) +
+                                          (c->store ? LIMIT_WAITING_UPLOADS : 0),
                                   LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0 },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,
                                      choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS, 0 },

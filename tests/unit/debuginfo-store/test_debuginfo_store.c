@@ -13,6 +13,7 @@
 #include "common/files/file.h"
 #include "common/hash/sha256.h"
 #include "common/limits.h"
+#include "debuginfo-store/debuginfo_store_internal.h"
 #include "debuginfo-store/gc.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"
@@ -570,6 +571,22 @@ START_TEST(list_names_each_kind_once)
 }
 END_TEST
 
+START_TEST(uploads_that_are_verified_at_once_are_as_many_as_chosen)
+{
+        struct error err;
+        int count;
+
+        ck_assert_int_eq(sem_getvalue(&store->finishing, &count), 0);
+        ck_assert_int_eq(count, LIMIT_UPLOAD_THREADS);
+        debuginfo_store_close(store);
+        set_debuginfo_upload_threads(3);
+        check_ok(debuginfo_store_open(dir, false, &store, &err), &err);
+        set_debuginfo_upload_threads(LIMIT_UPLOAD_THREADS);
+        ck_assert_int_eq(sem_getvalue(&store->finishing, &count), 0);
+        ck_assert_int_eq(count, 3);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("debuginfo store", stored_object_reads_back_byte_for_byte_after_reopening,
                         section_offsets_survive_reopening_and_contents_are_cached,
                         sections_of_replaced_content_are_not_used, zstd_upload_equals_plain_upload,
@@ -577,7 +594,7 @@ TEST_SUITE_WITH_FIXTURE("debuginfo store", stored_object_reads_back_byte_for_byt
                         other_hash_is_refused, upload_that_is_not_elf_is_refused,
                         bytes_past_the_announced_size_are_refused_at_once, only_better_quality_is_wanted,
                         removed_object_is_deleted_from_disk, successor_of_removed_object_is_not_pinned,
-                        list_names_each_kind_once, interrupted_upload_resumes_after_restart,
-                        damaged_partial_upload_is_refused_and_deleted, only_one_connection_appends_to_upload,
-                        idle_connection_yields_upload_to_new_one, abandoned_upload_is_deleted_after_a_day,
-                        upload_restarted_during_deletion_is_kept)
+                        list_names_each_kind_once, uploads_that_are_verified_at_once_are_as_many_as_chosen,
+                        interrupted_upload_resumes_after_restart, damaged_partial_upload_is_refused_and_deleted,
+                        only_one_connection_appends_to_upload, idle_connection_yields_upload_to_new_one,
+                        abandoned_upload_is_deleted_after_a_day, upload_restarted_during_deletion_is_kept)
