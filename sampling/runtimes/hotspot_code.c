@@ -162,13 +162,13 @@ enum hotspot_code_state hotspot_code_locate(const struct process_memory *m, cons
         ret->count = 0;
         if (!m->read(m->ctx, blob, b.bytes, b.size) || !read_blob_name(m, get_blob_field(&b, o->blob_name), ret->stub))
                 return HOTSPOT_CODE_UNREADABLE;
+        if ((get_blob_field(&b, o->compilation) & 0x7fffffff) != position >> 32) /* of a stub: bytes of its code */
+                return HOTSPOT_CODE_FREED;
         if (strcmp(ret->stub, "nmethod") != 0 && strcmp(ret->stub, "native nmethod") != 0) {
                 if (o->call_stub && pc == o->call_stub)
                         memcpy(ret->stub, "call_stub", sizeof "call_stub");
                 return HOTSPOT_CODE_FOUND;
         }
-        if ((get_blob_field(&b, o->compilation) & 0x7fffffff) != position >> 32)
-                return HOTSPOT_CODE_FREED;
         if (!find_nmethod_tables(o, &b, &n))
                 return HOTSPOT_CODE_UNREADABLE;
         if (strcmp(ret->stub, "nmethod") == 0 && !has_pc_descs(m, &n))

@@ -26,7 +26,7 @@ struct hotspot_place {
 
 enum hotspot_code_state {
         HOTSPOT_CODE_FOUND,
-        HOTSPOT_CODE_FREED,      /* another method is compiled to the address now */
+        HOTSPOT_CODE_FREED,      /* other code is at the address now */
         HOTSPOT_CODE_UNREADABLE, /* no code is there, or it cannot be read */
 };
 

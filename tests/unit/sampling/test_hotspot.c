@@ -438,6 +438,10 @@ START_TEST(replaced_and_freed_code_is_told_apart_from_the_sampled_one)
         put_pc(0, 0, 0); /* the tables were freed */
         set_compiled(CODE + 0x40, 77, 0);
         ck_assert_int_eq(locate(), HOTSPOT_FRAME_FREED);
+        put_text(TEXTS, "I2C/C2I adapters"); /* a stub took its place */
+        put_int(BLOB + COMPILATION, 0x909090);
+        set_compiled(CODE + 0x50, 77, 0);
+        ck_assert_int_eq(locate(), HOTSPOT_FRAME_FREED);
         put(BLOB, 0);
         set_compiled(CODE + 0x60, 77, 0);
         ck_assert_int_eq(locate(), HOTSPOT_FRAME_UNREADABLE);
