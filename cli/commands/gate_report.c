@@ -84,12 +84,15 @@ static const char *describe_changes(const struct gate_report *r)
 }
 
 /* "an increase of 3.0% would have been seen". */
-static const char *describe_smallest(const struct json_node *rule, char ret[static SENTENCE_BYTES])
+/* What a rule could have found; "" if that is not known. */
+static const char *describe_reach(const struct json_node *rule, char ret[static SENTENCE_BYTES])
 {
         double smallest = json_node_double(rule, "smallest_percent");
 
         *ret = '\0';
-        if (!isnan(smallest))
+        if (json_node_member(rule, "functions") && !json_node_uint(rule, "functions"))
+                snprintf(ret, SENTENCE_BYTES, "no function of either side has this name");
+        else if (!isnan(smallest))
                 snprintf(ret, SENTENCE_BYTES, "an increase of %.1f%% would have been seen", smallest);
         return ret;
 }
@@ -119,7 +122,7 @@ static void put_report_text(const struct gate_report *r, struct buf *to)
                 buf_printf(to, ": %s", json_node_text(rule, "state"));
                 if (!isnan(percent))
                         buf_printf(to, ", %s", format_gate_change(percent, change));
-                if (*describe_smallest(rule, sentence))
+                if (*describe_reach(rule, sentence))
                         buf_printf(to, "; %s", sentence);
                 buf_append_u8(to, '\n');
         }
@@ -172,8 +175,7 @@ static void put_report_markdown(const struct gate_report *r, struct buf *to)
                 buf_append_str(to, "| ");
                 put_markdown_code(to, json_node_text(rule, "rule"));
                 buf_printf(to, " | %s | %s | %s |\n", json_node_text(rule, "state"),
-                           isnan(percent) ? "" : format_gate_change(percent, change),
-                           describe_smallest(rule, sentence));
+                           isnan(percent) ? "" : format_gate_change(percent, change), describe_reach(rule, sentence));
         }
         if (r->detail_count)
                 buf_append_str(to, "\n| function | before | after | change | line | called by |\n"
@@ -222,8 +224,8 @@ static void put_junit_case(const struct gate_report *r, const struct json_node *
                 xml_append_text(to, buf_cstr(&text) ? (const char *)text.data : "");
                 buf_append_str(to, "</failure>\n  </testcase>\n");
         } else {
-                buf_append_str(to, "\">\n    <skipped message=\"not enough data; only ");
-                xml_append_text(to, *describe_smallest(rule, sentence) ? sentence : "thresholds are compared");
+                buf_append_str(to, "\">\n    <skipped message=\"not judged: ");
+                xml_append_text(to, *describe_reach(rule, sentence) ? sentence : "too few hosts or runs");
                 buf_append_str(to, "\"/>\n  </testcase>\n");
         }
 }

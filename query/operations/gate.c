@@ -56,8 +56,9 @@ struct gate_rule {
         enum rule_subject kind;
         double threshold; /* of the relative change, as 0.05 */
         enum rule_state state;
-        double change;          /* of the total, or the greatest one that the rule is about; NAN: none */
-        double smallest_effect; /* that would have been found; NAN: not known */
+        double change;           /* of the total, or the greatest one that the rule is about; NAN: none */
+        double smallest_effect;  /* that would have been found; NAN: not known */
+        uint64_t function_count; /* of the name that it has */
 };
 
 /* "total>5%", "function>2%", "json::parse>5%" */
@@ -542,7 +543,7 @@ static bool is_rule_about(const struct gate *g, const struct gate_rule *rule, co
 
 static void judge_functions(struct gate *g, struct gate_rule *rule)
 {
-        bool can_test = can_gate_test(g), is_seen;
+        bool can_test = can_gate_test(g), is_seen, is_misspelt;
 
         rule->smallest_effect = rule->kind == RULE_ANY_FUNCTION ? find_usual_effect(g) : NAN;
         for (size_t i = 0; i < g->row_count; i++) {
@@ -550,6 +551,7 @@ static void judge_functions(struct gate *g, struct gate_rule *rule)
 
                 if (!is_rule_about(g, rule, row))
                         continue;
+                rule->function_count++;
                 if (rule->kind == RULE_FUNCTION && !(rule->smallest_effect >= row->smallest_effect) &&
                     !isnan(row->smallest_effect))
                         rule->smallest_effect = row->smallest_effect; /* of several files: the greatest */
@@ -561,7 +563,8 @@ static void judge_functions(struct gate *g, struct gate_rule *rule)
                         rule->change = row->change;
         }
         is_seen = rule->smallest_effect <= rule->threshold;
-        if (rule->state != RULE_FAILED && can_test && !is_seen)
+        is_misspelt = rule->kind == RULE_FUNCTION && !rule->function_count;
+        if (rule->state != RULE_FAILED && ((can_test && !is_seen) || is_misspelt))
                 rule->state = RULE_UNKNOWN;
 }
 
@@ -621,6 +624,8 @@ static void put_gate_rules(const struct gate *g, struct json_out *j)
                 json_out_str(j, "state", states[r->state]);
                 put_gate_number(j, "change_percent", r->change * 100);
                 put_gate_number(j, "smallest_percent", r->smallest_effect * 100);
+                if (r->kind == RULE_FUNCTION)
+                        json_out_uint(j, "functions", r->function_count);
                 json_out_object_end(j);
         }
         json_out_array_end(j);

@@ -32,6 +32,10 @@ is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>5%' --fail-if
         "a rule may name a function"
 is "$(code --base base?.folded)" 64 "a side is missing"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>x')" 64 "a rule is malformed"
+is "$(code --base base?.folded --head slow?.folded --fail-if 'solw>5%')" 3 "a rule of an absent function does not pass"
+is "$(code --base base1.folded --head slow1.folded --fail-if 'solw>5%')" 3 \
+        "a rule of an absent function does not pass with thresholds only"
+like "$(cat out)" 'solw>5%: unknown; no function of either side has this name' "the report says why it does not pass"
 is "$(code --server http://127.0.0.1:9 --base-from now-2h)" 2 "a comparison that fails is not a regression"
 ok "the report is written by the suffix of its file" sh -c \
         "! '$cairn' gate --base base?.folded --head slow?.folded -o gate.md"
