@@ -16,9 +16,11 @@ static enum status request_unpack_body(struct http_request *req, struct error *e
 
         buf_init_budget(&out, req->route->max_body, get_request_memory_use(req));
         out.memory.group = req->body_group;
-        if (!encoding || strcasecmp(encoding, "identity") == 0 || req->body.size == 0)
+        if (!encoding || !*encoding || strcasecmp(encoding, "identity") == 0 || req->body.size == 0)
                 return ST_OK;
-        if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "deflate") == 0)
+        /* x-gzip is gzip: RFC 9110, 8.4.1.3. */
+        if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
+            strcasecmp(encoding, "deflate") == 0)
                 st = gzip_decompress(req->body.data, req->body.size, &out, err);
         else if (strcasecmp(encoding, "zstd") == 0)
                 st = zstd_decompress(req->body.data, req->body.size, &out, err);

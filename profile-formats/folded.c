@@ -233,6 +233,12 @@ static size_t measure_text_line(const char *at, const char *end, char line_end, 
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
 
+/* The size of a mark at the start of a line, which each of several concatenated texts may have. */
+static size_t measure_mark(const char *line, size_t n)
+{
+        return n >= 3 && memcmp(line, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+}
+
 typedef enum status add_line_fn(struct folded_reader *r, const char *line, size_t n, struct error *err);
 
 static enum status add_text_lines(struct stack_builder *b, const void *data, size_t n, const char *type_id,
@@ -244,14 +250,14 @@ static enum status add_text_lines(struct stack_builder *b, const void *data, siz
         uint32_t number = 0;
         enum status st = profile_type_add_id(b->p, type_id ? type_id : "samples:samples:count::", 0, &r.type, err);
 
-        if (n >= 3 && memcmp(at, BYTE_ORDER_MARK, 3) == 0)
-                at += 3;
         for (size_t size = 0; !st && at < end; at += size) {
-                const size_t length = measure_text_line(at, end, line_end, &size);
+                const size_t whole = measure_text_line(at, end, line_end, &size), mark = measure_mark(at, whole);
+                const char *line = at + mark;
+                const size_t length = whole - mark;
 
                 number++;
-                if (!is_blank_line(at, length) && !is_comment_line(at, length))
-                        st = add(&r, at, length, err);
+                if (!is_blank_line(line, length) && !is_comment_line(line, length))
+                        st = add(&r, line, length, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
         }

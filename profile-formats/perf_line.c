@@ -265,3 +265,35 @@ struct perf_text cut_perf_line(const char *at, const char *end)
                 return cut_divided_mapping(line, end);
         return cut_divided_frame(line, end);
 }
+
+/* An entry of the branch stack, FROM/TO/P/-/-/0. */
+static bool is_branch_entry(const char *word, size_t n)
+{
+        for (size_t i = 0; i + 4 < n; i++)
+                if (word[i] == '/' && memchr("MPN-", word[i + 1], 4) && word[i + 2] == '/' &&
+                    memchr("X-", word[i + 3], 2) && word[i + 4] == '/')
+                        return true;
+        return false;
+}
+
+void cut_perf_branches(struct perf_text *frame)
+{
+        const char *end = memmem(frame->at, frame->n, ") => ", 5);
+
+        if (end) {
+                struct perf_text target = { end + 5, frame->n - (size_t)(end + 5 - frame->at) };
+                uint64_t address;
+
+                target = trim_perf_text(target);
+                if (parse_perf_number(cut_perf_word(&target), 16, &address))
+                        frame->n = (size_t)(end + 1 - frame->at);
+        }
+        for (;;) {
+                const struct perf_text all = trim_perf_text(*frame);
+                const char *blank = all.n ? memrchr(all.at, ' ', all.n) : NULL;
+
+                if (!blank || !is_branch_entry(blank + 1, (size_t)(all.at + all.n - blank - 1)))
+                        return;
+                frame->n = (size_t)(blank - frame->at);
+        }
+}

@@ -45,6 +45,9 @@ struct perf_text trim_perf_text(struct perf_text t);
 /** Remove and return the first word; an empty one at the end. */
 struct perf_text cut_perf_word(struct perf_text *rest);
 
+/** Cut off what follows a frame in its line: "=> ADDRESS ..." of a branch, and the branch stack. */
+void cut_perf_branches(struct perf_text *frame);
+
 /** An unsigned number in lower case digits; 0x is optional in base 16. */
 bool parse_perf_number(struct perf_text t, int base, uint64_t *ret) MUST_CHECK;
 

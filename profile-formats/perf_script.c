@@ -342,6 +342,7 @@ static enum status read_perf_frame(struct perf_decoder *d, struct perf_text t, s
 
         if (!parse_perf_number(word, 16, &l.address))
                 return ST_NOT_FOUND;
+        cut_perf_branches(&t);
         symbol = (struct perf_text){ t.at, (size_t)(trim_perf_text(t).at + trim_perf_text(t).n - t.at) };
         open = perf_script_find_file(symbol.at, symbol.n); /* with the blank before it: there may be no symbol */
         if (open < symbol.n) {

@@ -185,6 +185,9 @@ static enum status read_evented_profile(struct speedscope_reader *r, const struc
         r->depth = 0;
         while (!st && json_value_next(&items, &event))
                 st = read_speedscope_event(r, &event, &last, err);
+        if (!st && r->depth)
+                return error_set(err, ST_BAD_DATA, "a speedscope profile ends with %zu frames open; it may be cut off",
+                                 (size_t)r->depth);
         return st;
 }
 

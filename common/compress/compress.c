@@ -52,8 +52,45 @@ static size_t skip_zero_padding(const uint8_t *data, size_t at, size_t n)
         return at;
 }
 
-static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, size_t n, struct buf *ret,
-                                           struct error *err)
+/* Whether data, or its beginning, unpacks as a deflate stream without a header. */
+static bool is_raw_deflate(const uint8_t *data, size_t n)
+{
+        uint8_t out[4096];
+        z_stream z = { .next_in = (Bytef *)data, .avail_in = (uInt)(n < STEP_BYTES ? n : STEP_BYTES) };
+        size_t unpacked = 0;
+        int rc = inflateInit2(&z, -15);
+
+        if (rc != Z_OK)
+                return false;
+        do {
+                z.next_out = out;
+                z.avail_out = sizeof out;
+                rc = inflate(&z, Z_NO_FLUSH);
+                unpacked += sizeof out - z.avail_out;
+        } while (rc == Z_OK && unpacked < STEP_BYTES);
+        inflateEnd(&z);
+        return rc == Z_STREAM_END || (rc == Z_OK && unpacked >= STEP_BYTES);
+}
+
+/* What data is by its first bytes (RFC 1952, 2.3.1; RFC 1950, 2.2); NULL: neither. */
+static const char *name_zlib_format(const uint8_t *data, size_t n)
+{
+        if (n < 2 || gzip_detect(data, n))
+                return "gzip data";
+        return (data[0] & 15) == Z_DEFLATED && data[0] >> 4 <= 7 && (data[0] << 8 | data[1]) % 31 == 0 ? "zlib data"
+                                                                                                       : NULL;
+}
+
+static enum status refuse_unknown_header(const uint8_t *data, size_t n, struct error *err)
+{
+        return error_set(err, ST_BAD_DATA, "%s",
+                         is_raw_deflate(data, n) ? "this is raw deflate data: the coding 'deflate' has a zlib header, "
+                                                   "which is missing (RFC 9110, 8.4.1.2)"
+                                                 : "this is neither gzip nor zlib data");
+}
+
+static enum status decompress_gzip_members(z_stream *z, const char *what, const uint8_t *data, size_t n,
+                                           struct buf *ret, struct error *err)
 {
         size_t taken = 0; /* bytes passed to z */
         uint8_t spare = 0;
@@ -64,7 +101,7 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                 int rc;
 
                 if (ret->failed)
-                        return report_output_full(ret, "gzip data", err);
+                        return report_output_full(ret, what, err);
                 if (z->avail_in == 0) {
                         size_t step = n - taken < UINT_MAX ? n - taken : UINT_MAX;
 
@@ -79,7 +116,7 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                 if (space)
                         buf_commit(ret, (size_t)(z->next_out - (Bytef *)to));
                 else if (z->avail_out == 0)
-                        return report_output_full(ret, "gzip data", err);
+                        return report_output_full(ret, what, err);
                 if (rc == Z_STREAM_END) {
                         if (skip_zero_padding(data, taken - z->avail_in, n) == n)
                                 return ST_OK;
@@ -88,22 +125,25 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                 } else if (rc == Z_MEM_ERROR) {
                         return error_no_memory(err);
                 } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-                        return error_set(err, ST_BAD_DATA, "gzip data is damaged: %s", z->msg ? z->msg : "bad stream");
+                        return error_set(err, ST_BAD_DATA, "%s is damaged: %s", what, z->msg ? z->msg : "bad stream");
                 } else if (z->avail_in == 0 && taken == n && z->avail_out) {
-                        return error_set(err, ST_BAD_DATA, "gzip data is cut off");
+                        return error_set(err, ST_BAD_DATA, "%s is cut off", what);
                 }
         }
 }
 
 enum status gzip_decompress(const void *data, size_t n, struct buf *ret, struct error *err)
 {
+        const char *what = name_zlib_format(data, n);
         size_t before = ret->size;
         z_stream z = { 0 };
         enum status st;
 
+        if (!what)
+                return refuse_unknown_header(data, n, err);
         if (inflateInit2(&z, 15 + 32) != Z_OK) /* 32: gzip or zlib, by its header */
                 return error_no_memory(err);
-        st = decompress_gzip_members(&z, data, n, ret, err);
+        st = decompress_gzip_members(&z, what, data, n, ret, err);
         inflateEnd(&z);
         if (st)
                 ret->size = before;

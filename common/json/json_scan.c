@@ -28,6 +28,8 @@ void json_scan_init(struct json_scan *s, const void *data, size_t n)
 
         assert(data || !n);
         *s = (struct json_scan){ .begin = begin, .at = begin, .end = begin + n };
+        if (n >= 3 && memcmp(begin, "\xef\xbb\xbf", 3) == 0) /* a byte order mark: RFC 8259, 8.1 */
+                s->at += 3;
 }
 
 bool json_scan_fail(struct json_scan *s, const uint8_t *at, const char *what)

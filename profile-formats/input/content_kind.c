@@ -15,6 +15,7 @@
 #define TEXT_OF_GO "the readable text of a pprof endpoint (debug=1); fetch it without the parameter debug"
 #define WEB_PAGE "a web page or an image; import the profile that it was made from"
 #define COMPRESSED(name) "a file compressed with " name "; unpack it first (gzip and zstd are read)"
+#define METRICS "metrics of Prometheus; import a profile"
 #define UTF16 "text in UTF-16; convert it to UTF-8"
 
 /* ---- beginnings of files ---- */
@@ -25,6 +26,12 @@ static const struct {
         { "PERFILE2", "a perf.data file; import the text that 'perf script -i FILE' prints" },
         { "Nettrace", "a trace of .NET; import the file that 'dotnet-trace convert --format Speedscope' writes" },
         { "# callgrind format", "a profile of callgrind; " CONVERT_WITH_SPEEDSCOPE },
+        { "gmon\001", "a profile of gprof, which has no stacks of samples; record with perf" },
+        { "v8-version,", "a log of V8; open what 'node --prof-process --preprocess -j FILE' prints in speedscope and "
+                         "import the file that speedscope exports" },
+        { "@[\n", "stacks of bpftrace; import what stackcollapse-bpftrace.pl of FlameGraph prints" },
+        { "# HELP ", METRICS },
+        { "# TYPE ", METRICS },
         { "JAVA PROFILE 1.", "a heap dump of Java, which has no stacks of samples; record with JFR" },
         { "\177ELF", "an executable or a library; send it with cairn-upload" },
         { "goroutine profile: ", TEXT_OF_GO },

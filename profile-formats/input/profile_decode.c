@@ -94,7 +94,20 @@ static bool has_field_of_pprof(const struct profile_bytes *b)
         return false;
 }
 
-/* A line without a count, such as one of a log that ends in a number, may look like a folded stack of one frame. */
+/* Whether a line is "name: VALUE" or "name= VALUE". */
+static bool is_setting(const char *line, const char *stop)
+{
+        const char *end = line;
+
+        while (end < stop && !strchr(" \t\r", *end))
+                end++;
+        return *line != '#' && end > line && end < stop && strchr(":=", end[-1]) != NULL;
+}
+
+/*
+ * A line without a count, such as one of a log that ends in a number, may look like a folded stack of one frame, as may
+ * the lines "name: 5" of YAML and "name = 5" of settings.
+ */
 static bool looks_like_folded(const struct profile_bytes *b)
 {
         const char *at = (const char *)b->data, *end = at + b->size;
@@ -108,7 +121,7 @@ static bool looks_like_folded(const struct profile_bytes *b)
 
                 for (const char *c = at; *at != '#' && c < stop; c++)
                         words += !strchr(" \t\r", *c) && (c == at || strchr(" \t", c[-1]));
-                if (words > 2)
+                if (words > 2 || is_setting(at, stop))
                         return false;
                 at = stop + (eol != NULL);
         }
@@ -176,7 +189,7 @@ static enum status decode_either(const struct profile_bytes *b, const struct pro
         }
         *format_ret = second;
         if (is_text && !looks_like_folded(b))
-                st = error_set(&second_err, ST_BAD_DATA, "lines of several words without ';'");
+                st = error_set(&second_err, ST_BAD_DATA, "lines of several words, or of settings, without ';'");
         else
                 st = decode_profile_as(second, b, o, ret, &second_err);
         if (!st && !ret->samples.count) {

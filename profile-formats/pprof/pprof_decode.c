@@ -760,6 +760,10 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
                 data = unpacked.data;
                 n = unpacked.size;
                 source->files->unpacked_left -= n;
+                if (gzip_detect(data, n))
+                        return error_set(err, ST_BAD_DATA,
+                                         "pprof file is compressed twice with gzip; turn off the compression of "
+                                         "responses at the target or its proxy");
         }
         if (n > UINT32_MAX)
                 return error_set(err, ST_TOO_BIG, "pprof file is larger than 4 GiB");

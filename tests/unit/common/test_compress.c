@@ -224,6 +224,47 @@ START_TEST(consecutive_gzip_members_are_concatenated)
 }
 END_TEST
 
+static void pack(int window_bits, struct buf *ret)
+{
+        static const char text[] = "main;work;read 12\nmain;work;write 3\n";
+        z_stream z = { .next_in = (Bytef *)text, .avail_in = sizeof text };
+
+        ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        z.next_out = buf_reserve(ret, 200);
+        z.avail_out = 200;
+        ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+        buf_commit(ret, 200 - z.avail_out);
+        deflateEnd(&z);
+}
+
+START_TEST(damaged_data_is_named_by_its_format)
+{
+        static const struct {
+                int window_bits;
+                size_t missing;
+                const char *text;
+        } cases[] = {
+                { -15, 0, "this is raw deflate data" },
+                { 15, 1, "zlib data is cut off" },
+                { 15 + 16, 1, "gzip data is cut off" },
+        };
+        struct error err;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                _cleanup_buf_ struct buf packed, back;
+
+                buf_init(&packed, KiB(4));
+                buf_init(&back, KiB(4));
+                pack(cases[i].window_bits, &packed);
+                ck_assert_int_eq(gzip_decompress(packed.data, packed.size - cases[i].missing, &back, &err),
+                                 ST_BAD_DATA);
+                ck_assert_ptr_nonnull(strstr(err.text, cases[i].text));
+                ck_assert_int_eq(gzip_decompress("main;a 5", 8, &back, &err), ST_BAD_DATA);
+                ck_assert_str_eq(err.text, "this is neither gzip nor zlib data");
+        }
+}
+END_TEST
+
 START_TEST(zeros_may_follow_gzip_data)
 {
         static const uint8_t zeros[600];
@@ -286,4 +327,5 @@ END_TEST
 
 TEST_SUITE("compress", each_chunk_is_flushed_and_concatenates, compressed_text_round_trips, bomb_stops_at_limit,
            truncated_input_is_bad_data, output_of_go_libraries_is_decompressed, damaged_lz4_and_snappy_are_refused,
-           consecutive_gzip_members_are_concatenated, zeros_may_follow_gzip_data, frames_of_pzstd_are_zstd_data)
+           consecutive_gzip_members_are_concatenated, damaged_data_is_named_by_its_format, zeros_may_follow_gzip_data,
+           frames_of_pzstd_are_zstd_data)

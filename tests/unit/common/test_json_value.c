@@ -32,6 +32,18 @@ START_TEST(only_one_well_formed_object_is_accepted)
 }
 END_TEST
 
+START_TEST(byte_order_mark_before_the_text_is_skipped)
+{
+        struct json_value root, value;
+        struct error err;
+
+        ck_assert_int_eq(parse("\xef\xbb\xbf{\"a\":1}", &root, &err), ST_OK);
+        ck_assert(json_value_member(&root, "a", &value));
+        ck_assert_int_eq(parse("\xef\xbb\xbf\xef\xbb\xbf{\"a\":1}", &root, &err), ST_BAD_DATA);
+        ck_assert_int_eq(parse("\xef\xbb", &root, &err), ST_BAD_DATA);
+}
+END_TEST
+
 START_TEST(nesting_is_bounded)
 {
         char text[2 * LIMIT_JSON_DEPTH + 16];
@@ -192,5 +204,6 @@ START_TEST(nodes_of_malformed_text_are_null)
 END_TEST
 
 TEST_SUITE("JSON values", nodes_of_another_type_count_as_absent, nodes_of_malformed_text_are_null,
-           only_one_well_formed_object_is_accepted, nesting_is_bounded, members_are_read_by_type,
-           unknown_members_are_found, array_is_iterated_and_counted, eight_megabytes_of_brackets_need_no_memory)
+           only_one_well_formed_object_is_accepted, byte_order_mark_before_the_text_is_skipped, nesting_is_bounded,
+           members_are_read_by_type, unknown_members_are_found, array_is_iterated_and_counted,
+           eight_megabytes_of_brackets_need_no_memory)

@@ -193,9 +193,11 @@ START_TEST(events_of_a_deep_stack_are_accepted)
                                "\"unit\":\"none\",\"startValue\":0,\"endValue\":9,\"events\":[");
         for (unsigned i = 0; i < 6000; i++)
                 buf_printf(&input, "%s{\"type\":\"O\",\"frame\":0,\"at\":%u}", i ? "," : "", i);
+        for (unsigned i = 0; i < 6000; i++)
+                buf_append_str(&input, ",{\"type\":\"C\",\"frame\":0,\"at\":6000}");
         buf_append_str(&input, "]}]}");
         ck_assert_int_eq(speedscope_decode(input.data, input.size, &p, &err), ST_OK);
-        ck_assert_uint_eq(p.samples.count, 5999);
+        ck_assert_uint_eq(p.samples.count, 6000);
         check_decoded(ST_OK, &p, &err);
 }
 END_TEST

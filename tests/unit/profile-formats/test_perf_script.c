@@ -153,7 +153,12 @@ START_TEST(unused_fields_are_skipped)
         expect_sample("x 7 1.5: 9 cpu-clock:   7f12  1e05080021 |OP N/A|LVL N/A   0   55796bc4f145 hot+0xc (/bin/e)\n",
                       "x", "7", CPU, "hot@/bin/e");
         expect_sample("x 7 1.5: 9 cpu-clock:   jmp   1145 hot+0xc (/bin/e) 0x1/0x2/P/-/-/0\n", "x", "7", CPU,
-                      "hot+0xc (/bin/e) 0x1/0x2/P/-/-/0@");
+                      "hot@/bin/e");
+        expect_sample("x 7 1.5: 9 cpu-clock:  1145 hot+0xc (/bin/e)  0x1/0x2/P/-/-/0  a+0x1/b+0x2/M/X/A/12 \n", "x",
+                      "7", CPU, "hot@/bin/e");
+        expect_sample("x 7 1.5: 9 cpu-clock:  1145 f(int)+0xc (/b (1)) =>     55e0 g+0x0 (/c d)\n", "x", "7", CPU,
+                      "f(int)@/b (1)");
+        expect_sample("x 7 1.5: 9 cpu-clock:  1145 (a) => b+0x1 (/bin/e)\n", "x", "7", CPU, "(a) => b@/bin/e");
         expect_sample("e 7 1.4: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 7\n\t\t[0/net: 4/0xf0000075, 1/uts: "
                       "4/0xeffffffe,\n\t\t 2/ipc: 4/0xefffffff]\n"
                       "x 7 1.5: 9 cpu-clock:\n" STACK,

@@ -585,6 +585,33 @@ START_TEST(a_gzip_bomb_is_too_big)
 }
 END_TEST
 
+START_TEST(data_compressed_twice_is_named)
+{
+        _cleanup_buf_ struct buf once, twice;
+        struct profile p;
+        struct error err;
+
+        buf_init(&once, KiB(1));
+        buf_init(&twice, KiB(1));
+        ck_assert_int_eq(gzip_compress("\x32\0", 2, 6, &once, NULL), ST_OK);
+        ck_assert_int_eq(gzip_compress(once.data, once.size, 6, &twice, NULL), ST_OK);
+        ck_assert_int_eq(pprof_decode(twice.data, twice.size, NULL, &p, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "compressed twice with gzip"));
+}
+END_TEST
+
+START_TEST(byte_order_marks_of_concatenated_texts_are_no_part_of_names)
+{
+        static const char text[] = "\xef\xbb\xbfmain;a 5\n\xef\xbb\xbf# comment\n\xef\xbb\xbf\n\xef\xbb\xbfmain;b 3\n";
+        _cleanup_profile_ struct profile p;
+        struct error err;
+
+        ck_assert_msg(folded_decode(text, strlen(text), NULL, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(p.samples.count, 2);
+        ck_assert_uint_eq(p.locations.count, 3); /* one for main of both */
+}
+END_TEST
+
 START_TEST(folded_lines_are_root_first)
 {
         static const char text[] =
@@ -667,5 +694,6 @@ TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, place
            frame_expressions_end_a_stack_at_their_caller, long_expressions_drop_frames,
            unusable_expressions_drop_nothing_and_are_noted, frame_expressions_do_not_count_as_frames,
            a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
+           data_compressed_twice_is_named, byte_order_marks_of_concatenated_texts_are_no_part_of_names,
            folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
            malformed_perf_script_is_refused_with_line_number)

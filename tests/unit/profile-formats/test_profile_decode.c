@@ -83,9 +83,16 @@ START_TEST(other_content_is_refused_with_its_name)
                 { BYTES("\xfd\x37zXZ\0\0\4"), "compressed with xz" },
                 { BYTES("BZh91AY&SY\1"), "compressed with bzip2" },
                 { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
+                { BYTES("replicas: 5\nport: 80\n"), "or of settings" },
+                { BYTES("workers= 5\n"), "or of settings" },
+                { BYTES("# HELP up Whether it is up.\n# TYPE up gauge\nup{job=\"a\"} 5\n"), "metrics of Prometheus" },
+                { BYTES("gmon\1\0\0\0\0\0\0"), "profile of gprof" },
+                { BYTES("@[\n    do_sys_open+5\n    main+10\n]: 12\n"), "stacks of bpftrace" },
+                { BYTES("v8-version,12,4,254,21,0\n"), "log of V8" },
                 /* their own format's errors */
                 { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")),
                   "closes a frame that is not the innermost" },
+                { BYTES(SPEEDSCOPE("{\"type\":\"O\",\"frame\":0,\"at\":0}")), "ends with 1 frames open" },
                 { BYTES("{\"resourceProfiles\":7}"), "JSON is malformed at byte 20" },
                 { BYTES("\x32\0\x32\2ab\x12\2\x08\1"), "pprof" }, /* a string table, then a malformed sample */
                 /* read as protobuf, but without a sample of OTLP */
