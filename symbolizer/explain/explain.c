@@ -125,7 +125,7 @@ static enum status fill_source(const struct extract_view *v, enum explain_source
                 if (!images[i])
                         continue;
                 st = source == EXPLAIN_GO ? fill_from_go_table(images[i], v->code, b, &go, err)
-                                          : fill_from_plt(images[i], b, &go.used, err);
+                                          : fill_from_plt(images[i], images[1 - i], b, &go.used, err);
         }
         return st;
 }
@@ -558,6 +558,16 @@ static void put_answer_sources(struct explaining *e, const struct answer *a)
         json_out_array_end(e->j);
 }
 
+static const char *get_stub_meaning(const struct explain_chain *c)
+{
+        const char *name = c->count ? explain_function_name(c->table, &c->frames[c->count - 1]) : "";
+
+        return strcmp(name, PLT_REST_NAME) == 0
+                       ? "code of the procedure linkage table without a function of its own: the entry that calls the "
+                         "dynamic linker, or a stub of unknown form"
+                       : "a stub that jumps to this function through the GOT; calls into other files lead here";
+}
+
 static enum status put_explained_address(struct explaining *e, size_t i, const struct extract_view *v,
                                          const struct symbol_table *t, const struct explain_sources *sources,
                                          struct explain_dwarf *dwarf, struct error *err)
@@ -580,6 +590,8 @@ static enum status put_explained_address(struct explaining *e, size_t i, const s
                 json_out_str(e->j, "meaning", "the file has no symbol here; the function is known by its start only");
                 json_out_str(e->j, "next_step", "upload the debuginfo, or name a server that has it");
         }
+        if (a.by == EXPLAIN_PLT)
+                json_out_str(e->j, "meaning", get_stub_meaning(&a.final));
         if (a.source)
                 json_out_str(e->j, "source", a.source);
         if (a.name_source)

@@ -119,7 +119,9 @@ static enum status add_plt(const struct extract_files *f, struct symbol_table_bu
         bool used = false;
 
         for (size_t i = 0; i < 2 && !used; i++) {
-                enum status st = extract_file_is_open(images[i]) ? fill_from_plt(images[i], b, &used, err) : ST_OK;
+                const struct elf_image *other = extract_file_is_open(images[1 - i]) ? images[1 - i] : NULL;
+                enum status st =
+                        extract_file_is_open(images[i]) ? fill_from_plt(images[i], other, b, &used, err) : ST_OK;
 
                 if (st)
                         return st;

@@ -7,8 +7,11 @@
 #include "common/limits.h"
 #include "common/reader.h"
 #include "common/text.h"
+#include "symbolizer/sources/source_plt.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/interval_overlay.h"
+
+#define STUB_SYMBOL_BYTES 16
 
 enum { LEVEL_UNSIZED, LEVEL_SIZED };
 
@@ -51,16 +54,24 @@ static uint64_t find_symbol_end(const struct symbol_source *source, const struct
 }
 
 /*
- * mold names the stubs of the procedure linkage table. The table has to give the same names with and without them: its
- * first entry has none (source_plt.h).
+ * mold names the stubs of the procedure linkage table, and lld moves the symbols of indirect functions to their stubs.
+ * The table has to give the same names with and without them (source_plt.h).
  */
 static bool is_stub_symbol(const struct elf_image *img, const struct elf_symbol *sym)
 {
         const struct elf_section *section = elf_image_section_at(img, sym->section);
-        const char *suffix = strrchr(sym->name, '$');
 
-        return suffix && section && starts_with(section->name, ".plt") &&
-               (strcmp(suffix, "$plt") == 0 || strcmp(suffix, "$pltgot") == 0);
+        return section && sym->size == 0 && is_plt_section(section);
+}
+
+/* Without the "$plt" or "$pltgot" of mold's. */
+static size_t get_stub_name_size(const char *name)
+{
+        const char *suffix = strrchr(name, '$');
+
+        return suffix > name && (strcmp(suffix, "$plt") == 0 || strcmp(suffix, "$pltgot") == 0)
+                       ? (size_t)(suffix - name)
+                       : elf_symbol_name_size(name);
 }
 
 static bool is_descriptor(const struct elf_image *img, const struct elf_symbol *sym)
@@ -120,6 +131,8 @@ enum status code_symbols_add(struct code_symbols *s, const struct symbol_source 
                 c.is_sized = sym.size > 0;
                 c.is_stub = is_stub_symbol(img, &sym);
                 c.end = find_symbol_end(source, &sym, c.start, region->end);
+                if (c.is_stub && c.end - c.start > STUB_SYMBOL_BYTES)
+                        c.end = c.start + STUB_SYMBOL_BYTES;
                 if (c.end == c.start)
                         continue;
                 if (!huge_array_reserve(&s->items, &s->capacity, s->count))
@@ -240,10 +253,10 @@ enum status code_symbols_filter(struct code_symbols *s, const struct address_fil
 /* "pthread_create@@GLIBC_2.34" is pthread_create. */
 static uint32_t add_symbol_function(struct symbol_table_builder *b, const struct code_symbol *c)
 {
-        size_t n = c->is_stub ? (size_t)(strrchr(c->name, '$') - c->name) : elf_symbol_name_size(c->name);
+        size_t n = c->is_stub ? get_stub_name_size(c->name) : elf_symbol_name_size(c->name);
         _cleanup_buf_ struct buf name = { 0 };
 
-        if (n == 0 || c->name[n] == 0)
+        if (n == 0 || (c->name[n] == 0 && !c->is_stub))
                 return symbol_table_builder_add_function(b, c->name, "");
         buf_init(&name, LIMIT_NAME_BYTES + 1);
         buf_append(&name, c->name, n);

@@ -22,7 +22,7 @@ struct code_symbol {
         uint64_t start, end;
         enum symbol_quality source;
         bool is_function, is_sized;
-        bool is_stub; /* mold's symbol of a stub: "sin$plt", which is sin@plt as in source_plt.h */
+        bool is_stub; /* of the PLT: "sin$plt", or "sin" in .iplt, is sin@plt as in source_plt.h */
         uint8_t binding;
 };
 struct code_symbols {

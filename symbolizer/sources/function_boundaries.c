@@ -11,7 +11,9 @@
 #include "common/memory/array.h"
 #include "common/search.h"
 #include "common/text.h"
+#include "symbolizer/sources/source_plt.h"
 #include "symbolizer/table/gap_fill.h"
+#include "unwind-tables/cfi_arch.h"
 #include "unwind-tables/cfi_source.h"
 
 #define NAME_START "fn@0x"
@@ -47,7 +49,7 @@ static void find_plt(struct boundary_search *s)
         for (size_t i = 1; i < img->section_count && s->plt_count < PLT_SECTIONS_MAX; i++) {
                 const struct elf_section *section = &img->sections[i];
 
-                if (starts_with(section->name, ".plt") && section->size <= UINT64_MAX - section->address)
+                if (is_plt_section(section) && section->size <= UINT64_MAX - section->address)
                         s->plt[s->plt_count++] =
                                 (struct code_region){ section->address, section->address + section->size };
         }
@@ -197,6 +199,22 @@ static void make_label(const struct boundary_input *in, char ret[static LABEL_BY
         snprintf(ret, LABEL_BYTES, "%s", name ? name : "?");
 }
 
+/*
+ * The C library's trampoline has no symbol in .dynsym. Its FDE begins a byte early, since unwinders look up the byte
+ * before a return address.
+ */
+static bool is_signal_trampoline(const struct elf_image *img, const struct code_region *f)
+{
+        const struct cfi_arch *arch = cfi_arch_find(img->machine);
+        const uint8_t *bytes;
+
+        for (uint64_t at = f->start; arch && at <= f->start + 1; at++)
+                if (elf_image_bytes_at(img, at, arch->sigreturn_size, &bytes) &&
+                    memcmp(bytes, arch->sigreturn, arch->sigreturn_size) == 0)
+                        return true;
+        return false;
+}
+
 static enum status name_functions(const struct boundary_search *s, struct symbol_table_builder *b, bool *used_ret,
                                   struct error *err)
 {
@@ -216,7 +234,10 @@ static enum status name_functions(const struct boundary_search *s, struct symbol
                 if (at < b->range_count && b->ranges[at].start <= f->start &&
                     !symbol_table_builder_is_nameless(b, b->ranges[at].chain))
                         continue;
-                snprintf(name, sizeof name, NAME_START "%" PRIx64 " [%s]", f->start, label);
+                if (is_signal_trampoline(s->in->img, f))
+                        snprintf(name, sizeof name, "__restore_rt");
+                else
+                        snprintf(name, sizeof name, NAME_START "%" PRIx64 " [%s]", f->start, label);
                 frame.function = symbol_table_builder_add_function(b, "", name);
                 ok = source_ranges_add(&ranges, f->start, f->end, symbol_table_builder_add_chain(b, &frame, 1));
         }

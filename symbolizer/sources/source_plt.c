@@ -2,16 +2,27 @@
 #include "symbolizer/sources/source_plt.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/bytes.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
+#include "common/text.h"
 #include "symbolizer/table/gap_fill.h"
+#include "symbolizer/table/huge_array.h"
+#include "symbolizer/sources/code_symbols.h"
 #include "symbolizer/sources/dynamic_relocations.h"
 
 #define STUB_BYTES 16 /* the usual size of one */
 #define STUB_BYTES_MAX 32
+#define PLT_SECTIONS_MAX 8
+
+bool is_plt_section(const struct elf_section *section)
+{
+        return starts_with(section->name, ".plt") || strcmp(section->name, ".iplt") == 0;
+}
 
 struct plt {
         const struct elf_section *section;
@@ -23,30 +34,104 @@ struct plt_source {
         const struct elf_image *img;
         struct symbol_table_builder *b;
         struct dynamic_relocations relocations;
+        struct code_symbols resolvers; /* the best symbol of each indirect function */
         struct source_ranges ranges;
 };
+
+/* ---- indirect functions ---- */
+
+static bool has_indirect_stubs(const struct dynamic_relocations *r)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->items[i].kind == DYNAMIC_IRELATIVE)
+                        return true;
+        return false;
+}
+
+static bool add_resolvers_of_table(struct code_symbols *s, const struct elf_image *img, uint32_t type)
+{
+        struct elf_symbol_cursor cursor;
+        struct elf_symbol sym;
+
+        if (elf_symbols_begin_type(img, type, &cursor, NULL))
+                return true; /* an unreadable table names none */
+        while (elf_symbols_next(&cursor, &sym)) {
+                if (sym.type != STT_GNU_IFUNC || !sym.name[0] || sym.section == SHN_UNDEF)
+                        continue;
+                if (!huge_array_reserve(&s->items, &s->capacity, s->count))
+                        return false;
+                s->items[s->count++] =
+                        (struct code_symbol){ .name = sym.name, .start = sym.value, .binding = sym.binding };
+        }
+        return true;
+}
+
+/* The linkers keep the address of the resolver only; a symbol table tells which function it resolves. */
+static bool find_resolvers(struct plt_source *s, const struct elf_image *other)
+{
+        const struct elf_image *images[] = { s->img, other };
+        bool ok = true;
+
+        if (!has_indirect_stubs(&s->relocations))
+                return true;
+        for (size_t i = 0; ok && i < 2; i++)
+                ok = !images[i] || (add_resolvers_of_table(&s->resolvers, images[i], SHT_SYMTAB) &&
+                                    add_resolvers_of_table(&s->resolvers, images[i], SHT_DYNSYM));
+        if (ok && s->resolvers.count)
+                qsort(s->resolvers.items, s->resolvers.count, sizeof *s->resolvers.items, compare_code_symbols);
+        return ok;
+}
+
+/* NULL: it is unknown. */
+static const char *find_indirect_function(const struct plt_source *s, uint64_t resolver)
+{
+        const struct code_symbols *r = &s->resolvers;
+        size_t i = find_lower_bound(n, 0, r->count, r->items[n].start < resolver);
+
+        return i < r->count && r->items[i].start == resolver ? r->items[i].name : NULL;
+}
+
+/* ---- stubs ---- */
 
 static bool add_stub(struct plt_source *s, uint64_t start, uint64_t end, const struct dynamic_relocation *r)
 {
         char name[LIMIT_NAME_BYTES];
         struct symbol_table_frame frame = { 0 };
-        size_t n = elf_symbol_name_size(r->symbol);
+        const char *symbol = r->kind == DYNAMIC_IRELATIVE ? find_indirect_function(s, (uint64_t)r->addend) : r->symbol;
+        size_t n = symbol ? elf_symbol_name_size(symbol) : 0;
 
-        if (r->kind == DYNAMIC_IRELATIVE)
+        if (!symbol)
                 snprintf(name, sizeof name, "*ABS*+0x%" PRIx64 "@plt", (uint64_t)r->addend);
         else if (n == 0 || n > sizeof name - sizeof "@plt")
                 return true;
         else
-                snprintf(name, sizeof name, "%.*s@plt", (int)n, r->symbol);
+                snprintf(name, sizeof name, "%.*s@plt", (int)n, symbol);
         frame.function = symbol_table_builder_add_function(s->b, name, "");
         return source_ranges_add(&s->ranges, start, end, symbol_table_builder_add_chain(s->b, &frame, 1));
 }
 
 /* ---- x86-64 ---- */
 
+/* "mov slot(%rip), %r11", with which a stub begins that does not jump indirectly (lld's -z retpolineplt). */
+static bool is_retpoline_stub(const uint8_t *stub, size_t size)
+{
+        return size >= 7 && stub[0] == 0x4c && stub[1] == 0x8b && stub[2] == 0x1d;
+}
+
+/* A lazy one pushes its number, too, so that it needs two entries. */
+static size_t get_retpoline_size(const uint8_t *stub, size_t left)
+{
+        return left >= 2 * STUB_BYTES && !is_retpoline_stub(stub + STUB_BYTES, STUB_BYTES) ? 2 * STUB_BYTES
+                                                                                           : STUB_BYTES;
+}
+
 /* The GOT slot of the first "jmp *slot(%rip)" among the bytes of a stub. */
 static bool find_x86_slot(const uint8_t *stub, size_t size, uint64_t address, uint64_t *ret)
 {
+        if (is_retpoline_stub(stub, size)) {
+                *ret = address + 7 + (uint64_t)(int32_t)load_le32(stub + 3);
+                return true;
+        }
         for (size_t i = 0; i + 6 <= size; i++) {
                 if (stub[i] == 0xff && stub[i + 1] == 0x25) {
                         *ret = address + i + 6 + (uint64_t)(int32_t)load_le32(stub + i + 2);
@@ -102,6 +187,8 @@ static bool add_x86_stubs(struct plt_source *s, const struct plt *p)
                         r = dynamic_relocations_find(&s->relocations, slot);
                 else if (find_x86_number(p->bytes + at, size, &number))
                         r = find_numbered_relocation(s, number);
+                if (is_retpoline_stub(p->bytes + at, size) && p->size - at >= STUB_BYTES)
+                        size = get_retpoline_size(p->bytes + at, p->size - at);
                 if (r && !add_stub(s, address, address + size, r))
                         return false;
         }
@@ -161,6 +248,23 @@ static bool add_arm_stubs(struct plt_source *s, const struct plt *p)
 
 /* ---- all of them ---- */
 
+/* Of any machine. */
+static enum status add_rest(struct plt_source *s, const struct plt *sections, size_t count, struct error *err)
+{
+        struct symbol_table_frame frame = { .function = symbol_table_builder_add_function(s->b, PLT_REST_NAME, "") };
+        uint32_t chain = symbol_table_builder_add_chain(s->b, &frame, 1);
+        struct source_ranges ranges = { 0 };
+        bool ok = true;
+
+        for (size_t i = 0; ok && i < count; i++)
+                ok = source_ranges_add(&ranges, sections[i].section->address,
+                                       sections[i].section->address + sections[i].size, chain);
+        if (ok)
+                fill_table_gaps(s->b, &ranges);
+        source_ranges_deinit(&ranges);
+        return ok ? ST_OK : error_no_memory(err);
+}
+
 static int compare_plt_sections(const void *a, const void *b)
 {
         const struct plt *x = a, *y = b;
@@ -170,13 +274,13 @@ static int compare_plt_sections(const void *a, const void *b)
 
 static size_t find_plt_sections(const struct elf_image *img, struct plt *ret, size_t max)
 {
-        static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
         size_t count = 0;
 
-        for (size_t i = 0; i < sizeof names / sizeof *names && count < max; i++) {
-                struct plt p = { .section = elf_image_section(img, names[i]) };
+        for (size_t i = 1; i < img->section_count && count < max; i++) {
+                struct plt p = { .section = &img->sections[i] };
 
-                if (p.section && elf_section_has_content(p.section) && (p.section->flags & SHF_EXECINSTR) &&
+                if (is_plt_section(p.section) && elf_section_has_content(p.section) &&
+                    (p.section->flags & SHF_EXECINSTR) &&
                     elf_section_raw(img, p.section, &p.bytes, &p.size, NULL) == ST_OK &&
                     p.section->address <= UINT64_MAX - p.size)
                         ret[count++] = p;
@@ -186,25 +290,38 @@ static size_t find_plt_sections(const struct elf_image *img, struct plt *ret, si
         return count;
 }
 
-enum status fill_from_plt(const struct elf_image *img, struct symbol_table_builder *b, bool *used_ret,
-                          struct error *err)
+static enum status add_named_stubs(struct plt_source *s, const struct elf_image *other, const struct plt *sections,
+                                   size_t count, bool *used_ret, struct error *err)
+{
+        bool is_x86 = s->img->machine == EM_X86_64, ok = true;
+        enum status st;
+
+        if (!(is_x86 || s->img->machine == EM_AARCH64) || s->img->big_endian)
+                return ST_OK;
+        st = dynamic_relocations_read(s->img, &s->relocations, err);
+        if (st)
+                return st;
+        ok = find_resolvers(s, other);
+        for (size_t i = 0; ok && s->relocations.count && i < count; i++)
+                ok = is_x86 ? add_x86_stubs(s, &sections[i]) : add_arm_stubs(s, &sections[i]);
+        *used_ret = ok && fill_table_gaps(s->b, &s->ranges);
+        source_ranges_deinit(&s->ranges);
+        code_symbols_deinit(&s->resolvers);
+        dynamic_relocations_deinit(&s->relocations);
+        return ok ? ST_OK : error_no_memory(err);
+}
+
+enum status fill_from_plt(const struct elf_image *img, const struct elf_image *other, struct symbol_table_builder *b,
+                          bool *used_ret, struct error *err)
 {
         struct plt_source s = { .img = img, .b = b };
-        struct plt sections[4];
-        size_t count = find_plt_sections(img, sections, 4);
-        bool is_x86 = img->machine == EM_X86_64, ok = true;
+        struct plt sections[PLT_SECTIONS_MAX];
+        size_t count = find_plt_sections(img, sections, PLT_SECTIONS_MAX);
         enum status st;
 
         *used_ret = false;
-        if (count == 0 || !(is_x86 || img->machine == EM_AARCH64) || img->big_endian)
+        if (count == 0)
                 return ST_OK;
-        st = dynamic_relocations_read(img, &s.relocations, err);
-        if (st)
-                return st;
-        for (size_t i = 0; ok && s.relocations.count && i < count; i++)
-                ok = is_x86 ? add_x86_stubs(&s, &sections[i]) : add_arm_stubs(&s, &sections[i]);
-        *used_ret = ok && fill_table_gaps(b, &s.ranges);
-        source_ranges_deinit(&s.ranges);
-        dynamic_relocations_deinit(&s.relocations);
-        return ok ? ST_OK : error_no_memory(err);
+        st = add_named_stubs(&s, other, sections, count, used_ret, err);
+        return st ? st : add_rest(&s, sections, count, err);
 }

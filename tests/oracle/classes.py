@@ -135,9 +135,10 @@ def no_padding_name(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "no stub name", "ours",
-     "nothing for a PLT stub. Holds when the address is in a .plt section and the peer has no name")
+     "nothing for a PLT stub, or for the start of the PLT. Holds when the address is in a .plt section and the peer has "
+     "no name")
 def no_stub(c, i, ours, mangled, theirs, their_mangled):
-    return theirs == "??" and ours.endswith("@plt") and c.in_section(".plt")
+    return theirs == "??" and c.is_stub_name(ours)
 
 
 @add(NAME_TESTS, "padding named", "ours",

@@ -72,6 +72,10 @@ class Case:
     def in_section(self, prefix):
         return any(n.startswith(prefix) and a <= self.address < b for n, a, b in self.facts.named_sections)
 
+    def is_stub_name(self, name):
+        return (name.endswith("@plt") or name == "_PROCEDURE_LINKAGE_TABLE_") and (
+            self.in_section(".plt") or self.in_section(".iplt"))
+
     def symbol_names(self):
         return {s.name for s in self.covering}
 
@@ -81,8 +85,8 @@ class Case:
         """
         if name == "??":
             return not any(s.kind in ("FUNC", "IFUNC") and s.size for s in self.covering)
-        if name.endswith("@plt"):
-            return self.in_section(".plt")
+        if self.is_stub_name(name):
+            return True
         return bool({name, mangled or name} & self.facts.spellings(
             self.covering + [s for s in self.before if not s.size]))
 

@@ -56,6 +56,14 @@ for function in alone caller compare main; do
                 "fn@$(start "$tmp/whole" $function) [stripped]" \
                 "a stripped program: $function is named by its start"
 done
+if gcc -static -o "$tmp/static" "$tmp/program.c" 2>/dev/null && trampoline=$(start "$tmp/static" __restore_rt) &&
+        [ -n "$trampoline" ]; then
+        strip -o "$tmp/static-stripped" "$tmp/static"
+        is "$(named "$tmp/static-stripped" "$trampoline")" __restore_rt \
+                "the trampoline of signal handlers is known by its instructions"
+else
+        pass "the trampoline of signal handlers # SKIP no static C library"
+fi
 is "$(named "$tmp/stripped.so" "$(inside "$tmp/whole.so" exported)")" exported "exported functions keep their names"
 is "$(named "$tmp/stripped.so" "$(inside "$tmp/whole.so" compare)")" \
         "fn@$(start "$tmp/whole.so" compare) [stripped.so]" "static functions of a library are named by their start"

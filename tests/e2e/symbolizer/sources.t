@@ -94,12 +94,15 @@ cat > calls.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+static int twice(int x) { return 2 * x; }
+static void *choose(void) { return (void *)twice; }
+int chosen(int) __attribute__((ifunc("choose")));
 int main(int c, char **v)
 {
         void *(*take)(size_t) = malloc;
         char *p = take(100);
 
-        printf("%s %d\n", strcpy(p, v[0]), atoi(v[0]) + c);
+        printf("%s %d\n", strcpy(p, v[0]), atoi(v[0]) + chosen(c));
         free(p);
         return puts("end");
 }
@@ -110,6 +113,7 @@ gcc -fcf-protection=full -Wl,-z,ibtplt -o ibt calls.c && set -- "$@" ibt
 gcc -Wl,-z,now -o now calls.c && set -- "$@" now
 gcc -no-pie -o fixed calls.c && set -- "$@" fixed
 command -v ld.gold > /dev/null && gcc -fuse-ld=gold -o gold calls.c && set -- "$@" gold
+gcc -static -o static calls.c && set -- "$@" static
 command -v ld.lld > /dev/null && gcc -fuse-ld=lld -o lld calls.c && set -- "$@" lld
 [ -x /usr/bin/python3.11 ] && set -- "$@" /usr/bin/python3.11
 run "PLT stubs are named as objdump names them" python3 "$top/tests/tools/compare_plt.py" --cairn "$cairn" "$@" "$cairn"
@@ -124,6 +128,31 @@ strip -o bare lazy
 "$cairn" symbolize -e bare --format=json "0x$(objdump -d lazy | awk '/<puts@plt>:/ { print $1 }')" > got
 grep -q '"quality":"dynsym"' got && grep -q '"function":"puts@plt"' got
 ok $? "stubs of a stripped file are named, and its quality is dynsym"
+
+# One name for each stub, stripped or not, by each linker; nothing in a PLT section has none.
+# plt_names FILE: the distinct names of all addresses in its PLT sections
+plt_names() {
+        readelf -SW "$1" | sed 's/^ *\[ *//' | awk '$2 ~ /^\.i?plt/ && $3 == "PROGBITS" && /AX/ { print $4, $6 }' |
+                while read -r start size; do seq $((0x$start)) 4 $((0x$start + 0x$size - 1)); done |
+                awk '{ printf "%x\n", $1 }' | "$cairn" symbolize -e "$1" | awk 'NR % 2' | LC_ALL=C sort -u |
+                tr '\n' ' '
+}
+linkers=bfd
+for name in gold lld mold; do ! command -v ld.$name > /dev/null || linkers="$linkers $name"; done
+for name in $linkers; do
+        for flags in -Wl,-z,lazy -Wl,-z,now '-fcf-protection=full -Wl,-z,ibtplt' -Wl,-z,retpolineplt; do
+                # Word splitting is meant. A linker without an option is left out.
+                # shellcheck disable=SC2086
+                clang -fuse-ld=$name $flags -o plt calls.c 2> err || continue
+                grep -q 'unknown.*option' err && continue
+                strip -o plt-stripped plt
+                plt_names plt > got
+                plt_names plt-stripped | sed 's/\*ABS\*+0x[0-9a-f]*@plt/chosen@plt/' | tr ' ' '\n' |
+                        LC_ALL=C sort -u | tr '\n' ' ' | sed 's/^ //' > stripped
+                grep -q 'chosen@plt ' got && ! grep -q '??' got && cmp got stripped > /dev/null
+                ok $? "$name $flags: each address of the PLT has a name, which strip does not change"
+        done
+done
 
 # Minidebuginfo as in distributions: only the functions that .dynsym lacks.
 cat > library.c <<'END'

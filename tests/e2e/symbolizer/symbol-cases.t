@@ -292,7 +292,7 @@ echo 'whole whole label label no_size no_size second ?? last_label last_label ??
 tr -d '\n' < want > want2
 same "assembly without types or sizes: to the next symbol, and never past a section" want2 got
 
-# mold has symbols of stubs, "NAME$plt", and of the first entry.
+# mold has symbols of stubs, "NAME$plt", and may have one of the first entry.
 printf '%s\n' '#include <math.h>' 'int main(int c, char **v) { (void)v; return (int)sin(c); }' > stub.c
 gcc -O1 -fno-builtin -Wl,-z,lazy -o stub stub.c -lm || cannot "link"
 stub=$(objdump -d --section=.plt stub | awk '/<sin@plt>:/ { print $1 }')
@@ -300,7 +300,8 @@ first=$(objdump -h stub | awk '$2 == ".plt" { print $4 }')
 objcopy --add-symbol 'sin$plt=.plt:'$((0x$stub - 0x$first)),function,local \
         --add-symbol _PROCEDURE_LINKAGE_TABLE_=.plt:0,function,local stub stub-named || cannot "add symbols"
 for file in stub stub-named; do
-        is "$("$cairn" symbolize -e $file "$stub" "$first" | tr '\n' ' ')" 'sin@plt ??:? ?? ??:0 ' \
+        is "$("$cairn" symbolize -e $file "$stub" "$first" | tr '\n' ' ')" \
+                'sin@plt ??:? _PROCEDURE_LINKAGE_TABLE_ ??:? ' \
                 "$file: a stub has one name, with and without a symbol"
 done
 

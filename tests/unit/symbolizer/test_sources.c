@@ -4,6 +4,7 @@
 
 #include "common/files/file.h"
 #include "common/limits.h"
+#include "symbolizer/sources/source_plt.h"
 #include "symbolizer/table/gap_fill.h"
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"
@@ -422,13 +423,43 @@ START_TEST(x86_stubs_are_named_by_slot_or_number)
         };
         struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
 
-        ck_assert_str_eq(made_frames(&t, PLT_AT), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT), PLT_REST_NAME);
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x10), "malloc@plt");
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1f), "malloc@plt");
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "free@plt");
-        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), "");
-        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x40), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), PLT_REST_NAME);
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x40), PLT_REST_NAME);
         ck_assert_int_eq(t.quality, QUALITY_DYNSYM);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(stubs_without_indirect_jumps_are_named)
+{
+        static const uint8_t code[] = {
+                0x4c, 0x8b, 0x1d, 0x11, 0x20, 0, 0,    0xe8, 0, 0, 0, 0,    0xe9, 0, 0, 0, 0,
+                0x68, 1,    0,    0,    0,    0, 0xe9, 0,    0, 0, 0, 0xcc, 0,    0, 0,    /* slot 0x3018, lazy: two
+                                                                                              entries */
+                0x4c, 0x8b, 0x1d, 0xf9, 0x1f, 0, 0,    0xe9, 0, 0, 0, 0,    0xcc, 0, 0, 0, /* slot 0x3020 */
+                0x4c, 0x8b, 0x1d, 0xf1, 0x1f, 0, 0,                                        /* truncated: slot 0x3028 */
+        };
+        struct symbol_table t = extract_plt(EM_X86_64, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
+
+        ck_assert_str_eq(made_frames(&t, PLT_AT), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1f), "malloc@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "free@plt");
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), PLT_REST_NAME);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(tables_of_other_machines_have_one_name)
+{
+        static const uint8_t code[32] = { 0 };
+        struct symbol_table t = extract_plt(EM_S390, R_X86_64_JUMP_SLOT, code, sizeof code, ".plt");
+
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1f), PLT_REST_NAME);
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "");
         symbol_table_deinit(&t);
 }
 END_TEST
@@ -443,8 +474,8 @@ START_TEST(arm_stubs_are_named_with_and_without_a_landing_pad)
         };
         struct symbol_table t = extract_plt(EM_AARCH64, R_AARCH64_JUMP_SLOT, code, sizeof code, ".plt");
 
-        ck_assert_str_eq(made_frames(&t, PLT_AT), "");
-        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1c), "");
+        ck_assert_str_eq(made_frames(&t, PLT_AT), PLT_REST_NAME);
+        ck_assert_str_eq(made_frames(&t, PLT_AT + 0x1c), PLT_REST_NAME);
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x20), "malloc@plt");
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x2c), "malloc@plt");
         ck_assert_str_eq(made_frames(&t, PLT_AT + 0x30), "free@plt");
@@ -558,6 +589,7 @@ TEST_SUITE("sources", source_fills_gaps_and_names_unnamed_lines, source_without_
            lines_of_declarations_are_in_pclntab_since_go_1_20,
            moduledata_of_a_position_independent_program_is_relocated,
            a_pclntab_without_a_section_of_its_own_is_found_by_its_magic, recursive_inline_tree_is_terminated,
-           symbols_fill_gaps_of_pclntab, x86_stubs_are_named_by_slot_or_number,
-           arm_stubs_are_named_with_and_without_a_landing_pad, text_is_at_0_and_followed_by_other_code_in_file_order,
-           relocations_are_limited_to_their_section, unknown_relocation_leaves_the_symbols)
+           symbols_fill_gaps_of_pclntab, x86_stubs_are_named_by_slot_or_number, stubs_without_indirect_jumps_are_named,
+           tables_of_other_machines_have_one_name, arm_stubs_are_named_with_and_without_a_landing_pad,
+           text_is_at_0_and_followed_by_other_code_in_file_order, relocations_are_limited_to_their_section,
+           unknown_relocation_leaves_the_symbols)
