@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -50,14 +51,16 @@ void *find_lazy_function(unsigned index)
 
 enum status lazy_libraries_load(struct error *err)
 {
+        static bool loaded; /* a worker that is forked inherits the pointers, which are read-only */
         const struct lazy_table *t = &lazy_table;
 
-        if (!t)
+        if (!t || loaded)
                 return ST_OK;
         for (size_t i = 0; i < t->function_count; i++)
                 if (!look_up_lazy_function(i))
                         return error_set(err, ST_OS, "%s", dlerror());
         if (mprotect(t->slots, (size_t)((char *)t->slots_end - (char *)t->slots), PROT_READ))
                 return error_os(err, errno, "cannot protect the pointers to functions");
+        loaded = true;
         return ST_OK;
 }

@@ -13,7 +13,7 @@
  * Rejected: a second program for the service, since it would have another name in profiles and process lists; dlsym()
  * in each file that uses such a library, since headers and compilers would not check the calls.
  *
- * Threads: any.
+ * Threads: one, before others exist.
  */
 #include "common/error.h"
 
