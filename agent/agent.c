@@ -39,6 +39,7 @@
 #define FLUSH_SLICE_MS 200
 #define FIRST_UPLOAD_INTERVALS 3
 #define POLL_MOST_MS 60000
+#define NAMES_NS (RECORDER_NAMES_MS * (SECOND_NS / 1000))
 
 struct agent {
         const struct agent_options *o;
@@ -290,12 +291,12 @@ static enum status run_drain_loop(struct agent *r, struct error *err)
 {
         int64_t start = r->recorder.from_ns, interval = (int64_t)r->o->interval_s * SECOND_NS;
         int64_t end = r->o->duration_s ? start + (int64_t)r->o->duration_s * SECOND_NS : INT64_MAX;
-        int64_t next = start + interval;
+        int64_t next = start + interval, name_at = start + NAMES_NS;
 
         for (;;) {
                 int64_t now = monotonic_ns(), until = next < end ? next : end;
                 struct pollfd fds[1 + RECORDER_FDS] = { { .fd = r->signals, .events = POLLIN } };
-                int64_t left_ms = (until - now + 999999) / 1000000;
+                int64_t left_ms = ((name_at < until ? name_at : until) - now + 999999) / 1000000;
 
                 recorder_get_fds(&r->recorder, fds + 1);
                 /* Poll even when the next drain is due already: a signal may be pending. */
@@ -306,8 +307,13 @@ static enum status run_drain_loop(struct agent *r, struct error *err)
                         return ST_OK;
                 recorder_poll(&r->recorder, fds + 1);
                 now = monotonic_ns();
+                if (name_at == INT64_MAX && (fds[1].revents || fds[2].revents)) /* it may be a new process */
+                        name_at = now + NAMES_NS;
                 if (now >= end)
                         return ST_OK;
+                if (now >= name_at && now < next) {
+                        name_at = recorder_name_code(&r->recorder) ? now + NAMES_NS : INT64_MAX;
+                }
                 if (now >= next) {
                         struct error drain_error;
 

@@ -6,7 +6,10 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/program/log.h"
+#include "sampling/processes/process_hotspot.h"
+#include "sampling/processes/process_python.h"
 #include "sampling/processes/process_read.h"
+#include "sampling/samplers/sample_frame.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define TABLES_WAIT_MAX_NS (2 * SECOND_NS)
@@ -132,6 +135,42 @@ void recorder_use_pods(struct recorder *r, struct pod_cache *pods)
         r->labels.node_name = pod_cache_get_node(pods);
 }
 
+/* Names are kept by the caches of the process. */
+static void name_stack(struct process_table *t, struct process *p, const uint64_t *words, uint32_t count)
+{
+        struct hotspot_location places[LIMIT_HOTSPOT_INLINED];
+        struct python_location place;
+        struct sample_frame f;
+        uint32_t n, places_count;
+
+        for (uint32_t i = 0; (n = sample_frame_unpack(words + i, count - i, &f)); i += n) {
+                if (f.kind == SAMPLE_FRAME_CPYTHON)
+                        (void)process_python_locate(t, p, f.address, f.detail, &place);
+                else if (f.kind == SAMPLE_FRAME_HOTSPOT)
+                        (void)process_hotspot_locate(t, p, f.address, f.detail, places, &places_count);
+        }
+}
+
+bool recorder_name_code(struct recorder *r)
+{
+        const struct sample_batch *b;
+
+        sampler_poll(r->sampler);
+        b = sampler_peek(r->sampler);
+        if (!b || !process_table_has_fleeting_names(&r->processes))
+                return false;
+        process_table_begin_names(&r->processes);
+        for (; r->named_count < b->count_count; r->named_count++) {
+                const struct sample_key *key = &b->counts[r->named_count].key;
+                const struct sample_stack *stack = key->user_stack ? &b->stacks[key->user_stack - 1] : NULL;
+                struct process *p = stack ? process_table_get(&r->processes, &key->process, key->comm) : NULL;
+
+                if (p && (p->python.state == PYTHON_IS_READ || p->hotspot.state == HOTSPOT_IS_READ))
+                        name_stack(&r->processes, p, b->frames + stack->first_frame, stack->frame_count);
+        }
+        return true;
+}
+
 void recorder_stop(struct recorder *r)
 {
         sampler_stop(r->sampler);
@@ -199,6 +238,7 @@ enum status recorder_take_profile(struct recorder *r, struct profile *ret, struc
         st = sampler_drain(r->sampler, &batch, err);
         if (st)
                 return st;
+        r->named_count = 0;
         deferred_count = r->deferred.count;
         if (r->processes.unwinder)
                 wait_for_tables(r);

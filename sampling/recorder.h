@@ -53,6 +53,7 @@ struct recorder {
         struct unwinder unwinder;
         struct deferred_samples deferred;
         struct profile_build_stats build_stats;
+        size_t named_count;            /* of the keys of the interval: their code was named */
         int64_t from_ns, from_unix_ns; /* start of the interval: monotonic, wall clock */
 };
 
@@ -78,6 +79,15 @@ void recorder_get_fds(const struct recorder *r, struct pollfd ret[static RECORDE
 
 /** Handle the descriptors that are ready. Does not wait. */
 void recorder_poll(struct recorder *r, const struct pollfd fds[static RECORDER_FDS]);
+
+#define RECORDER_NAMES_MS 1000
+
+/**
+ * Name the code of Python and Java in the samples since the last call, before the process ends or frees it. Call it
+ * every RECORDER_NAMES_MS. @return whether there is such a process: else it need not be called again before a profile
+ * is taken.
+ */
+bool recorder_name_code(struct recorder *r);
 
 /** Stop sampling; samples counted so far can still be taken. */
 void recorder_stop(struct recorder *r);

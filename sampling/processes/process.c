@@ -431,9 +431,29 @@ void process_table_update_waiting(struct process_table *t)
                         update_unwinder(t, t->items[i], -1);
 }
 
+void process_table_begin_names(struct process_table *t)
+{
+        if (t->has_named)
+                return;
+        t->has_named = true;
+        t->name_interval++;
+        t->python_left = LIMIT_AGENT_PYTHON_WORK;
+        t->v8_left = LIMIT_AGENT_V8_READ_BYTES;
+        t->hotspot_left = LIMIT_AGENT_HOTSPOT_WORK;
+}
+
+bool process_table_has_fleeting_names(const struct process_table *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (t->items[i]->python.state == PYTHON_IS_READ || t->items[i]->hotspot.state == HOTSPOT_IS_READ)
+                        return true;
+        return false;
+}
+
 void process_table_begin_drain(struct process_table *t)
 {
         t->drain++;
+        process_table_begin_names(t);
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
         if (t->containers)
                 container_cache_begin_drain(t->containers);
@@ -461,6 +481,7 @@ void process_table_end_drain(struct process_table *t)
         if (t->count > LIMIT_AGENT_PROCESSES)
                 qsort(t->items, t->count, sizeof *t->items, compare_process_last_use);
         id_table_deinit(&t->by_id);
+        t->has_named = false;
         for (size_t i = 0; i < t->count; i++) {
                 struct process *p = t->items[i];
 

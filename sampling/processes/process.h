@@ -53,8 +53,8 @@ struct process_python {
         unsigned attempts;
         struct python_objects objects;
         struct python_name_cache names;
-        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
-        uint64_t memory_in; /* drain number */
+        int memory_fd;      /* of /proc/PID/mem, open during an interval; valid if memory_in is the current one */
+        uint64_t memory_in; /* name_interval of the table */
 };
 
 enum v8_state { V8_UNKNOWN, V8_IS_READ, V8_IS_REFUSED };
@@ -64,8 +64,8 @@ struct process_v8 {
         enum v8_state state;
         struct runtime_refusal refusal; /* of V8_IS_REFUSED */
         struct v8_name_cache names;
-        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
-        uint64_t memory_in; /* drain number */
+        int memory_fd;      /* of /proc/PID/mem, open during an interval; valid if memory_in is the current one */
+        uint64_t memory_in; /* name_interval of the table */
         uint64_t left;      /* bytes that may be read in that drain */
 };
 
@@ -110,7 +110,10 @@ struct process_table {
         struct id_table by_id;
         struct process **items; /* owned */
         size_t count, capacity;
-        uint64_t drain; /* number of the current drain */
+        uint64_t drain;         /* number of the current drain */
+        uint64_t name_interval; /* counts intervals in which names of runtimes are checked once; each ends with a drain
+                                 */
+        bool has_named;         /* the interval of the next drain has begun */
         struct object_cache objects;
         uint64_t unreadable;                 /* processes that exited before their mappings were read */
         size_t mapping_count;                /* of all processes */
@@ -174,6 +177,14 @@ void process_table_prepare(struct process_table *t, const struct sample_process 
 
 /** Update the unwinder for processes that wait for unwind tables. Call when tables were completed. */
 void process_table_update_waiting(struct process_table *t);
+
+/**
+ * Begin to name the frames of runtimes, also before the drain: what is named then stays so until the drain has ended.
+ */
+void process_table_begin_names(struct process_table *t);
+
+/** Whether the runtime of any process has names that may be gone when the interval ends. */
+bool process_table_has_fleeting_names(const struct process_table *t);
 
 /** Call before the samples of an interval are resolved. */
 void process_table_begin_drain(struct process_table *t);

@@ -106,9 +106,9 @@ enum hotspot_frame_state process_hotspot_locate(struct process_table *t, struct 
 
         if (h->state != HOTSPOT_IS_READ)
                 return HOTSPOT_FRAME_UNREADABLE;
-        if (h->memory_in != t->drain) {
+        if (h->memory_in != t->name_interval) {
                 h->memory_fd = process_memory_open(&p->id);
-                h->memory_in = t->drain;
+                h->memory_in = t->name_interval;
                 h->names.work_left = LIMIT_HOTSPOT_PROCESS_WORK;
         }
         if (h->memory_fd < 0)
@@ -116,7 +116,10 @@ enum hotspot_frame_state process_hotspot_locate(struct process_table *t, struct 
         if (h->names.work_left > t->hotspot_left)
                 h->names.work_left = t->hotspot_left;
         left = h->names.work_left;
-        state = hotspot_name_cache_locate(&h->names, &memory, &h->objects, t->drain, address, position, ret, count_ret);
+        state = hotspot_name_cache_locate(&h->names, &memory, &h->objects, t->name_interval, address, position, ret,
+                                          count_ret);
+        if ((state == HOTSPOT_FRAME_UNREADABLE || state == HOTSPOT_FRAME_FREED) && process_memory_is_gone(&p->id))
+                state = HOTSPOT_FRAME_GONE; /* it ended after its memory was opened */
         t->hotspot_left -= left - h->names.work_left;
         t->hotspot_bytes += h->names.bytes - bytes;
         return state;

@@ -15,6 +15,13 @@ int process_memory_open(const struct sample_process *id)
         return proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
 }
 
+bool process_memory_is_gone(const struct sample_process *id)
+{
+        _cleanup_close_ int proc_fd = process_open(id);
+
+        return proc_fd < 0;
+}
+
 bool process_memory_read(void *fd, uint64_t addr, void *to, size_t n)
 {
         size_t done = 0;

@@ -87,9 +87,9 @@ enum python_frame_state process_python_locate(struct process_table *t, struct pr
         enum python_frame_state state;
         uint64_t left;
 
-        if (python->memory_in != t->drain) {
+        if (python->memory_in != t->name_interval) {
                 python->memory_fd = process_memory_open(&p->id);
-                python->memory_in = t->drain;
+                python->memory_in = t->name_interval;
                 python->names.work_left = LIMIT_AGENT_PYTHON_PROCESS_WORK;
         }
         if (python->memory_fd < 0)
@@ -97,7 +97,10 @@ enum python_frame_state process_python_locate(struct process_table *t, struct pr
         if (python->names.work_left > t->python_left)
                 python->names.work_left = t->python_left;
         left = python->names.work_left;
-        state = python_name_cache_locate(&python->names, &memory, &python->objects, t->drain, code, detail, ret);
+        state = python_name_cache_locate(&python->names, &memory, &python->objects, t->name_interval, code, detail,
+                                         ret);
+        if ((state == PYTHON_FRAME_UNREADABLE || state == PYTHON_FRAME_FREED) && process_memory_is_gone(&p->id))
+                state = PYTHON_FRAME_GONE; /* it ended after its memory was opened */
         t->python_left -= left - python->names.work_left;
         t->python_bytes += python->names.bytes - bytes;
         return state;

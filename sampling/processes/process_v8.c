@@ -75,9 +75,9 @@ enum v8_frame_state process_v8_locate(struct process_table *t, struct process *p
 
         if (p->v8.state != V8_IS_READ)
                 return V8_FRAME_UNREADABLE;
-        if (p->v8.memory_in != t->drain) {
+        if (p->v8.memory_in != t->name_interval) {
                 p->v8.memory_fd = process_memory_open(&p->id);
-                p->v8.memory_in = t->drain;
+                p->v8.memory_in = t->name_interval;
                 p->v8.left = LIMIT_AGENT_V8_PROCESS_READ;
         }
         if (p->v8.memory_fd < 0)
@@ -86,7 +86,7 @@ enum v8_frame_state process_v8_locate(struct process_table *t, struct process *p
                 p->v8.left = t->v8_left;
         left = p->v8.left;
         heap.objects = unwind_maps_get_v8(&t->unwinder->maps, p->unwind.v8_number);
-        state = v8_name_cache_locate(&p->v8.names, &heap, t->drain, shared, position, ret, count_ret);
+        state = v8_name_cache_locate(&p->v8.names, &heap, t->name_interval, shared, position, ret, count_ret);
         t->v8_left -= left - p->v8.left;
         t->v8_bytes += p->v8.names.bytes - bytes;
         return state;

@@ -96,6 +96,11 @@ int sampler_fd(const struct sampler *s)
         return s->ops->fd(s);
 }
 
+const struct sample_batch *sampler_peek(const struct sampler *s)
+{
+        return s->ops->peek ? s->ops->peek(s) : NULL;
+}
+
 void sampler_poll(struct sampler *s)
 {
         s->ops->poll(s);

@@ -143,6 +143,12 @@ void sampler_exclude(struct sampler *s, const struct sample_process *id);
 void sampler_stop(struct sampler *s);
 
 /**
+ * The counts since the last drain, which grow at the end; the number of a stack is its index plus one. NULL:
+ * unsupported. Borrowed until the next call.
+ */
+const struct sample_batch *sampler_peek(const struct sampler *s);
+
+/**
  * Take all counts since the last call.
  * @param ret  owned, free with sample_batch_deinit(); untouched on failure.
  */

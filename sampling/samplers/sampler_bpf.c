@@ -433,6 +433,11 @@ static void poll_bpf_sampler(struct sampler *base)
         ring_buffer__consume(((struct bpf_sampler *)base)->rings);
 }
 
+static const struct sample_batch *peek_bpf_counts(const struct sampler *base)
+{
+        return &((const struct bpf_sampler *)base)->counts.batch;
+}
+
 /* When the map is full the process is still sampled, and excluded when the profile is built. */
 static void exclude_bpf_process(struct sampler *base, const struct sample_process *id)
 {
@@ -487,6 +492,7 @@ const struct sampler_ops bpf_sampler_ops = {
         .destroy = destroy_bpf_sampler,
         .fd = get_bpf_sampler_fd,
         .poll = poll_bpf_sampler,
+        .peek = peek_bpf_counts,
         .exclude = exclude_bpf_process,
         .stop = stop_bpf_sampler,
         .drain = drain_bpf_sampler,

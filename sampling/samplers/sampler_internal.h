@@ -16,6 +16,7 @@ struct sampler_ops {
         void (*poll)(struct sampler *s);
         void (*exclude)(struct sampler *s, const struct sample_process *id); /* NULL: unsupported */
         void (*stop)(struct sampler *s);
+        const struct sample_batch *(*peek)(const struct sampler *s); /* NULL: unsupported */
         enum status (*drain)(struct sampler *s, struct sample_batch *ret, struct error *err);
         enum status (*stats)(struct sampler *s, uint64_t ret[static SAMPLER_STAT_COUNT], struct error *err);
 };

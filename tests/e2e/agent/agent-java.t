@@ -21,22 +21,24 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.function.IntUnaryOperator;
 
-public class Calls implements Runnable {
+public class Calls implements Runnable { // = Calls.<init> // end Calls.<init>
     interface Shape {
         double area(int n);
     }
-    static class Square implements Shape {
+    static class Square implements Shape { // = Calls$Square.<init> // end Calls$Square.<init>
         public double area(int n) { // = Calls$Square.area
             return Calls.spin(n); // -> Calls.spin
         } // end Calls$Square.area
     }
-    static class Circle implements Shape {
+    static class Circle implements Shape { // = Calls$Circle.<init> // end Calls$Circle.<init>
         public double area(int n) { // = Calls$Circle.area
             return Calls.spin(n) * 3; // -> Calls.spin
         } // end Calls$Circle.area
     }
     static volatile long sink;
-    static final Shape[] shapes = { new Square(), new Circle() };
+    static final Shape[] shapes = { // = Calls.<clinit>
+        new Square(), new Circle() // -> Calls$Square.<init> Calls$Circle.<init>
+    }; // end Calls.<clinit>
     static Method method;
 
     static double spin(int n) { // = Calls.spin
@@ -122,10 +124,10 @@ public class Calls implements Runnable {
         if (args.length > 0) {
             Class<?> builder = Class.forName("java.lang.Thread$Builder");
             Object virtual = Thread.class.getMethod("ofVirtual").invoke(null);
-            builder.getMethod("start", Runnable.class).invoke(virtual, new Calls());
+            builder.getMethod("start", Runnable.class).invoke(virtual, new Calls()); // -> Calls.<init>
             Thread.sleep(1000000);
         }
-        new Calls().run(); // -> Calls.run
+        new Calls().run(); // -> Calls.run Calls.<init>
     } // end Calls.main
 }
 JAVA

@@ -39,7 +39,8 @@ static FILE *jitdump(void)
         FILE *f;
         snprintf(name, sizeof name, "jit-%d.dump", getpid());
         f = fopen(name, "w+");
-        u32(f, 0x4a695444); u32(f, 1); u32(f, 40); u32(f, 62); u32(f, 0); u32(f, (uint32_t)getpid()); u64(f, 0); u64(f, 0);
+        u32(f, 0x4a695444); u32(f, 1); u32(f, 40); u32(f, 62); u32(f, 0);
+        u32(f, (uint32_t)getpid()); u64(f, 0); u64(f, 0);
         fflush(f);
         mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
         return f;

@@ -86,6 +86,37 @@ profile hidden --no-source-paths
 like "$(cat "$tmp/hidden.dump")" 'Arbeit.methode' "--no-source-paths keeps names"
 unlike "$(strings -a "$tmp/hidden.otlp")" '\.py' "--no-source-paths leaves out paths"
 kill "$program"
+# A program that ends long before the interval does: its code is named while it runs.
+cat >"$tmp/short.py" <<'PYTHON'
+import time
+
+
+def short_work():
+    return sum(i * i for i in range(1000))
+
+
+input()
+while time.process_time() < 4:
+    short_work()
+PYTHON
+mkfifo "$tmp/go"
+exec 8<>"$tmp/go"
+"$python" "$tmp/short.py" <"$tmp/go" &
+program=$!
+"$agent" --sampler bpf --frequency 199 --interval 600 --duration 600 --pid "$program" --output "$tmp/short.otlp" \
+        --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
+agent_pid=$!
+background_pids="$program $agent_pid"
+wait_for "the agent" grep -q sampling "$tmp/agent.log"
+echo >&8
+wait "$program"
+kill -TERM "$agent_pid"
+wait "$agent_pid"
+python3 tests/support/otlp_dump.py "$tmp/short.otlp" >"$tmp/short.dump"
+like "$(cat "$tmp/short.dump")" short_work "code of a program that has ended has its name"
+ok "  nearly all of it" test "$(count 'cairn_agent_python_frames_total{result="named"}')" -gt \
+        $((20 * $(count 'cairn_agent_python_frames_total{result="exited"}')))
+
 # A program that looks like an interpreter of a version to come.
 cat >"$tmp/later.c" <<'C'
 const unsigned long Py_Version = 0x036300f0;

@@ -83,7 +83,7 @@ def main(request, path):
                 print(f"{n} wrong: {fault}: {stack}")
             count["samples"] += n
             count["wrong"] += n * bool(fault)
-            count["whole"] += n * (stack[-1][0] in ("Calls.main", "Calls.run"))
+            count["whole"] += n * (stack[-1][0] in ("Calls.main", "Calls.run", "Calls.<clinit>"))
             count["callers"] += n * sum(name is not None for name, _ in stack[1:])
             count["without_line"] += n * sum(not line for name, line in stack[1:] if name)
             count["leaves"] += n * leaf
