@@ -314,6 +314,7 @@
 #define LIMIT_AGENT_MAPPINGS 65536          /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384           /* ELF files whose build-id is cached */
 #define LIMIT_AGENT_KALLSYMS_BYTES MiB(128)
+#define LIMIT_AGENT_BPF_LOOKUPS 512             /* of addresses in BPF programs, in one interval */
 #define LIMIT_AGENT_MODULES_BYTES MiB(8)        /* /lib/modules/RELEASE/modules.dep */
 #define LIMIT_AGENT_FILE_WAIT_MS 3000           /* for the first access to a mount */
 #define LIMIT_AGENT_THREAD_WAIT_S 15            /* for a thread that was told to stop */

@@ -109,11 +109,12 @@ static enum status build_kernel_frame(struct build *b, uint64_t addr, uint32_t *
 
         if (!place.module) {
                 b->stats->kernel_name_only++;
-                return build_named_frame(b, place.name ? place.name : "[kernel]", PROFILE_FRAME_KERNEL, ret);
+                l.mapping = PROFILE_NONE;
+                l.kind = ADDRESS_NONE;
+                return intern_jit_location(b, l, &(struct jit_location){ place.name, place.file, place.line }, ret);
         }
         st = intern_object_mapping(b, place.build_id, place.module, &l.mapping);
-        return st ? st
-                  : intern_jit_location(b, l, place.name ? &(struct jit_location){ .name = place.name } : NULL, ret);
+        return st ? st : intern_jit_location(b, l, &(struct jit_location){ .name = place.name }, ret);
 }
 
 /* The location of a frame of a stack. */

@@ -97,6 +97,12 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
                 if (!st)
                         r->processes.unwinder = &r->unwinder;
         }
+        if (!st && sampler_unwind_maps(r->sampler)) { /* it samples with BPF */
+                struct error reason;
+
+                if (kernel_use_bpf(&r->kernel, &reason))
+                        log_debug("agent", "%s: BPF programs have no source lines", reason.text);
+        }
         if (!st && sampler_has_kernel(r->sampler))
                 snprintf(r->kernel_gap, sizeof r->kernel_gap, "%s", kernel_gap.text);
         r->from_ns = monotonic_ns();
@@ -247,7 +253,7 @@ enum status recorder_take_profile(struct recorder *r, struct profile *ret, struc
                 return st;
         r->from_ns = now_ns;
         r->from_unix_ns = now_unix_ns;
-        kernel_refresh(&r->kernel);
+        kernel_begin_drain(&r->kernel);
         st = profile_build(&c, &batch, ret, &r->build_stats, err);
         if (!st)
                 log_debug("agent", "%zu keys, %zu stacks, %u locations, %zu processes known", batch.count_count,

@@ -79,6 +79,8 @@ static enum status add_symbol_line(struct kallsyms *k, size_t *capacity, struct 
                 return ST_OK;
         if (text_size(&name) == 5 && memcmp(name.at, "_text", 5) == 0)
                 k->text_addr = e.addr;
+        if (text_size(&name) == 6 && memcmp(name.at, "_etext", 6) == 0)
+                k->text_end = e.addr;
         e.rank = rank_symbol_name(type.at[0], name);
         if (e.rank) {
                 if (text_field(&line, &module) && text_size(&module) > 2 && module.at[0] == '[') {

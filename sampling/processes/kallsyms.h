@@ -32,7 +32,7 @@ struct kallsyms {
         struct buf names;  /* NUL-terminated symbol and module names, byte 0 empty */
         uint32_t *modules; /* offsets into names */
         size_t module_count, module_capacity;
-        uint64_t text_addr; /* of _text, 0 when absent */
+        uint64_t text_addr, text_end; /* of _text and _etext, 0 when absent */
 };
 
 struct kernel_symbol {

@@ -89,7 +89,8 @@ bool kernel_module_find_address(const struct kernel_module *m, uint64_t addr, ui
         return true;
 }
 
-#define REFRESH_NS (60 * (int64_t)1000000000)
+#define REREAD_MIN_NS ((int64_t)1000000000)
+#define REREAD_MAX_NS (60 * REREAD_MIN_NS)
 
 #if defined(__x86_64__)
 /* __START_KERNEL_map + CONFIG_PHYSICAL_START, which has the same value in practically every build. */
@@ -166,7 +167,7 @@ static enum status read_kernel_symbols(struct kernel *k, struct error *err)
         enum status st;
 
         k->read_at_ns = monotonic_ns();
-        k->missed = false;
+        k->reread_ns = 2 * k->reread_ns < REREAD_MAX_NS ? 2 * k->reread_ns : REREAD_MAX_NS;
         buf_init(&text, LIMIT_AGENT_KALLSYMS_BYTES);
         st = file_read("/proc/kallsyms", &text, err);
         if (!st)
@@ -189,7 +190,7 @@ static enum status read_kernel_symbols(struct kernel *k, struct error *err)
 
 void kernel_init(struct kernel *k, struct error *err)
 {
-        *k = (struct kernel){ 0 };
+        *k = (struct kernel){ .reread_ns = REREAD_MIN_NS / 2 };
         (void)kernel_read_notes_build_id("/sys/kernel/notes", &k->build_id);
         if (read_kernel_symbols(k, err))
                 return;
@@ -205,13 +206,18 @@ void kernel_deinit(struct kernel *k)
         if (k->has_symbols)
                 kallsyms_deinit(&k->symbols);
         free(k->modules);
+        bpf_code_close(&k->bpf);
         *k = (struct kernel){ 0 };
 }
 
-void kernel_refresh(struct kernel *k)
+enum status kernel_use_bpf(struct kernel *k, struct error *err)
 {
-        if (k->has_symbols && k->missed && monotonic_ns() - k->read_at_ns > REFRESH_NS && read_kernel_symbols(k, NULL))
-                return; /* keep the old ones */
+        return bpf_code_open(&k->bpf, err);
+}
+
+void kernel_begin_drain(struct kernel *k)
+{
+        bpf_code_forget(&k->bpf);
 }
 
 static const struct kernel_module *get_kernel_module(struct kernel *k, const char *name, size_t index)
@@ -229,27 +235,54 @@ static const struct kernel_module *get_kernel_module(struct kernel *k, const cha
         return m;
 }
 
-struct kernel_location kernel_locate(struct kernel *k, uint64_t addr)
+/* True when the symbols are new ones; on failure the old ones stay. */
+static bool reread_symbols(struct kernel *k)
 {
-        struct kernel_location ret = { 0 };
-        struct kernel_symbol symbol = { .module = "" };
-        bool known = k->has_symbols && kallsyms_find(&k->symbols, addr, &symbol) == ST_OK;
+        return k->has_symbols && monotonic_ns() - k->read_at_ns >= k->reread_ns && !read_kernel_symbols(k, NULL);
+}
 
-        /* BPF programs are replaced without a gap, so the symbol at this address may be outdated. */
-        k->missed |= !known || strcmp(symbol.module, "bpf") == 0;
-        if (known)
-                ret.name = symbol.name;
-        if (known && symbol.module[0]) {
-                const struct kernel_module *m = get_kernel_module(k, symbol.module, symbol.module_index);
+/* The kernel's image stays where it is; everything else may be unloaded. */
+static const char *get_placeholder(const struct kernel *k, uint64_t addr)
+{
+        bool in_image = addr >= k->symbols.text_addr && addr < k->symbols.text_end;
+
+        return k->has_symbols && k->symbols.text_end && !in_image ? KERNEL_UNLOADED_NAME : KERNEL_UNKNOWN_NAME;
+}
+
+static struct kernel_location locate_symbol(struct kernel *k, const struct kernel_symbol *symbol, uint64_t addr)
+{
+        struct kernel_location ret = { .name = symbol->name };
+
+        if (symbol->module[0]) {
+                const struct kernel_module *m = get_kernel_module(k, symbol->module, symbol->module_index);
 
                 if (kernel_module_find_address(m, addr, &ret.address)) {
-                        ret.module = symbol.module;
+                        ret.module = symbol->module;
                         ret.build_id = &m->build_id;
                 }
-        } else if (known && k->has_shift) {
+        } else if (k->has_shift) {
                 ret.module = "vmlinux";
                 ret.build_id = &k->build_id;
                 ret.address = addr - k->shift;
         }
         return ret;
+}
+
+struct kernel_location kernel_locate(struct kernel *k, uint64_t addr)
+{
+        struct kernel_symbol symbol = { .module = "" };
+        bool known = k->has_symbols && kallsyms_find(&k->symbols, addr, &symbol) == ST_OK;
+
+        /* BPF programs are replaced without a gap, so the symbol at this address may be outdated. */
+        if (!known || strcmp(symbol.module, "bpf") == 0) {
+                const struct bpf_code_place *place = bpf_code_find(&k->bpf, addr);
+
+                if (place)
+                        return (struct kernel_location){ .name = place->name,
+                                                         .file = place->file[0] ? place->file : NULL,
+                                                         .line = place->line };
+        }
+        if ((!known || (!k->bpf.bpf && strcmp(symbol.module, "bpf") == 0)) && reread_symbols(k))
+                known = kallsyms_find(&k->symbols, addr, &symbol) == ST_OK;
+        return known ? locate_symbol(k, &symbol, addr) : (struct kernel_location){ .name = get_placeholder(k, addr) };
 }

@@ -11,7 +11,8 @@
  * VMCOREINFO note of /proc/kcore; without access to it, _text at its default
  * address means no relocation. Otherwise the offset is unknown, and frames
  * carry their name only, never a wrong address. An address in a module is an
- * offset in .text. BPF programs have a name only.
+ * offset in .text. BPF programs have the name of their function, and file and
+ * line if they have BTF; other code that the kernel generates has a name only.
  *
  * Threads: one thread at a time.
  * Source: Documentation/admin-guide/kdump/vmcoreinfo.rst; sysfs-module ABI.
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "common/build_id.h"
+#include "sampling/processes/bpf_code.h"
 #include "sampling/processes/kallsyms.h"
 
 /**
@@ -51,24 +53,36 @@ struct kernel {
         uint64_t shift;                /* run-time minus link-time address */
         struct kernel_module *modules; /* by module index of symbols; [0] unused */
         int64_t read_at_ns;
-        bool missed; /* since read_at_ns, an address had no symbol or a possibly outdated one */
+        int64_t reread_ns;   /* do not read the symbols again for this time; doubled by each reading */
+        struct bpf_code bpf; /* closed unless kernel_use_bpf() */
 };
+
+#define KERNEL_UNKNOWN_NAME "[kernel]"            /* the kernel shows no symbols, or its image has none there */
+#define KERNEL_UNLOADED_NAME "[kernel: unloaded]" /* outside of the image, and nothing is there now */
 
 struct kernel_location {
         const char *module; /* "vmlinux" or the module's name; NULL when the frame has no object; borrowed */
         const struct build_id *build_id; /* borrowed, size 0 when unknown; NULL when there is no object */
         uint64_t address;                /* link-time, when there is an object */
-        const char *name;                /* borrowed until kernel_refresh(); NULL when unknown */
+        const char *name; /* never NULL; in brackets when unknown; borrowed until the next call, like file */
+        const char *file; /* of a BPF program; NULL: none */
+        uint32_t line;
 };
 
 /** Read everything the kernel exposes. Missing parts are skipped and described in err, whose code stays ST_OK. */
 void kernel_init(struct kernel *k, struct error *err);
 void kernel_deinit(struct kernel *k);
 
-/** Reread the symbols if a missed address suggests a new module or BPF program; at most once a minute. */
-void kernel_refresh(struct kernel *k);
+/** Look BPF programs up in the kernel. Without it they have their symbols only, which may be outdated. */
+enum status kernel_use_bpf(struct kernel *k, struct error *err) MUST_CHECK;
 
-/** Resolve addr. The caller must have decremented return addresses. */
+/** Call before the addresses of an interval are resolved: other BPF programs may be at the same addresses now. */
+void kernel_begin_drain(struct kernel *k);
+
+/**
+ * Resolve addr. The caller must have decremented return addresses. Symbols are read again if addr has none, which a
+ * module or a trampoline may have that is newer than they: after a second, after two, and so on up to a minute.
+ */
 struct kernel_location kernel_locate(struct kernel *k, uint64_t addr);
 
 /** Parse the value of "KERNELOFFSET=" in the text of a VMCOREINFO note. For tests. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sampling/objects/vdso.h"
+#include "common/clock.h"
 #include "sampling/processes/kernel.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
@@ -99,11 +100,16 @@ START_TEST(hidden_module_addresses_are_unknown)
 }
 END_TEST
 
-START_TEST(bpf_programs_are_named_and_refreshed)
+#define HOUR_NS ((int64_t)3600 * 1000000000)
+
+START_TEST(addresses_without_objects_are_named)
 {
-        static const char text[] = "ffffffff81000000 T _text\nffffffffc0000000 t xfs_read\t[no-such-module]\n"
+        static const char text[] = "ffffffff81000000 T _text\nffffffff81800000 T _etext\n"
+                                   "ffffffffc0000000 t xfs_read\t[no-such-module]\n"
                                    "ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sd_devices\t[bpf]\n";
-        struct kernel k = { .has_symbols = true, .has_shift = true };
+        struct kernel k = {
+                .has_symbols = true, .has_shift = true, .read_at_ns = monotonic_ns(), .reread_ns = HOUR_NS
+        };
         struct kernel_location place;
         struct error err;
 
@@ -112,15 +118,39 @@ START_TEST(bpf_programs_are_named_and_refreshed)
         place = kernel_locate(&k, 0xffffffff81000010);
         ck_assert_str_eq(place.name, "_text");
         ck_assert_uint_eq(place.address, 0xffffffff81000010);
-        ck_assert(!k.missed);
+        place = kernel_locate(&k, 0xffffffff81200000); /* more than a symbol spans */
+        ck_assert_str_eq(place.name, "[kernel]");
+        ck_assert_ptr_null(place.module);
+        place = kernel_locate(&k, 0xffffffffb0000000);
+        ck_assert_str_eq(place.name, "[kernel: unloaded]");
         place = kernel_locate(&k, 0xffffffffc0000020); /* a module whose other attributes are not shown */
         ck_assert_str_eq(place.name, "xfs_read");
         ck_assert_ptr_null(place.module);
-        ck_assert(!k.missed);
         place = kernel_locate(&k, 0xffffffffc0100020);
         ck_assert_str_eq(place.name, "bpf_prog_6deef7357e7b4530_sd_devices");
         ck_assert_ptr_null(place.module);
-        ck_assert(k.missed);
+        kernel_deinit(&k);
+}
+END_TEST
+
+START_TEST(symbols_are_read_again_for_an_unknown_address)
+{
+        static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 T _etext\n";
+        struct kernel k = { .has_symbols = true, .reread_ns = HOUR_NS };
+        struct error err;
+
+        ck_assert_int_eq(kallsyms_parse(text, strlen(text), &k.symbols, &err), ST_OK);
+        k.modules = calloc(k.symbols.module_count, sizeof *k.modules);
+        k.read_at_ns = monotonic_ns();
+        kernel_locate(&k, 0xffffffffb0000000);
+        ck_assert_uint_eq(k.symbols.count, 2); /* not yet */
+        k.read_at_ns -= k.reread_ns;
+        kernel_locate(&k, 0xffffffff81000004);
+        ck_assert_uint_eq(k.symbols.count, 2); /* it has a symbol */
+        kernel_locate(&k, 0xffffffffb0000000);
+        if (geteuid() == 0)
+                ck_assert_uint_gt(k.symbols.count, 1000); /* this kernel's */
+        ck_assert_int_gt(k.read_at_ns, monotonic_ns() - HOUR_NS / 2);
         kernel_deinit(&k);
 }
 END_TEST
@@ -169,5 +199,5 @@ START_TEST(vsyscalls_are_named_by_offset)
 END_TEST
 
 TEST_SUITE("agent_kernel", module_address_is_offset_in_text, hidden_module_addresses_are_unknown,
-           bpf_programs_are_named_and_refreshed, this_kernel_has_a_build_id, vdso_functions_are_named,
-           vsyscalls_are_named_by_offset)
+           addresses_without_objects_are_named, symbols_are_read_again_for_an_unknown_address,
+           this_kernel_has_a_build_id, vdso_functions_are_named, vsyscalls_are_named_by_offset)
