@@ -121,6 +121,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .reads_python = r->o->reads_python,
                 .reads_v8 = r->o->reads_v8,
                 .reads_hotspot = r->o->reads_hotspot,
+                .reads_context = !r->o->omits_context,
                 .omits_files = r->o->omits_files,
                 .omits_container_names = r->o->omits_container_names,
                 .off_cpu_ns = r->o->off_cpu_ns,
@@ -200,6 +201,10 @@ static void update_metrics(struct agent *r)
                                            .v8_bytes = recorder->processes.v8_bytes,
                                            .hotspot_read = recorder->processes.hotspot_read,
                                            .hotspot_bytes = recorder->processes.hotspot_bytes,
+                                           .process_contexts_read = recorder->processes.process_contexts_read,
+                                           .thread_contexts_read = recorder->processes.thread_contexts_read,
+                                           .go_labels_read = recorder->processes.go_labels_read,
+                                           .context_bytes = recorder->processes.context_bytes,
                                            .excluded_processes = recorder->processes.excluded,
                                            .unwinder = recorder->unwinder.stats,
                                            .kernel_shift_known = recorder->kernel.has_shift,
@@ -207,6 +212,7 @@ static void update_metrics(struct agent *r)
         struct error err;
 
         memcpy(counters.hotspot_refused, recorder->processes.hotspot_refused, sizeof counters.hotspot_refused);
+        memcpy(counters.contexts_refused, recorder->processes.contexts_refused, sizeof counters.contexts_refused);
         memcpy(counters.v8_refused, recorder->processes.v8_refused, sizeof counters.v8_refused);
         memcpy(counters.python_refused, recorder->processes.python_refused, sizeof counters.python_refused);
         if (recorder_get_stats(recorder, counters.sampler, &err))

@@ -51,6 +51,7 @@ struct agent_options {
         bool reads_python;                      /* name the frames of Python programs */
         bool reads_v8;                          /* name the frames of Node.js */
         bool reads_hotspot;                     /* name the frames of Java */
+        bool omits_context;                     /* do not read contexts of OpenTelemetry */
         bool omits_container_names;             /* do not read the state of container engines */
         uint64_t off_cpu_ns;                    /* also sample waits, one for about this time; 0: do not */
         bool omits_files;                       /* leave out paths of their source files */

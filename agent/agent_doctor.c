@@ -251,7 +251,7 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_unwind_tables(d, o->fork_server);
         if (o->uploads)
                 check_upload_workers(d, o->upload_fork_server);
-        if (o->reads_python || o->reads_v8 || o->reads_hotspot)
+        if (o->reads_python || o->reads_v8 || o->reads_hotspot || o->reads_context)
                 check_runtimes(d, o);
         check_perf_sampler(d);
         check_perf_buffers(d);
@@ -474,10 +474,11 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
 /* An item for each process whose runtime is refused, and one for all others. */
 static void check_runtimes(struct doctor *d, const struct doctor_options *o)
 {
+        const struct wanted_runtimes wanted = { o->reads_python, o->reads_v8, o->reads_hotspot, o->reads_context };
         struct found_runtimes found;
         struct error err;
 
-        if (doctor_find_runtimes(o->fork_server, o->reads_python, o->reads_v8, o->reads_hotspot, &found, &err)) {
+        if (doctor_find_runtimes(o->fork_server, &wanted, &found, &err)) {
                 add_item(d, "runtimes", SAMPLER_BPF, FINDING_WARNING, "", "%s", err.text);
                 return;
         }
@@ -489,6 +490,11 @@ static void check_runtimes(struct doctor *d, const struct doctor_options *o)
                          found.refused[i].runtime, found.refused[i].reason);
         add_item(d, "runtimes", SAMPLER_BPF, FINDING_OK, "", "%zu processes are read, %zu are refused",
                  found.read_count, found.refused_count);
+        if (o->reads_context)
+                add_item(d, "contexts", SAMPLER_AUTO, FINDING_OK, "",
+                         "%zu processes publish an OpenTelemetry context, %zu contexts of their threads; labels of %zu "
+                         "Go programs are read",
+                         found.process_context_count, found.thread_context_count, found.go_labels_count);
 }
 
 /* An error for both samplers: --off-cpu is refused rather than ignored. */

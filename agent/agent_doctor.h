@@ -32,6 +32,7 @@ struct doctor_options {
         bool reads_python;                      /* name the frames of Python programs */
         bool reads_v8;                          /* name the frames of Node.js */
         bool reads_hotspot;                     /* name the frames of Java */
+        bool reads_context;                     /* label samples by contexts of OpenTelemetry */
         bool off_cpu;                           /* waits would be sampled */
         const char *spool;                      /* directory; NULL: none */
         uint64_t spool_bytes;                   /* its size limit */

@@ -203,6 +203,26 @@ static struct metric java_refusals[] = {
         RUNTIME_REFUSALS("java", "memory"),  RUNTIME_REFUSALS("java", "processor"), RUNTIME_REFUSALS("java", "limit"),
 };
 static struct metric java_bytes = METRIC_GAUGE("cairn_agent_java_bytes", "Memory of names and lines of Java code.", "");
+#define CONTEXT_PROCESSES(of)                                                                                          \
+        METRIC_COUNTER("cairn_agent_context_processes_total", "Processes whose contexts or labels of Go are read.",    \
+                       "of=\"" of "\"")
+static struct metric context_processes[] = { CONTEXT_PROCESSES("process"), CONTEXT_PROCESSES("threads"),
+                                             CONTEXT_PROCESSES("goroutines") };
+#define CONTEXT_REFUSALS(reason)                                                                                       \
+        METRIC_COUNTER("cairn_agent_contexts_refused_total", "Processes whose contexts or labels of Go are not read.", \
+                       "reason=\"" reason "\"")
+static const enum runtime_refusal_reason context_refusal_reasons[] = {
+        REFUSAL_VERSION, REFUSAL_SYMBOLS, REFUSAL_RIGHTS, REFUSAL_MEMORY, REFUSAL_LIMIT,
+};
+static struct metric context_refusals[] = {
+        CONTEXT_REFUSALS("version"), CONTEXT_REFUSALS("symbols"), CONTEXT_REFUSALS("rights"),
+        CONTEXT_REFUSALS("memory"),  CONTEXT_REFUSALS("limit"),
+};
+static struct metric context_samples =
+        METRIC_COUNTER("cairn_agent_context_samples_total", "Samples with the context of their thread.", "");
+static struct metric context_labels_left = METRIC_COUNTER(
+        "cairn_agent_context_labels_left_total", "Labels of contexts left out, because a profile had too many.", "");
+static struct metric context_bytes = METRIC_GAUGE("cairn_agent_context_bytes", "Memory of contexts of processes.", "");
 static struct metric relabel_dropped =
         METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
 static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
@@ -299,6 +319,18 @@ static void update_java(const struct agent_counters *r)
         set_metric(&java_bytes, r->hotspot_bytes);
 }
 
+static void update_contexts(const struct agent_counters *r)
+{
+        for (size_t i = 0; i < sizeof context_refusals / sizeof *context_refusals; i++)
+                set_metric(&context_refusals[i], r->contexts_refused[context_refusal_reasons[i]]);
+        set_metric(&context_processes[0], r->process_contexts_read);
+        set_metric(&context_processes[1], r->thread_contexts_read);
+        set_metric(&context_processes[2], r->go_labels_read);
+        set_metric(&context_samples, r->build.context_samples);
+        set_metric(&context_labels_left, r->build.context_labels_left);
+        set_metric(&context_bytes, r->context_bytes);
+}
+
 static void update_mounts(void)
 {
         struct mount_probe_stats stats;
@@ -331,6 +363,7 @@ void agent_metrics_update(const struct agent_counters *r)
         update_node(r);
         set_metric(&node_bytes, r->v8_bytes);
         update_java(r);
+        update_contexts(r);
         set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
         set_metric(&relabel_failures, r->build.relabel_failures);
         set_metric(&pod_lists[0], r->pods.lists);

@@ -37,6 +37,8 @@ struct agent_counters {
         uint64_t v8_refused[REFUSAL_COUNT];
         uint64_t hotspot_read, hotspot_bytes;
         uint64_t hotspot_refused[REFUSAL_COUNT];
+        uint64_t process_contexts_read, thread_contexts_read, go_labels_read, context_bytes;
+        uint64_t contexts_refused[REFUSAL_COUNT];
         bool kernel_shift_known;
 };
 

@@ -56,7 +56,9 @@ static void add_refused_runtime(const struct process *p, const char *runtime, co
 
 static void collect_runtimes(const struct process_table *t, struct found_runtimes *ret)
 {
-        *ret = (struct found_runtimes){ 0 };
+        *ret = (struct found_runtimes){ .process_context_count = t->process_contexts_read,
+                                        .thread_context_count = t->thread_contexts_read,
+                                        .go_labels_count = t->go_labels_read };
         for (size_t i = 0; i < t->count; i++) {
                 const struct process *p = t->items[i];
 
@@ -68,10 +70,14 @@ static void collect_runtimes(const struct process_table *t, struct found_runtime
                         add_refused_runtime(p, "JavaScript", p->v8.refusal.text, ret);
                 if (p->hotspot.state == HOTSPOT_IS_REFUSED)
                         add_refused_runtime(p, "Java", p->hotspot.refusal.text, ret);
+                if (p->request.state == REQUEST_IS_REFUSED)
+                        add_refused_runtime(p, "its OpenTelemetry context", p->request.refusal.text, ret);
+                if (p->go.state == REQUEST_IS_REFUSED)
+                        add_refused_runtime(p, "its set of labels (pprof.Do)", p->go.refusal.text, ret);
         }
 }
 
-enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, bool hotspot,
+enum status doctor_find_runtimes(struct fork_server *workers, const struct wanted_runtimes *wanted,
                                  struct found_runtimes *ret, struct error *err)
 {
         struct process_table table;
@@ -81,9 +87,10 @@ enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool 
         process_table_init(&table);
         if (!st) {
                 table.unwinder = &unwinder;
-                table.reads_python = python;
-                table.reads_v8 = v8;
-                table.reads_hotspot = hotspot;
+                table.reads_python = wanted->python;
+                table.reads_v8 = wanted->v8;
+                table.reads_hotspot = wanted->hotspot;
+                table.reads_context = wanted->context;
                 table.is_only_listing = true;
                 process_table_begin_drain(&table);
                 add_running_processes(&table);

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Finds the runtimes of all running processes, as the agent would, and names those that are not read, with the reason.
+ * Finds the runtimes and contexts of all running processes, as the agent would, and names those that are not read, with
+ * the reason.
  * Nothing is sampled.
  */
 #include <stdbool.h>
@@ -22,17 +23,22 @@ struct refused_runtime {
         const char *runtime, *reason; /* static */
 };
 
+struct wanted_runtimes {
+        bool python, v8, hotspot, context; /* which to find */
+};
+
 struct found_runtimes {
-        size_t read_count;    /* processes whose runtime would be read */
-        size_t refused_count; /* others; the first of them: */
+        size_t process_context_count, thread_context_count; /* processes with these contexts of OpenTelemetry */
+        size_t go_labels_count;                             /* Go programs whose labels are read */
+        size_t read_count;                                  /* processes whose runtime would be read */
+        size_t refused_count;                               /* others; the first of them: */
         struct refused_runtime refused[REFUSED_RUNTIMES_MAX];
 };
 
 /**
  * @param workers  of the workers that read executables; borrowed.
- * @param python, v8, hotspot  which runtimes to find.
  */
-enum status doctor_find_runtimes(struct fork_server *workers, bool python, bool v8, bool hotspot,
+enum status doctor_find_runtimes(struct fork_server *workers, const struct wanted_runtimes *wanted,
                                  struct found_runtimes *ret, struct error *err) MUST_CHECK;
 
 #endif

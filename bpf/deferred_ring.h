@@ -38,11 +38,14 @@ static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, 
         if (!record)
                 return 0;
         record->key = w->record.key;
-        record->wait = w->record.wait;
+        record->weight = w->record.weight;
         record->kernel_count = 0;
         if (kernel_count <= SAMPLE_KERNEL_STACK_MAX &&
             !bpf_probe_read_kernel(record->kernel, kernel_count * sizeof *record->kernel, w->record.frames))
                 record->kernel_count = kernel_count;
+        record->context_count = 0;
+        if (w->context.word_count && !bpf_probe_read_kernel(record->context, sizeof record->context, w->context.words))
+                record->context_count = w->context.word_count;
         copy = &record->copy;
         copy->regs = w->saved;
         copy->stack_bytes = 0;

@@ -78,7 +78,7 @@ struct off_cpu_clock {
         __u32 samples;
         __u32 tid; /* of the sample below; 0: there is none */
         struct sample_key key;
-        struct sample_wait wait;
+        struct sample_weight weight;
         struct arch_regs saved;
         __u32 kernel_count;
         __u32 reserved;
@@ -178,7 +178,7 @@ static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
         if (!w)
                 return;
         w->record.key = c->key;
-        w->record.wait = c->wait;
+        w->record.weight = c->weight;
         /* All of it, since the verifier of 5.15 does not follow a length that was spilled to the stack. */
         w->record.kernel_count = kernel_count;
         if (kernel_count > SAMPLE_KERNEL_STACK_MAX ||
@@ -186,6 +186,7 @@ static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
                 w->record.kernel_count = 0;
         w->record.user_count = 0;
         w->record.user_end = SAMPLE_END_UNKNOWN;
+        w->context.word_count = 0;
         if (is_current && mm) {
                 if (!begin_sample(w, task))
                         return;
@@ -196,7 +197,7 @@ static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
                 }
         }
         count_stat(STAT_OFF_CPU_NO_USER);
-        submit_sample(&w->record);
+        submit_sample(w);
 }
 
 /* Split the weight of a wait into its two parts. */
@@ -211,8 +212,8 @@ static __always_inline void split_weight(struct off_cpu_clock *c, __u64 weight_n
                 queued_ns >>= 24;
         }
         share = (queued_ns << 16) / (waited_ns ? waited_ns : 1);
-        c->wait.queued_ns = (weight_ns >> 16) * share + (((weight_ns & 0xffff) * share) >> 16);
-        c->wait.blocked_ns = weight_ns - c->wait.queued_ns;
+        c->weight.queued_ns = (weight_ns >> 16) * share + (((weight_ns & 0xffff) * share) >> 16);
+        c->weight.blocked_ns = weight_ns - c->weight.queued_ns;
 }
 
 /* Keep all about the wait except for the user half, and request the interrupt. */

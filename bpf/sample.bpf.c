@@ -155,7 +155,7 @@ static __always_inline int is_agent_view_current(struct unwind_walk *w, const st
         w->process = *p;
         if (unlikely(w->process.hotspot))
                 hotspot_begin_process(w);
-        return p->executable_pages == executable_pages;
+        return p->executable_pages == (__u32)executable_pages;
 }
 
 static __always_inline void walk_user(struct unwind_walk *w, __u64 thread_pointer)
@@ -197,17 +197,60 @@ static __always_inline __u64 get_thread_pointer(const struct task_struct *task)
 #endif
 }
 
-/* The agent is woken only when much is queued; it empties this ring buffer once per interval anyway. */
-static __always_inline void submit_sample(struct sample_record *r)
+/*
+ * Append the context to the words of the record. A function of its own, and `at` in one register, so that the verifier
+ * of 5.15 follows the check.
+ */
+__noinline int append_context(struct unwind_walk *w)
 {
-        __u64 frames = (__u64)r->kernel_count + r->user_count;
-        int wake = bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wake_bytes;
+        __u64 at;
+        __u32 count;
 
-        if (frames > SAMPLE_FRAMES_MAX)
+        if (!w)
+                return 0;
+        at = (__u64)w->record.kernel_count + w->record.user_count;
+        count = w->context.word_count;
+        __asm__ volatile("" : "+r"(at));
+        if (at > SAMPLE_FRAMES_MAX || count > CONTEXT_WORDS_MAX)
+                return 0;
+        if (bpf_probe_read_kernel(w->record.frames + at, CONTEXT_WORDS_MAX * sizeof *w->record.frames,
+                                  w->context.words))
+                return 0;
+        w->record.context_count = count;
+        return 0;
+}
+
+/* The agent is woken only when much is queued; it empties this ring buffer once per interval anyway. */
+static __always_inline void submit_sample(struct unwind_walk *w)
+{
+        struct sample_record *r = &w->record;
+        int wake = bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wake_bytes;
+        __u64 words;
+
+        r->context_count = 0;
+        if (unlikely(w->context.word_count))
+                append_context(w);
+        words = (__u64)r->kernel_count + r->user_count + r->context_count;
+        if (words > SAMPLE_FRAMES_MAX + CONTEXT_WORDS_MAX)
                 return;
-        if (bpf_ringbuf_output(&samples, r, sizeof *r - sizeof r->frames + frames * sizeof *r->frames,
+        if (bpf_ringbuf_output(&samples, r, sizeof *r - sizeof r->frames + words * sizeof *r->frames,
                                wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) < 0)
                 count_stat(STAT_LOST_RING_FULL);
+}
+
+/* Read the context of the current thread, if its process publishes any. */
+static __always_inline void read_context(struct unwind_walk *w, __u64 thread_pointer)
+{
+        __u32 number = w->process.context;
+        struct context_process *p;
+
+        if (likely(!number))
+                return;
+        p = bpf_map_lookup_elem(&context_processes, &number);
+        if (!p)
+                return;
+        w->context.process = *p;
+        context_read_thread(&w->context, thread_pointer);
 }
 
 static __always_inline int is_excluded(const struct sample_process *process)
@@ -275,13 +318,17 @@ static __always_inline int begin_sample(struct unwind_walk *w, struct task_struc
                 notify_agent(process, leader, executable_pages);
         w->record.user_count = 0;
         w->record.user_end = SAMPLE_END_UNKNOWN;
+        w->context.word_count = 0;
         return 1;
 }
 
 /* Walk the user half of the current thread, whose registers are in w->saved, and submit the sample. */
 static __always_inline void finish_sample(struct unwind_walk *w, struct task_struct *task, struct mm_struct *mm)
 {
+        __u64 thread_pointer = get_thread_pointer(task);
+
         arch_unwind_regs(&w->saved, &w->regs);
+        read_context(w, thread_pointer);
         if (w->record.kernel_count && arch_in_syscall(&w->saved))
                 w->record.key.flags |= SAMPLE_IN_SYSCALL;
         /* Generated code in writable pages is not counted in the number of executable pages. */
@@ -290,8 +337,8 @@ static __always_inline void finish_sample(struct unwind_walk *w, struct task_str
                         return;
                 count_stat(STAT_DEFERRED_FULL);
         }
-        walk_user(w, get_thread_pointer(task));
-        submit_sample(&w->record);
+        walk_user(w, thread_pointer);
+        submit_sample(w);
 }
 
 SEC("perf_event")
@@ -316,7 +363,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         w->record.key.flags = 0;
         w->record.key.wait_reason = WAIT_NONE;
         w->record.key.futex = 0;
-        w->record.wait = (struct sample_wait){ 0 };
+        w->record.weight = (struct sample_weight){ 0 };
         walk_kernel(ctx, &w->record);
         mm = task->mm;
         if (task->flags & PF_KTHREAD) {
@@ -328,7 +375,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
                 }
                 count_stat(STAT_NO_USER_STACK);
         }
-        submit_sample(&w->record);
+        submit_sample(w);
         return 0;
 }
 

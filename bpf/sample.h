@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "bpf/arch.h"
+#include "bpf/context_walk.h"
 #include "bpf/wait.h"
 
 #define SAMPLE_STACK_MAX 512        /* words of the user half: see enum sample_frame_kind */
@@ -36,16 +37,20 @@ struct sample_key {
         struct sample_process process;
         __u64 kernel_stack;          /* its number, assigned by the agent; 0: none */
         __u64 user_stack;            /* likewise */
+        __u64 context;               /* likewise: of the request that the thread works on */
         char comm[SAMPLE_COMM_SIZE]; /* of the thread */
         __u32 flags;
         __u32 wait_reason; /* enum wait_reason */
         __u64 futex;       /* address of the futex waited for; 0: none */
 };
 
-/** What an off-CPU sample stands for, estimated (bpf/off_cpu.h): a wait, and the run queue after it. */
-struct sample_wait {
+/** What a sample stands for. */
+struct sample_weight {
+        /* With SAMPLE_OFF_CPU, else 0; estimated (bpf/off_cpu.h): a wait, and the run queue after it. */
         __u64 blocked_ns; /* for the reason of the key */
         __u64 queued_ns;  /* runnable, without a CPU */
+        /* Else: threads of the process that ran at that moment (bpf/latency.h), 1 or more; 0: not counted. */
+        __u64 running;
 };
 
 /** Where the user half of a stack ends. Public as labels of a metric. */
@@ -118,16 +123,17 @@ static inline __attribute__((always_inline)) __u64 sample_frame_pack(enum sample
         return (address & SAMPLE_FRAME_ADDRESS_MAX) | (__u64)kind << SAMPLE_FRAME_KIND_SHIFT;
 }
 
-/** A sample with both halves of its stack. The ring buffer record ends after the last frame. */
+/** A sample with both halves of its stack. The ring buffer record ends after the last word. */
 struct sample_record {
-        struct sample_key key; /* without its stacks */
+        struct sample_key key; /* without its stacks and its context */
         __u32 kernel_count;    /* words */
         __u32 user_count;
         __u32 user_end; /* enum sample_end */
-        __u32 reserved;
-        struct sample_wait wait;         /* with SAMPLE_OFF_CPU, else 0 */
-        __u64 frames[SAMPLE_FRAMES_MAX]; /* words of the kernel's frames, then of the user's; leaf first: the
-                                            interrupted pc, then return addresses and frames of runtimes */
+        __u32 context_count;
+        struct sample_weight weight;
+        /* Words of the kernel's frames, then of the user's, then of the context (bpf/context_read.h). Frames are leaf
+           first: the interrupted pc, then return addresses and frames of runtimes. */
+        __u64 frames[SAMPLE_FRAMES_MAX + CONTEXT_WORDS_MAX];
 };
 
 #define STACK_COPY_MAX_BYTES 65536
@@ -150,11 +156,12 @@ struct stack_copy {
  * `copy.stack`, after the copied bytes.
  */
 struct deferred_sample_record {
-        struct sample_key key; /* without its stacks */
+        struct sample_key key; /* without its stacks and its context */
         __u32 kernel_count;
-        __u32 reserved;
-        struct sample_wait wait;
+        __u32 context_count;
+        struct sample_weight weight;
         __u64 kernel[SAMPLE_KERNEL_STACK_MAX];
+        __u64 context[CONTEXT_WORDS_MAX];
         struct stack_copy copy;
 };
 
@@ -189,7 +196,7 @@ enum sample_stat {
 };
 
 _Static_assert(sizeof(struct sample_process) == 16, "no padding");
-_Static_assert(sizeof(struct sample_key) == 64, "no padding");
+_Static_assert(sizeof(struct sample_key) == 72, "no padding");
 _Static_assert(sizeof(struct sample_notice) == 40, "no padding");
 _Static_assert(STACK_COPY_MAX_BYTES % STACK_COPY_CHUNK_BYTES == 0 &&
                        STACK_COPY_MIDDLE_BYTES % STACK_COPY_CHUNK_BYTES == 0 &&

@@ -82,7 +82,9 @@ struct unwind_mapping {
 /** The head of a run. It is outdated when its life (exec_id, start) or number of executable pages has changed. */
 struct unwind_process {
         __u64 start_boot_ns;
-        __u64 executable_pages;
+        __u32 executable_pages;
+        __u16 context; /* where its threads keep their context: its entry in `context_processes`; 0: nowhere */
+        __u16 reserved;
         __u32 exec_id;
         __u32 generation;
         __u16 mapping_count; /* of the entries that follow */

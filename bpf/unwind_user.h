@@ -103,6 +103,15 @@ struct {
         __type(value, struct hotspot_process);
 } hotspot_processes SEC(".maps");
 
+/* Written by the agent; entry 0 is unused. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, CONTEXT_PROCESSES_MAX);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct context_process);
+} context_processes SEC(".maps");
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -125,6 +134,7 @@ struct unwind_walk {
         __u8 window[UNWIND_WINDOW_BYTES]; /* cached stack memory around the last read */
         struct v8_walk v8;
         struct hotspot_walk hotspot;
+        struct context_walk context;
         struct sample_record record;
         struct python_walk python; /* after the record, where copies of constant size from its end stay inside */
 };
@@ -140,6 +150,10 @@ struct unwind_walk {
 #define HOTSPOT_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
 #define HOTSPOT_FUNCTION __noinline
 #include "bpf/hotspot_frame.h"
+
+#define CONTEXT_READ(to, size, addr) bpf_probe_read_user(to, size, (const void *)(addr))
+#define CONTEXT_FUNCTION __noinline
+#include "bpf/context_read.h"
 
 /* Copy what is known of the process's HotSpot. */
 static __always_inline void hotspot_begin_process(struct unwind_walk *w)

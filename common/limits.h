@@ -196,6 +196,7 @@
 #define LIMIT_DWARF_PACKAGE_UNITS (1 << 24)  /* rows or slots of a package's index */
 #define LIMIT_DWARF_UNIT_TEXT_BYTES MiB(256) /* names with their scopes, in one unit */
 #define LIMIT_DWARF_ABBREV_REREAD 256        /* total bytes read from .debug_abbrev, times its size */
+#define LIMIT_DWARF_MEMBER_WORK MiB(64)      /* bytes of abbreviations passed to find members of structures */
 #define LIMIT_DWARF_NAMES_RETEST 4           /* the same for linkage names, to know whether they can be demangled */
 #define LIMIT_DWARF_REREAD 32                /* the same for other sections whose data units share */
 
@@ -324,6 +325,14 @@
 #define LIMIT_AGENT_JIT_PROCESS_BYTES MiB(64)   /* names of the JIT-compiled code of one process */
 #define LIMIT_AGENT_JIT_BYTES MiB(256)          /* of all processes */
 #define LIMIT_AGENT_JIT_SYMBOLS 500000          /* live pieces of JIT-compiled code of one process */
+#define LIMIT_CONTEXT_PAYLOAD KiB(64)           /* bytes of the context that a process publishes */
+#define LIMIT_CONTEXT_LABELS 32                 /* attributes of its resource */
+#define LIMIT_CONTEXT_VALUE 256                 /* bytes of a value; longer ones are cut */
+#define LIMIT_CONTEXT_BYTES KiB(32)             /* memory for the context of one process */
+#define LIMIT_AGENT_CONTEXT_BYTES MiB(32)       /* of all processes */
+#define LIMIT_AGENT_CONTEXT_ATTEMPTS 30         /* intervals in which the context of threads is looked for */
+#define LIMIT_AGENT_GO_DEBUGINFO MiB(128)       /* .debug_info of a Go program that is read, as stored in the file */
+#define LIMIT_AGENT_CONTEXT_KEYS 128            /* distinct keys of contexts in one profile */
 #define LIMIT_PYTHON_NAME 1024                  /* characters of a qualified name */
 #define LIMIT_PYTHON_LINE_TABLE KiB(64)         /* bytes of the line table of a code object */
 #define LIMIT_AGENT_PYTHON_CODE 65536           /* code objects of one process whose names are cached */

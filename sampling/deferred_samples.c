@@ -130,12 +130,12 @@ static struct stack_copy *clone_stack_copy(const struct stack_copy *from, bool w
 }
 
 void deferred_samples_add(struct deferred_samples *l, struct process_table *processes, const struct sample_key *key,
-                          const struct sample_wait *wait, const struct stack_copy *from)
+                          const struct sample_weight *weight, const struct stack_copy *from)
 {
         struct process *p = process_table_get(processes, &key->process, key->comm);
         bool is_excluded = p && p->is_excluded,
              has_room = !is_excluded && l->copied_bytes + from->stack_bytes <= LIMIT_AGENT_DEFERRED_BYTES;
-        struct deferred_sample s = { .key = *key, .wait = *wait };
+        struct deferred_sample s = { .key = *key, .weight = *weight };
 
         if (l->count == LIMIT_AGENT_DEFERRED || !array_reserve(&l->items, &l->capacity, l->count)) {
                 l->lost++;
@@ -185,7 +185,7 @@ static bool grow_sample_batch(struct sample_batch *b, size_t samples, size_t fra
 static void append_to_batch(struct sample_batch *b, const struct deferred_sample *s)
 {
         uint64_t number = hash_bytes64(s->frames, s->frame_count * sizeof *s->frames) | 1;
-        unsigned counts = sample_split(&s->key, &s->wait, b->counts + b->count_count);
+        unsigned counts = sample_split(&s->key, &s->weight, b->counts + b->count_count);
 
         for (; counts; counts--)
                 b->counts[b->count_count++].key.user_stack = number;

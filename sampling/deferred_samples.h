@@ -17,7 +17,7 @@
 /** A sample: walked, or with the copy to walk later. */
 struct deferred_sample {
         struct sample_key key;
-        struct sample_wait wait;
+        struct sample_weight weight;
         uint32_t frame_count, end;
         uint64_t *frames;        /* owned; NULL: not walked yet */
         struct stack_copy *copy; /* owned; NULL: walked */
@@ -39,7 +39,7 @@ void deferred_samples_deinit(struct deferred_samples *l);
  * a copy. Past LIMIT_AGENT_DEFERRED_BYTES, walk it with the tables available.
  */
 void deferred_samples_add(struct deferred_samples *l, struct process_table *processes, const struct sample_key *key,
-                          const struct sample_wait *wait, const struct stack_copy *from);
+                          const struct sample_weight *weight, const struct stack_copy *from);
 
 /** Walk the samples whose tables have become available. */
 void deferred_samples_retry(struct deferred_samples *l, struct process_table *processes);

@@ -15,6 +15,7 @@
 #include "profile-formats/return_address.h"
 #include "sampling/processes/process_hotspot.h"
 #include "sampling/processes/process_python.h"
+#include "sampling/processes/process_request.h"
 #include "sampling/processes/process_v8.h"
 #include "sampling/profile_labels.h"
 #include "sampling/samplers/sample_end.h"
@@ -380,21 +381,39 @@ static enum status intern_type(struct build *b, const char *id, int64_t period_n
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-/* Merge keys that differ in no label, such as two processes of one program. */
+/* Merge keys that differ in no label or trace, such as two processes of one program. */
 static enum status add_built_sample(struct build *b, const struct profile_sample *s)
 {
-        const uint32_t key[] = { s->type, s->stack, s->first_label, s->label_count };
+        struct {
+                uint32_t type, stack, first_label, label_count;
+                uint8_t trace_id[16], span_id[8]; /* no padding: the bytes are the key */
+        } key = { s->type, s->stack, s->first_label, s->label_count, { 0 }, { 0 } };
         uint32_t number;
         enum status st;
 
-        if (id_table_find(&b->samples, key, sizeof key, &number)) {
+        memcpy(key.trace_id, s->trace_id, sizeof key.trace_id);
+        memcpy(key.span_id, s->span_id, sizeof key.span_id);
+        if (id_table_find(&b->samples, &key, sizeof key, &number)) {
                 b->p->samples.items[number].value += s->value;
                 return ST_OK;
         }
         st = profile_add_sample(b->p, s, &number, b->err);
-        if (!st && !id_table_put(&b->samples, key, sizeof key, number))
+        if (!st && !id_table_put(&b->samples, &key, sizeof key, number))
                 st = error_no_memory(b->err);
         return st;
+}
+
+/* Decode the context of a sample, after that of its process was read, which has the names of its attributes. */
+static void decode_sample_context(struct build *b, const struct sample_batch *batch, const struct sample_count *s,
+                                  struct process *process, struct thread_context *ret)
+{
+        struct stack_half words = find_stack_half(batch, s->key.context);
+        bool is_wait = s->key.flags & SAMPLE_OFF_CPU;
+
+        process_request_refresh(b->c->processes, process);
+        thread_context_decode(words.frames, words.count, &process->request.context, ret);
+        if (words.count)
+                b->stats->context_samples += is_wait ? 1 : s->count;
 }
 
 static enum status build_sample(struct build *b, const struct sample_batch *batch, const struct sample_count *s)
@@ -406,6 +425,7 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
                 .value = (int64_t)s->count * (is_wait ? 1 : b->c->period_ns),
         };
         struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
+        struct thread_context context;
         struct labeled_sample labels;
         const char *stack_end;
         enum status st;
@@ -418,7 +438,10 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
                 return ST_OK;
         }
         stack_end = s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end) : "";
-        st = profile_labels_get(&b->labels, &s->key, process, stack_end, &labels, b->err);
+        decode_sample_context(b, batch, s, process, &context);
+        memcpy(out.trace_id, context.trace_id, sizeof out.trace_id);
+        memcpy(out.span_id, context.span_id, sizeof out.span_id);
+        st = profile_labels_get(&b->labels, &s->key, process, &context, stack_end, &labels, b->err);
         if (!st && labels.is_dropped) {
                 b->stats->relabel_dropped_samples += is_wait ? 1 : s->count;
                 return ST_OK;

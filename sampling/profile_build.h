@@ -59,6 +59,8 @@ struct profile_build_stats {
         uint64_t python_frames[PYTHON_FRAME_STATES]; /* each counted once per stack and interval, like the others */
         uint64_t v8_frames[V8_FRAME_STATES];
         uint64_t hotspot_frames[HOTSPOT_FRAME_STATES];
+        uint64_t context_samples;     /* with the context of their thread */
+        uint64_t context_labels_left; /* labels of contexts left out, past a limit of the profile */
 };
 
 /**

@@ -16,6 +16,7 @@
 void profile_labels_deinit(struct profile_labels *l)
 {
         id_table_deinit(&l->known);
+        id_table_deinit(&l->context_keys);
         free(l->items);
 }
 
@@ -114,9 +115,9 @@ static enum status add_relabeled(struct profile *p, const struct label_set *from
         return st ? st : profile_add_label_set(p, set, count, &ret->first_label, err);
 }
 
-/* Label sets past a limit of relabelling are sent as they were collected. */
-static enum status relabel_sample(const struct profile_labels *l, const struct sample_label_set *from,
-                                  const struct pod_match *pod, struct labeled_sample *ret, struct error *err)
+/* ST_TOO_BIG past a limit of relabelling. */
+static enum status relabel_label_set(const struct profile_labels *l, const struct sample_label_set *from,
+                                     const struct pod_match *pod, struct labeled_sample *ret, struct error *err)
 {
         const struct relabel_rules *rules = l->c->rules;
         _cleanup_label_set_ struct label_set labels = { 0 };
@@ -127,12 +128,61 @@ static enum status relabel_sample(const struct profile_labels *l, const struct s
                 st = put_meta_labels(&labels, pod, err);
         if (!st)
                 st = relabel_apply(rules->items, rules->count, &labels, &keep, err);
-        if (st == ST_TOO_BIG) {
-                l->stats->relabel_failures++;
-                return add_collected_labels(l->p, from, ret, err);
-        }
+        if (st == ST_TOO_BIG)
+                return st;
         ret->is_dropped = !st && !keep;
         return st || !keep ? st : add_relabeled(l->p, &labels, ret, err);
+}
+
+/*
+ * Label sets past a limit of relabelling are sent as the agent collected them. A process cannot escape the rules by the
+ * labels of its contexts: these are left out first.
+ * @param bare  without the labels of contexts.
+ */
+static enum status relabel_sample(const struct profile_labels *l, const struct sample_label_set *from,
+                                  const struct sample_label_set *bare, const struct pod_match *pod,
+                                  struct labeled_sample *ret, struct error *err)
+{
+        enum status st = relabel_label_set(l, from, pod, ret, err);
+
+        if (st == ST_TOO_BIG && from->count != bare->count)
+                st = relabel_label_set(l, bare, pod, ret, err);
+        if (st != ST_TOO_BIG)
+                return st;
+        l->stats->relabel_failures++;
+        return add_collected_labels(l->p, bare, ret, err);
+}
+
+/* ---- contexts ---- */
+
+/* A server refuses a batch with too many keys, so a process that invents keys must not add as many as it likes. */
+static bool is_context_key_sent(struct profile_labels *l, const char *key)
+{
+        uint32_t number;
+
+        if (id_table_find(&l->context_keys, key, strlen(key), &number))
+                return true;
+        if (l->context_key_count == LIMIT_AGENT_CONTEXT_KEYS ||
+            !id_table_put(&l->context_keys, key, strlen(key), l->context_key_count)) {
+                l->stats->context_labels_left++;
+                return false;
+        }
+        l->context_key_count++;
+        return true;
+}
+
+/* Add the labels of the contexts of a process and of its thread, which takes precedence. */
+static void collect_context_labels(struct profile_labels *l, const struct process *process,
+                                   const struct thread_context *thread, struct sample_label_set *ret)
+{
+        const struct process_context *c = &process->request.context;
+
+        for (size_t i = 0; i < thread->label_count; i++)
+                if (is_context_key_sent(l, thread->labels[i].key))
+                        labels_add_context(l->c->labels, &thread->labels[i], ret);
+        for (size_t i = 0; i < c->label_count; i++)
+                if (is_context_key_sent(l, c->labels[i].key))
+                        labels_add_context(l->c->labels, &c->labels[i], ret);
 }
 
 /* ---- samples ---- */
@@ -142,20 +192,22 @@ struct label_source {
         struct sample_process process;
         char comm[SAMPLE_COMM_SIZE];
         uint64_t stack_end; /* names differ in address */
-        uint64_t futex;
+        uint64_t futex, context;
         uint32_t is_kernel_thread, wait_reason;
 };
 
 enum status profile_labels_get(struct profile_labels *l, const struct sample_key *key, struct process *process,
-                               const char *stack_end, struct labeled_sample *ret, struct error *err)
+                               const struct thread_context *context, const char *stack_end, struct labeled_sample *ret,
+                               struct error *err)
 {
         struct label_source source = { .process = key->process,
                                        .stack_end = (uintptr_t)stack_end,
                                        .futex = key->futex,
+                                       .context = key->context,
                                        .is_kernel_thread = key->flags & SAMPLE_KERNEL_THREAD,
                                        .wait_reason = key->wait_reason };
         struct labeled_sample fresh = { 0 };
-        struct sample_label_set collected;
+        struct sample_label_set collected, bare;
         uint32_t number;
         enum status st;
 
@@ -167,7 +219,11 @@ enum status profile_labels_get(struct profile_labels *l, const struct sample_key
         if (l->c->pods)
                 pod_cache_find(l->c->pods, process->cgroup.container, process->cgroup.pod, &process->pod);
         labels_collect(l->c->labels, process, key, stack_end, &collected);
-        st = l->c->rules && l->c->rules->count ? relabel_sample(l, &collected, &process->pod, &fresh, err)
+        bare = collected;
+        labels_add_own(l->c->labels, &bare);
+        collect_context_labels(l, process, context, &collected);
+        labels_add_own(l->c->labels, &collected);
+        st = l->c->rules && l->c->rules->count ? relabel_sample(l, &collected, &bare, &process->pod, &fresh, err)
                                                : add_collected_labels(l->p, &collected, &fresh, err);
         if (st)
                 return st;

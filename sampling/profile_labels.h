@@ -17,6 +17,7 @@
  * Threads: one thread at a time.
  */
 #include "sampling/profile_build.h"
+#include "sampling/runtimes/thread_context.h"
 
 struct labeled_sample {
         uint32_t first_label, label_count; /* of profile.labels */
@@ -29,6 +30,8 @@ struct profile_labels {
         struct profile *p;               /* borrowed */
         struct profile_build_stats *stats;
         struct id_table known;
+        struct id_table context_keys; /* as far as they are sent */
+        uint32_t context_key_count;
         struct labeled_sample *items; /* owned */
         size_t count, capacity;
 };
@@ -37,10 +40,12 @@ void profile_labels_deinit(struct profile_labels *l);
 
 /**
  * Labels of a sample.
+ * @param context  of its thread.
  * @param stack_end  how its user stack ends (sampling/samplers/sample_end.h), "" when it has none.
  * @return ST_OK; ST_TOO_BIG or ST_NO_MEMORY of the profile.
  */
 enum status profile_labels_get(struct profile_labels *l, const struct sample_key *key, struct process *process,
-                               const char *stack_end, struct labeled_sample *ret, struct error *err) MUST_CHECK;
+                               const struct thread_context *context, const char *stack_end, struct labeled_sample *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -27,12 +27,12 @@ static void exclude_from_sampler(void *ctx, const struct sample_process *id)
         sampler_exclude(((struct recorder *)ctx)->sampler, id);
 }
 
-static void add_deferred_sample(void *ctx, const struct sample_key *key, const struct sample_wait *wait,
+static void add_deferred_sample(void *ctx, const struct sample_key *key, const struct sample_weight *weight,
                                 const struct stack_copy *copy)
 {
         struct recorder *r = ctx;
 
-        deferred_samples_add(&r->deferred, &r->processes, key, wait, copy);
+        deferred_samples_add(&r->deferred, &r->processes, key, weight, copy);
 }
 
 /* A reused pid is another process and is excluded, unless children are sampled too. */
@@ -79,6 +79,7 @@ enum status recorder_start(struct recorder *r, const struct recorder_options *o,
         r->processes.reads_python = o->reads_python;
         r->processes.reads_v8 = o->reads_v8;
         r->processes.reads_hotspot = o->reads_hotspot;
+        r->processes.reads_context = o->reads_context;
         st = labels_init(&r->labels, &r->options.labels, err);
         if (!st && !o->omits_container_names) {
                 st = container_cache_init(&r->containers, err);

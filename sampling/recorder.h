@@ -28,6 +28,7 @@ struct recorder_options {
         bool reads_python;           /* name the frames of Python programs; with BPF only */
         bool reads_v8;               /* likewise of Node.js */
         bool reads_hotspot;          /* likewise of Java */
+        bool reads_context;          /* label samples by the contexts of processes and, with BPF, of threads */
         bool omits_files;            /* leave out paths of the source files of runtimes */
         bool omits_container_names;  /* do not read the state of container engines */
         uint64_t off_cpu_ns;         /* also sample waits: one sample for about this time; 0: do not */

@@ -144,6 +144,19 @@ static bool clip_mapping(struct proc_mapping *m, uint64_t before)
         return true;
 }
 
+/* Whether it is the mapping of OTEP 4719: of a file in memory, or anonymous, with that name. */
+static bool is_context_mapping(const struct text_line *path)
+{
+        static const char *const names[] = { "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]" };
+        size_t n = text_size(path);
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (n >= strlen(names[i]) && memcmp(path->at, names[i], strlen(names[i])) == 0 &&
+                    (n == strlen(names[i]) || path->at[strlen(names[i])] == ' '))
+                        return true;
+        return false;
+}
+
 enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, struct error *err)
 {
         _cleanup_proc_maps_ struct proc_maps m = { 0 };
@@ -163,6 +176,8 @@ enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, s
                 if (!clip_mapping(&mapping, before))
                         continue;
                 before = mapping.end;
+                if (!m.context_address && is_context_mapping(&path))
+                        m.context_address = mapping.start;
                 if (mapping.executable)
                         st = append_mapping(&m, &capacity, &mapping, &path, err);
                 if (!st)

@@ -6,7 +6,7 @@
  * @file
  * Executable mappings of a process, parsed from /proc/PID/maps:
  * ascending and disjoint. Other mappings are skipped, except for neighbors
- * (sampling/processes/moved_text.h).
+ * (sampling/processes/moved_text.h) and the address of a published context.
  *
  * Threads: one writer, or any number of readers.
  * Source: proc(5), "/proc/pid/maps".
@@ -35,6 +35,7 @@ struct proc_maps {
         /* The file mappings, executable or not, right before and after executable mappings of anything else. */
         struct proc_mapping *neighbors;
         size_t neighbor_count;
+        uint64_t context_address; /* of the mapping that an OpenTelemetry SDK publishes (OTEP 4719); 0: none */
 };
 
 /**

@@ -34,6 +34,7 @@
 #include "sampling/processes/moved_text.h"
 #include "sampling/processes/process_hotspot.h"
 #include "sampling/processes/process_python.h"
+#include "sampling/processes/process_request.h"
 #include "sampling/processes/process_v8.h"
 #include "sampling/processes/process_read.h"
 
@@ -133,6 +134,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         process_python_deinit(t, p);
         process_v8_deinit(t, p);
         process_hotspot_deinit(t, p);
+        process_request_deinit(t, p);
         free(p);
 }
 
@@ -158,6 +160,7 @@ static void update_unwinder(struct process_table *t, struct process *p, int proc
         unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects, &p->unwind);
         found = process_python_attach(t, p);
         found = process_hotspot_attach(t, p) || found;
+        found = process_request_attach(t, p) || found;
         if (process_v8_attach(t, p) || found) /* which the kernel has to know */
                 unwinder_set_process(t->unwinder, &p->id, proc_fd, p->cgroup.container, &p->maps, p->objects,
                                      &p->unwind);
@@ -457,13 +460,15 @@ void process_table_begin_drain(struct process_table *t)
         t->jit_left = LIMIT_AGENT_JIT_READ_BYTES;
         if (t->containers)
                 container_cache_begin_drain(t->containers);
-        t->python_left = LIMIT_AGENT_PYTHON_WORK;
-        t->v8_left = LIMIT_AGENT_V8_READ_BYTES;
-        t->hotspot_left = LIMIT_AGENT_HOTSPOT_WORK;
-        for (size_t i = 0; i < t->count; i++)
-                if (t->items[i]->python.state == PYTHON_IS_STARTING ||
-                    t->items[i]->hotspot.state == HOTSPOT_IS_STARTING)
+        for (size_t i = 0; i < t->count; i++) {
+                if (process_request_waits(t->items[i])) {
+                        process_request_note_attempt(t->items[i]);
+                        read_process(t, t->items[i]);
+                } else if (t->items[i]->python.state == PYTHON_IS_STARTING ||
+                           t->items[i]->hotspot.state == HOTSPOT_IS_STARTING) {
                         update_unwinder(t, t->items[i], -1);
+                }
+        }
 }
 
 static int compare_process_last_use(const void *a, const void *b)

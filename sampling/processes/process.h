@@ -34,6 +34,7 @@
 #include "sampling/processes/perf_map.h"
 #include "sampling/processes/process_filter.h"
 #include "sampling/runtimes/hotspot_name_cache.h"
+#include "sampling/runtimes/process_context.h"
 #include "sampling/runtimes/python_name_cache.h"
 #include "sampling/runtimes/v8_name_cache.h"
 #include "sampling/unwinding/unwinder.h"
@@ -78,8 +79,27 @@ struct process_hotspot {
         unsigned attempts;
         struct hotspot_objects objects;
         struct hotspot_name_cache names;
-        int memory_fd;      /* of /proc/PID/mem, open during a drain; valid if memory_in is the current one */
-        uint64_t memory_in; /* drain number */
+        int memory_fd;      /* of /proc/PID/mem, open during an interval; valid if memory_in is the current one */
+        uint64_t memory_in; /* name_interval of the table */
+};
+
+enum request_state { REQUEST_UNKNOWN, REQUEST_WAITS, REQUEST_IS_READ, REQUEST_IS_REFUSED };
+
+/** Labels of the goroutines of a process, which take the place of the contexts of its threads. */
+struct process_go {
+        enum request_state state;
+        struct runtime_refusal refusal;
+        unsigned attempts;
+};
+
+/** The contexts that an OpenTelemetry SDK publishes for a process and its threads. */
+struct process_request {
+        enum request_state state; /* of the contexts of threads; if refused, of both */
+        struct runtime_refusal refusal;
+        unsigned attempts;
+        uint64_t read_in;               /* drain number plus one; 0: never */
+        struct context_symbols symbols; /* by which the contexts of threads were found */
+        struct process_context context;
 };
 
 struct process {
@@ -104,6 +124,8 @@ struct process {
         struct process_python python;
         struct process_v8 v8;
         struct process_hotspot hotspot;
+        struct process_request request;
+        struct process_go go;
 };
 
 struct process_table {
@@ -144,6 +166,12 @@ struct process_table {
         uint64_t hotspot_read; /* as for Python */
         uint64_t hotspot_refused[REFUSAL_COUNT];
         size_t hotspot_bytes;
+        bool reads_context;             /* of OpenTelemetry: of processes and threads; labels of Go */
+        uint64_t process_contexts_read; /* processes, in total; likewise: */
+        uint64_t thread_contexts_read;
+        uint64_t go_labels_read;
+        uint64_t contexts_refused[REFUSAL_COUNT];
+        size_t context_bytes;
         uint64_t hotspot_left; /* bytes that may be read for names of Java code in this drain */
         uint64_t v8_left;      /* bytes of sources, code and tables that may be read in this drain */
         uint64_t python_left;  /* bytes that may be read and decoded for names of Python code in this drain */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "common/text.h"
 #include "sampling/processes/wait_reason.h"
 
 static const char *const KEYS[LABEL_KEY_COUNT] = {
@@ -119,7 +120,11 @@ static const char *get_host_arch(void)
 
 enum status labels_init(struct labels *ret, const struct label_options *o, struct error *err)
 {
-        struct labels l = { .host_arch = get_host_arch(), .service_name = o->service_name, .own = &o->own };
+        struct labels l = { .host_arch = get_host_arch(),
+                            .service_name = o->service_name,
+                            .own = &o->own,
+                            .keep = o->keep,
+                            .drop = o->drop };
         struct utsname u;
         enum status st = label_options_check(o, err);
 
@@ -239,6 +244,59 @@ void labels_collect(const struct labels *l, const struct process *process, const
         for (size_t i = 0; i < LABEL_KEY_COUNT; i++)
                 if (l->enabled[i] && values[i] && values[i][0])
                         put_label(ret, KEYS[i], strlen(KEYS[i]), values[i]);
+}
+
+static char spell_as_column(char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return (char)(c - 'A' + 'a');
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+}
+
+/*
+ * Whether a service stores two keys in one column: it then keeps the value of the key that is first in byte order
+ * (docs/formats/tables.md), so a program could replace the label k8s.pod.name by one that is called k8s-pod-name.
+ */
+static bool share_column(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+        if (a_size != b_size)
+                return false;
+        for (size_t i = 0; i < a_size; i++)
+                if (spell_as_column(a[i]) != spell_as_column(b[i]))
+                        return false;
+        return true;
+}
+
+static bool is_own_key(const struct labels *l, const char *key, size_t size)
+{
+        for (size_t i = 0; i < l->own->count; i++) {
+                const char *text = l->own->items[i];
+
+                if (share_column(text, (size_t)(strchr(text, '=') - text), key, size))
+                        return true;
+        }
+        return false;
+}
+
+void labels_add_context(const struct labels *l, const struct context_label *label, struct sample_label_set *ret)
+{
+        const char *const service = KEYS[LABEL_SERVICE_NAME], *key = label->key;
+        size_t size = strlen(key);
+        bool is_service = share_column(key, size, service, strlen(service));
+
+        if (!size || starts_with(key, "__") || any_pattern_matches_key(&l->drop, key) ||
+            (l->keep.count && !any_pattern_matches_key(&l->keep, key)))
+                return;
+        if ((is_service && l->service_name) || is_own_key(l, key, size))
+                return;
+        for (size_t i = 0; i < ret->count; i++)
+                if (!is_service && share_column(ret->items[i].key, ret->items[i].key_size, key, size))
+                        return;
+        put_label(ret, is_service ? service : key, size, label->value);
+}
+
+void labels_add_own(const struct labels *l, struct sample_label_set *ret)
+{
         for (size_t i = 0; i < l->own->count; i++) {
                 const char *text = l->own->items[i], *equals = strchr(text, '=');
 

@@ -64,6 +64,7 @@ enum label_key {
 
 struct labels {
         bool enabled[LABEL_KEY_COUNT];
+        struct option_list keep, drop; /* patterns of keys, for labels of contexts; borrowed */
         char host_name[256];
         char host_id[64]; /* "" when unknown */
         const char *host_arch;
@@ -108,8 +109,18 @@ struct sample_label_set {
 /**
  * Collect the labels of a sample. Values are borrowed from the process, l and ret itself.
  * @param stack_end  how its user stack ends (sampling/samplers/sample_end.h), "" when it has none.
+ * Without the user's own, which labels_add_own() adds.
  */
 void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
                     const char *stack_end, struct sample_label_set *ret);
+
+/**
+ * Add a label from a context that the process itself published, borrowed. It replaces none that the agent found, since
+ * any program may claim anything, except for the name of the service, which the program knows best.
+ */
+void labels_add_context(const struct labels *l, const struct context_label *label, struct sample_label_set *ret);
+
+/** Add the user's own labels, which replace all others. */
+void labels_add_own(const struct labels *l, struct sample_label_set *ret);
 
 #endif

@@ -52,9 +52,10 @@ bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames
         return true;
 }
 
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, uint64_t count,
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_count *add,
                                    const struct sample_frames *kernel, const struct sample_frames *user)
 {
+        struct sample_key *key = &add->key;
         uint32_t at;
 
         if (!sample_counts_add_stack(c, kernel, &key->kernel_stack) ||
@@ -68,7 +69,8 @@ enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *k
                 c->batch.counts[at] = (struct sample_count){ .key = *key };
                 c->batch.count_count++;
         }
-        c->batch.counts[at].count += count;
+        c->batch.counts[at].count += add->count;
+        c->batch.counts[at].latency += add->latency;
         return STAT_SAMPLES;
 }
 

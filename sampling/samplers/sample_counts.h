@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Hash-consed counts and stacks of one interval. The number of a stack
- * in a sample_key is its index plus one.
+ * Hash-consed counts and stacks of one interval. The number of a stack,
+ * or of a context, in a sample_key is its index plus one.
  *
  * Threads: one thread at a time.
  */
@@ -21,16 +21,15 @@ struct sample_counts {
 void sample_counts_deinit(struct sample_counts *c);
 
 /**
- * Count a sample.
- * @param key  without its stacks, which are set here. Padding and the bytes after a name must be
- *         0.
- * @param count  to add.
+ * Add to the counts of a key.
+ * @param add  its key is without stacks, which are set here, but with its context. Padding and the bytes after a name
+ *         must be 0.
  * @return STAT_SAMPLES; at a limit STAT_LOST_COUNTS_FULL or STAT_LOST_STACKS_FULL.
  */
-enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, uint64_t count,
+enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_count *add,
                                    const struct sample_frames *kernel, const struct sample_frames *user);
 
-/** Store a stack only, for a sample counted elsewhere. False at a limit. @param ret  its number, 0 when empty. */
+/** Store a stack or a context only. False at a limit. @param ret  its number, 0 when empty. */
 bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames *s, __u64 *ret);
 
 /** Move everything to ret, owned, and start over. */

@@ -142,19 +142,27 @@ unsigned sampler_cpu_count(const struct sampler *s)
         return s->cpu_count;
 }
 
-unsigned sample_split(const struct sample_key *key, const struct sample_wait *wait,
+/* Rounded; never 0 unless it was not counted. */
+static uint64_t get_latency_share(uint64_t running)
+{
+        if (!running)
+                return 0;
+        return running < SAMPLE_LATENCY_WHOLE ? (SAMPLE_LATENCY_WHOLE + running / 2) / running : 1;
+}
+
+unsigned sample_split(const struct sample_key *key, const struct sample_weight *weight,
                       struct sample_count ret[static SAMPLE_COUNTS_MAX])
 {
         unsigned n = 0;
 
         if (!(key->flags & SAMPLE_OFF_CPU)) {
-                ret[n++] = (struct sample_count){ *key, 1 };
+                ret[n++] = (struct sample_count){ *key, 1, get_latency_share(weight->running) };
                 return n;
         }
-        if (wait->blocked_ns)
-                ret[n++] = (struct sample_count){ *key, wait->blocked_ns };
-        if (wait->queued_ns) {
-                ret[n] = (struct sample_count){ *key, wait->queued_ns };
+        if (weight->blocked_ns)
+                ret[n++] = (struct sample_count){ *key, weight->blocked_ns, 0 };
+        if (weight->queued_ns) {
+                ret[n] = (struct sample_count){ *key, weight->queued_ns, 0 };
                 ret[n].key.wait_reason = WAIT_RUN_QUEUE;
                 ret[n++].key.futex = 0;
         }

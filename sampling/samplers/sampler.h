@@ -52,21 +52,24 @@ struct sampler_options {
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /**
          * Called from sampler_poll() and sampler_drain() for each sample whose user
-         * stack was not walked; borrowed. The wait is 0 unless the key has SAMPLE_OFF_CPU.
+         * stack was not walked; borrowed.
          */
-        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct sample_wait *wait,
+        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct sample_weight *weight,
                             const struct stack_copy *copy);
         void *ctx;
 };
 
 struct sample_count {
         struct sample_key key;
-        uint64_t count; /* ticks; with SAMPLE_OFF_CPU nanoseconds */
+        uint64_t count;   /* ticks; with SAMPLE_OFF_CPU nanoseconds */
+        uint64_t latency; /* sum of the ticks' shares, each SAMPLE_LATENCY_WHOLE / running threads; 0: not measured */
 };
+
+#define SAMPLE_LATENCY_WHOLE 720720000 /* a multiple of 1 to 16 */
 
 /** Split a sample into its counts: one of CPU time, up to two of a wait. Returns their number. */
 #define SAMPLE_COUNTS_MAX 2
-unsigned sample_split(const struct sample_key *key, const struct sample_wait *wait,
+unsigned sample_split(const struct sample_key *key, const struct sample_weight *weight,
                       struct sample_count ret[static SAMPLE_COUNTS_MAX]);
 
 /** Frames of one half of a stack, as words of enum sample_frame_kind; the counts below are of words too. */
@@ -83,7 +86,7 @@ struct sample_stack {
         uint32_t end;
 };
 
-/** The counts of one interval. Stacks are sorted by number. */
+/** The counts of one interval. Stacks, and contexts as if they were stacks, are sorted by number. */
 struct sample_batch {
         struct sample_count *counts; /* owned */
         size_t count_count;

@@ -156,8 +156,8 @@ struct bpf_sampler {
         struct ring_buffer *rings;
         struct unwind_map_fds unwind;
         struct sample_counts counts;
-        struct sample_frames kernel_stack, user_stack; /* scratch */
-        uint64_t stats[STAT_COUNT];                    /* counted in user space */
+        struct sample_frames kernel_stack, user_stack, context; /* scratch */
+        uint64_t stats[STAT_COUNT];                             /* counted in user space */
 };
 
 static int discard_libbpf_message(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -190,16 +190,23 @@ static int handle_sample_record(void *ctx, void *data, size_t size)
         const struct sample_record *r = data;
         struct sample_count counts[SAMPLE_COUNTS_MAX];
         enum sample_stat result = STAT_SAMPLES;
+        struct sample_key key;
 
         if (size < offsetof(struct sample_record, frames) || r->kernel_count > SAMPLE_KERNEL_STACK_MAX ||
-            r->user_count > SAMPLE_STACK_MAX ||
-            size - offsetof(struct sample_record, frames) < (r->kernel_count + r->user_count) * sizeof *r->frames)
+            r->user_count > SAMPLE_STACK_MAX || r->context_count > CONTEXT_WORDS_MAX ||
+            size - offsetof(struct sample_record, frames) <
+                    (r->kernel_count + r->user_count + r->context_count) * sizeof *r->frames)
                 return 0;
         copy_frames(&s->kernel_stack, r->frames, r->kernel_count, SAMPLE_END_UNKNOWN);
         copy_frames(&s->user_stack, r->frames + r->kernel_count, r->user_count, r->user_end);
-        for (unsigned i = 0, n = sample_split(&r->key, &r->wait, counts); i < n; i++) {
-                result = sample_counts_add(&s->counts, &counts[i].key, counts[i].count, &s->kernel_stack,
-                                           &s->user_stack);
+        copy_frames(&s->context, r->frames + r->kernel_count + r->user_count, r->context_count, SAMPLE_END_UNKNOWN);
+        key = r->key;
+        if (!sample_counts_add_stack(&s->counts, &s->context, &key.context)) {
+                s->stats[STAT_LOST_STACKS_FULL]++;
+                return 0;
+        }
+        for (unsigned i = 0, n = sample_split(&key, &r->weight, counts); i < n; i++) {
+                result = sample_counts_add(&s->counts, &counts[i], &s->kernel_stack, &s->user_stack);
                 if (result != STAT_SAMPLES)
                         break;
         }
@@ -219,18 +226,21 @@ static int handle_deferred_record(void *ctx, void *data, size_t size)
         struct sample_key key;
 
         if (size < offsetof(struct deferred_sample_record, copy.stack) || r->kernel_count > SAMPLE_KERNEL_STACK_MAX ||
+            r->context_count > CONTEXT_WORDS_MAX ||
             r->copy.stack_bytes > size - offsetof(struct deferred_sample_record, copy.stack) || !s->base.on_deferred)
                 return 0;
         key = r->key;
         copy_frames(&s->kernel_stack, r->kernel, r->kernel_count, SAMPLE_END_UNKNOWN);
-        if (!sample_counts_add_stack(&s->counts, &s->kernel_stack, &key.kernel_stack)) {
+        copy_frames(&s->context, r->context, r->context_count, SAMPLE_END_UNKNOWN);
+        if (!sample_counts_add_stack(&s->counts, &s->kernel_stack, &key.kernel_stack) ||
+            !sample_counts_add_stack(&s->counts, &s->context, &key.context)) {
                 s->stats[STAT_LOST_STACKS_FULL]++;
                 return 0;
         }
         s->stats[STAT_TRUNCATED] += r->kernel_count == SAMPLE_KERNEL_STACK_MAX;
         s->stats[STAT_DEFERRED]++;
         s->stats[STAT_SAMPLES]++;
-        s->base.on_deferred(s->base.ctx, &key, &r->wait, &r->copy);
+        s->base.on_deferred(s->base.ctx, &key, &r->weight, &r->copy);
         return 0;
 }
 
@@ -392,6 +402,7 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
                 .python_processes = bpf_map__fd(s->bpf->maps.python_processes),
                 .v8_layouts = bpf_map__fd(s->bpf->maps.v8_layouts),
                 .hotspot_processes = bpf_map__fd(s->bpf->maps.hotspot_processes),
+                .context_processes = bpf_map__fd(s->bpf->maps.context_processes),
         };
         base->unwind = &s->unwind;
         return st;

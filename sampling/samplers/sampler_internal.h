@@ -24,7 +24,7 @@ struct sampler_ops {
 struct sampler {
         const struct sampler_ops *ops;
         void (*on_process)(void *ctx, const struct sample_notice *notice);
-        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct sample_wait *wait,
+        void (*on_deferred)(void *ctx, const struct sample_key *key, const struct sample_weight *weight,
                             const struct stack_copy *copy);
         void *ctx;
         const struct unwind_map_fds *unwind; /* NULL: none */

@@ -60,26 +60,27 @@ static enum sample_stat defer_perf_sample(struct perf_sampler *s, struct sample_
         if (copy->stack_bytes)
                 memcpy(copy->stack, r->stack, copy->stack_bytes);
         s->stats[STAT_DEFERRED]++;
-        s->base.on_deferred(s->base.ctx, key, &(struct sample_wait){ 0 }, copy);
+        s->base.on_deferred(s->base.ctx, key, &(struct sample_weight){ 0 }, copy);
         return STAT_SAMPLES;
 }
 
 static void count_perf_sample(struct perf_sampler *s, struct perf_task *task, const struct perf_record *r)
 {
         bool with_stack = s->copy && r->has_registers && !task->kernel_thread;
-        struct sample_key key = { 0 };
+        struct sample_count tick = { .count = 1 };
+        struct sample_key *key = &tick.key;
         enum sample_stat result;
 
         perf_task_identify(task);
         perf_record_split_chain(r, &s->kernel_stack, &s->user_stack);
-        key.process = task->id;
-        perf_threads_get_name(&s->threads, r->tid, r->tgid, key.comm);
+        key->process = task->id;
+        perf_threads_get_name(&s->threads, r->tid, r->tgid, key->comm);
         if (task->kernel_thread)
-                key.flags |= SAMPLE_KERNEL_THREAD;
+                key->flags |= SAMPLE_KERNEL_THREAD;
         else if (s->kernel_stack.frame_count && r->in_syscall)
-                key.flags |= SAMPLE_IN_SYSCALL;
-        result = with_stack ? defer_perf_sample(s, &key, r)
-                            : sample_counts_add(&s->counts, &key, 1, &s->kernel_stack, &s->user_stack);
+                key->flags |= SAMPLE_IN_SYSCALL;
+        result = with_stack ? defer_perf_sample(s, key, r)
+                            : sample_counts_add(&s->counts, &tick, &s->kernel_stack, &s->user_stack);
         s->stats[result]++;
         if (result != STAT_SAMPLES)
                 return;

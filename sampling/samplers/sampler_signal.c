@@ -288,7 +288,7 @@ static void deliver_slot(struct signal_sampler *s, const struct signal_slot *slo
         if (is_after_system_call(s, &slot->copy))
                 key.flags |= SAMPLE_IN_SYSCALL;
         for (uint32_t i = 0; i < slot->ticks; i++)
-                s->base.on_deferred(s->base.ctx, &key, &(struct sample_wait){ 0 }, &slot->copy);
+                s->base.on_deferred(s->base.ctx, &key, &(struct sample_weight){ 0 }, &slot->copy);
         s->samples += slot->ticks;
 }
 

@@ -24,9 +24,10 @@
 #define BUCKETS_BYTES (UNWIND_BUCKETS * sizeof(struct unwind_bucket))
 #define V8_BYTES (V8_LAYOUTS_MAX * sizeof(struct v8_layout))
 #define HOTSPOT_BYTES (HOTSPOT_PROCESSES_MAX * sizeof(struct hotspot_process))
+#define CONTEXT_BYTES (CONTEXT_PROCESSES_MAX * sizeof(struct context_process))
 #define PYTHON_BYTES (PYTHON_PROCESSES_MAX * sizeof(struct python_process))
 
-static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+static const struct unwind_map_fds no_program = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
 /* bpf_map_update_elem(), if there is a map. */
 static int update_map(int fd, const void *key, const void *value)
@@ -75,6 +76,8 @@ enum status unwind_maps_init(struct unwind_maps *m, const struct unwind_map_fds 
                 st = mmap_map_array(m->fds.v8_layouts, V8_BYTES, &m->v8_items, err);
         if (!st && m->fds.hotspot_processes >= 0)
                 st = mmap_map_array(m->fds.hotspot_processes, HOTSPOT_BYTES, &m->hotspot_items, err);
+        if (!st && m->fds.context_processes >= 0)
+                st = mmap_map_array(m->fds.context_processes, CONTEXT_BYTES, &m->context_items, err);
         if (st)
                 unwind_maps_deinit(m);
         return st;
@@ -96,6 +99,7 @@ void unwind_maps_deinit(struct unwind_maps *m)
         unmap_array(m->python_items, PYTHON_BYTES);
         unmap_array(m->v8_items, V8_BYTES);
         unmap_array(m->hotspot_items, HOTSPOT_BYTES);
+        unmap_array(m->context_items, CONTEXT_BYTES);
         free(m->v8_builds);
         extent_alloc_deinit(&m->rows);
         extent_alloc_deinit(&m->mappings);
@@ -304,7 +308,8 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
         struct unwind_process head = { .start_boot_ns = id->start_boot_ns,
                                        .exec_id = id->exec_id,
                                        .generation = mappings->generation,
-                                       .executable_pages = mappings->executable_pages,
+                                       .executable_pages = (uint32_t)mappings->executable_pages,
+                                       .context = (uint16_t)mappings->context,
                                        .python = (uint16_t)mappings->python,
                                        .v8 = (uint16_t)mappings->v8,
                                        .hotspot = (uint16_t)mappings->hotspot };
@@ -393,6 +398,29 @@ void unwind_maps_remove_hotspot(struct unwind_maps *m, uint32_t number)
 {
         if (number)
                 m->hotspot_used[number] = false;
+}
+
+bool unwind_maps_have_context(const struct unwind_maps *m)
+{
+        return m->context_items;
+}
+
+uint32_t unwind_maps_add_context(struct unwind_maps *m, const struct context_process *p)
+{
+        for (uint32_t number = 1; m->context_items && number < CONTEXT_PROCESSES_MAX; number++) {
+                if (m->context_used[number])
+                        continue;
+                m->context_used[number] = true;
+                m->context_items[number] = *p;
+                return number;
+        }
+        return 0;
+}
+
+void unwind_maps_remove_context(struct unwind_maps *m, uint32_t number)
+{
+        if (number)
+                m->context_used[number] = false;
 }
 
 bool unwind_maps_have_v8(const struct unwind_maps *m)

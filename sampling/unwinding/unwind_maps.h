@@ -25,7 +25,8 @@
 
 /** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {
-        int row_segments, pages, rules, mappings, process_runs, known, python_processes, v8_layouts, hotspot_processes;
+        int row_segments, pages, rules, mappings, process_runs, known, python_processes, v8_layouts, hotspot_processes,
+                context_processes;
 };
 
 struct unwind_maps {
@@ -42,6 +43,8 @@ struct unwind_maps {
         bool python_used[PYTHON_PROCESSES_MAX];
         struct hotspot_process *hotspot_items; /* mapped; NULL: no BPF program */
         bool hotspot_used[HOTSPOT_PROCESSES_MAX];
+        struct context_process *context_items; /* mapped; NULL: no BPF program */
+        bool context_used[CONTEXT_PROCESSES_MAX];
         size_t rules_written;
         uint32_t segment_limit;
         uint32_t last_table;
@@ -91,6 +94,7 @@ struct unwind_process_mappings {
         uint32_t python;    /* from unwind_maps_add_python(); 0: none */
         uint32_t v8;        /* from unwind_maps_add_v8(); 0: none */
         uint32_t hotspot;   /* from unwind_maps_add_hotspot(); 0: none */
+        uint32_t context;   /* from unwind_maps_add_context(); 0: none */
 };
 
 /**
@@ -140,6 +144,14 @@ bool unwind_maps_have_hotspot(const struct unwind_maps *m);
 uint32_t unwind_maps_add_hotspot(struct unwind_maps *m, const struct hotspot_process *p);
 /** @param number  0 is allowed. */
 void unwind_maps_remove_hotspot(struct unwind_maps *m, uint32_t number);
+
+/** Whether the kernel reads the contexts of threads. */
+bool unwind_maps_have_context(const struct unwind_maps *m);
+
+/** Write where the threads of a process keep their contexts. As unwind_maps_add_python(). */
+uint32_t unwind_maps_add_context(struct unwind_maps *m, const struct context_process *p);
+/** @param number  0 is allowed. */
+void unwind_maps_remove_context(struct unwind_maps *m, uint32_t number);
 
 void unwind_maps_reclaim(struct unwind_maps *m);
 

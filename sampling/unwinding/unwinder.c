@@ -147,6 +147,8 @@ static bool read_built_table(struct unwinder *u, const struct unwind_built *buil
         if (read) {
                 t->python = runtimes.python;
                 t->hotspot = runtimes.hotspot;
+                t->context = runtimes.context;
+                t->go = runtimes.go;
                 t->v8 = runtimes.has_v8 ? unwind_maps_add_v8(&u->maps, &runtimes.v8) : 0;
         }
 
@@ -344,6 +346,34 @@ static void note_hotspot(const struct hotspot_symbols *s, uint64_t bias, struct 
                                                        s->type_stride + bias };
 }
 
+static void move_context_slots(struct context_symbols *s, uint64_t bias)
+{
+        if (s->descriptor_slot)
+                s->descriptor_slot += bias;
+        if (s->module_slot)
+                s->module_slot += bias;
+        if (s->offset_slot)
+                s->offset_slot += bias;
+}
+
+/* The variable of a program takes precedence, as in the dynamic linker. */
+static void note_context(const struct context_symbols *s, uint64_t bias, struct unwinder_process *p)
+{
+        if (!s->is_defined || p->context.is_program || (p->context.is_defined && !s->is_program))
+                return;
+        p->context = *s;
+        move_context_slots(&p->context, bias);
+}
+
+/* The first one counts: a program with a library of Go in it has two. */
+static void note_go(const struct go_symbols *s, uint64_t bias, struct unwinder_process *p)
+{
+        if (s->state == GO_LABELS_NONE || p->go.state != GO_LABELS_NONE)
+                return;
+        p->go = *s;
+        move_context_slots(&p->go.g, bias);
+}
+
 /* Set mapping i of the process from m, which shows the object o or, when that is NULL, an unknown file. */
 static void fill_mapping(struct unwinder *u, const struct file_source *source, const struct proc_mapping *m,
                          const struct object *o, struct unwinder_process *p, size_t i)
@@ -360,6 +390,8 @@ static void fill_mapping(struct unwinder *u, const struct file_source *source, c
                 p->waits = true;
         note_python(&get_table(u, number)->python, m->start - address, p);
         note_hotspot(&get_table(u, number)->hotspot, m->start - address, p);
+        note_context(&get_table(u, number)->context, m->start - address, p);
+        note_go(&get_table(u, number)->go, m->start - address, p);
         if (!p->v8)
                 p->v8 = get_table(u, number)->v8;
         number = resolve_table(u, number);
@@ -387,6 +419,7 @@ static void write_process(struct unwinder *u, const struct sample_process *id, s
                 .python = p->python_number,
                 .v8 = p->v8_number,
                 .hotspot = p->hotspot_number,
+                .context = p->context_number,
                 .count_max = left > UINT64_MAX - before ? left : left + before,
         };
         enum status st = unwind_maps_set_process(&u->maps, id, &mappings, &p->run, NULL);
@@ -409,6 +442,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                                         .python_number = p->python_number,
                                         .v8_number = p->v8_number,
                                         .hotspot_number = p->hotspot_number,
+                                        .context_number = p->context_number,
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
                                         .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };
@@ -460,6 +494,7 @@ void unwinder_remove_process(struct unwinder *u, const struct sample_process *id
         unwind_maps_remove_process(&u->maps, id, &p->run);
         unwind_maps_remove_python(&u->maps, p->python_number);
         unwind_maps_remove_hotspot(&u->maps, p->hotspot_number);
+        unwind_maps_remove_context(&u->maps, p->context_number);
         release_tables(u, p);
         *p = (struct unwinder_process){ 0 };
 }

@@ -75,6 +75,9 @@ struct unwinder_process {
         uint32_t python_number;         /* of its entry in the kernel: unwind_maps_add_python(); 0: none */
         struct hotspot_symbols hotspot; /* addresses in the process; structs 0: none is known */
         uint32_t hotspot_number;        /* of its entry in the kernel: unwind_maps_add_hotspot(); 0: none */
+        struct context_symbols context; /* addresses in the process; is_defined 0: none is known */
+        struct go_symbols go;           /* likewise, of the first file with Go */
+        uint32_t context_number;        /* of its entry in the kernel: unwind_maps_add_context(); 0: none */
         uint32_t v8;                    /* V8 that it maps: unwind_maps_add_v8(); 0: none is known */
         uint32_t v8_number;             /* the same, if its frames are to be read */
 };

@@ -19,6 +19,8 @@ struct unwinder_table {
         uint8_t content[SHA256_BYTES];  /* set when it is built */
         struct python_symbols python;   /* link-time addresses; set when it is built */
         struct hotspot_symbols hotspot; /* link-time addresses, likewise */
+        struct context_symbols context; /* link-time addresses, likewise */
+        struct go_symbols go;           /* link-time addresses, likewise */
         uint32_t v8;                    /* number of its V8, likewise; 0: none, V8_UNSUPPORTED: not read */
 };
 

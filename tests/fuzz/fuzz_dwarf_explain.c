@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arbitrary bytes as debug sections (dwarf_input.h). A few addresses of every unit are explained, and the
- * variables there listed. */
+ * variables there listed, and the members of structures searched. */
 #include <assert.h>
 
 #include "dwarf/dwarf_explain.h"
+#include "dwarf/dwarf_reader_internal.h"
 #include "dwarf/stack_variables.h"
+#include "dwarf/struct_members.h"
 #include "tests/fuzz/dwarf_input.h"
 
 #define ADDRESSES_MAX 16 /* per unit */
@@ -19,6 +21,14 @@ static void touch_text(const char *text)
         sink += text ? strlen(text) : 0;
 }
 
+static void find_members(struct dwarf_reader *r, const char *unit)
+{
+        struct dwarf_member members[] = { { .structure = "s", .name = "m" }, { .structure = "", .name = "" } };
+
+        sink += dwarf_struct_members_find(r->object, unit, members, 2) == ST_OK;
+        sink += members[0].offset + members[1].offset;
+}
+
 static void explain_unit(struct dwarf_reader *r)
 {
         struct dwarf_unit_found u;
@@ -29,6 +39,8 @@ static void explain_unit(struct dwarf_reader *r)
         touch_text(u.directory);
         touch_text(u.producer);
         touch_text(u.dwo_name);
+        if (u.name)
+                find_members(r, u.name);
 }
 
 static void explain_row(struct dwarf_reader *r, const struct dwarf_code *code, uint64_t address)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens bytes as an ELF file and calls every accessor of elf-image. */
+/* Opens bytes as an ELF file and calls every accessor of elf-image, and the reader of what Go adds. */
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
+#include "sampling/runtimes/go_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +47,14 @@ static void walk_addresses(const struct elf_image *img)
         }
 }
 
+static void read_go(const struct elf_image *img)
+{
+        struct go_symbols go;
+
+        go_symbols_read(img, &go);
+        sink += (unsigned)go.state + (unsigned)go.version;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
@@ -58,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         sink += (unsigned)elf_image_kind(&img) + (unsigned)elf_image_quality(&img);
         sink += elf_image_check_complete(&img, &err) == ST_OK;
+        read_go(&img);
         for (size_t i = 0; i < img.section_count && i < 200; i++)
                 walk_section(&img, &img.sections[i]);
         walk_addresses(&img);

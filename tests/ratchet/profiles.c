@@ -198,10 +198,10 @@ static void count_samples(struct sample_counts *counts, const struct sample_proc
                         in_kernel[i].frames[k] = KERNEL_BASE + draw_below(64 * KERNEL_SYMBOLS);
         }
         for (uint32_t i = 0; i < COUNTS; i++) {
-                struct sample_key key = { .process = *process };
+                struct sample_count tick = { .key.process = *process, .count = 1 };
 
-                snprintf(key.comm, sizeof key.comm, "worker-%u", draw_below(16));
-                require_true(sample_counts_add(counts, &key, 1, &in_kernel[draw_below(40)], &user[draw_below(400)]) ==
+                snprintf(tick.key.comm, sizeof tick.key.comm, "worker-%u", draw_below(16));
+                require_true(sample_counts_add(counts, &tick, &in_kernel[draw_below(40)], &user[draw_below(400)]) ==
                                      STAT_SAMPLES,
                              "a sample was lost");
         }

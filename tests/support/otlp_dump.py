@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the samples of an OTLP profiles request, one line each:
+"""Prints the samples of an OTLP profiles request, of all types or of one ("cpu"), one line each:
+
+    otlp_dump.py FILE [TYPE]
 
     VALUE TAB KEY=VALUE;... TAB FRAME;FRAME;...      (leaf first)
 
-where a frame is BUILD_ID:FILE:ADDRESS:NAME, with unset parts empty.
+A sample with a link has the labels trace_id and span_id too. A frame is BUILD_ID:FILE:ADDRESS:NAME, with unset parts empty.
 An independent reader of the protobuf wire format that shares no code with Cairn's decoder.
 """
 import struct
@@ -75,8 +77,8 @@ class Dictionary:
     def __init__(self, data):
         d = fields(data)
         self.strings = [s.decode() for s in d.get(5, [])]
-        self.mappings, self.locations, self.functions, self.attributes, self.stacks = (
-            [fields(x) for x in d.get(n, [])] for n in (1, 2, 3, 6, 7))
+        self.mappings, self.locations, self.functions, self.links, self.attributes, self.stacks = (
+            [fields(x) for x in d.get(n, [])] for n in (1, 2, 3, 4, 6, 7))
 
     def attribute(self, index):
         a = self.attributes[index]
@@ -92,7 +94,7 @@ class Dictionary:
                          f"{address:x}" if address else "", "/".join(names)])
 
 
-def main(path):
+def main(path, wanted_type=None):
     with open(path, "rb") as f:
         request = fields(f.read())
     dictionary = Dictionary(one(request, 2, b""))
@@ -104,9 +106,14 @@ def main(path):
             resource[key] = any_text(one(kv, 2, b""), dictionary.strings)
         for scope in map(fields, resource_profiles.get(2, [])):
             for profile in map(fields, scope.get(2, [])):
+                if wanted_type and dictionary.strings[one(fields(one(profile, 1, b"")), 1)] != wanted_type:
+                    continue
                 for sample in map(fields, profile.get(2, [])):
                     labels = dict(resource)
                     labels.update(dictionary.attribute(i) for i in numbers(sample, 2))
+                    if one(sample, 3):
+                        link = dictionary.links[one(sample, 3)]
+                        labels.update(trace_id=one(link, 1).hex(), span_id=one(link, 2).hex())
                     stack = dictionary.stacks[one(sample, 1)]
                     frames = ";".join(dictionary.frame(i) for i in numbers(stack, 1))
                     text = ";".join(f"{k}={v}" for k, v in sorted(labels.items()))
@@ -114,4 +121,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

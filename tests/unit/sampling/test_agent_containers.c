@@ -217,6 +217,7 @@ START_TEST(labels_name_the_container_and_the_compose_service)
 
         ck_assert_msg(labels_init(&l, &o, &err) == ST_OK, "%s", err.text);
         labels_collect(&l, &p, &key, "", &got);
+        labels_add_own(&l, &got);
         for (size_t i = 0; i < got.count; i++)
                 snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s=%s ", (int)got.items[i].key_size,
                          got.items[i].key, got.items[i].value);

@@ -68,7 +68,7 @@ static void add(uint32_t stack_bytes)
         late.regs.sp = STACK;
         late.regs.x[29] = STACK + 16;
 #endif
-        deferred_samples_add(&deferred_samples, &processes, &key, &(struct sample_wait){ 0 }, &late);
+        deferred_samples_add(&deferred_samples, &processes, &key, &(struct sample_weight){ 0 }, &late);
 }
 
 static struct sample_stack take(void)

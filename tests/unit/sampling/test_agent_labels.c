@@ -250,8 +250,8 @@ END_TEST
 
 /* ---- labels ----------------------------------------------------------------------- */
 
-/* "key=value key=value ..." of a process in a pod. */
-static const char *labels_of(const struct label_options *o)
+/* "key=value key=value ..." of a process in a pod, which published these labels. */
+static const char *labels_with_context(const struct label_options *o, const struct context_label *context, size_t count)
 {
         static char text[4096];
         static struct process p = { .name = "postgres" };
@@ -269,12 +269,20 @@ static const char *labels_of(const struct label_options *o)
         snprintf(l.os_version, sizeof l.os_version, "6.1");
         l.host_arch = "amd64";
         labels_collect(&l, &p, &key, "complete", &got);
+        for (size_t i = 0; i < count; i++)
+                labels_add_context(&l, &context[i], &got);
+        labels_add_own(&l, &got);
         text[0] = 0;
         for (size_t i = 0; i < got.count; i++)
                 at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s=%s", i ? " " : "",
                                        (int)got.items[i].key_size, got.items[i].key, got.items[i].value);
         free(p.executable);
         return text;
+}
+
+static const char *labels_of(const struct label_options *o)
+{
+        return labels_with_context(o, NULL, 0);
 }
 
 START_TEST(optional_labels_are_sent_only_on_request)
@@ -315,6 +323,22 @@ START_TEST(labels_of_user_take_precedence)
 }
 END_TEST
 
+/* A service stores host.name and host-name in one column, with the value of the second one. */
+START_TEST(labels_of_contexts_replace_no_other_by_another_spelling)
+{
+        static const struct context_label context[] = {
+                { "host-name", "x" },      { "K8S.Pod.UID", "x" }, { "Team", "x" },
+                { "service-name", "app" }, { "http.route", "/a" }, { "http route", "/b" },
+        };
+
+        ck_assert_str_eq(labels_with_context(&(struct label_options){ .drop = LIST("process.*", "systemd.*", "thread.*",
+                                                                                   "os.*", "host.id", "host.arch"),
+                                                                      .own = LIST("team=a") },
+                                             context, sizeof context / sizeof *context),
+                         "host.name=h service.name=app container.id=" ID " k8s.pod.uid=" UID " http.route=/a team=a");
+}
+END_TEST
+
 START_TEST(pattern_that_matches_no_key_is_refused)
 {
         struct error err;
@@ -328,4 +352,5 @@ END_TEST
 TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_parsed, truncated_cgroup_text_is_not_overread,
            names_over_the_limit_are_omitted, no_process_is_excluded_without_patterns, processes_are_excluded_by_name,
            processes_are_excluded_by_cgroup, optional_labels_are_sent_only_on_request,
-           keys_are_kept_and_dropped_by_pattern, labels_of_user_take_precedence, pattern_that_matches_no_key_is_refused)
+           keys_are_kept_and_dropped_by_pattern, labels_of_user_take_precedence,
+           labels_of_contexts_replace_no_other_by_another_spelling, pattern_that_matches_no_key_is_refused)

@@ -433,11 +433,11 @@ START_TEST(equal_samples_are_counted_and_stacks_deduplicated)
         struct sample_batch batch;
 
         for (uint32_t i = 0; i < 300; i++) {
-                struct sample_key key = { .process.tgid = i % 100 };
+                struct sample_count one = { .key.process.tgid = i % 100, .count = 1 };
 
                 user.frames[0] = i % 3;
-                ck_assert_int_eq(sample_counts_add(&counts, &key, 1, &none, &user), STAT_SAMPLES);
-                ck_assert_uint_eq(key.kernel_stack, 0);
+                ck_assert_int_eq(sample_counts_add(&counts, &one, &none, &user), STAT_SAMPLES);
+                ck_assert_uint_eq(one.key.kernel_stack, 0);
         }
         sample_counts_take(&counts, &batch);
         ck_assert_uint_eq(batch.count_count, 300); /* 100 and 3 are coprime */
@@ -459,10 +459,10 @@ START_TEST(stacks_over_limit_are_dropped_and_counted)
         uint64_t lost = 0;
 
         for (uint32_t i = 0; i < LIMIT_AGENT_STACKS + 5; i++) {
-                struct sample_key key = { .process.tgid = 1 };
+                struct sample_count one = { .key.process.tgid = 1, .count = 1 };
 
                 user.frames[0] = i + 1;
-                lost += sample_counts_add(&counts, &key, 1, &none, &user) == STAT_LOST_STACKS_FULL;
+                lost += sample_counts_add(&counts, &one, &none, &user) == STAT_LOST_STACKS_FULL;
         }
         ck_assert_uint_eq(lost, 5);
         ck_assert_uint_eq(counts.batch.count_count, LIMIT_AGENT_STACKS);

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "sampling/processes/process_read.h"
 #include "sampling/profile_build.h"
+#include "sampling/samplers/sample_counts.h"
 #include "sampling/samplers/sample_frame.h"
 #include "sampling/processes/wait_reason.h"
 #include "tests/support/suite.h"
@@ -388,7 +389,7 @@ END_TEST
 START_TEST(waits_have_a_type_and_labels_of_their_own)
 {
         const struct sample_key tick = { .process = self(), .comm = "thread" };
-        const struct sample_wait wait = { .blocked_ns = 700, .queued_ns = 50 };
+        const struct sample_weight wait = { .blocked_ns = 700, .queued_ns = 50 };
         struct sample_key key = tick;
         struct sample_count counts[2 * SAMPLE_COUNTS_MAX];
         struct sample_batch batch = { .counts = counts };
@@ -402,7 +403,7 @@ START_TEST(waits_have_a_type_and_labels_of_their_own)
         key.futex = 0x7f00abc0;
         batch.count_count = sample_split(&key, &wait, counts);
         ck_assert_uint_eq(batch.count_count, 2);
-        batch.count_count += sample_split(&tick, &(struct sample_wait){ 0 }, counts + 2);
+        batch.count_count += sample_split(&tick, &(struct sample_weight){ 0 }, counts + 2);
         ck_assert_uint_eq(batch.count_count, 3);
         set_up();
         ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
