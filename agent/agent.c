@@ -125,6 +125,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .omits_files = r->o->omits_files,
                 .omits_container_names = r->o->omits_container_names,
                 .off_cpu_ns = r->o->off_cpu_ns,
+                .latency = r->o->latency,
                 .filter = r->o->filter,
                 .rules = r->o->rules,
                 .fork_server = r->o->fork_server,

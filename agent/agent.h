@@ -54,6 +54,7 @@ struct agent_options {
         bool omits_context;                     /* do not read contexts of OpenTelemetry */
         bool omits_container_names;             /* do not read the state of container engines */
         uint64_t off_cpu_ns;                    /* also sample waits, one for about this time; 0: do not */
+        bool latency;                           /* also measure latency */
         bool omits_files;                       /* leave out paths of their source files */
         struct pod_cache_options pods;          /* source of pod labels */
         const struct relabel_rules *rules;      /* for labels of samples; borrowed; NULL: none */

@@ -39,7 +39,7 @@
 #include "http/http_client.h"
 #include "sampling/processes/kernel.h"
 #include "sampling/processes/process_read.h"
-#include "sampling/samplers/off_cpu_check.h"
+#include "sampling/samplers/tracepoint_check.h"
 #include "sampling/samplers/sampler.h"
 #include "sampling/unwinding/unwind_builder.h"
 #include "sandbox/privileges.h"
@@ -56,6 +56,7 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes);
 static void check_runtimes(struct doctor *d, const struct doctor_options *o);
 static void check_distribution(struct doctor *d);
 static void check_off_cpu(struct doctor *d);
+static void check_latency(struct doctor *d);
 
 PRINTF(6, 7)
 static void add_item(struct doctor *d, const char *name, enum sampler_kind needed_by, enum finding_state state,
@@ -248,6 +249,8 @@ void doctor_examine(struct doctor *d, const struct doctor_options *o)
         check_bpf_program(d);
         if (o->off_cpu)
                 check_off_cpu(d);
+        if (o->latency)
+                check_latency(d);
         check_unwind_tables(d, o->fork_server);
         if (o->uploads)
                 check_upload_workers(d, o->upload_fork_server);
@@ -507,6 +510,18 @@ static void check_off_cpu(struct doctor *d)
                  "run a kernel built with CONFIG_TRACEPOINTS=y and BTF, as distribution kernels are, or leave out "
                  "--off-cpu",
                  "%s", st ? err.text : "the tracepoints of '--off-cpu' exist");
+}
+
+/* Likewise. */
+static void check_latency(struct doctor *d)
+{
+        struct error err;
+        enum status st = latency_check_kernel(&err);
+
+        add_item(d, "latency", SAMPLER_AUTO, st ? FINDING_ERROR : FINDING_OK,
+                 "run a kernel built with CONFIG_TRACEPOINTS=y and BTF, as distribution kernels are, or leave out "
+                 "--latency",
+                 "%s", st ? err.text : "the tracepoint of '--latency' exists");
 }
 
 /* Programs of a distribution are stripped: the agent uploads their exported functions only. */

@@ -34,6 +34,7 @@ struct doctor_options {
         bool reads_hotspot;                     /* name the frames of Java */
         bool reads_context;                     /* label samples by contexts of OpenTelemetry */
         bool off_cpu;                           /* waits would be sampled */
+        bool latency;                           /* latency would be measured */
         const char *spool;                      /* directory; NULL: none */
         uint64_t spool_bytes;                   /* its size limit */
 };

@@ -90,6 +90,8 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                                  "option '--runtimes' takes python, node, java, all or none, not '%.40s'", c->runtimes);
         if (c->off_cpu && o->sampler == SAMPLER_PERF)
                 return error_set(err, ST_USAGE, "option '--off-cpu' needs BPF: not '--sampler perf'");
+        if (o->latency && o->sampler == SAMPLER_PERF)
+                return error_set(err, ST_USAGE, "option '--latency' needs BPF: not '--sampler perf'");
         if (c->off_cpu_us && !c->off_cpu)
                 return error_set(err, ST_USAGE, "option '--off-cpu-threshold' needs '--off-cpu'");
         o->off_cpu_ns = !c->off_cpu ? 0 : c->off_cpu_us ? c->off_cpu_us * 1000 : OFF_CPU_THRESHOLD_NS;
@@ -190,6 +192,7 @@ static enum status examine_host(const struct command_line *c, struct doctor *d, 
                                                 .reads_hotspot = o->reads_hotspot,
                                                 .reads_context = !o->omits_context,
                                                 .off_cpu = o->off_cpu_ns > 0,
+                                                .latency = o->latency,
                                                 .spool = o->spool,
                                                 .spool_bytes = o->spool_bytes };
         _cleanup_free_ char *token = NULL;
@@ -295,6 +298,8 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_FLAG("off-cpu", 0, &c->off_cpu, "also sample the time that threads wait, with the reason"),
                 OPTION_RANGE("off-cpu-threshold", 0, "US", &c->off_cpu_us, 100, 10000000,
                              "waits from this time on are always sampled, default 10000 microseconds"),
+                OPTION_FLAG("latency", 0, &c->run.latency,
+                            "also measure latency: CPU time over the running threads of its process"),
                 OPTION_FLAG("no-source-paths", 0, &c->run.omits_files,
                             "leave out the source file paths of frames of runtimes"),
                 OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),

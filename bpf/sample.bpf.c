@@ -19,6 +19,7 @@
 #include "bpf/arch.h"
 #include "bpf/deferred_ring.h"
 #include "bpf/kernel_types.h"
+#include "bpf/latency.h"
 #include "bpf/sample.h"
 #include "bpf/unwind_user.h"
 
@@ -350,6 +351,8 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         struct unwind_walk *w;
         struct mm_struct *mm;
 
+        if (latency_cpus)
+                note_running_process(tgid);
         if (pid_tgid == 0)
                 return 0;
         if (filter_tgids && !bpf_map_lookup_elem(&sampled_tgids, &tgid))
@@ -363,7 +366,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         w->record.key.flags = 0;
         w->record.key.wait_reason = WAIT_NONE;
         w->record.key.futex = 0;
-        w->record.weight = (struct sample_weight){ 0 };
+        w->record.weight = (struct sample_weight){ .running = latency_cpus ? count_running_threads(tgid) : 0 };
         walk_kernel(ctx, &w->record);
         mm = task->mm;
         if (task->flags & PF_KTHREAD) {

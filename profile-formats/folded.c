@@ -415,14 +415,22 @@ static enum status add_folded_sample(struct folded_encoder *e, const struct prof
         return ST_OK;
 }
 
-enum status folded_encode(const struct profile *p, const char *root_label, struct buf *ret, struct error *err)
+static bool is_folded_type(const struct profile *p, uint32_t type, const char *sample_type)
+{
+        if (!sample_type)
+                return type == p->samples.items[0].type;
+        return profile_type_has_part(profile_text(p, p->types.items[type].id), TYPE_SAMPLE_TYPE, sample_type);
+}
+
+enum status folded_encode(const struct profile *p, const char *sample_type, const char *root_label, struct buf *ret,
+                          struct error *err)
 {
         struct folded_encoder e = { .p = p, .root_label = root_label };
         enum status st = ST_OK;
 
         buf_init(&e.text, LIMIT_PROFILE_MEMORY_BYTES);
         for (uint32_t i = 0; !st && i < p->samples.count; i++)
-                if (p->samples.items[i].type == p->samples.items[0].type)
+                if (is_folded_type(p, p->samples.items[i].type, sample_type))
                         st = add_folded_sample(&e, &p->samples.items[i], err);
         for (uint32_t i = 0; !st && i < e.seen.count; i++) {
                 buf_append(ret, e.text.data + e.lines[i].start, e.lines[i].size);

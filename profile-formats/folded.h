@@ -49,11 +49,12 @@ struct folded_address {
 bool folded_parse_address(const char *text, size_t n, struct folded_address *ret) MUST_CHECK;
 
 /**
- * Append one line per distinct stack of the profile's first type, in the order of their first sample: every line of a
+ * Append one line per distinct stack of one type of the profile, in the order of their first sample: every line of a
  * location is a frame, a location without lines is "0x1f2c [libfoo.so]".
+ * @param sample_type  of the type ("cpu"); NULL: the type of the first sample.
  * @param root_label  a label whose value is the first frame ("comm"), NULL for none.
  */
-enum status folded_encode(const struct profile *p, const char *root_label, struct buf *ret,
+enum status folded_encode(const struct profile *p, const char *sample_type, const char *root_label, struct buf *ret,
                           struct error *err) MUST_CHECK;
 
 #endif

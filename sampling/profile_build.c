@@ -22,6 +22,7 @@
 #include "sampling/samplers/sample_frame.h"
 
 #define CPU_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define LATENCY_TYPE "process_cpu:latency:nanoseconds:cpu:nanoseconds"
 #define OFF_CPU_TYPE "off_cpu:off_cpu:nanoseconds::" /* as the OpenTelemetry eBPF profiler's */
 #define INLINED_MAX (LIMIT_V8_INLINED > LIMIT_HOTSPOT_INLINED ? LIMIT_V8_INLINED : LIMIT_HOTSPOT_INLINED)
 #define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
@@ -33,7 +34,7 @@ struct build {
         struct error *err;
         struct id_table mappings, locations, line_lists, stacks, samples;
         struct profile_labels labels;
-        uint32_t cpu_type, off_cpu_type; /* PROFILE_NONE: not used yet */
+        uint32_t cpu_type, latency_type, off_cpu_type; /* PROFILE_NONE: not used yet */
 };
 
 /* ---- interned tables ---- */
@@ -365,7 +366,7 @@ static enum status build_stack(struct build *b, const struct sample_batch *batch
         return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
 }
 
-/* Both types are in nanoseconds. @param ret  PROFILE_NONE or the type. */
+/* All types are in nanoseconds. @param ret  PROFILE_NONE or the type. */
 static enum status intern_type(struct build *b, const char *id, int64_t period_ns, uint32_t *ret)
 {
         struct profile_type type = { .period = period_ns };
@@ -401,6 +402,18 @@ static enum status add_built_sample(struct build *b, const struct profile_sample
         if (!st && !id_table_put(&b->samples, &key, sizeof key, number))
                 st = error_no_memory(b->err);
         return st;
+}
+
+/* The same sample with its share of wall clock time. Rounded up, so that no stack is missing. */
+static enum status add_latency_sample(struct build *b, const struct profile_sample *cpu, uint64_t latency)
+{
+        unsigned __int128 ns = (unsigned __int128)latency * (uint64_t)b->c->period_ns;
+        struct profile_sample out = *cpu;
+        enum status st = intern_type(b, LATENCY_TYPE, b->c->period_ns, &b->latency_type);
+
+        out.type = b->latency_type;
+        out.value = (int64_t)((ns + SAMPLE_LATENCY_WHOLE - 1) / SAMPLE_LATENCY_WHOLE);
+        return st ? st : add_built_sample(b, &out);
 }
 
 /* Decode the context of a sample, after that of its process was read, which has the names of its attributes. */
@@ -454,7 +467,9 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
                 st = is_wait ? intern_type(b, OFF_CPU_TYPE, 0, &b->off_cpu_type)
                              : intern_type(b, CPU_TYPE, b->c->period_ns, &b->cpu_type);
         out.type = is_wait ? b->off_cpu_type : b->cpu_type;
-        return st ? st : add_built_sample(b, &out);
+        if (!st)
+                st = add_built_sample(b, &out);
+        return st || !s->latency ? st : add_latency_sample(b, &out, s->latency);
 }
 
 static enum status build_samples(struct build *b, const struct sample_batch *batch)
@@ -478,6 +493,7 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
                 .err = err,
                 .labels = { .c = c, .p = ret, .stats = stats_ret },
                 .cpu_type = PROFILE_NONE,
+                .latency_type = PROFILE_NONE,
                 .off_cpu_type = PROFILE_NONE,
         };
         enum status st = profile_init(ret, LIMIT_PROFILE_MEMORY_BYTES, err);

@@ -21,7 +21,8 @@
  *   in the stack, with a name in brackets that says why.
  * - Samples with equal stacks and labels are merged.
  *
- * Values are CPU time, ticks times period, and time waited, each of its own type.
+ * Values are CPU time (ticks times period), latency (each tick over the running threads of its process) and time
+ * waited, each of its own type.
  *
  * Threads: one thread at a time.
  */

@@ -32,6 +32,7 @@ struct recorder_options {
         bool omits_files;            /* leave out paths of the source files of runtimes */
         bool omits_container_names;  /* do not read the state of container engines */
         uint64_t off_cpu_ns;         /* also sample waits: one sample for about this time; 0: do not */
+        bool latency;                /* also measure latency: CPU time over running threads; with BPF only */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;

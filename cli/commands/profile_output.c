@@ -68,6 +68,8 @@ enum status profile_shape_put(const struct profile *p, enum profile_shape s, con
         if (!p->samples.count && (s == SHAPE_TEXT || s == SHAPE_FOLDED))
                 return ST_OK;
         query_param_add(&params, "names", form->names);
+        if (p->samples.count)
+                query_param_add(&params, "type", form->type);
         switch (s) {
         case SHAPE_TEXT:
         case SHAPE_JSON:
@@ -78,7 +80,7 @@ enum status profile_shape_put(const struct profile *p, enum profile_shape s, con
                 query_param_add(&params, "format", "html");
                 return query_profiles(&p, 1, "flame", &params, ret, err);
         case SHAPE_FOLDED:
-                return folded_encode(p, NULL, ret, err);
+                return folded_encode(p, form->type, NULL, ret, err);
         case SHAPE_PPROF:
                 return pprof_encode(p, ret, err);
         case SHAPE_OTLP:

@@ -31,6 +31,7 @@ bool profile_shape_is_binary(enum profile_shape s);
 struct profile_form {
         const char *limit; /* rows of a table; NULL: as `cairn top` */
         const char *names; /* "short", "full"; NULL: as `cairn top` and `cairn flame` */
+        const char *type;  /* sample type of tables, flame graphs and folded stacks; NULL: as `cairn top` */
 };
 
 /** Append a resolved profile in that format. */

@@ -100,6 +100,9 @@ static enum status check_record_target(struct record *r, int argc, char **argv, 
                                  (unsigned long long)t->duration_s);
         if (r->sampler && sampler_kind_parse(r->sampler, &r->target.sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", r->sampler);
+        if (t->latency && t->sampler == SAMPLER_PERF)
+                return error_set(err, ST_USAGE, "option '--latency' needs BPF: not '--sampler perf'");
+        r->form.type = t->latency ? "latency" : NULL;
         r->command = argc ? argv : NULL;
         return ST_OK;
 }
@@ -158,6 +161,8 @@ static enum status parse_record_options(struct record *r, int argc, char **argv,
                 OPTION_STRING("names", 0, "N", &r->form.names, "short or full (default: short in html, else full)"),
                 OPTION_STRING("sampler", 0, "KIND", &r->sampler,
                               "bpf, perf, or auto (default): bpf if possible, else perf"),
+                OPTION_FLAG("latency", 0, &r->target.latency,
+                            "measure and show latency: CPU time over the running threads of its process"),
                 OPTION_STRING("share", 0, "URL", &r->share.server,
                               "upload the profile to this service and print a link to its flame graph"),
                 SERVICE_OPTIONS(&r->share),

@@ -191,12 +191,18 @@ static enum status start_sampler(struct recording *r, struct error *err)
                                       .children = true,
                                       .copy_stacks = true,
                                       .reads_python = true,
+                                      .reads_v8 = true,
+                                      .reads_hotspot = true,
+                                      .reads_context = true,
+                                      .latency = t->latency,
                                       .on_object = held_files_observe,
                                       .on_object_ctx = t->held };
         enum status st;
 
         /* The BPF program uses PIDs of the initial namespace. */
         r->other_numbers = o.sampler == SAMPLER_AUTO && !process_in_host_pid_namespace();
+        if (r->other_numbers && t->latency)
+                return error_set(err, ST_UNSUPPORTED, "option '--latency' needs the pid namespace of the host");
         if (r->other_numbers)
                 o.sampler = SAMPLER_PERF;
         /* With all CPUs busy, half of the buffer for copied stacks fills in one interval. */

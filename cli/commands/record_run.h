@@ -54,6 +54,7 @@ struct record_target {
         uint64_t frequency_hz, duration_s; /* 0: no limit */
         const uint32_t *pids;              /* borrowed; none: all processes */
         size_t pid_count;
+        bool latency;               /* also measure latency; with BPF only */
         struct record_child *child; /* borrowed; the member of pids that is to be released; NULL none */
         struct held_files *held;    /* borrowed; filled */
         record_progress *progress;  /* NULL: not called */

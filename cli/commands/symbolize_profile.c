@@ -145,7 +145,7 @@ static enum status symbolize_perf(const struct symbolize_profile *o, struct obje
         if (!st) {
                 st = profile_symbols_fill(&symbols, &p, finder, err);
                 if (!st && o->fold)
-                        st = folded_encode(&p, "comm", ret, err);
+                        st = folded_encode(&p, NULL, "comm", ret, err);
                 else if (!st)
                         append_perf_text(&p, symbols.changed, &frames, in, ret);
                 profile_symbols_deinit(&symbols);
@@ -168,7 +168,7 @@ static enum status symbolize_folded(const struct symbolize_profile *o, struct ob
                 return st;
         st = profile_symbols_fill(&symbols, &p, finder, err);
         if (!st)
-                st = folded_encode(&p, NULL, ret, err);
+                st = folded_encode(&p, NULL, NULL, ret, err);
         profile_symbols_deinit(&symbols);
         profile_deinit(&p);
         return st;

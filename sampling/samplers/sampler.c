@@ -35,7 +35,7 @@ enum status sampler_create(const struct sampler_options *o, struct sampler **ret
         enum status st;
 
         assert(o->frequency_hz && o->interval_s);
-        if (o->kind == SAMPLER_BPF || (o->kind == SAMPLER_AUTO && o->off_cpu_ns))
+        if (o->kind == SAMPLER_BPF || (o->kind == SAMPLER_AUTO && (o->off_cpu_ns || o->latency)))
                 return create_sampler(&bpf_sampler_ops, o, ret, err);
         if (o->kind == SAMPLER_SIGNAL)
                 return create_sampler(&signal_sampler_ops, o, ret, err);

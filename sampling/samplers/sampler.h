@@ -48,6 +48,7 @@ struct sampler_options {
         bool children;         /* with tgids: also the processes that they start from now on, recursively */
         bool excludes;         /* sampler_exclude() will be called */
         uint64_t off_cpu_ns;   /* also sample waits: one sample for about this time; 0: do not. With BPF only */
+        bool latency;          /* count the running threads of each sample's process. With BPF only */
         /** Called from sampler_poll() and sampler_drain() for each new life of a process. */
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         /**
@@ -106,7 +107,7 @@ void sample_batch_sort(struct sample_batch *b);
 const struct sample_stack *sample_batch_find_stack(const struct sample_batch *b, uint64_t number);
 
 /**
- * Start sampling. SAMPLER_AUTO tries BPF, then perf events; with off_cpu_ns only BPF.
+ * Start sampling. SAMPLER_AUTO tries BPF, then perf events; with off_cpu_ns or latency only BPF.
  * @param ret  owned, free with sampler_destroy(); untouched on failure.
  * @return ST_OK; ST_OS with the step that the kernel refused; that of perf events when both were
  *         tried.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel's half is bpf/sample.bpf.c; this file loads it, attaches it to a clock event of each CPU, and to the
- * tracepoints of switches if waits are sampled (bpf/off_cpu.h), and reads its
+ * tracepoints of switches if waits are sampled (bpf/off_cpu.h) or latency is measured (bpf/latency.h), and reads its
  * three ring buffers. They are consumed in the order in which they were added: notices of processes, copies of stacks
  * to be unwound in user space, samples. Samples are counted in sample_counts; records are checked for size before use.
  *
@@ -27,9 +27,9 @@
 #include "common/limits.h"
 #include "sampling/samplers/cpu_interrupt.h"
 #include "sampling/samplers/cpu_list.h"
-#include "sampling/samplers/off_cpu_check.h"
 #include "sampling/samplers/sample_counts.h"
 #include "sampling/samplers/sampler_internal.h"
+#include "sampling/samplers/tracepoint_check.h"
 #include "sampling/unwinding/unwind_maps.h"
 
 /* ---- one clock event with the BPF program per online CPU ---- */
@@ -151,6 +151,7 @@ struct bpf_sampler {
         struct cpu_clocks clocks;
         struct bpf_link *forks;                   /* tracepoint of forks; NULL unless children are sampled */
         struct bpf_link *waits[OFF_CPU_PROGRAMS]; /* NULL unless waits are sampled */
+        struct bpf_link *switches;                /* tracepoint; NULL unless latency is measured */
         int cpu_count;                            /* possible CPUs */
         int fence_fd;                             /* inner map for the fence */
         struct ring_buffer *rings;
@@ -318,12 +319,30 @@ static enum status attach_off_cpu(struct bpf_sampler *s, struct error *err)
         return ST_OK;
 }
 
+static enum status select_latency(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
+{
+        int e = bpf_program__set_autoload(s->bpf->progs.note_switch, o->latency);
+
+        if (!e && o->latency)
+                e = bpf_map__set_max_entries(s->bpf->maps.running_processes, (uint32_t)s->cpu_count);
+        s->bpf->rodata->latency_cpus = o->latency ? (uint32_t)s->cpu_count : 0;
+        return e ? error_os(err, -e, "cannot size the map of running processes") : ST_OK;
+}
+
+static enum status attach_latency(struct bpf_sampler *s, struct error *err)
+{
+        s->switches = bpf_program__attach(s->bpf->progs.note_switch);
+        return s->switches ? ST_OK : error_os(err, errno, "cannot attach to the tracepoint sched_switch");
+}
+
 static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         uint32_t bytes = get_ring_bytes(o, s->cpu_count);
         enum status st = o->off_cpu_ns ? off_cpu_check_kernel(err) : ST_OK;
         int e;
 
+        if (!st && o->latency)
+                st = latency_check_kernel(err);
         if (st)
                 return st;
         s->bpf = sample_bpf__open();
@@ -335,6 +354,8 @@ static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_
         st = size_pid_map(s, o, err);
         if (!st)
                 st = select_off_cpu(s, o, err);
+        if (!st)
+                st = select_latency(s, o, err);
         if (st)
                 return st;
         e = bpf_map__set_max_entries(s->bpf->maps.recent, (uint32_t)s->cpu_count * UNWIND_RECENT_MAX);
@@ -383,7 +404,9 @@ static enum status start_bpf_sampler(struct sampler *base, const struct sampler_
             ring_buffer__add(s->rings, bpf_map__fd(s->bpf->maps.deferred), handle_deferred_record, s) < 0 ||
             ring_buffer__add(s->rings, bpf_map__fd(s->bpf->maps.samples), handle_sample_record, s) < 0)
                 return error_os(err, errno, "cannot open the BPF ring buffers");
-        if (o->tgid_count && o->children)
+        if (o->latency)
+                st = attach_latency(s, err);
+        if (!st && o->tgid_count && o->children)
                 st = attach_fork_program(s, err);
         if (!st)
                 st = start_cpu_clocks(&s->clocks, s->bpf->progs.sample_cpu,
@@ -419,6 +442,8 @@ static void stop_bpf_sampler(struct sampler *base)
         deinit_cpu_clocks(&s->clocks);
         bpf_link__destroy(s->forks);
         s->forks = NULL;
+        bpf_link__destroy(s->switches);
+        s->switches = NULL;
 }
 
 static void destroy_bpf_sampler(struct sampler *base)

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&text, 64 << 20);
         if (folded_decode_addresses(data, size, NULL, &p, NULL) == ST_OK) {
                 profile_walk_decoded(&p, size);
-                if (folded_encode(&p, "comm", &text, NULL))
+                if (folded_encode(&p, NULL, "comm", &text, NULL))
                         abort();
                 profile_deinit(&p);
                 if (folded_decode(text.data, text.size, NULL, &p, NULL)) /* encoded output must be decodable */

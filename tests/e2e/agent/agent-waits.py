@@ -74,6 +74,10 @@ def main():
         perf = read_timehist(sys.argv[4])
         for reason in known:
             got, tolerance = times[reason].total(), TOLERANCES.get(reason, TOLERANCE)
+            if abs(perf[reason] - known[reason]) > max(0.25, tolerance) * known[reason] + missed_ns:
+                # Clocks of CPUs that differ put the switches of a thread that moves between them into another order.
+                print(f"# perf has {perf[reason] / 1e6:.1f} ms of {reason}, the program itself {known[reason] / 1e6:.1f} ms: not compared")
+                continue
             check(abs(got - perf[reason]) <= tolerance * perf[reason] + missed_ns,
                   f"perf sched timehist has the time of {reason} within {tolerance:.0%}",
                   f"{got / 1e6:.1f} ms, perf has {perf[reason] / 1e6:.1f} ms")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Off-CPU samples of a program that waits for known reasons: times, reasons and stacks, beside perf sched timehist.
 . tests/e2e/lib.sh
+. tests/e2e/agent/perf-switches.sh
 
 for tool in python3 cc mkfifo; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 agent=${CAIRN_BUILD:-$PWD/build}/cairn-agent
@@ -21,7 +22,7 @@ like "$(cat "$tmp/err")" "option '--off-cpu-threshold' needs '--off-cpu'" \
 # ---- known waits ----
 
 cc -O1 -g -o "$tmp/agent-waits" tests/e2e/agent/agent-waits.c -lpthread || bail_out "cannot build"
-mkfifo "$tmp/go" "$tmp/control" "$tmp/acknowledged"
+mkfifo "$tmp/go"
 "$tmp/agent-waits" 8 "$tmp/file" <"$tmp/go" >"$tmp/out" &
 waits_pid=$!
 exec 4<>"$tmp/go"
@@ -34,22 +35,7 @@ read -r pid futex <"$tmp/out"
 agent_pid=$!
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
 
-perf_pid=
-exec 5<>"$tmp/control" 6<>"$tmp/acknowledged"
-if command -v perf >/dev/null; then
-        perf record -q -a -m 8M -D -1 --control "fifo:$tmp/control,$tmp/acknowledged" -o "$tmp/perf.data" \
-                -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new 2>"$tmp/perf.log" &
-        perf_pid=$!
-        echo enable >&5
-        # shellcheck disable=SC2034
-        read -r acknowledged <&6
-fi
-echo go >&4
-wait "$waits_pid"
-if [ -n "$perf_pid" ]; then
-        kill -INT "$perf_pid"
-        wait "$perf_pid"
-fi
+record_switches "$waits_pid" sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new
 kill -TERM "$agent_pid"
 wait "$agent_pid"
 is "$?" 0 "the agent ends cleanly"
@@ -62,7 +48,7 @@ untraced=$(value cairn_agent_off_cpu_waits_untracked_total)
 python3 tests/support/otlp_dump.py "$tmp/waits.otlp" >"$tmp/waits.dump"
 
 set -- "$tmp/out" "$tmp/waits.dump" "$untraced"
-if [ -n "$perf_pid" ] && ! perf report -i "$tmp/perf.data" --stats 2>/dev/null | grep -q 'LOST events' &&
+if has_all_switches &&
         perf sched timehist -i "$tmp/perf.data" -p "$pid" >"$tmp/timehist" 2>/dev/null; then
         set -- "$@" "$tmp/timehist"
 else

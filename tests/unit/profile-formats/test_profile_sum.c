@@ -35,7 +35,7 @@ static void assert_folded(const struct profile *p, const char *want)
         _cleanup_buf_ struct buf b;
 
         buf_init(&b, 4096);
-        ck_assert_int_eq(folded_encode(p, "name", &b, NULL), ST_OK);
+        ck_assert_int_eq(folded_encode(p, NULL, "name", &b, NULL), ST_OK);
         ck_assert_str_eq(buf_cstr(&b), want);
 }
 

@@ -25,7 +25,7 @@ static void check_folded(struct profile *p, const char *want)
         _cleanup_buf_ struct buf text;
 
         buf_init(&text, MiB(1));
-        ck_assert_int_eq(folded_encode(p, NULL, &text, NULL), ST_OK);
+        ck_assert_int_eq(folded_encode(p, NULL, NULL, &text, NULL), ST_OK);
         ck_assert_str_eq(buf_cstr(&text), want);
 }
 

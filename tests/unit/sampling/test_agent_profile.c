@@ -422,6 +422,55 @@ START_TEST(waits_have_a_type_and_labels_of_their_own)
 }
 END_TEST
 
+/* Two ticks of one stack: one while two threads ran, one while three did; and a tick whose threads were not counted. */
+START_TEST(latency_is_a_share_of_each_tick)
+{
+        const struct sample_key tick = { .process = self(), .comm = "thread" };
+        const struct profile_context c = {
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+        };
+        const struct sample_frames none = { 0 };
+        _cleanup_sample_batch_ struct sample_batch batch = { 0 };
+        struct sample_counts all = { 0 };
+        struct sample_count counts[SAMPLE_COUNTS_MAX];
+        int64_t latency = 0;
+        struct error err;
+
+        for (uint64_t running = 2; running <= 3; running++) {
+                ck_assert_uint_eq(sample_split(&tick, &(struct sample_weight){ .running = running }, counts), 1);
+                ck_assert_int_eq(sample_counts_add(&all, counts, &none, &none), STAT_SAMPLES);
+        }
+        sample_counts_take(&all, &batch);
+        set_up();
+        ck_assert_int_eq(profile_build(&c, &batch, &profile, &stats, &err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 2);
+        ck_assert_int_eq(profile.samples.items[0].value, 2 * (int64_t)PERIOD_NS);
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[profile.samples.items[0].type].id),
+                         "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        latency = profile.samples.items[1].value;
+        ck_assert_int_ge(latency * 6, 5 * (int64_t)PERIOD_NS);
+        ck_assert_int_lt((latency - 1) * 6, 5 * (int64_t)PERIOD_NS);
+        ck_assert_str_eq(profile_text(&profile, profile.types.items[profile.samples.items[1].type].id),
+                         "process_cpu:latency:nanoseconds:cpu:nanoseconds");
+        ck_assert_uint_eq(profile.samples.items[1].stack, profile.samples.items[0].stack);
+        done();
+}
+END_TEST
+
+START_TEST(latency_of_many_threads_is_not_lost)
+{
+        const struct sample_key tick = { .comm = "thread" };
+        struct sample_count count[SAMPLE_COUNTS_MAX];
+
+        ck_assert_uint_eq(sample_split(&tick, &(struct sample_weight){ .running = UINT64_MAX }, count), 1);
+        ck_assert_uint_eq(count[0].latency, 1);
+        ck_assert_uint_eq(sample_split(&tick, &(struct sample_weight){ .running = 1 }, count), 1);
+        ck_assert_uint_eq(count[0].latency, SAMPLE_LATENCY_WHOLE);
+        ck_assert_uint_eq(sample_split(&tick, &(struct sample_weight){ 0 }, count), 1);
+        ck_assert_uint_eq(count[0].latency, 0); /* not measured */
+}
+END_TEST
+
 START_TEST(every_reason_to_wait_has_a_name)
 {
         for (unsigned i = WAIT_NONE + 1; i < WAIT_REASON_COUNT; i++) {
@@ -618,7 +667,8 @@ TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
            pc_that_is_no_user_address_stays_native, kernel_frames_come_first_with_name_and_link_time_address,
            ended_process_keeps_time_and_thread_name, jit_code_is_named_by_perf_map,
            replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
-           waits_have_a_type_and_labels_of_their_own, every_reason_to_wait_has_a_name,
-           kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,
-           relabel_rules_drop_and_rename_samples, samples_with_equal_relabeled_labels_are_merged,
-           excluded_processes_are_reported_to_sampler_and_counted, process_with_too_many_mappings_has_none)
+           waits_have_a_type_and_labels_of_their_own, latency_is_a_share_of_each_tick,
+           latency_of_many_threads_is_not_lost, every_reason_to_wait_has_a_name, kernel_threads_of_one_kind_share_name,
+           samples_with_equal_labels_are_merged, relabel_rules_drop_and_rename_samples,
+           samples_with_equal_relabeled_labels_are_merged, excluded_processes_are_reported_to_sampler_and_counted,
+           process_with_too_many_mappings_has_none)

@@ -59,7 +59,7 @@ START_TEST(equal_stacks_are_merged)
 
         buf_init(&b, 4096);
         ck_assert_int_eq(folded_decode_addresses(text, strlen(text), NULL, &p, NULL), ST_OK);
-        ck_assert_int_eq(folded_encode(&p, NULL, &b, NULL), ST_OK);
+        ck_assert_int_eq(folded_encode(&p, NULL, NULL, &b, NULL), ST_OK);
         ck_assert_str_eq(buf_cstr(&b), "a;0x1 [x];b 5\na;0x2;c_[k] 2\n");
         profile_deinit(&p);
 }
