@@ -136,6 +136,8 @@ void record_child_deinit(struct record_child *c)
 #define SECOND_NS INT64_C(1000000000)
 #define INTERVAL_MAX_S 10
 #define PROGRESS_MS 1000 /* at least once a second */
+/* Names of interpreted functions are read when samples are taken, from processes that run. */
+#define TAKE_INTERVAL_NS (SECOND_NS / 4)
 
 struct recording {
         const struct record_target *target;
@@ -147,7 +149,7 @@ struct recording {
         struct pollfd *fds; /* owned: the signalfd, the recorder's, a pidfd per process */
         size_t left;        /* running processes */
         int signals;
-        int64_t from_ns, interval_ns;
+        int64_t from_ns;
         bool full;
         bool other_numbers; /* the process is in a PID namespace */
 };
@@ -207,7 +209,6 @@ static enum status start_sampler(struct recording *r, struct error *err)
                 o.sampler = SAMPLER_PERF;
         /* With all CPUs busy, half of the buffer for copied stacks fills in one interval. */
         o.interval_s = interval_s < 1 ? 1 : interval_s > INTERVAL_MAX_S ? INTERVAL_MAX_S : interval_s;
-        r->interval_ns = (int64_t)o.interval_s * SECOND_NS;
         st = watch_processes(r, err);
         if (!st)
                 st = shutdown_signals_open(&r->signals, err);
@@ -393,7 +394,7 @@ static enum status prepare_recording(struct recording *r, struct error *err)
 
 static enum status run_sampling_loop(struct recording *r, struct error *err)
 {
-        int64_t start = monotonic_ns(), next = start + r->interval_ns;
+        int64_t start = monotonic_ns(), next = start + TAKE_INTERVAL_NS;
         int64_t end = r->target->duration_s ? start + (int64_t)r->target->duration_s * SECOND_NS : INT64_MAX;
         enum status st = ST_OK;
 
@@ -405,7 +406,7 @@ static enum status run_sampling_loop(struct recording *r, struct error *err)
                         continue;
                 st = add_interval_samples(r, err);
                 while (next <= monotonic_ns())
-                        next += r->interval_ns;
+                        next += TAKE_INTERVAL_NS;
         }
         if (r->full)
                 r->counts.end = RECORD_FULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The locations to resolve are collected with the number of their object and sorted by object and address, so that
- * each object is one range of `pending`. resolve_object() opens the object of a range, translates file offsets to
- * addresses, and looks the addresses up in batches of ASK_MAX. Results arrive in the order of the addresses, so `next`
- * tells the location of a result; store_answer() adds its frames to the profile as lines.
+ * each object is one range of `pending`; the objects with the most samples come first. resolve_object() opens the
+ * object of a range, translates file offsets to addresses, and looks the addresses up in batches of ASK_MAX. Results
+ * arrive in the order of the addresses, so `next` tells the location of a result; store_answer() adds its frames to the
+ * profile as lines.
  *
  * An object that is missing or unreadable is reported and its locations keep a reason. Lack of memory, wrong usage, a
  * failing server or a failed lookup end the whole resolution; lines that were added before stay.
@@ -30,6 +31,7 @@
 /* A location to resolve; objects are numbered by build-id and path. */
 struct pending_location {
         uint32_t object, location;
+        uint32_t rank;    /* of the object */
         uint64_t address; /* link-time address, once the segments are known */
 };
 
@@ -107,11 +109,56 @@ static enum status number_objects(const struct profile *p, uint32_t **ret, struc
         return ST_OK;
 }
 
+struct object_weight {
+        uint32_t object;
+        double weight; /* values of the samples whose innermost frame is in it */
+};
+
+static int compare_weights(const void *x, const void *y)
+{
+        const struct object_weight *a = x, *b = y;
+
+        if (a->weight != b->weight)
+                return a->weight > b->weight ? -1 : 1;
+        return a->object < b->object ? -1 : a->object > b->object;
+}
+
+/* Ranks by samples: the download of a rare object does not delay the names of the others. */
+static enum status rank_objects(const struct profile *p, const uint32_t *objects, uint32_t **ret, struct error *err)
+{
+        _cleanup_free_ struct object_weight *weights = calloc(p->mappings.count + 1u, sizeof *weights);
+        uint32_t *ranks = calloc(p->mappings.count + 1u, sizeof *ranks);
+
+        if (!weights || !ranks) {
+                free(ranks);
+                return error_no_memory(err);
+        }
+        for (uint32_t i = 0; i < p->mappings.count; i++)
+                weights[i].object = i;
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                const struct profile_stack *stack = &p->stacks.items[p->samples.items[i].stack];
+                uint32_t mapping = PROFILE_NONE;
+
+                if (stack->location_count)
+                        mapping = p->locations.items[p->stack_locations.items[stack->first_location]].mapping;
+                if (mapping != PROFILE_NONE)
+                        weights[objects[mapping]].weight += (double)p->samples.items[i].value;
+        }
+        qsort(weights, p->mappings.count, sizeof *weights, compare_weights);
+        for (uint32_t i = 0; i < p->mappings.count; i++)
+                ranks[weights[i].object] = i;
+        *ret = ranks;
+        return ST_OK;
+}
+
 /* Locations without a mapping belong to the file of -e. */
 static enum status collect_unresolved_locations(struct resolution *f, struct error *err)
 {
-        _cleanup_free_ uint32_t *objects = NULL;
+        _cleanup_free_ uint32_t *objects = NULL, *ranks = NULL;
         enum status st = number_objects(f->p, &objects, err);
+
+        if (!st)
+                st = rank_objects(f->p, objects, &ranks, err);
 
         if (st)
                 return st;
@@ -127,6 +174,7 @@ static enum status collect_unresolved_locations(struct resolution *f, struct err
                         continue;
                 f->pending[f->count++] = (struct pending_location){
                         .object = l->mapping == PROFILE_NONE ? PROFILE_NONE : objects[l->mapping],
+                        .rank = l->mapping == PROFILE_NONE ? PROFILE_NONE : ranks[objects[l->mapping]],
                         .location = i,
                         .address = l->address,
                 };
@@ -139,8 +187,8 @@ static int compare_pending_locations(const void *x, const void *y)
 {
         const struct pending_location *a = x, *b = y;
 
-        if (a->object != b->object)
-                return a->object < b->object ? -1 : 1;
+        if (a->rank != b->rank)
+                return a->rank < b->rank ? -1 : 1;
         if (a->address != b->address)
                 return a->address < b->address ? -1 : 1;
         return a->location < b->location ? -1 : a->location > b->location;

@@ -14,12 +14,15 @@ profile() {
         background_pids="$program $agent_pid"
         wait_for "the agent" grep -q sampling "$tmp/agent.log"
         begun=$(awk '{ print $14 + $15 }' "/proc/$program/stat")
-        wait_for "three seconds of work" has_run
+        wait_for "the work" has_run
         kill -TERM "$agent_pid"
         wait "$agent_pid"
         python3 tests/support/otlp_dump.py "$tmp/$name.otlp" >"$tmp/$name.dump"
 }
-has_run() { [ "$(awk '{ print $14 + $15 }' "/proc/$program/stat")" -ge $((begun + 3 * $(getconf CLK_TCK))) ]; }
+# Of $work_s seconds of CPU time, 3 by default.
+has_run() {
+        [ "$(awk '{ print $14 + $15 }' "/proc/$program/stat")" -ge $((begun + ${work_s:-3} * $(getconf CLK_TCK))) ]
+}
 
 # count METRIC, and value NAME: of the last profile, and of the last $tmp/stacks.
 count() { awk -v name="$1" '$1 == name { print $2 }' "$tmp/metrics"; }

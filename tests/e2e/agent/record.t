@@ -52,6 +52,27 @@ record --format folded -- sh -c "'$tmp/work' $rounds & wait"
 folded='^work;_start;.*main;down;down;down;down;down;down;burn;spin [1-9]'
 like "$(cat "$tmp/out")" "$folded" "a child of the command is recorded, under its name"
 
+# ---- interpreted functions ----
+
+python=/usr/bin/python3.11
+if [ "$(uname -m)" = x86_64 ] && [ -x $python ] &&
+        "$CAIRN_BUILD/cairn-agent" --doctor --sampler bpf >"$tmp/doctor"; then
+        cat >"$tmp/loop.py" <<'END'
+import time
+def count(n):
+    return n if n < 2 else count(n - 1) + count(n - 2)
+while time.process_time() < 2:
+    count(15)
+END
+        record --json -n 100 -- $python "$tmp/loop.py"
+        is "$(jq -r '.[0] | "\(.function) \(.line)"' "$tmp/out")" "count 3" \
+                "a Python program that has ended has functions"
+        flat() { jq "map(select(.function == \"$1\").flat) | add // 0" "$tmp/out"; }
+        ok "  nearly all of them" test "$(flat count)" -gt $((5 * $(flat '[python: exited]')))
+else
+        pass "Python functions are read with BPF, which is not available # SKIP"
+fi
+
 # ---- files ----
 
 record -o "$tmp/a.html" -o "$tmp/a.pb.gz" -o "$tmp/a.folded" -o "$tmp/a.otlp" -o "$tmp/a.txt" -- "$tmp/work" $rounds
