@@ -18,6 +18,7 @@ struct llvm_frame {
         struct answer_frame frame;
         struct answer_detail detail;
         const struct object_symbol *function; /* whose start address is printed; NULL unknown */
+        bool is_approximate;
 };
 
 /* ---- texts ---- */
@@ -47,7 +48,7 @@ static struct answer_text shorten_function_name(const struct answer_text *name)
         return ret;
 }
 
-static struct answer_text get_function_text(const struct llvm_options *o, const struct answer_frame *f)
+struct answer_text get_llvm_function_text(const struct llvm_options *o, const struct answer_frame *f)
 {
         if (o->functions == LLVM_FUNCTIONS_NONE)
                 return (struct answer_text){ .size = 0 };
@@ -96,16 +97,17 @@ static void append_source_lines(const struct llvm_options *o, const struct answe
 static void append_llvm_position(const struct llvm_options *o, const struct llvm_frame *l, struct buf *out)
 {
         const struct answer_frame *f = &l->frame;
+        const char *note = l->is_approximate ? " (approximate)" : "";
 
         append_file_name(out, &f->file, o->base_names);
         if (o->style == LLVM_STYLE_LLVM)
-                buf_printf(out, ":%" PRIu32 ":%" PRIu32 "\n", f->line, l->detail.column);
+                buf_printf(out, ":%" PRIu32 ":%" PRIu32 "%s\n", f->line, l->detail.column, note);
         else if (!f->line && f->file.size)
                 buf_append_str(out, ":?\n");
         else if (l->detail.discriminator)
-                buf_printf(out, ":%" PRIu32 " (discriminator %" PRIu32 ")\n", f->line, l->detail.discriminator);
+                buf_printf(out, ":%" PRIu32 "%s (discriminator %" PRIu32 ")\n", f->line, note, l->detail.discriminator);
         else
-                buf_printf(out, ":%" PRIu32 "\n", f->line);
+                buf_printf(out, ":%" PRIu32 "%s\n", f->line, note);
 }
 
 static void append_verbose_frame(const struct llvm_options *o, const struct llvm_frame *l, struct buf *out)
@@ -125,13 +127,15 @@ static void append_verbose_frame(const struct llvm_options *o, const struct llvm
         buf_printf(out, "  Line: %" PRIu32 "\n  Column: %" PRIu32 "\n", l->frame.line, d->column);
         if (d->discriminator)
                 buf_printf(out, "  Discriminator: %" PRIu32 "\n", d->discriminator);
+        if (l->is_approximate)
+                buf_append_str(out, "  Approximate: true\n");
 }
 
 static void append_llvm_frame(const struct llvm_options *o, const struct llvm_frame *l, bool is_inlined_into,
                               struct buf *out)
 {
         const char *after = o->pretty ? " at " : "\n";
-        const struct answer_text name = get_function_text(o, &l->frame);
+        const struct answer_text name = get_llvm_function_text(o, &l->frame);
 
         if (o->functions != LLVM_FUNCTIONS_NONE) {
                 if (o->pretty && is_inlined_into)
@@ -156,7 +160,7 @@ static size_t count_llvm_frames(const struct llvm_options *o, const struct answe
 static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const struct llvm_subject *s,
                                         const struct answer *a, size_t i)
 {
-        struct llvm_frame ret = { .function = s->function };
+        struct llvm_frame ret = { .function = s->function, .is_approximate = s->is_approximate && i == 0 };
         const struct answer_frame *outermost;
 
         if (!a->frame_count)
@@ -177,7 +181,7 @@ static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const stru
 static void append_llvm_text(const struct llvm_options *o, const struct llvm_subject *s, const struct answer *a,
                              struct buf *out)
 {
-        if (o->addresses && !s->symbol.size)
+        if (o->addresses && !s->has_no_address)
                 buf_printf(out, "0x%" PRIx64 "%s", a->address + o->adjust_vma, o->pretty ? ": " : "\n");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
                 const struct llvm_frame frame = get_llvm_frame(o, s, a, i);
@@ -197,10 +201,12 @@ static void put_json_text(struct json_out *j, const char *key, const struct answ
 
 static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, const struct llvm_frame *l)
 {
-        const struct answer_text name = get_function_text(o, &l->frame);
+        const struct answer_text name = get_llvm_function_text(o, &l->frame);
         char start[32];
 
         json_out_object(j, NULL);
+        if (l->is_approximate)
+                json_out_bool(j, "Approximate", true);
         json_out_uint(j, "Column", l->detail.column);
         json_out_uint(j, "Discriminator", l->detail.discriminator);
         put_json_text(j, "FileName", &l->frame.file);
@@ -228,21 +234,16 @@ static void append_llvm_json(const struct llvm_options *o, const struct llvm_sub
 
         json_out_init(&j, out);
         json_out_object(&j, NULL);
-        if (!s->symbol.size) {
+        if (!s->has_no_address)
                 put_json_address(&j, a->address + o->adjust_vma);
-                json_out_str(&j, "ModuleName", s->module);
-        }
-        json_out_array(&j, s->symbol.size ? "Loc" : "Symbol");
+        json_out_str(&j, "ModuleName", s->module);
+        json_out_array(&j, "Symbol");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
                 const struct llvm_frame frame = get_llvm_frame(o, s, a, i);
 
                 put_llvm_frame(o, &j, &frame);
         }
         json_out_array_end(&j);
-        if (s->symbol.size) {
-                json_out_str(&j, "ModuleName", s->module);
-                put_json_text(&j, "SymName", &s->symbol);
-        }
         json_out_object_end(&j);
 }
 
@@ -381,21 +382,58 @@ void append_llvm_data(const struct llvm_options *o, const char *module, uint64_t
         if (o->addresses)
                 buf_printf(out, "0x%" PRIx64 "%s", address, o->pretty ? ": " : "\n");
         append_symbol_name(out, variable ? variable->name : "", o->demangle);
-        buf_printf(out, "\n%" PRIu64 " %" PRIu64 "\n", variable ? variable->address : 0, variable ? variable->size : 0);
+        buf_printf(out, "\n%" PRIu64 " %" PRIu64 "\n??:?\n", variable ? variable->address : 0,
+                   variable ? variable->size : 0);
         if (o->style == LLVM_STYLE_LLVM)
                 buf_append_u8(out, '\n');
 }
 
-void append_llvm_failure(const struct llvm_options *o, const char *module, const uint64_t *address, const char *message,
-                         struct buf *out)
+/* ---- symbols in place of addresses ---- */
+
+void llvm_symbol_answer_begin(struct llvm_symbol_answer *a, const struct llvm_options *o, struct buf *out)
+{
+        *a = (struct llvm_symbol_answer){ .options = *o, .out = out };
+        a->options.inlines = false;
+        if (o->style != LLVM_STYLE_JSON)
+                return;
+        json_out_init(&a->json, out);
+        json_out_object(&a->json, NULL);
+        json_out_array(&a->json, "Loc");
+}
+
+void llvm_symbol_answer_add(struct llvm_symbol_answer *a, const struct llvm_subject *s, const struct answer *answer)
+{
+        const struct llvm_frame frame = get_llvm_frame(&a->options, s, answer, 0);
+
+        a->count++;
+        if (a->options.style == LLVM_STYLE_JSON)
+                put_llvm_frame(&a->options, &a->json, &frame);
+        else
+                append_llvm_frame(&a->options, &frame, false, a->out);
+}
+
+void llvm_symbol_answer_end(struct llvm_symbol_answer *a, const char *module, const struct answer_text *symbol)
+{
+        if (a->options.style == LLVM_STYLE_JSON) {
+                json_out_array_end(&a->json);
+                json_out_str(&a->json, "ModuleName", module);
+                put_json_text(&a->json, "SymName", symbol);
+                json_out_object_end(&a->json);
+                return;
+        }
+        if (!a->count)
+                append_llvm_frame(&a->options, &(struct llvm_frame){ .function = NULL }, false, a->out);
+        if (a->options.style == LLVM_STYLE_LLVM)
+                buf_append_u8(a->out, '\n');
+}
+
+/* ---- failures ---- */
+
+static void append_json_failure(const char *module, const uint64_t *address, const struct answer_text *symbol,
+                                const char *message, struct buf *out)
 {
         struct json_out j;
 
-        if (o->style != LLVM_STYLE_JSON) {
-                append_llvm_text(o, &(struct llvm_subject){ .module = module },
-                                 &(struct answer){ .address = address ? *address - o->adjust_vma : 0 }, out);
-                return;
-        }
         json_out_init(&j, out);
         json_out_object(&j, NULL);
         if (address)
@@ -404,5 +442,24 @@ void append_llvm_failure(const struct llvm_options *o, const char *module, const
         json_out_str(&j, "Message", message);
         json_out_object_end(&j);
         json_out_str(&j, "ModuleName", module);
+        if (symbol->size)
+                put_json_text(&j, "SymName", symbol);
         json_out_object_end(&j);
+}
+
+void append_llvm_failure(const struct llvm_options *o, enum llvm_command command, const char *module,
+                         const uint64_t *address, const struct answer_text *symbol, const char *message,
+                         struct buf *out)
+{
+        const struct answer a = { .address = address ? *address - o->adjust_vma : 0 };
+        const struct llvm_subject subject = { .module = module, .has_no_address = !address };
+
+        if (o->style == LLVM_STYLE_JSON && message)
+                append_json_failure(module, address, symbol, message, out);
+        else if (command == LLVM_DATA)
+                append_llvm_data(o, module, address ? *address : 0, NULL, out);
+        else if (command == LLVM_FRAME)
+                append_llvm_variables(o, module, address ? *address : 0, &(struct buf){ .size = 0 }, out);
+        else
+                append_llvm_answer(o, &subject, &a, out);
 }

@@ -5,10 +5,11 @@
 /**
  * @file
  * The output of llvm-symbolizer: its styles LLVM, GNU and JSON.
- * Source: LLVM manual, "llvm-symbolizer"; the output of versions 14 and 19.
+ * Source: LLVM manual, "llvm-symbolizer"; the output of version 19.
  */
 #include "cli/drop-in/object_symbols.h"
 #include "cli/symbols/answer_source.h"
+#include "common/json/json_out.h"
 #include "common/memory/buf.h"
 
 enum llvm_style { LLVM_STYLE_LLVM, LLVM_STYLE_GNU, LLVM_STYLE_JSON };
@@ -19,14 +20,19 @@ struct llvm_options {
         enum llvm_functions functions;
         bool demangle, inlines, addresses, pretty, base_names, verbose;
         bool are_tags_kept; /* of addresses */
+        bool skips_line_zero;
         uint64_t adjust_vma;
         uint64_t source_lines; /* of context around each line */
 };
 
+/** The name of the function of a frame, as the options want it; empty: none. */
+struct answer_text get_llvm_function_text(const struct llvm_options *o, const struct answer_frame *f);
+
 /** What an answer is about. */
 struct llvm_subject {
         const char *module;                   /* as it was given, for JSON */
-        const struct answer_text symbol;      /* that was given in place of an address; empty: none */
+        bool has_no_address;                  /* the request could not be read */
+        bool is_approximate;                  /* the innermost place is that of other code, line_zero.h */
         const struct object_symbol *function; /* the symbol of the function, for its start address; NULL unknown */
 };
 
@@ -45,8 +51,30 @@ void append_llvm_data(const struct llvm_options *o, const char *module, uint64_t
 void append_llvm_variables(const struct llvm_options *o, const char *module, uint64_t address, const struct buf *report,
                            struct buf *out);
 
-/** Append the answer for a request without a usable address or object. @param address  NULL: none was given */
-void append_llvm_failure(const struct llvm_options *o, const char *module, const uint64_t *address, const char *message,
+/** An answer to a request that names a symbol in place of an address: a place for each function of this name. */
+struct llvm_symbol_answer {
+        struct llvm_options options; /* inlined calls are left out */
+        struct buf *out;
+        struct json_out json;
+        size_t count; /* places so far */
+};
+
+void llvm_symbol_answer_begin(struct llvm_symbol_answer *a, const struct llvm_options *o, struct buf *out);
+void llvm_symbol_answer_add(struct llvm_symbol_answer *a, const struct llvm_subject *s, const struct answer *answer);
+/** @param symbol  without its offset */
+void llvm_symbol_answer_end(struct llvm_symbol_answer *a, const char *module, const struct answer_text *symbol);
+
+/** What a request is for. */
+enum llvm_command { LLVM_CODE, LLVM_DATA, LLVM_FRAME };
+
+/**
+ * Append the answer to a request without a usable address or object.
+ * @param address  NULL: none was given.
+ * @param symbol   that was given in its place; empty: none.
+ * @param message  for JSON; NULL: the request could not be read, and an answer without a place is appended.
+ */
+void append_llvm_failure(const struct llvm_options *o, enum llvm_command command, const char *module,
+                         const uint64_t *address, const struct answer_text *symbol, const char *message,
                          struct buf *out);
 
 #endif

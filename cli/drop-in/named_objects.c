@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/drop-in/named_objects.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +19,10 @@ static void destroy_object(struct named_object *object)
         if (object->source.close)
                 object->source.close(object->source.context);
         object_symbols_close(&object->symbols);
+        if (object->fd >= 0)
+                close(object->fd);
         free(object->name);
+        free(object->path);
         free(object);
 }
 
@@ -51,24 +56,27 @@ static enum status read_object_class(const char *name, struct named_object *obje
         return ST_OK;
 }
 
-static enum status open_object(struct named_objects *o, const char *name, struct named_object *object,
-                               struct error *err)
+static enum status open_debug_files(struct named_objects *o, struct error *err)
 {
-        enum status st = read_object_class(name, object, err);
+        enum status st = o->are_debug_files_open ? ST_OK : debug_files_open(&o->debug_files, err);
+
+        o->are_debug_files_open = !st;
+        return st;
+}
+
+static enum status open_object(struct named_objects *o, struct named_object *object, struct error *err)
+{
+        enum status st = read_object_class(object->path, object, err);
         struct debug_file_search search;
 
-        if (!st && !o->are_debug_files_open) {
-                st = debug_files_open(&o->debug_files, err);
-                o->are_debug_files_open = !st;
-        }
+        if (!st)
+                st = open_debug_files(o, err);
         if (st)
                 return st;
-        object->name = strdup(name);
-        if (!object->name)
-                return error_no_memory(err);
         search = debug_files_search(&o->debug_files);
-        return answer_source_file(name, &search, true, o->has_relative_paths ? ANSWER_RELATIVE_DETAILS : ANSWER_DETAILS,
-                                  &object->source, err);
+        return answer_source_file(object->path, &search, true,
+                                  o->has_relative_paths ? ANSWER_RELATIVE_DETAILS : ANSWER_DETAILS, &object->source,
+                                  err);
 }
 
 /* A free place, that of the least recently used object if there is none. */
@@ -85,23 +93,37 @@ static struct named_object **reserve_object_slot(struct named_objects *o)
         return &o->items[oldest];
 }
 
-enum status named_objects_get(struct named_objects *o, const char *name, struct named_object **ret, struct error *err)
+static struct named_object *find_open_object(struct named_objects *o, const char *name)
 {
-        struct named_object *object;
-        enum status st;
-
         o->time++;
         for (size_t i = 0; i < o->count; i++) {
                 if (strcmp(o->items[i]->name, name) == 0) {
                         o->items[i]->used = o->time;
-                        *ret = o->items[i];
-                        return ST_OK;
+                        return o->items[i];
                 }
         }
-        object = calloc(1, sizeof *object);
-        if (!object)
+        return NULL;
+}
+
+/* @param fd  taken; -1 none */
+static enum status add_object(struct named_objects *o, const char *name, const char *path, int fd,
+                              struct named_object **ret, struct error *err)
+{
+        struct named_object *object = calloc(1, sizeof *object);
+        enum status st = ST_OK;
+
+        if (!object) {
+                if (fd >= 0)
+                        close(fd);
                 return error_no_memory(err);
-        st = open_object(o, name, object, err);
+        }
+        object->fd = fd;
+        object->name = strdup(name);
+        object->path = strdup(path);
+        if (!object->name || !object->path)
+                st = error_no_memory(err);
+        if (!st)
+                st = open_object(o, object, err);
         if (st) {
                 destroy_object(object);
                 return st;
@@ -111,10 +133,65 @@ enum status named_objects_get(struct named_objects *o, const char *name, struct 
         return ST_OK;
 }
 
+enum status named_objects_get(struct named_objects *o, const char *name, struct named_object **ret, struct error *err)
+{
+        struct named_object *object = find_open_object(o, name);
+
+        if (!object)
+                return add_object(o, name, name, -1, ret, err);
+        *ret = object;
+        return ST_OK;
+}
+
+/* ---- objects by build-id ---- */
+
+/* @param ret  a descriptor that path refers to, owned; -1: path is that of a file in the debug directory. */
+static enum status find_build_id_file(struct named_objects *o, const char *id, char *path, size_t size, int *ret,
+                                      struct error *err)
+{
+        struct build_id build_id;
+        enum status st = ST_OK;
+        int n = snprintf(path, size, "%s/.build-id/%.2s/%s.debug", o->debug_files.directory, id,
+                         strlen(id) > 2 ? id + 2 : "");
+
+        *ret = -1;
+        if (!build_id_from_hex(&build_id, id, strlen(id)) || n < 0 || (size_t)n >= size)
+                return error_set(err, ST_NOT_FOUND, "could not find build ID");
+        if (access(path, R_OK) == 0)
+                return ST_OK;
+        st = open_debug_files(o, err);
+        if (st)
+                return st;
+        *ret = debug_files_fetch(&o->debug_files, &build_id, id);
+        if (*ret < 0)
+                return error_set(err, ST_NOT_FOUND, "could not find build ID");
+        snprintf(path, size, "/proc/self/fd/%d", *ret);
+        return ST_OK;
+}
+
+enum status named_objects_get_build_id(struct named_objects *o, const char *id, struct named_object **ret,
+                                       struct error *err)
+{
+        struct named_object *object;
+        char path[4096], name[BUILD_ID_HEX_MAX] = "";
+        enum status st;
+        int fd;
+
+        for (size_t i = 0; id[i] && i + 1 < sizeof name; i++)
+                name[i] = (char)toupper((unsigned char)id[i]);
+        object = find_open_object(o, name);
+        if (object) {
+                *ret = object;
+                return ST_OK;
+        }
+        st = find_build_id_file(o, id, path, sizeof path, &fd, err);
+        return st ? st : add_object(o, name, path, fd, ret, err);
+}
+
 const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object)
 {
         if (!object->are_symbols_read && object->is_elf &&
-            object_symbols_open(object->name, &object->symbols, NULL) == ST_OK && o->has_untagged_symbols)
+            object_symbols_open(object->path, &object->symbols, NULL) == ST_OK && o->has_untagged_symbols)
                 object_symbols_untag(&object->symbols);
         object->are_symbols_read = true;
         return &object->symbols;

@@ -17,7 +17,9 @@
 #define OPEN_OBJECTS_MAX 64
 
 struct named_object {
-        char *name;  /* owned */
+        char *name;  /* owned: as it was given, or a build-id in capital hexadecimal */
+        char *path;  /* owned */
+        int fd;      /* owned; of a downloaded file, which path refers to; -1 none */
         bool is_64;  /* its addresses have 16 digits */
         bool is_elf; /* not a compressed file */
         struct answer_source source;
@@ -46,6 +48,15 @@ void named_objects_deinit(struct named_objects *o);
  */
 enum status named_objects_get(struct named_objects *o, const char *name, struct named_object **ret,
                               struct error *err) MUST_CHECK;
+
+/**
+ * The debug file of a build-id, from the debug directory or a server of debuginfod.
+ * @param id   hexadecimal digits.
+ * @param ret  as above.
+ * @return ST_NOT_FOUND if there is none; as above.
+ */
+enum status named_objects_get_build_id(struct named_objects *o, const char *id, struct named_object **ret,
+                                       struct error *err) MUST_CHECK;
 
 /** The ELF symbols of the file itself; none if they cannot be read. Borrowed as the object. */
 const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object);

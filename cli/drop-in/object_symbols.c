@@ -168,18 +168,39 @@ const struct object_symbol *object_symbols_at(const struct object_symbols *s, ui
         return symbol;
 }
 
+static bool is_symbol_named(const struct object_symbol *symbol, const char *name, size_t name_size)
+{
+        return elf_symbol_name_size(symbol->name) == name_size && memcmp(symbol->name, name, name_size) == 0;
+}
+
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size)
 {
         const struct object_symbol *first = NULL;
 
-        for (size_t i = 0; i < s->count; i++) {
-                const struct object_symbol *symbol = &s->items[i];
-
-                if (elf_symbol_name_size(symbol->name) == name_size && memcmp(symbol->name, name, name_size) == 0 &&
-                    (!first || symbol->order < first->order))
-                        first = symbol;
-        }
+        for (size_t i = 0; i < s->count; i++)
+                if (is_symbol_named(&s->items[i], name, name_size) && (!first || s->items[i].order < first->order))
+                        first = &s->items[i];
         return first;
+}
+
+static int compare_symbol_orders(const void *a, const void *b)
+{
+        const struct object_symbol *const *x = a, *const *y = b;
+
+        return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
+}
+
+size_t object_symbols_functions(const struct object_symbols *s, const char *name, size_t name_size,
+                                const struct object_symbol **ret, size_t max)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->count && n < max; i++)
+                if (s->items[i].is_function && is_symbol_named(&s->items[i], name, name_size))
+                        ret[n++] = &s->items[i];
+        if (n)
+                qsort(ret, n, sizeof *ret, compare_symbol_orders);
+        return n;
 }
 
 bool parse_symbol_offset(const char *text, struct symbol_offset *ret)

@@ -48,6 +48,13 @@ const struct object_symbol *object_symbols_at(const struct object_symbols *s, ui
 /** The first symbol of this name in the file, without a version, or NULL. */
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size);
 
+/**
+ * The functions of this name, in the order of the file.
+ * @param ret  up to max of them. @return their number.
+ */
+size_t object_symbols_functions(const struct object_symbols *s, const char *name, size_t name_size,
+                                const struct object_symbol **ret, size_t max);
+
 /** Whether the address is in a page of a segment; always in a relocatable file. */
 bool object_symbols_is_loaded(const struct object_symbols *s, uint64_t address);
 

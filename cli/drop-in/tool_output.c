@@ -152,7 +152,7 @@ void append_symbol_name(struct buf *out, const char *name, bool is_readable)
         append_known_text(out, &(struct answer_text){ .data = text, .size = strlen(text) });
 }
 
-void append_file_name(struct buf *out, const struct answer_text *file, bool base_only)
+struct answer_text get_file_text(const struct answer_text *file, bool base_only)
 {
         struct answer_text base = *file;
         const char *slash = base_only && file->size ? memrchr(file->data, '/', file->size) : NULL;
@@ -161,5 +161,12 @@ void append_file_name(struct buf *out, const struct answer_text *file, bool base
                 base.size -= (size_t)(slash + 1 - base.data);
                 base.data = slash + 1;
         }
-        append_known_text(out, &base);
+        return base;
+}
+
+void append_file_name(struct buf *out, const struct answer_text *file, bool base_only)
+{
+        const struct answer_text text = get_file_text(file, base_only);
+
+        append_known_text(out, &text);
 }

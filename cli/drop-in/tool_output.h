@@ -60,6 +60,9 @@ void append_function_name(struct buf *out, const struct answer_frame *f, bool is
 void append_symbol_name(struct buf *out, const char *name, bool is_readable);
 
 /** The file of a frame. @param base_only  without its directory */
+struct answer_text get_file_text(const struct answer_text *file, bool base_only);
+
+/** Append it; "??" unknown. */
 void append_file_name(struct buf *out, const struct answer_text *file, bool base_only);
 
 #endif

@@ -102,29 +102,28 @@ if has eu-addr2line; then
                         "eu-addr2line: the request $request"
         done
 fi
-llvm=
-for version in 14 15 16; do [ ! -x /usr/lib/llvm-$version/bin/llvm-symbolizer ] ||
-        llvm=/usr/lib/llvm-$version/bin/llvm-symbolizer; done
-if [ -n "$llvm" ] || has llvm-symbolizer; then
+if has llvm-symbolizer-19; then
         replacement='llvm-symbolizer'
         for options in -a '-a --no-inlines' '-a -p -s' '-a --functions=none' '--output-style=GNU' '-a --no-demangle' \
                 '--inlining -demangle=false'; do
                 # shellcheck disable=SC2086
-                same "llvm-symbolizer $options: columns and functions are equal" "${llvm:-llvm-symbolizer}" $options
+                same "llvm-symbolizer $options: columns and functions are equal" llvm-symbolizer-19 $options
         done
-        same "llvm-symbolizer --relativenames" "${llvm:-llvm-symbolizer}" --relativenames
-        same "llvm-symbolizer: -s after --relativenames counts" "${llvm:-llvm-symbolizer}" --relativenames -s
+        same "llvm-symbolizer --relativenames" llvm-symbolizer-19 --relativenames
+        same "llvm-symbolizer: -s after --relativenames counts" llvm-symbolizer-19 --relativenames -s
         sed 's/^/DATA /' "$tmp/addresses" >"$tmp/data"
-        nm "$tmp/program" | awk '$2 ~ /[DBR]/ { print "DATA 0x" $1 }' >>"$tmp/data"
+        nm "$tmp/program" | awk '$2 ~ /^[DBR]$/ { print "DATA 0x" $1 }' >>"$tmp/data"
         for options in -a '-a --output-style=GNU' --output-style=JSON; do
+                # The third line of LLVM is the place of the declaration, or the file of a symbol.
                 # shellcheck disable=SC2086
-                "${llvm:-llvm-symbolizer}" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.theirs"
+                llvm-symbolizer-19 $options -e "$tmp/program" <"$tmp/data" | sed 's,^[^ ]*\.[^ ]*:[0-9]*$,??:?,' \
+                        >"$tmp/data.theirs"
                 # shellcheck disable=SC2086
                 "$tmp/bin/llvm-symbolizer" $options -e "$tmp/program" <"$tmp/data" >"$tmp/data.ours"
                 ok "llvm-symbolizer $options: variables are equal" cmp "$tmp/data.theirs" "$tmp/data.ours"
         done
         # LLVM leaves out the file of a declaration whose number is in the abbreviation.
-        for program in "${llvm:-llvm-symbolizer}" "$tmp/bin/llvm-symbolizer"; do
+        for program in llvm-symbolizer-19 "$tmp/bin/llvm-symbolizer"; do
                 "$program" --output-style=JSON -e "$tmp/program" <"$tmp/addresses" |
                         sed \
                         's/"StartAddress":"[^"]*"/"StartAddress":""/g; s/"StartFileName":"[^"]*"/"StartFileName":""/g' \
@@ -133,6 +132,66 @@ if [ -n "$llvm" ] || has llvm-symbolizer; then
         done
         ok "llvm-symbolizer: JSON is equal but for the starts of functions" cmp "$tmp/json-want" "$tmp/json"
         replacement=
+fi
+
+# ---- the memory of a process, for eu-addr2line ----
+
+cat >"$tmp/waits.c" <<'EOC'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static __attribute__((noinline)) int wait_here(void) { return pause(); }
+int main(int argc, char **argv)
+{
+        (void)argv;
+        printf("%p\n", (void *)(unsigned long)wait_here);
+        fflush(stdout);
+        if (argc > 1)
+                abort();
+        return wait_here();
+}
+EOC
+(cd "$tmp" && gcc -g -O1 -o waits waits.c) || bail_out "cannot build a program"
+mkfifo "$tmp/waits.out"
+"$tmp/waits" >"$tmp/waits.out" &
+waits=$!
+read -r waiting <"$tmp/waits.out"
+cp "/proc/$waits/maps" "$tmp/maps"
+# A function of libc: eu-addr2line has no names for stubs.
+libc_file=$(awk '/libc\.so/ { print $6; exit }' "$tmp/maps")
+libc=$(awk '/libc\.so/ && $3 ~ /^0*$/ { sub("-.*", "", $1); print $1; exit }' "$tmp/maps")
+libc=$(printf '0x%x' $((0x$libc + 0x$(nm -D "$libc_file" | awk '$3 ~ /^pause(@|$)/ { print $1; exit }'))))
+for source in "-p $waits" "--pid=$waits" "-M $tmp/maps"; do
+        # shellcheck disable=SC2086
+        "$tmp/bin/eu-addr2line" $source -a -f -s "$waiting" 0x10 | sed 's/:4:[0-9]*$/:4/' | tr '\n' ' ' >"$tmp/got"
+        is "$(cat "$tmp/got")" \
+                "$(printf '0x%016x wait_here waits.c:4 0x%016x ?? ??:0 ' "$waiting" 16)" \
+                "eu-addr2line ${source%%[ =]*}: addresses of memory, also where nothing is mapped"
+        if has eu-addr2line; then
+                for options in '-a -f -i' '-a -f --pretty-print'; do
+                        # shellcheck disable=SC2086
+                        is "$("$tmp/bin/eu-addr2line" $source $options "$waiting" 0x10 "$libc")" \
+                                "$(eu-addr2line $source $options "$waiting" 0x10 "$libc")" \
+                                "eu-addr2line ${source%%[ =]*} $options: the same as elfutils"
+                done
+        fi
+done
+kill "$waits"
+is "$("$tmp/bin/eu-addr2line" -M "$tmp/waits.c" 1 2>&1; echo $?)" \
+        "$(printf "%s: '%s' has not the format of /proc/PID/maps\n1" "$tmp/bin/eu-addr2line" "$tmp/waits.c")" \
+        "eu-addr2line -M: another file is refused"
+is "$("$tmp/bin/eu-addr2line" --core "$tmp/waits" 1 2>&1; echo $?)" \
+        "$(printf "%s: '%s' is no core that lists mapped files\n1" "$tmp/bin/eu-addr2line" "$tmp/waits")" \
+        "eu-addr2line --core: a program is refused"
+if [ "$(cat /proc/sys/kernel/core_pattern)" = core ]; then
+        mkdir "$tmp/cores"
+        waiting=$(cd "$tmp/cores" && prlimit --core=unlimited ../waits crash 2>/dev/null || :)
+        core=$(find "$tmp/cores" -type f)
+        is "$("$tmp/bin/eu-addr2line" --core "$core" -f -s "$waiting" | head -1)" wait_here \
+                "eu-addr2line --core: addresses of the memory of a core"
+        head -c 3000 "$core" >"$tmp/cut-core"
+        unlike "$("$tmp/bin/eu-addr2line" --core "$tmp/cut-core" "$waiting" 2>&1)" 'waits.c' \
+                "eu-addr2line --core: a core that ends early has no files"
 fi
 
 touch_address=$(nm "$tmp/program" | awk '$3 == "touch" { print $1 }')
@@ -178,12 +237,12 @@ if has clang; then
                 frames "$tmp/bin/llvm-symbolizer" >"$tmp/frames.ours"
                 like "$(cat "$tmp/frames.ours")" 'big' "FRAME, $flags: variables are listed"
                 is "$(tail -2 "$tmp/frames.ours")" '??' "FRAME, $flags: an address without a function has none"
-                [ -z "$llvm" ] && ! has llvm-symbolizer || {
-                        frames "${llvm:-llvm-symbolizer}" >"$tmp/frames.theirs"
+                ! has llvm-symbolizer-19 || {
+                        frames llvm-symbolizer-19 >"$tmp/frames.theirs"
                         ok "FRAME, $flags: names, sizes and offsets are equal" \
                                 cmp "$tmp/frames.theirs" "$tmp/frames.ours"
                         for style in JSON GNU; do
-                                frames "${llvm:-llvm-symbolizer}" --output-style=$style >"$tmp/frames.theirs"
+                                frames llvm-symbolizer-19 --output-style=$style >"$tmp/frames.theirs"
                                 frames "$tmp/bin/llvm-symbolizer" --output-style=$style >"$tmp/frames.ours"
                                 ok "FRAME, $flags, $style: the answers are equal" \
                                         cmp "$tmp/frames.theirs" "$tmp/frames.ours"
@@ -191,25 +250,107 @@ if has clang; then
                 }
         done
 fi
+# shared FILE VARIABLES: an object whose variables have the same list of locations, of 20 KB, with an offset at its end
+shared() {
+        python3 - "$2" >"$tmp/shared.s" <<'EOP' && as -o "$1" "$tmp/shared.s" || bail_out "cannot assemble"
+import sys
+print(""".text
+f: .skip 16, 0x90
+.section .debug_abbrev
+.byte 1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0 # compile_unit: low_pc, high_pc
+.byte 2, 0x2e, 1, 0x03, 8, 0x11, 1, 0x12, 6, 0x40, 0x18, 0, 0 # subprogram: name, addresses, frame_base
+.byte 3, 0x34, 0, 0x03, 8, 0x02, 0x17, 0, 0, 0 # variable: name, location
+.section .debug_info
+.long end - start
+start: .value 4
+.long 0
+.byte 8, 1
+.quad f
+.long 16
+.byte 2
+.string "f"
+.quad f
+.long 16
+.byte 1, 0x56""")
+for i in range(int(sys.argv[1])):
+    print(f'.byte 3\n.string "v{i}"\n.long 0')
+print(""".byte 0, 0
+end:
+.section .debug_loc
+.rept 1000
+.quad 0, 16
+.value 2
+.byte 0x30, 0x9f # 0, a constant
+.endr
+.quad 0, 16
+.value 2
+.byte 0x91, 0x70 # fbreg -16
+.quad 0, 0""")
+EOP
+}
+shared "$tmp/shared.o" 3
+is "$("$tmp/bin/llvm-symbolizer" "FRAME $tmp/shared.o 4" | grep -c -- '^-16 ')" 3 \
+        "FRAME: each variable has its offset, also behind locations of other kinds"
+shared "$tmp/shared.o" 40
+like "$("$tmp/bin/llvm-symbolizer" "FRAME $tmp/shared.o 4" 2>&1)" 'share too many location lists' \
+        "FRAME: lists that many variables share are an error"
+
 cp "$tmp/program" "$tmp/no-dwarf" && strip "$tmp/no-dwarf"
 is "$("$tmp/bin/llvm-symbolizer" "FRAME $tmp/no-dwarf 0x$touch_address" 2>&1)" '??' \
         "FRAME of a file without DWARF: no variables, and no error"
 
-is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0' "FILE:$tmp/program touch" | tr '\n' ' ')" \
-        "touch program.cc:18:69  touch program.cc:18:69  FILE:$tmp/program touch " \
+is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0 ignored' 'nope' | tr '\n' ' ')" \
+        "touch program.cc:18:69  touch program.cc:18:69  ?? ??:0:0  " \
         "llvm-symbolizer: a function's name and an offset are a request"
 is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -s -e "$tmp/program" touch nope |
         sed 's/"StartAddress":"0x[^"]*"/"StartAddress":""/; s,"[^"]*/,"/,g')" \
         "$(printf '%s%s%s%s' '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"/program.cc",' \
                 '"FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"/program.cc",' \
                 '"StartLine":18}],"ModuleName":"/program","SymName":"touch"},' \
-                '{"Error":{"Message":"unable to parse arguments: nope"},"ModuleName":"/program"}]')" \
+                '{"Loc":[],"ModuleName":"/program","SymName":"nope"}]')" \
         "JSON has the name of a function that was given"
-like "$("$tmp/bin/llvm-symbolizer" --verbose -e "$tmp/program" touch)" \
-        "Function start address: 0x0*$(nm "$tmp/program" | awk '$3 == "touch" { sub("^0*", "", $1); print $1 }')" \
-        "llvm-symbolizer --verbose has the start of a function"
-is "$("$tmp/bin/llvm-symbolizer" -e "$tmp/nope" 1 2 2>&1)" \
-        "$(printf 'LLVMSymbolizer: error reading file: No such file or directory\n??\n??:0:0\n\n??\n??:0:0')" \
+for part in 1 2; do printf 'static __attribute__((noinline, used)) int same(int x) { return x + %s; }\n%s\n' $part \
+        "int part$part(int x) { return same(x); }" >"$tmp/part$part.c"; done
+(cd "$tmp" && gcc -g -O1 -shared -fPIC -o same.so part1.c part2.c) || bail_out "cannot build a library"
+is "$("$tmp/bin/llvm-addr2line" -s -f -e "$tmp/same.so" same | tr '\n' ' ')" 'same part1.c:1 same part2.c:1 ' \
+        "llvm-addr2line: each function of a name is printed"
+if has llvm-symbolizer-19; then
+        # answers NAME PROGRAM OPTION...: answers and messages of a program, without its name in them
+        answers() {
+                answers_name=$1; shift
+                "$@" <"$tmp/requests" >"$tmp/$answers_name" 2>"$tmp/$answers_name.err"
+                sed -i 's/^[^ ]*: error/error/' "$tmp/$answers_name.err"
+        }
+        for request in nofile 'FILE:' 'BUILDID:' 'BUILDID: foo' 'FILE:"foo' 'FILE:FILE:/x 1' '/nope 1' 'DATA /nope 1' \
+                'FRAME /nope 1' '/nope main' 'BUILDID:aabb 1' 'BUILDID:aabb main' CODE ' ' \
+                "$tmp/program 9x" 'FRAME /x 0xg'; do
+                printf '%s\n' "$request" >"$tmp/requests"
+                differences=
+                for options in --verbose -a '--output-style=GNU -p' --output-style=JSON; do
+                        # shellcheck disable=SC2086
+                        answers want llvm-symbolizer-19 $options
+                        # shellcheck disable=SC2086
+                        answers got "$tmp/bin/llvm-symbolizer" $options
+                        differences="$differences$(diff "$tmp/want" "$tmp/got"; diff "$tmp/want.err" "$tmp/got.err")"
+                done
+                is "$differences" '' "llvm-symbolizer: answers and messages for '${request##*/}'"
+        done
+        echo 1 >"$tmp/requests"
+        for options in '-e /nope' '-e /etc/passwd' '--output-style=JSON -e /nope' --build-id=abc \
+                '-e x --build-id=aabb' --build-id=no; do
+                # shellcheck disable=SC2086
+                answers want llvm-symbolizer-19 $options
+                # shellcheck disable=SC2086
+                answers got "$tmp/bin/llvm-symbolizer" $options
+                is "$(cat "$tmp/got" "$tmp/got.err")" "$(cat "$tmp/want" "$tmp/want.err")" \
+                        "llvm-symbolizer $options: the message"
+        done
+        is "$("$tmp/bin/llvm-symbolizer" -e /nope 1 >/dev/null 2>&1; echo $?)" 1 \
+                "llvm-symbolizer: the exit code for a missing file of an option"
+fi
+is "$("$tmp/bin/llvm-symbolizer" "$tmp/nope 1" "$tmp/nope 2" 2>&1)" \
+        "$(printf "%s: error: '%s': No such file or directory\n??\n??:0:0\n\n??\n??:0:0" \
+                "$tmp/bin/llvm-symbolizer" "$tmp/nope")" \
         "llvm-symbolizer: a missing file is reported once, and each address is unknown"
 is "$("$tmp/bin/llvm-symbolizer" --inline -x 2>&1 | sed 's/.*error/error/')" \
         "$(printf "error: unknown argument '--inline', did you mean '--inlines'?\nerror: unknown argument '-x'")" \
@@ -232,6 +373,37 @@ EOS
 (cd "$tmp" && as -o lines.o lines.s) || bail_out "cannot assemble"
 is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/lines.o" 0 0xc9 | tr '\n' ' ')" "first lines.s:5:0  first lines.s:7:0  " \
         "a function's symbol names the lines of a table without units"
+if has clang; then # other assemblers leave out line 0
+        cat >"$tmp/zero.s" <<'EOS'
+        .file 1 "zero.c"
+        .text
+        .globl first
+        .type first, @function
+first:
+        .loc 1 0
+        nop
+        .loc 1 5 3
+        nop
+        .loc 1 0
+        nop
+        nop
+        .loc 1 7
+        ret
+        .size first, .-first
+EOS
+        (cd "$tmp" && clang -c -o zero.o zero.s) || bail_out "cannot assemble"
+        # zero OPTION...: the places of code without a line, the first one and after another, and of code with one
+        zero() { "$tmp/bin/llvm-symbolizer" -s -f=none -e "$tmp/zero.o" "$@" 0 3 4 | tr '\n' ' '; }
+        is "$(zero)" 'zero.c:0:0  zero.c:0:0  zero.c:7:0  ' "llvm-symbolizer: code without a line has line 0"
+        is "$(zero --skip-line-zero)" 'zero.c:0:0  zero.c:5:3 (approximate)  zero.c:7:0  ' \
+                "--skip-line-zero: it has the last line before it"
+        is "$(zero --skip-line-zero --output-style=GNU)" 'zero.c:? zero.c:5 (approximate) zero.c:7 ' \
+                "--skip-line-zero in the style GNU"
+        like "$(zero --skip-line-zero --verbose)" 'Line: 5   Column: 3   Approximate: true' \
+                "--skip-line-zero with --verbose"
+        like "$(zero --skip-line-zero --output-style=JSON)" '"0x3",.*"Approximate":true,"Column":3,.*"Line":5,.*"0x4"' \
+                "--skip-line-zero in JSON"
+fi
 if has go; then
         printf '%s\n' 'package main' '' '//go:noinline' 'func add(a, b int) int {' '	return a + b' '}' '' \
                 'func main() {' '	println(add(1, 2))' '}' >"$tmp/main.go"
@@ -254,14 +426,14 @@ with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIP
         p.stdin.write(request + "\n")
         p.stdin.flush()
         answer = [p.stdout.readline().rstrip("\n")]
-        while answer[-1] and answer != [request]:  # a line that is no request comes back alone
+        while answer[-1]:
             answer.append(p.stdout.readline().rstrip("\n"))
         print(*(part.rpartition("/")[2] for part in answer[:2]))
 EOP
 is "$(python3 "$tmp/dialogue.py" "$tmp/program" "$touch_address" "$tmp/bin/llvm-symbolizer" 2>"$tmp/err")" \
-        "$(printf 'touch program.cc:18:69\ntouch program.cc:18:69\n?? ??:0:0\nnonsense\ntouch program.cc:18:69')" \
+        "$(printf 'touch program.cc:18:69\ntouch program.cc:18:69\n?? ??:0:0\n?? ??:0:0\ntouch program.cc:18:69')" \
         "llvm-symbolizer answers each line, of several files, and goes on after errors"
-like "$(cat "$tmp/err")" "error reading file: No such file or directory" \
+like "$(cat "$tmp/err")" "error: '/nope': No such file or directory" \
         "  standard error says that a file cannot be opened"
 
 # ---- the names of cairn itself, and the cache ----
