@@ -180,6 +180,7 @@
 #define LIMIT_EXTRACT_DATA_RATIO 16             /* plus its files' size times this, since sections are compressed */
 #define LIMIT_STACK_VARIABLES 65536             /* of one function, with those of its inlined calls */
 #define LIMIT_STACK_VARIABLES_BYTES MiB(64)     /* of their names and paths */
+#define LIMIT_MAPPED_FILES 262144               /* mappings of a process whose addresses are resolved by eu-addr2line */
 #define LIMIT_MARKUP_MODULES 4096               /* of a log in symbolizer markup, */
 #define LIMIT_MARKUP_MMAPS 65536                /* and their mappings */
 #define LIMIT_DWARF_UNITS 4000000               /* in one file */

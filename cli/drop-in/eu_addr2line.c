@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eu-addr2line: the options for addresses of one file, with the output of elfutils 0.188. Processes, cores, the kernel
- * and flags of the line table are refused.
+ * eu-addr2line: addresses of one file, or of the memory of a process or core, with the output of elfutils 0.188. The
+ * kernel and flags of the line table are refused.
  * Source: elfutils, eu-addr2line(1).
  */
 #include <getopt.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/drop-in/drop_in.h"
+#include "cli/drop-in/mapped_files.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/exit_code.h"
 #include "common/text/utf8.h"
@@ -18,6 +19,7 @@
 
 struct eu_options {
         const char *file, *section;
+        const char *maps, *core, *process; /* whose memory the addresses are of; NULL: addresses of the file */
         bool addresses, functions, inlines, pretty, base_names, demangle;
         bool symbols, symbol_sections;
 };
@@ -26,7 +28,9 @@ struct eu_addr2line {
         struct eu_options options;
         struct tool_output output;
         struct named_object *object;
-        bool has_bad_request;
+        struct mapped_files mapped; /* of the process */
+        bool has_mapped, has_bad_request;
+        uint64_t bias; /* of the object in the memory of the process */
 };
 
 /* ---- output ---- */
@@ -132,7 +136,8 @@ static void print_eu_answer(void *context, const struct answer *a)
         struct buf *out = &t->output.out;
 
         if (o->addresses)
-                buf_printf(out, "0x%0*" PRIx64 "%s", t->object->is_64 ? 16 : 8, a->address, o->pretty ? ": " : "\n");
+                buf_printf(out, "0x%0*" PRIx64 "%s", t->object->is_64 ? 16 : 8, a->address + t->bias,
+                           o->pretty ? ": " : "\n");
         print_eu_names(t, a);
         if (a->frame_count)
                 print_eu_position(o, out, a, 0);
@@ -209,22 +214,98 @@ static bool parse_eu_address(struct eu_addr2line *t, const char *text, uint64_t 
         return !t->options.section || adjust_to_eu_section(t, t->options.section, ret);
 }
 
+/* An address in memory where no file can be read. */
+static void print_eu_unknown(struct eu_addr2line *t, uint64_t address)
+{
+        const struct eu_options *o = &t->options;
+        struct buf *out = &t->output.out;
+
+        tool_output_answer(&t->output);
+        if (o->addresses)
+                buf_printf(out, "0x%016" PRIx64 "%s", address, o->pretty ? ": " : "\n");
+        if (o->functions || o->symbols)
+                buf_append_str(out, o->pretty ? "?? at " : "??\n");
+        buf_append_str(out, "??:0\n");
+}
+
+static void add_eu_mapped_address(struct eu_addr2line *t, uint64_t address)
+{
+        const struct mapped_file *file = mapped_files_at(&t->mapped, address);
+        struct named_object *object;
+        uint64_t bias;
+
+        if (!file || named_objects_get(&t->output.objects, file->path, &object, NULL) ||
+            !mapped_file_bias(file, &named_objects_symbols(&t->output.objects, object)->image, &bias)) {
+                print_eu_unknown(t, address);
+                return;
+        }
+        if (object != t->object || bias != t->bias)
+                tool_output_answer(&t->output);
+        t->object = object;
+        t->bias = bias;
+        tool_output_add(&t->output, object, address - bias);
+}
+
 static void add_eu_address(void *context, char *text)
 {
         struct eu_addr2line *t = context;
         uint64_t address;
+        char *end;
 
-        if (parse_eu_address(t, text, &address))
+        if (t->has_mapped) {
+                address = strtoull(text, &end, 16);
+                if (end != text && !*end) {
+                        add_eu_mapped_address(t, address);
+                        return;
+                }
+                tool_output_flush(&t->output);
+                report_tool_error(&t->output, "cannot find symbol '%s'", PRINTABLE(text));
+                t->has_bad_request = true;
+        } else if (parse_eu_address(t, text, &address))
                 tool_output_add(&t->output, t->object, address);
         else
                 t->has_bad_request = true;
 }
 
+static bool parse_eu_process(const char *text, pid_t *ret)
+{
+        char *end;
+        long value = strtol(text, &end, 10);
+
+        *ret = (pid_t)value;
+        return end != text && !*end && value > 0 && value <= INT32_MAX;
+}
+
+/* Read the mappings that an option names, if one does. */
+static enum status read_eu_mappings(struct eu_addr2line *t, struct error *err)
+{
+        const struct eu_options *o = &t->options;
+        char path[64];
+        pid_t pid;
+
+        t->has_mapped = true;
+        if (o->maps)
+                return mapped_files_read_maps(o->maps, &t->mapped, err);
+        if (o->core)
+                return mapped_files_read_core(o->core, &t->mapped, err);
+        if (!parse_eu_process(o->process, &pid))
+                return error_set(err, ST_USAGE, "'%s' is no process", o->process);
+        snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+        return mapped_files_read_maps(path, &t->mapped, err);
+}
+
 static enum status open_eu_file(struct eu_addr2line *t)
 {
         struct error err;
-        enum status st = named_objects_get(&t->output.objects, t->options.file, &t->object, &err);
+        enum status st;
 
+        if (t->options.maps || t->options.core || t->options.process) {
+                st = read_eu_mappings(t, &err);
+                if (st)
+                        report_tool_error(&t->output, "%s", PRINTABLE(err.text));
+                return st;
+        }
+        st = named_objects_get(&t->output.objects, t->options.file, &t->object, &err);
         if (st == ST_OS && err.os_errno)
                 report_tool_error(&t->output, "%s: %s", PRINTABLE(t->options.file), strerror(err.os_errno));
         else if (st == ST_BAD_DATA)
@@ -236,13 +317,13 @@ static enum status open_eu_file(struct eu_addr2line *t)
 
 /* ---- options ---- */
 
-enum { OPTION_EU_PRETTY = 256, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE, OPTION_EU_UNSUPPORTED };
+enum { OPTION_EU_PRETTY = 256, OPTION_EU_CORE, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE, OPTION_EU_UNSUPPORTED };
 
 static const struct option eu_long_options[] = {
         { "absolute", no_argument, NULL, 'A' },
         { "addresses", no_argument, NULL, 'a' },
         { "basenames", no_argument, NULL, 's' },
-        { "core", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "core", required_argument, NULL, OPTION_EU_CORE },
         { "debuginfo-path", required_argument, NULL, OPTION_EU_DEBUGINFO_PATH },
         { "demangle", optional_argument, NULL, 'C' },
         { "executable", required_argument, NULL, 'e' },
@@ -251,9 +332,9 @@ static const struct option eu_long_options[] = {
         { "help", no_argument, NULL, '?' },
         { "inlines", no_argument, NULL, 'i' },
         { "kernel", no_argument, NULL, OPTION_EU_UNSUPPORTED },
-        { "linux-process-map", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "linux-process-map", required_argument, NULL, 'M' },
         { "offline-kernel", optional_argument, NULL, OPTION_EU_UNSUPPORTED },
-        { "pid", required_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "pid", required_argument, NULL, 'p' },
         { "pretty-print", no_argument, NULL, OPTION_EU_PRETTY },
         { "relative", no_argument, NULL, OPTION_EU_RELATIVE },
         { "section", required_argument, NULL, 'j' },
@@ -269,11 +350,15 @@ static const struct option eu_long_options[] = {
         "  -a, --addresses            Print address before each entry\n"                                               \
         "  -A, --absolute             Show absolute file names (default)\n"                                            \
         "  -C, --demangle             Show demangled symbols\n"                                                        \
+        "      --core=COREFILE        Addresses of the memory of a core, whose files are there\n"                      \
         "      --debuginfo-path=PATH  Search path for separate debuginfo files\n"                                      \
         "  -e, --executable=FILE      Find addresses in FILE\n"                                                        \
         "  -f, --functions            Also show function names\n"                                                      \
         "  -i, --inlines              Show all source locations that caused inline expansion\n"                        \
         "  -j, --section=NAME         Treat addresses as offsets relative to NAME section\n"                           \
+        "  -M, --linux-process-map=FILE  Addresses of files that are mapped as in FILE, of the format "                \
+        "/proc/PID/maps\n"                                                                                             \
+        "  -p, --pid=PID              Addresses of the memory of a process\n"                                          \
         "      --pretty-print         Print all information on one line, and indent inlines\n"                         \
         "      --relative             Show file names without the compilation directory\n"                             \
         "  -s, --basenames            Show only base names of source files\n"                                          \
@@ -313,6 +398,15 @@ static bool set_eu_option(struct eu_addr2line *t, int option)
                 return true;
         case 's':
                 return o->base_names = true;
+        case 'M':
+                o->maps = optarg;
+                return true;
+        case 'p':
+                o->process = optarg;
+                return true;
+        case OPTION_EU_CORE:
+                o->core = optarg;
+                return true;
         case OPTION_EU_PRETTY:
                 return o->pretty = true;
         case OPTION_EU_DEBUGINFO_PATH: /* the last one of a list such as "+:.debug:/usr/lib/debug" */
@@ -328,7 +422,7 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
 {
         int c;
 
-        while ((c = getopt_long(argc, argv, "aAb:Ce:fij:sSx?V", eu_long_options, NULL)) != -1) {
+        while ((c = getopt_long(argc, argv, "aAb:Ce:fij:M:p:sSx?V", eu_long_options, NULL)) != -1) {
                 if (c == '?' && !optopt) {
                         printf(EU_USAGE, argv[0]);
                         return EXIT_DONE;
@@ -369,5 +463,6 @@ int run_eu_addr2line(int argc, char **argv)
         if (!st)
                 tool_output_flush(&t.output);
         tool_output_deinit(&t.output);
+        mapped_files_deinit(&t.mapped);
         return st || t.has_bad_request ? EXIT_FAILED : EXIT_DONE;
 }
