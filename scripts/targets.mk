@@ -36,6 +36,11 @@ check-oracle: ## compare our symbols with those of other symbolizers and classif
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
+PEER_SUITES ?=
+check-suites: ## run the own tests of llvm-symbolizer, GNU addr2line and eu-addr2line, from Debian's source packages, with our replacements, and the scripts of the kernel that start addr2line (PEER_SUITES="llvm binutils elfutils kernel"; downloads 350 MB)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/suites/run $(PEER_SUITES)
+
 check-boundaries: ## name functions of installed files without their debug files, and compare the starts with their symbol tables (FILES="a library")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)python3 tests/oracle/boundaries.py $(abspath $(O))/cairn $(FILES)
@@ -198,4 +203,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
