@@ -13,7 +13,8 @@
 #include "dwarf/line.h"
 #include "dwarf/ranges.h"
 
-#define REGISTERS 32 /* that have an opcode each */
+#define REGISTERS 32       /* that have an opcode each */
+#define LISTS_SHARED_MAX 4 /* times that the location lists of a file are read for a function; compilers share none */
 
 /* What a variable belongs to. */
 struct variable_scope {
@@ -21,11 +22,18 @@ struct variable_scope {
         int frame_register; /* that DW_AT_frame_base names; -1 none */
 };
 
+struct location_section {
+        struct elf_section_data data; /* owned */
+        bool is_loaded;
+};
+
 struct variable_search {
         struct dwarf_reader *reader;
-        struct dwarf_lines files;          /* of the unit */
-        struct elf_section_data locations; /* lists of the version of the unit */
-        uint64_t locations_base;           /* of their offsets, in version 5 */
+        struct dwarf_lines files;                 /* of the unit */
+        struct location_section sections[2];      /* before version 5, and of it */
+        const struct elf_section_data *locations; /* lists of the version of the unit */
+        uint64_t locations_base;                  /* of their offsets, in version 5 */
+        uint64_t bytes_left;                      /* of lists; several variables may refer to the same one */
         struct buf path;
         size_t count;
         struct variable_scope scopes[LIMIT_DIE_DEPTH];
@@ -308,16 +316,16 @@ static bool pass_new_location(struct dwarf_cursor *c, unsigned address_size, str
         return !c->failed;
 }
 
-static uint64_t find_location_list(const struct variable_search *s, const struct dwarf_context *x,
+static uint64_t find_location_list(struct variable_search *s, const struct dwarf_context *x,
                                    const struct dwarf_value *v)
 {
-        struct dwarf_cursor c = { .pos = s->locations.bytes, .swap = x->file->sections.swap };
+        struct dwarf_cursor c = { .pos = s->locations->bytes, .swap = x->file->sections.swap };
         const uint8_t size = x->unit->format.offset_size;
         uint64_t at;
 
         if (v->form != DW_FORM_loclistx)
                 return v->number;
-        c.end = c.pos + s->locations.size;
+        c.end = c.pos + s->locations->size;
         if (__builtin_mul_overflow(v->number, size, &at) || __builtin_add_overflow(at, s->locations_base, &at))
                 return UINT64_MAX;
         dwarf_skip(&c, at);
@@ -325,27 +333,41 @@ static uint64_t find_location_list(const struct variable_search *s, const struct
         return c.failed || __builtin_add_overflow(at, s->locations_base, &at) ? UINT64_MAX : at;
 }
 
+/* Charge the bytes from start to where the cursor is. */
+static bool pay_for_list(struct variable_search *s, const struct dwarf_cursor *c, const uint8_t *start)
+{
+        uint64_t n = (uint64_t)(c->pos - start);
+
+        s->bytes_left = n < s->bytes_left ? s->bytes_left - n : 0;
+        return s->bytes_left > 0;
+}
+
 /* The first offset from the frame base in a list. */
-static bool search_location_list(const struct variable_search *s, const struct dwarf_context *x,
-                                 const struct dwarf_value *v, int frame_register, int64_t *ret)
+static bool search_location_list(struct variable_search *s, const struct dwarf_context *x, const struct dwarf_value *v,
+                                 int frame_register, int64_t *ret)
 {
         const bool is_new = x->unit->format.version >= 5;
-        struct dwarf_cursor c = { .pos = s->locations.bytes, .swap = x->file->sections.swap };
+        struct dwarf_cursor c = { .pos = s->locations->bytes, .swap = x->file->sections.swap };
         struct dwarf_cursor expression;
+        const uint8_t *start;
 
-        if (x->file != &x->object->main || !s->locations.size)
+        if (x->file != &x->object->main || !s->locations->size)
                 return false;
-        c.end = c.pos + s->locations.size;
+        c.end = c.pos + s->locations->size;
         dwarf_skip(&c, find_location_list(s, x, v));
         expression = c;
-        while (is_new ? pass_new_location(&c, x->unit->format.address_size, &expression)
-                      : pass_old_location(&c, x->unit->format.address_size, &expression))
+        for (start = c.pos; is_new ? pass_new_location(&c, x->unit->format.address_size, &expression)
+                                   : pass_old_location(&c, x->unit->format.address_size, &expression);
+             start = c.pos) {
+                if (!pay_for_list(s, &c, start))
+                        return false;
                 if (read_frame_offset(expression, frame_register, ret))
                         return true;
+        }
         return false;
 }
 
-static bool find_frame_offset(const struct variable_search *s, const struct dwarf_attributes *before,
+static bool find_frame_offset(struct variable_search *s, const struct dwarf_attributes *before,
                               const struct dwarf_attributes *after, const struct dwarf_value *v, int frame_register,
                               int64_t *ret)
 {
@@ -390,8 +412,8 @@ struct variable_facts {
 };
 
 /* @param origin  the attributes are those of an abstract origin: a location there is of no call */
-static void read_variable(const struct variable_search *s, const struct dwarf_context *x, uint64_t die,
-                          int frame_register, bool is_origin, struct variable_facts *f)
+static void read_variable(struct variable_search *s, const struct dwarf_context *x, uint64_t die, int frame_register,
+                          bool is_origin, struct variable_facts *f)
 {
         struct dwarf_attributes a, before;
         struct dwarf_value v;
@@ -477,6 +499,8 @@ static enum status give_variables_below(struct variable_search *s, const struct 
                         return error_set(err, ST_TOO_BIG, "a function has more than %d variables",
                                          LIMIT_STACK_VARIABLES);
                 give_variable(s, x, d.offset, scope, give, context);
+                if (!s->bytes_left)
+                        return error_set(err, ST_TOO_BIG, "the variables of a function share too many location lists");
         } while (depth && !c.failed);
         return c.failed ? error_set(err, ST_BAD_DATA, "the DIEs of a function are malformed") : ST_OK;
 }
@@ -508,19 +532,24 @@ static uint64_t find_innermost_function(const struct dwarf_context *x, uint64_t 
         return found;
 }
 
-/* Load the section with the lists of the unit. */
+/* Load the section with the lists of the unit, at its first one. */
 static void load_locations(struct variable_search *s, const struct dwarf_context *x, const struct elf_image *img)
 {
-        const struct elf_section *section =
-                elf_image_section(img, x->unit->format.version >= 5 ? ".debug_loclists" : ".debug_loc");
+        const bool is_new = x->unit->format.version >= 5;
+        const struct elf_section *section = elf_image_section(img, is_new ? ".debug_loclists" : ".debug_loc");
+        struct location_section *of = &s->sections[is_new];
         struct dwarf_attributes a;
         struct dwarf_value v;
         uint16_t attribute;
 
-        elf_section_data_free(&s->locations);
+        if (!of->is_loaded) {
+                if (section && elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &of->data, NULL))
+                        of->data = (struct elf_section_data){ 0 };
+                of->is_loaded = true;
+                s->bytes_left += LISTS_SHARED_MAX * (uint64_t)of->data.size;
+        }
+        s->locations = &of->data;
         s->locations_base = 0;
-        if (!section || elf_section_data(img, section, LIMIT_SECTION_UNPACKED_BYTES, &s->locations, NULL))
-                return;
         for (bool more = dwarf_attributes_begin(&a, x, x->unit->first_die);
              more && dwarf_attributes_next(&a, &attribute, &v);)
                 if (attribute == DW_AT_loclists_base)
@@ -554,11 +583,13 @@ enum status dwarf_stack_variables_find(struct dwarf_reader *r, const struct elf_
         if (!s)
                 return error_no_memory(err);
         s->reader = r;
+        s->bytes_left = 1; /* without lists it is not exhausted */
         buf_init(&s->path, 4 * LIMIT_NAME_BYTES);
         for (size_t i = 0; !st && !s->count && i < r->object->main.units.count; i++)
                 if (dwarf_unit_claims(r, i, address))
                         st = give_variables_of_unit(s, img, address, give, context, err);
-        elf_section_data_free(&s->locations);
+        for (size_t i = 0; i < 2; i++)
+                elf_section_data_free(&s->sections[i].data);
         dwarf_lines_deinit(&s->files);
         buf_deinit(&s->path);
         free(s);

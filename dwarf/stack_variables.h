@@ -25,7 +25,8 @@ struct dwarf_variable {
 /**
  * Call give for each variable, in the order of the DIEs. Units are those of the linked file; a skeleton has none.
  * @param img  the image of the reader's object: its lists of locations are read.
- * @return ST_OK, also without any; ST_TOO_BIG past LIMIT_STACK_VARIABLES; ST_BAD_DATA at a malformed DIE.
+ * @return ST_OK, also without any; ST_TOO_BIG past LIMIT_STACK_VARIABLES, or when variables share long lists of
+ *         locations, which would take quadratic time; ST_BAD_DATA at a malformed DIE.
  */
 enum status dwarf_stack_variables_find(struct dwarf_reader *r, const struct elf_image *img, uint64_t address,
                                        void (*give)(void *context, const struct dwarf_variable *), void *context,
