@@ -154,8 +154,11 @@ static void add_to_results(struct json_object *report, struct json_object *index
                 struct json_object *indexed = get_array_object(index, "results", i),
                                    *other = get_array_object(second, "results", i);
 
-                if (indexed && indexed != result)
+                if (indexed && indexed != result) {
+                        move_member(result, "file_offset", get_typed_member(indexed, "file_offset", json_type_string));
+                        json_object_object_del(indexed, "file_offset");
                         move_member(result, "index", indexed);
+                }
                 if (other) {
                         json_object_object_add(other, "agrees",
                                                json_object_new_boolean(do_results_agree(result, other)));
@@ -326,29 +329,39 @@ static enum status write_index_frames(struct json_out *j, struct symbol_view *vi
         return st;
 }
 
+/* The addresses in the ELF file. */
+struct addresses_found {
+        uint64_t items[EXPLAIN_ADDRESSES_MAX];
+        bool are_all;
+};
+
 static enum status write_index_results(struct json_out *j, struct symbol_view *view, const struct build_id *id,
-                                       const struct why_request *q, struct error *err)
+                                       const struct why_request *q, struct addresses_found *found, struct error *err)
 {
         struct symbol_key keys[EXPLAIN_ADDRESSES_MAX];
         struct symbol_batch batch = { 0 };
         enum status st;
 
         for (size_t i = 0; i < q->count; i++)
-                keys[i] = (struct symbol_key){ .build_id = id, .address = q->addresses[i] };
+                keys[i] = (struct symbol_key){ id, q->addresses[i], q->are_file_offsets };
         st = symbol_view_lookup(view, keys, q->count, &batch, err);
         json_out_array(j, "results");
         for (size_t i = 0; !st && i < q->count; i++) {
                 const struct symbol_result *r = &batch.results[i];
 
+                found->items[i] = r->address;
+                found->are_all = found->are_all && (!q->are_file_offsets || is_offset_translated(r));
                 json_out_object(j, NULL);
-                write_hex_member(j, "address", q->addresses[i]);
+                write_hex_member(j, "address", r->address);
+                if (q->are_file_offsets)
+                        write_hex_member(j, "file_offset", q->addresses[i]);
                 json_out_str(j, "state", symbol_state_name(r->state));
                 if (symbol_state_is_reason(r->state)) {
                         json_out_str(j, "meaning", symbol_state_meaning(r->state));
                         json_out_str(j, "next_step", symbol_state_next_step(r->state));
                 }
                 st = write_index_frames(j, view, &batch, r, err);
-                put_block(j, view, id, q->addresses[i]);
+                put_block(j, view, id, r->address);
                 json_out_object_end(j);
         }
         json_out_array_end(j);
@@ -357,7 +370,7 @@ static enum status write_index_results(struct json_out *j, struct symbol_view *v
 }
 
 static enum status explain_from_index(struct why_parts *p, struct symbol_index *symbols, const struct build_id *id,
-                                      const struct why_request *q, struct error *err)
+                                      const struct why_request *q, struct addresses_found *found, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
         struct symbol_object o;
@@ -379,7 +392,7 @@ static enum status explain_from_index(struct why_parts *p, struct symbol_index *
                 json_out_uint(&j, "generation", o.generation);
                 json_out_uint(&j, "ranges", o.range_count);
                 json_out_int(&j, "indexed_unix_s", o.indexed_unix_s);
-                st = write_index_results(&j, view, id, q, err);
+                st = write_index_results(&j, view, id, q, found, err);
         }
         json_out_object_end(&j);
         symbol_view_end(view);
@@ -495,6 +508,8 @@ enum status explain_stored_object(struct symbol_index *symbols, struct debuginfo
                                   struct error *err)
 {
         _cleanup_(deinit_why_parts) struct why_parts p;
+        struct addresses_found found = { .are_all = true };
+        struct why_request of_files = *q;
         struct build_id owner;
         enum status st;
 
@@ -504,10 +519,14 @@ enum status explain_stored_object(struct symbol_index *symbols, struct debuginfo
         if (q->count > EXPLAIN_ADDRESSES_MAX)
                 return error_set(err, ST_USAGE, "more than %d addresses; split them into several requests",
                                  EXPLAIN_ADDRESSES_MAX);
-        st = explain_from_index(&p, symbols, id, q, err);
+        st = explain_from_index(&p, symbols, id, q, &found, err);
         if (st)
                 return st;
-        if (objects && explain_from_stored_files(&p, objects, id, q, err)) {
+        of_files.addresses = found.items;
+        if (!found.are_all) {
+                snprintf(p.object_error, sizeof p.object_error,
+                         "a file offset has no address: no segment of the file has it, or the object is not indexed");
+        } else if (objects && explain_from_stored_files(&p, objects, id, &of_files, err)) {
                 snprintf(p.object_error, sizeof p.object_error, "%s", err->text);
                 buf_clear(&p.object);
         }

@@ -18,6 +18,7 @@
 struct why_request {
         const uint64_t *addresses;
         size_t count;              /* at most EXPLAIN_ADDRESSES_MAX */
+        bool are_file_offsets;     /* of a stored object: addresses are offsets into the ELF file */
         bool second_opinion;       /* run libdw as well */
         const atomic_bool *cancel; /* NULL: never */
 };

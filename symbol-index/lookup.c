@@ -371,6 +371,11 @@ static bool assign_groups(struct lookup *l)
         return true;
 }
 
+bool is_offset_translated(const struct symbol_result *r)
+{
+        return r->generation && r->state != SYMBOL_NOT_IN_OBJECT && r->state != SYMBOL_OUTSIDE;
+}
+
 /* Second pass: the elements of each group, group by group. */
 static void scatter_elements(struct lookup *l)
 {

@@ -51,6 +51,9 @@ struct symbol_result {
         uint32_t frame_count;
 };
 
+/** Whether the file offset of a key has an address: the index has the segments of the file, and one has the offset. */
+bool is_offset_translated(const struct symbol_result *r);
+
 /** Results of one batch, in the order of the keys. Owned by the caller, zeroed before first use, reusable. */
 struct symbol_batch {
         struct symbol_result *results;

@@ -15,11 +15,13 @@
 #include "common/cleanup.h"
 #include "common/files/file.h"
 #include "common/json/json_node.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "pipeline/why_report.h"
+#include "profile-formats/name_class.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
@@ -291,7 +293,8 @@ static void print_why_result(const struct json_node *r)
         putchar('\n');
         if (*json_node_text(r, "meaning")) {
                 print_why_line("meaning", "%s", json_node_text(r, "meaning"));
-                print_why_line("next step", "%s", json_node_text(r, "next_step"));
+                if (*json_node_text(r, "next_step"))
+                        print_why_line("next step", "%s", json_node_text(r, "next_step"));
         }
         print_why_frames("frame", r);
         if (range)
@@ -355,6 +358,7 @@ static enum status why_print(struct buf *report, bool json, size_t *unresolved_r
 struct why_command {
         struct service_options service;
         const char *data, *object;
+        const struct name_class *name; /* to be explained; NULL: addresses are */
         struct debug_files debug_files;
         bool json, second_opinion;
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
@@ -363,13 +367,16 @@ struct why_command {
 
 static const struct usage usage = {
         .synopsis = "cairn why [OPTION]... FILE ADDRESS...\n"
-                    "       cairn why (--data DIR | --server URL) [OPTION]... BUILD-ID ADDRESS...",
+                    "       cairn why (--data DIR | --server URL) [OPTION]... BUILD-ID ADDRESS...\n"
+                    "       cairn why [--json] NAME",
         .about = "Explain how addresses are resolved: the files, the source in use and the result of the next one,\n"
                  "the unit, the DIEs and the line row of each frame, the symbol, the block of the index; or the\n"
-                 "reason why an address has no frames. Addresses are link-time addresses, hexadecimal.",
+                 "reason why an address has no frames. Addresses are link-time addresses, hexadecimal.\n"
+                 "NAME is that of a frame without a function, such as '[jit]', or of generated code.",
         .examples = "  cairn why /usr/bin/python3.11 0x58f1e0\n"
                     "  cairn why --second-opinion ./server 0x401136\n"
-                    "  cairn why --data ./cairn-data 93ac61ec5a8eb1396f9fbd350e3169a558528a40 0x98958",
+                    "  cairn why --data ./cairn-data 93ac61ec5a8eb1396f9fbd350e3169a558528a40 0x98958\n"
+                    "  cairn why '[jit]'",
 };
 
 /* ---- a file ---- */
@@ -399,7 +406,9 @@ static void describe_origin(const struct why_command *c, int fd, const char *rol
 
 static enum status explain_file(struct why_command *c, struct buf *ret, struct error *err)
 {
-        const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
+        const struct why_request q = { .addresses = c->addresses,
+                                       .count = c->count,
+                                       .second_opinion = c->second_opinion };
         char paths[3][PATH_MAX];
         struct why_origin origins[3];
         struct extract_inputs in;
@@ -430,7 +439,9 @@ static enum status explain_stored(const struct why_command *c, const struct buil
                                   struct error *err)
 {
         _cleanup_free_ char *base = NULL, *index_dir = NULL, *objects_dir = NULL;
-        const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
+        const struct why_request q = { .addresses = c->addresses,
+                                       .count = c->count,
+                                       .second_opinion = c->second_opinion };
         struct debuginfo_store *objects = NULL;
         struct symbol_index *index = NULL;
         enum status st = service_debuginfo_path(&c->service, c->data, &base, err);
@@ -509,7 +520,8 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                                          err);
         if (st)
                 return st;
-        if (argc < 2)
+        c->name = argc == 1 ? name_class_find(argv[0]) : NULL;
+        if (argc < 2 && !c->name)
                 return error_set(err, ST_USAGE, "expected a file or a build-id, and addresses (try --help)");
         c->object = argv[0];
         if (argc - 1 > EXPLAIN_ADDRESSES_MAX)
@@ -519,6 +531,29 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                 if (!parse_hex(argv[i], &c->addresses[c->count++]))
                         return error_set(err, ST_USAGE, "'%s' is not a hexadecimal address", argv[i]);
         return ST_OK;
+}
+
+static void explain_name(const struct why_command *c)
+{
+        _cleanup_buf_ struct buf text = { 0 };
+        struct json_out j;
+
+        if (!c->json) {
+                print_escaped(c->object);
+                putchar('\n');
+                print_why_line("meaning", "%s", c->name->meaning);
+                if (c->name->next_step[0])
+                        print_why_line("next step", "%s", c->name->next_step);
+                return;
+        }
+        buf_init(&text, KiB(64));
+        json_out_init(&j, &text);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "name", c->object);
+        json_out_str(&j, "meaning", c->name->meaning);
+        json_out_str(&j, "next_step", c->name->next_step);
+        json_out_object_end(&j);
+        print_report_json((const char *)text.data, text.size);
 }
 
 static enum status explain_addresses(struct why_command *c, struct buf *ret, struct error *err)
@@ -544,6 +579,10 @@ int command_why(int argc, char **argv)
         struct error err;
         enum status st = parse_why_options(&c, argc, argv, &err);
 
+        if (!st && c.name) {
+                explain_name(&c);
+                return EXIT_DONE;
+        }
         buf_init(&report, EXPLAIN_REPORT_BYTES_MAX * 2);
         if (!st)
                 st = debug_files_open(&c.debug_files, &err);

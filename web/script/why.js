@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The explanation of an address's name, file and line, or their absence: the report of the service
-// (docs/formats/why.md) as steps. Keys of the selection: build_id and address; or function, or only build_id, whose
-// addresses are listed.
+// (docs/formats/why.md) as steps. Keys of the selection: build_id, address and address_kind; or function, or only
+// build_id, whose addresses are listed.
 'use strict';
 const CairnWhy = (() => {
   const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue } = CairnUnits, { commandBox } = CairnRecordTable;
   const LISTED = 200;
   const words = text => String(text).replaceAll('_', ' '), count = n => n.toLocaleString('en');
+  const kindOf = row => row.address_kind === 'file_offset' ? 'file_offset' : null; // of the selection: an address has none
   const frameText = f => f.function + (f.file ? ` at ${f.file}${f.line ? ':' + f.line : ''}` : ', without a file') + (f.inlined ? ', inlined' : '');
 
   // Any JSON, as nested lists.
@@ -70,7 +71,7 @@ const CairnWhy = (() => {
       r.symbol ? stepItem(true, 'Symbol', [`${r.symbol.name}, of ${r.symbol.table || 'a symbol table'}`], details('All about it', r.symbol)) : null,
       r.go ? stepItem(true, 'Go’s table of functions', [r.go.name], details('All about it', r.go)) : null,
       secondStep(r, report)];
-    return make('section', { className: 'why' }, make('h2', { className: 'mono', textContent: display(r.address) }),
+    return make('section', { className: 'why' }, make('h2', { className: 'mono', textContent: display(r.address) + (r.file_offset ? `, at offset ${display(r.file_offset)} of the file` : '') }),
       make('p', {}, make('b', { textContent: display(said) }), r.meaning ? ' ' + sentence(r.meaning) : ''),
       frames.length ? make('ul', { className: 'frames' }, ...frames.map(f => make('li', { className: 'mono', textContent: display(frameText(f)) }))) : null,
       next || (upload && (!resolved || lineless)) ? make('div', { className: 'missing', role: 'note' }, next ? make('p', { textContent: 'Next: ' + sentence(next) }) : null,
@@ -81,20 +82,20 @@ const CairnWhy = (() => {
   function create(root, context) {
     const id = make('input', { className: 'mono', size: 42, spellcheck: false, autocomplete: 'off', placeholder: 'build id' });
     const at = make('input', { className: 'mono', size: 32, spellcheck: false, autocomplete: 'off', placeholder: '0x401000, several with commas' });
-    const second = make('input', { type: 'checkbox' });
-    const form = make('form', { className: 'bar' }, make('label', {}, 'Build id ', id), make('label', {}, 'Addresses ', at), make('label', {}, second, ' compare with libdw'), make('button', { type: 'submit', textContent: 'Explain' }));
+    const offsets = make('input', { type: 'checkbox' }), second = make('input', { type: 'checkbox' });
+    const form = make('form', { className: 'bar' }, make('label', {}, 'Build id ', id), make('label', {}, 'Addresses ', at), make('label', {}, offsets, ' offsets in the file'), make('label', {}, second, ' compare with libdw'), make('button', { type: 'submit', textContent: 'Explain' }));
     const title = make('p', {}), list = make('div', { className: 'table-box addresses', hidden: true }), report = make('div', { className: 'reports' });
     root.append(form, title, report, list);
     form.addEventListener('submit', event => {
       event.preventDefault();
-      context.go({ build_id: id.value.trim(), address: at.value.replace(/\s/g, ''), second: second.checked ? 1 : null, function: null });
+      context.go({ build_id: id.value.trim(), address: at.value.replace(/\s/g, ''), address_kind: offsets.checked ? 'file_offset' : null, second: second.checked ? 1 : null, function: null });
     });
     let about = { unit: '' };
     const table = CairnRecordTable.create(list, [
       { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about.unit) },
       { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about.unit) },
       { title: 'Address', key: 'address', node: r => r.build_id ? make('button', { type: 'button', className: 'link mono', textContent: r.address, 'aria-label': `Why ${r.address}`,
-        onclick: () => context.go({ build_id: r.build_id, address: r.address }) }) : make('span', { className: 'mono', textContent: r.address }) },
+        onclick: () => context.go({ build_id: r.build_id, address: r.address, address_kind: kindOf(r) }) }) : make('span', { className: 'mono', textContent: r.address }) },
       { title: 'State', key: 'state', text: r => words(r.state) + (r.meaning ? '' : `, by ${words(r.quality)}`) },
       { title: 'Name', key: 'function', className: 'mono' },
       { title: 'Line', key: 'file', className: 'mono', text: r => r.file ? r.file + (r.line ? ':' + r.line : '') : 'none' },
@@ -110,14 +111,15 @@ const CairnWhy = (() => {
         (about.address_count > about.rows.length ? `: the ${LISTED} of ${count(about.address_count)} that cost most.` : '.');
       return about.rows[0];
     }
-    const explain = (build_id, address, selection, signal) => Promise.all([
-      context.api.get('api/v1/why', { build_id, address, second_opinion: selection.second ? 'true' : null }, signal),
+    const explain = (build_id, address, address_kind, selection, signal) => Promise.all([
+      context.api.get('api/v1/why', { build_id, address, address_kind, second_opinion: selection.second ? 'true' : null }, signal),
       context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal).catch(e => { if (e.name === 'AbortError') throw e; return { missing: [], poor: [] }; }),
     ]);
 
     return async (selection, signal) => {
       id.value = selection.build_id || '';
       at.value = selection.address || '';
+      offsets.checked = selection.address_kind === 'file_offset';
       second.checked = Boolean(selection.second);
       report.replaceChildren();
       title.textContent = '';
@@ -134,7 +136,7 @@ const CairnWhy = (() => {
         else if (!selection.function && !selection.build_id) title.textContent = 'Enter a build-id and an address. Frames have “Why it has no name” in their menu, and tables here have “Why”.';
         return;
       }
-      const [answer, uploads] = await explain(build_id, address, selection, signal);
+      const [answer, uploads] = await explain(build_id, address, selection.address ? selection.address_kind : kindOf(first), selection, signal);
       const upload = [...uploads.missing, ...uploads.poor].find(u => u.build_id === build_id);
       report.replaceChildren(...answer.results.map(r => resultSection(answer, r, upload)));
     };

@@ -44,6 +44,14 @@ static bool is_true(const char *value)
         return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
 }
 
+static enum status read_address_kind(const char *text, bool *are_file_offsets_ret, struct error *err)
+{
+        *are_file_offsets_ret = text && strcmp(text, "file_offset") == 0;
+        if (text && !*are_file_offsets_ret && strcmp(text, "object") != 0)
+                return error_set(err, ST_USAGE, "address_kind is object or file_offset, not '%.40s'", text);
+        return ST_OK;
+}
+
 static enum status answer_why(struct http_request *req, struct debuginfo_space *s, struct buf *ret, struct error *err)
 {
         const char *hex = http_query(req, "build_id");
@@ -60,6 +68,8 @@ static enum status answer_why(struct http_request *req, struct debuginfo_space *
                 return error_set(err, ST_USAGE, "'%.130s' is not a build-id", hex ? hex : "(none)");
         scan_demand_request(&s->scan_demand, &id);
         st = read_why_addresses(http_query(req, "address"), addresses, &q.count, err);
+        if (!st)
+                st = read_address_kind(http_query(req, "address_kind"), &q.are_file_offsets, err);
         if (st)
                 return st;
         if (atomic_fetch_add(&jobs, 1) >= JOBS_MAX)

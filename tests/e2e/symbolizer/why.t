@@ -66,6 +66,12 @@ is "$(said '.results[0] | [.source, .name_source, .symbol.name, .symbol.size]')"
 plt=$(objdump -d "$tmp/whole" | sed -n 's/^0*\([0-9a-f]*\) <\(printf\|puts\)@plt>:/\1/p' | head -1)
 why "$tmp/whole" "$plt"
 like "$(said '.results[0] | [.source, .frames[0].function]')" '"plt","(printf|puts)@plt"' "a stub of the PLT"
+like "$(said '.results[0].meaning')" 'a stub that jumps to this function through the GOT' "  what a stub is"
+plt=$(readelf -SW "$tmp/whole" | sed 's/^ *\[ *//' | awk '$2 == ".plt" { print $4 }')
+why "$tmp/whole" "$plt"
+is "$(said '.results[0] | [.state, .source, .frames[0].function]')" '["resolved","plt","_PROCEDURE_LINKAGE_TABLE_"]' \
+        "the first entry of the PLT"
+like "$(said '.results[0].meaning')" 'calls the dynamic linker' "  what that is"
 why "$tmp/whole" ffffffffff "$data_address"
 is $why_code 1 "unresolved addresses are exit code 1"
 is "$(said '[.results[].state]')" '["not_in_object","uncovered"]' "outside of the object, and data of it"
@@ -179,5 +185,24 @@ answers 400 'hexadecimal' "a request with a bad address is refused" "$url/api/v1
 curl -sS "$url/metrics" | sed -n 's/^cairn_unresolved_frames_total{reason="\([a-z_]*\)"}.*/\1/p' | sort >"$tmp/labels"
 sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' docs/reasons.md | sort >"$tmp/page"
 ok "the metric has every reason from the start" cmp "$tmp/labels" "$tmp/page"
+
+# ---- names that are no functions ----
+
+is "$("$cairn" why '[jit]' | head -2)" "$(printf '[jit]\n  meaning      %s' \
+        'code that a runtime generated, in memory without a file; no perf map and no jitdump names it')" \
+        "the name of code without a file"
+is "$("$cairn" why --json bpf_trampoline_6442525000 | jq -r '[.name, (.meaning | test("BPF"))] | @tsv')" \
+        "$(printf 'bpf_trampoline_6442525000\ttrue')" "a name that the kernel generated, as JSON"
+is "$("$cairn" why main 2>/dev/null; echo $?)" 64 "that of a function needs a file and an address"
+# Code of the agent, the page of the agent, and the table of names.
+{
+        sed -n 's/.*build_named_frame([^"]*"\(\[[^"]*\)".*/\1/p; s/.*_NAME "\(\[[^"]*\)".*/\1/p' \
+                sampling/profile_build.c sampling/processes/kernel.h
+        sed -n '/Frames without an address/,/^\.El/s/^\.It Li //p' docs/man/cairn-agent.8
+        sed -n '/^| code | names /,/^$/s/^|[^|]*|\(.*\)|$/\1/p' docs/reasons.md | grep -o '`[^`]*`' | tr -d '`'
+} >"$tmp/names"
+ok "names are found" test "$(wc -l <"$tmp/names")" -gt 30
+is "$(while read -r name; do "$cairn" why "$name" >/dev/null 2>&1 || echo "$name"; done <"$tmp/names")" '' \
+        "each name that the agent and the documentation have is explained"
 
 done_testing
