@@ -21,7 +21,10 @@ enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret,
 /** Parse a positive duration: "90s", "1h30m", "7d", "250ms"; a bare number is seconds. */
 enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err) MUST_CHECK;
 
-/** Format a value with its unit: "1.23 s" for nanoseconds, "4.5 MiB" for bytes, else "12,345". Returns out. */
+/**
+ * Format a value with its unit: "1.23 s" for nanoseconds and other units of time, "4.5 MiB" for bytes and their
+ * multiples, else "12,345". Returns out.
+ */
 const char *format_value(int64_t value, const char *unit, char *out, size_t size);
 
 /** 0 if the total is 0. */

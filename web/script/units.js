@@ -10,12 +10,15 @@ const CairnUnits = (() => {
         return x.toFixed(Math.abs(x) < 9.995 ? 2 : 1) + ' ' + unit;
       }
   }
+  // The units of sample types that senders use, in nanoseconds or bytes.
+  const TIMES = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9, ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
+  const SIZES = { bytes: 1, kilobytes: 1024, megabytes: 2 ** 20, gigabytes: 2 ** 30 };
   function formatValue(v, unit) {
     if (v === 0) return '0';
-    if (unit === 'nanoseconds')
-      return scaled(v, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
-    if (unit === 'bytes')
-      return scaled(v, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB'], [1, 'B']]);
+    if (Object.hasOwn(TIMES, unit))
+      return scaled(v * TIMES[unit], [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
+    if (Object.hasOwn(SIZES, unit))
+      return scaled(v * SIZES[unit], [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB'], [1, 'B']]);
     return v.toLocaleString('en');
   }
   const percent = (v, total) => (total ? 100 * v / total : 0).toFixed(2) + '%';
@@ -30,7 +33,12 @@ const CairnUnits = (() => {
     return Number(points) ? (points > 0 ? '+' : '') + points + ' pp' + ratioText(before, after) : '0';
   }
   const ratioText = (before, after) => before > 0 ? `, ×${(after / before).toFixed(2)}` : after > 0 ? ', new' : '';
+  // Whether values are CPU time, which per second is the number of cores in use.
+  const isCores = answer => /^process_cpu:cpu:nanoseconds/.test(answer.type) && answer.unit === 'nanoseconds';
+  const coresText = cores => cores && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2);
+  // The title of a column with numbers of samples.
+  const samplesTitle = answer => answer.samples_are === 'stacks' ? 'Stacks' : 'Samples';
   const timeText = ms => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-  return { formatValue, percent, changeText, pointsText, timeText };
+  return { formatValue, percent, changeText, pointsText, isCores, coresText, samplesTitle, timeText };
 })();

@@ -73,6 +73,9 @@ START_TEST(values_are_formatted_readably)
         ck_assert_str_eq(format_value(5 << 20, "bytes", out, sizeof out), "5.00 MiB");
         ck_assert_str_eq(format_value(1234567, "count", out, sizeof out), "1,234,567");
         ck_assert_str_eq(format_value(-123, "count", out, sizeof out), "-123");
+        ck_assert_str_eq(format_value(1234567, "microseconds", out, sizeof out), "1.23 s");
+        ck_assert_str_eq(format_value(90, "s", out, sizeof out), "1.50 min");
+        ck_assert_str_eq(format_value(5120, "kilobytes", out, sizeof out), "5.00 MiB");
 }
 END_TEST
 
