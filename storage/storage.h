@@ -13,13 +13,15 @@
  * Durability: after ST_OK of storage_publish() and storage_put() the object survives a power cut. Removals need not:
  * what was removed may exist again.
  *
- * Errors of all calls: ST_NOT_FOUND without the object; ST_NO_MEMORY; ST_OS, also when the store cannot be reached.
+ * Errors of all calls: ST_NOT_FOUND without the object; ST_NO_MEMORY; ST_OS, also when the store cannot be reached, and
+ * with EACCES when it refuses a request until an administrator changes something: rights, keys, the region.
  * ST_OS of storage_publish() and storage_put() leaves open whether the object is there: read it back before relying on
  * either. Messages name an object by storage_root(), a slash and its key.
  *
  * Ownership: a storage outlives what was opened from it, unless stated otherwise. Threads: every call may come from any
  * thread; uploads and maps belong to one thread, except for storage_require().
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +37,12 @@ struct storage;
 void storage_close(struct storage *s);
 #define _cleanup_storage_ _cleanup_(storage_close_pointer)
 void storage_close_pointer(struct storage **s);
+
+/** Whether a failed call was refused, see above. */
+static inline bool storage_refused(const struct error *err)
+{
+        return err->code == ST_OS && err->os_errno == EACCES;
+}
 
 /** Where the objects are, for messages; borrowed. Of local files, a path without a slash at its end. */
 const char *storage_root(const struct storage *s);

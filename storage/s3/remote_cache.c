@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Blocks of an earlier process are compared with their checksums when they are first required; a block that differs is
+ * fetched again.
+ *
  * Locks: `lock` of the cache protects the table, the uses of objects and the sum of bytes; it is never held during a
  * fetch. `fetching` of an object serializes fetches into it and protects its bits; it is taken before `lock`.
  */
@@ -11,30 +14,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "common/hash/hash_table.h"
 #include "common/hash/lru_table.h"
+#include "common/metrics.h"
+#include "storage/s3/cache_files.h"
 
 #define EXPECTED_OBJECTS 4096
 #define BLOCK REMOTE_CACHE_BLOCK_BYTES
 
+_Static_assert(BLOCK == CACHE_BLOCK_BYTES, "one size");
+
+static struct metric kept = METRIC_COUNTER("cairn_object_store_cache_kept_total",
+                                           "Objects of an object store of which a cache had parts at its start.", "");
+static struct metric damaged =
+        METRIC_COUNTER("cairn_object_store_cache_damaged_total",
+                       "Blocks of a cache that were damaged on the disk, and were fetched again.", "");
+
 struct remote_object {
         struct lru_entry lru; /* first */
-        char *key;
-        struct storage_info info;
+        struct cached_blocks blocks;
         int fd;
         pthread_mutex_t fetching;
-        uint8_t *present; /* a bit for each block */
-        uint64_t bytes;   /* of the present blocks */
+        uint8_t *unchecked; /* a bit for each present block of an earlier process; NULL: none is */
+        uint64_t bytes;     /* of the present blocks */
         unsigned users;
-        bool is_known; /* in the table */
+        bool is_known;   /* in the table */
+        bool is_changed; /* since it was saved; under `lock` */
 };
 
 struct remote_cache {
         char *dir;
+        int lock_fd; /* -1: another cache has the directory, so files have no names */
         uint64_t max_bytes, bytes;
         pthread_mutex_t lock;
         struct lru_table objects;
 };
+
+static enum status take_saved_object(void *context, struct cached_blocks *b, int fd, struct error *err);
 
 enum status remote_cache_create(const char *dir, uint64_t max_bytes, struct remote_cache **ret, struct error *err)
 {
@@ -43,12 +60,20 @@ enum status remote_cache_create(const char *dir, uint64_t max_bytes, struct remo
 
         if (!c)
                 return error_no_memory(err);
+        metric_register(&kept);
+        metric_register(&damaged);
         pthread_mutex_init(&c->lock, NULL);
+        c->lock_fd = -1;
         c->max_bytes = max_bytes;
         c->dir = strdup(dir);
         st = c->dir ? file_make_dirs(dir, err) : error_no_memory(err);
         if (!st)
                 st = lru_table_init(&c->objects, EXPECTED_OBJECTS, err);
+        if (!st) {
+                c->lock_fd = cache_files_lock(dir);
+                if (c->lock_fd >= 0)
+                        st = cache_files_load(dir, take_saved_object, c, err);
+        }
         if (st)
                 remote_cache_destroy(c);
         else
@@ -60,19 +85,29 @@ static void free_object(struct remote_object *o)
 {
         close(o->fd);
         pthread_mutex_destroy(&o->fetching);
-        free(o->present);
-        free(o->key);
+        free(o->unchecked);
+        cached_blocks_deinit(&o->blocks);
         free(o);
 }
 
-/* With the lock. */
+/* With the lock. Its file loses its name; users keep it. */
 static void forget_object(struct remote_cache *c, struct remote_object *o)
 {
         lru_table_remove(&c->objects, &o->lru);
         o->is_known = false;
         c->bytes -= o->bytes;
+        cache_files_remove(c->dir, o->blocks.number);
         if (!o->users)
                 free_object(o);
+}
+
+/* With the lock, and without users. The files stay. */
+static void leave_object(struct remote_cache *c, struct remote_object *o)
+{
+        lru_table_remove(&c->objects, &o->lru);
+        if (o->is_changed)
+                cache_files_save(c->dir, &o->blocks);
+        free_object(o);
 }
 
 void remote_cache_destroy(struct remote_cache *c)
@@ -80,16 +115,18 @@ void remote_cache_destroy(struct remote_cache *c)
         if (!c)
                 return;
         while (c->objects.count)
-                forget_object(c, (struct remote_object *)lru_table_oldest(&c->objects));
+                leave_object(c, (struct remote_object *)lru_table_oldest(&c->objects));
         lru_table_deinit(&c->objects);
         pthread_mutex_destroy(&c->lock);
+        if (c->lock_fd >= 0)
+                close(c->lock_fd);
         free(c->dir);
         free(c);
 }
 
 static bool has_key(const struct lru_entry *entry, const void *key)
 {
-        return strcmp(((const struct remote_object *)entry)->key, key) == 0;
+        return strcmp(((const struct remote_object *)entry)->blocks.key, key) == 0;
 }
 
 /* With the lock. */
@@ -112,26 +149,41 @@ struct remote_object *remote_cache_get(struct remote_cache *c, const char *key)
         return o;
 }
 
-static enum status create_object(const struct remote_cache *c, const char *key, const struct storage_info *info,
-                                 struct remote_object **ret, struct error *err)
+/* Takes blocks and descriptor, also on failure. */
+static enum status make_object(struct cached_blocks *b, int fd, struct remote_object **ret, struct error *err)
 {
         struct remote_object *o = calloc(1, sizeof *o);
 
-        if (!o)
+        if (!o) {
+                cached_blocks_deinit(b);
+                close(fd);
                 return error_no_memory(err);
-        pthread_mutex_init(&o->fetching, NULL);
-        o->info = *info;
-        o->users = 1;
-        o->key = strdup(key);
-        o->present = calloc(info->size / BLOCK / 8 + 1, 1);
-        o->fd = open(c->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (o->key && o->present && o->fd >= 0 && ftruncate(o->fd, (off_t)info->size) == 0) {
-                *ret = o;
-                return ST_OK;
         }
-        error_os(err, errno, "cannot make a file in the cache '%s'", c->dir);
-        free_object(o);
-        return ST_OS;
+        pthread_mutex_init(&o->fetching, NULL);
+        o->blocks = *b;
+        o->fd = fd;
+        *ret = o;
+        return ST_OK;
+}
+
+static enum status create_object(const struct remote_cache *c, const char *key, const struct storage_info *info,
+                                 struct remote_object **ret, struct error *err)
+{
+        struct cached_blocks b;
+        enum status st = cached_blocks_init(&b, key, info, err);
+        int fd = -1;
+
+        if (st)
+                return st;
+        st = cache_files_create(c->dir, c->lock_fd >= 0, &b, &fd, err);
+        if (st) {
+                cached_blocks_deinit(&b);
+                return st;
+        }
+        st = make_object(&b, fd, ret, err);
+        if (!st)
+                (*ret)->users = 1;
+        return st;
 }
 
 enum status remote_cache_add(struct remote_cache *c, const char *key, const struct storage_info *info,
@@ -164,18 +216,30 @@ void remote_cache_remove(struct remote_cache *c, const char *key)
         pthread_mutex_unlock(&c->lock);
 }
 
+void remote_cache_forget(struct remote_cache *c, struct remote_object *o)
+{
+        pthread_mutex_lock(&c->lock);
+        if (o->is_known)
+                forget_object(c, o);
+        pthread_mutex_unlock(&c->lock);
+}
+
 void remote_cache_release(struct remote_cache *c, struct remote_object *o)
 {
         pthread_mutex_lock(&c->lock);
         o->users--;
-        if (!o->users && !o->is_known)
+        if (!o->users && !o->is_known) {
                 free_object(o);
+        } else if (!o->users && o->is_changed) {
+                o->is_changed = false;
+                cache_files_save(c->dir, &o->blocks);
+        }
         pthread_mutex_unlock(&c->lock);
 }
 
 const struct storage_info *remote_object_info(const struct remote_object *o)
 {
-        return &o->info;
+        return &o->blocks.info;
 }
 
 int remote_object_fd(const struct remote_object *o)
@@ -185,9 +249,54 @@ int remote_object_fd(const struct remote_object *o)
 
 /* ---- blocks ---- */
 
-static bool is_present(const struct remote_object *o, uint64_t block)
+static bool is_bit_set(const uint8_t *bits, uint64_t i)
 {
-        return o->present[block / 8] >> block % 8 & 1;
+        return bits[i / 8] >> i % 8 & 1;
+}
+
+static void clear_bit(uint8_t *bits, uint64_t i)
+{
+        bits[i / 8] &= (uint8_t) ~(1 << i % 8);
+}
+
+/* False: it cannot be read. */
+static bool compute_block_checksum(const struct remote_object *o, uint64_t block, uint64_t *ret)
+{
+        uint64_t offset = block * BLOCK, size = o->blocks.info.size - offset;
+        _cleanup_free_ void *bytes = malloc(BLOCK);
+
+        size = size < BLOCK ? size : BLOCK;
+        if (!bytes || pread(o->fd, bytes, size, (off_t)offset) != (ssize_t)size)
+                return false;
+        *ret = hash_bytes64(bytes, size);
+        return true;
+}
+
+static void drop_damaged_block(struct remote_cache *c, struct remote_object *o, uint64_t block)
+{
+        metric_add(&damaged, 1);
+        clear_bit(o->blocks.present, block);
+        pthread_mutex_lock(&c->lock);
+        o->bytes -= BLOCK;
+        c->bytes -= o->is_known ? BLOCK : 0;
+        o->is_changed = true;
+        pthread_mutex_unlock(&c->lock);
+}
+
+/* With `fetching`. */
+static bool is_present(struct remote_cache *c, struct remote_object *o, uint64_t block)
+{
+        uint64_t sum;
+
+        if (!is_bit_set(o->blocks.present, block))
+                return false;
+        if (!o->unchecked || !is_bit_set(o->unchecked, block))
+                return true;
+        clear_bit(o->unchecked, block);
+        if (compute_block_checksum(o, block, &sum) && sum == o->blocks.checksums[block])
+                return true;
+        drop_damaged_block(c, o, block);
+        return false;
 }
 
 /* Drop the least recently used objects without users. With the lock. */
@@ -209,18 +318,48 @@ static void set_present(struct remote_cache *c, struct remote_object *o, uint64_
         uint64_t added = 0;
 
         for (uint64_t b = first; b < end; b++) {
-                if (!is_present(o, b)) {
-                        o->present[b / 8] |= (uint8_t)(1 << b % 8);
+                if (!is_bit_set(o->blocks.present, b) && compute_block_checksum(o, b, &o->blocks.checksums[b])) {
+                        o->blocks.present[b / 8] |= (uint8_t)(1 << b % 8);
                         added += BLOCK;
                 }
         }
         pthread_mutex_lock(&c->lock);
         o->bytes += added;
+        o->is_changed |= added > 0;
         if (o->is_known) {
                 c->bytes += added;
                 shrink_cache(c);
         }
         pthread_mutex_unlock(&c->lock);
+}
+
+static enum status take_saved_object(void *context, struct cached_blocks *b, int fd, struct error *err)
+{
+        struct remote_cache *c = context;
+        struct remote_object *o, *old;
+        enum status st = make_object(b, fd, &o, err);
+
+        if (st)
+                return st;
+        for (uint64_t i = 0; i < o->blocks.count; i++)
+                o->bytes += is_bit_set(o->blocks.present, i) ? BLOCK : 0;
+        o->unchecked = malloc(o->blocks.count / 8 + 1);
+        if (!o->unchecked) {
+                free_object(o);
+                return error_no_memory(err);
+        }
+        memcpy(o->unchecked, o->blocks.present, o->blocks.count / 8 + 1);
+        pthread_mutex_lock(&c->lock);
+        old = find_object(c, o->blocks.key);
+        if (old)
+                forget_object(c, old);
+        lru_table_insert(&c->objects, &o->lru, keyed_hash(o->blocks.key, strlen(o->blocks.key)));
+        o->is_known = true;
+        c->bytes += o->bytes;
+        shrink_cache(c);
+        pthread_mutex_unlock(&c->lock);
+        metric_add(&kept, 1);
+        return ST_OK;
 }
 
 void remote_cache_note_present(struct remote_cache *c, struct remote_object *o, const struct file_range *range)
@@ -229,7 +368,7 @@ void remote_cache_note_present(struct remote_cache *c, struct remote_object *o, 
 
         pthread_mutex_lock(&o->fetching);
         set_present(c, o, (range->offset + BLOCK - 1) / BLOCK,
-                    end == o->info.size ? (end + BLOCK - 1) / BLOCK : end / BLOCK);
+                    end == o->blocks.info.size ? (end + BLOCK - 1) / BLOCK : end / BLOCK);
         pthread_mutex_unlock(&o->fetching);
 }
 
@@ -242,16 +381,16 @@ static enum status fetch_blocks(struct remote_cache *c, struct remote_object *o,
                 struct file_range range;
                 enum status st;
 
-                if (is_present(o, b))
+                if (is_present(c, o, b))
                         continue;
                 for (uint64_t next = b + 1; next < end && next - last <= REMOTE_CACHE_GAP_BLOCKS; next++) {
-                        if (!is_present(o, next))
+                        if (!is_present(c, o, next))
                                 last = next;
                 }
                 range = (struct file_range){ b * BLOCK, (last + 1 - b) * BLOCK };
-                if (range.size > o->info.size - range.offset)
-                        range.size = o->info.size - range.offset;
-                st = fetch(context, o->key, &o->info, o->fd, &range, err);
+                if (range.size > o->blocks.info.size - range.offset)
+                        range.size = o->blocks.info.size - range.offset;
+                st = fetch(context, o->blocks.key, &o->blocks.info, o->fd, &range, err);
                 if (st)
                         return st;
                 set_present(c, o, b, last + 1);
@@ -298,9 +437,9 @@ enum status remote_cache_require(struct remote_cache *c, struct remote_object *o
                 memcpy(sorted, ranges, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_ranges);
         for (size_t i = 0; i < count; i++) {
-                if (sorted[i].offset > o->info.size || sorted[i].size > o->info.size - sorted[i].offset)
+                if (sorted[i].offset > o->blocks.info.size || sorted[i].size > o->blocks.info.size - sorted[i].offset)
                         return error_set(err, ST_BAD_DATA, "a range at %llu is not in '%.120s'",
-                                         (unsigned long long)sorted[i].offset, o->key);
+                                         (unsigned long long)sorted[i].offset, o->blocks.key);
         }
         pthread_mutex_lock(&o->fetching);
         st = fetch_ranges(c, o, sorted, count, fetch, context, err);

@@ -8,7 +8,10 @@
  *
  * An object has one file of its size; blocks of REMOTE_CACHE_BLOCK_BYTES are fetched when a range in them is required.
  * The least recently used objects are dropped when all present blocks together exceed the limit; objects in use stay,
- * so the cache may exceed it by those. Files have no names: they go with the process.
+ * so the cache may exceed it by those.
+ *
+ * The files stay for the next process (cache_files.h); those of a process that is killed stay as of the last release of
+ * each object. When another process uses the directory, files have no names and go with this one.
  *
  * Threads: any. A fetch holds the object, not the cache.
  */
@@ -42,6 +45,9 @@ enum status remote_cache_add(struct remote_cache *c, const char *key, const stru
 
 /** Forget the object of a key; those who have it keep it. */
 void remote_cache_remove(struct remote_cache *c, const char *key);
+
+/** Forget an object that is in use; its users keep it. */
+void remote_cache_forget(struct remote_cache *c, struct remote_object *o);
 
 void remote_cache_release(struct remote_cache *c, struct remote_object *o);
 

@@ -7,6 +7,7 @@
  */
 #include "storage/s3/s3_storage.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,10 @@ static enum status hide_refusal(enum status st, struct error *err)
 {
         if (st != ST_USAGE)
                 return st;
-        if (err)
+        if (err) {
                 err->code = ST_OS;
+                err->os_errno = EACCES;
+        }
         return ST_OS;
 }
 
@@ -209,7 +212,7 @@ static enum status fetch_s3_range(void *context, const char *key, const struct s
         if (w.failed)
                 return error_os(err, w.failed, "cannot write '%.150s' into the local cache", key);
         if (st == ST_BUSY)
-                return error_set(err, ST_OS, "'%.150s' was replaced while it was read", key);
+                return error_set(err, ST_BUSY, "'%.150s' was replaced while it was read", key);
         if (!st && w.written < range->size)
                 return error_set(err, ST_OS, "the object store sent too little of '%.150s'", key);
         return st;
@@ -295,11 +298,22 @@ static enum status get_remote_object(struct storage *s, const char *key, struct 
         return *ret ? ST_OK : fetch_unknown_object(s, key, ret, err);
 }
 
+/* An object of the cache that was replaced is forgotten, so that the next map is of the new one. */
+static enum status require_cached_ranges(struct storage *s, struct remote_object *o, const struct file_range *ranges,
+                                         size_t count, struct error *err)
+{
+        enum status st = remote_cache_require(get_cache(s), o, ranges, count, fetch_s3_range, get_client(s), err);
+
+        if (st != ST_BUSY)
+                return st;
+        remote_cache_forget(get_cache(s), o);
+        return error_set(err, ST_OS, "an object of '%.150s' was replaced while it was read", storage_root(s));
+}
+
 static enum status require_s3_ranges(struct storage_map *m, const struct file_range *ranges, size_t count,
                                      struct error *err)
 {
-        return remote_cache_require(get_cache(m->storage), m->state, ranges, count, fetch_s3_range,
-                                    get_client(m->storage), err);
+        return require_cached_ranges(m->storage, m->state, ranges, count, err);
 }
 
 static void unmap_s3_object(struct storage_map *m)
@@ -348,8 +362,7 @@ static enum status open_s3_object(struct storage *s, const char *key, int *fd_re
         if (st)
                 return st;
         *ret = *remote_object_info(o);
-        st = remote_cache_require(get_cache(s), o, &(struct file_range){ 0, ret->size }, 1, fetch_s3_range,
-                                  get_client(s), err);
+        st = require_cached_ranges(s, o, &(struct file_range){ 0, ret->size }, 1, err);
         snprintf(path, sizeof path, "/proc/self/fd/%d", remote_object_fd(o));
         if (!st) {
                 *fd_ret = open(path, O_RDONLY | O_CLOEXEC);
@@ -559,6 +572,13 @@ static const struct storage_operations s3_operations = {
         .now_ms = read_store_clock,
 };
 
+static const atomic_bool *process_stop;
+
+void s3_storage_set_stop(const atomic_bool *stop)
+{
+        process_stop = stop;
+}
+
 enum status s3_storage_open(const char *url, const struct s3_storage_options *o, struct storage **ret,
                             struct error *err)
 {
@@ -573,7 +593,8 @@ enum status s3_storage_open(const char *url, const struct s3_storage_options *o,
                 n--;
         s->storage = (struct storage){ .operations = &s3_operations, .root = strndup(url, n) };
         s->cache_dir = strdup(o->cache_dir);
-        st = s->storage.root && s->cache_dir ? s3_client_create(url, o->stop, &s->client, err) : error_no_memory(err);
+        st = s->storage.root && s->cache_dir ? s3_client_create(url, o->stop ? o->stop : process_stop, &s->client, err)
+                                             : error_no_memory(err);
         if (!st)
                 st = remote_cache_create(o->cache_dir, o->cache_bytes, &s->cache, err);
         if (st)

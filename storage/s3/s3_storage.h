@@ -22,6 +22,12 @@ struct s3_storage_options {
         const atomic_bool *stop; /* ends requests; may be NULL */
 };
 
+/**
+ * End the requests of storages that are opened from now on, without a flag of their own, once *stop is true. Before
+ * other threads start; stop is used until the process ends.
+ */
+void s3_storage_set_stop(const atomic_bool *stop);
+
 /** Nothing is asked of the store yet. @param url  s3://BUCKET/PREFIX */
 enum status s3_storage_open(const char *url, const struct s3_storage_options *options, struct storage **ret,
                             struct error *err) MUST_CHECK;

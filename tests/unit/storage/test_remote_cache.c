@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of remote objects in local files: what is fetched, once, and what is dropped. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -186,7 +188,160 @@ START_TEST(blocks_written_in_part_are_fetched)
 }
 END_TEST
 
+/* ---- restarts ---- */
+
+static void reopen_cache(uint64_t max_bytes)
+{
+        struct error err;
+
+        remote_cache_destroy(cache);
+        check_ok(remote_cache_create(dir, max_bytes, &cache, &err), &err);
+        fetches = 0;
+        fetched_bytes = 0;
+}
+
+/* Write a byte at an offset of each file of the cache whose name has this suffix. */
+static void damage_files(const char *suffix, uint64_t at)
+{
+        _cleanup_closedir_ DIR *d = opendir(dir);
+        const struct dirent *entry;
+        unsigned found = 0;
+
+        ck_assert_ptr_nonnull(d);
+        while ((entry = readdir(d))) {
+                _cleanup_free_ char *path = path_join(dir, entry->d_name);
+                _cleanup_close_ int fd = -1;
+
+                if (!strstr(entry->d_name, suffix))
+                        continue;
+                fd = open(path, O_WRONLY | O_CLOEXEC);
+                ck_assert_int_eq(pwrite(fd, "!", 1, (off_t)at), 1);
+                found++;
+        }
+        ck_assert_uint_gt(found, 0);
+}
+
+static unsigned count_cache_files(void)
+{
+        _cleanup_closedir_ DIR *d = opendir(dir);
+        const struct dirent *entry;
+        unsigned count = 0;
+
+        while ((entry = readdir(d)))
+                count += strstr(entry->d_name, ".data") || strstr(entry->d_name, ".blocks");
+        return count;
+}
+
+static void fill_object(const char *key, uint64_t size)
+{
+        struct remote_object *o = add_object(key, size);
+
+        check_ok(require_range(o, 0, size), NULL);
+        remote_cache_release(cache, o);
+}
+
+START_TEST(objects_are_there_after_a_restart)
+{
+        struct remote_object *o = add_object("tables/a", 3 * BLOCK + 5);
+
+        check_ok(require_range(o, 0, 1), NULL);
+        check_ok(require_range(o, 3 * BLOCK, 5), NULL);
+        remote_cache_release(cache, o);
+        reopen_cache(8 * BLOCK);
+        o = remote_cache_get(cache, "tables/a");
+        ck_assert_ptr_nonnull(o);
+        ck_assert_uint_eq(remote_object_info(o)->size, 3 * BLOCK + 5);
+        ck_assert_str_eq(remote_object_info(o)->etag, "e");
+        check_ok(require_range(o, 0, BLOCK), NULL);
+        check_ok(require_range(o, 3 * BLOCK, 5), NULL);
+        ck_assert_uint_eq(fetches, 0);
+        ck_assert_int_eq(read_byte(o, 0), 1);
+        check_ok(require_range(o, BLOCK, 1), NULL);
+        ck_assert_uint_eq(fetched_bytes, BLOCK);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
+START_TEST(damaged_blocks_are_fetched_again)
+{
+        struct remote_object *o;
+
+        fill_object("a", 3 * BLOCK);
+        damage_files(".data", BLOCK);
+        reopen_cache(8 * BLOCK);
+        o = remote_cache_get(cache, "a");
+        ck_assert_ptr_nonnull(o);
+        check_ok(require_range(o, 0, 3 * BLOCK), NULL);
+        ck_assert_uint_eq(fetched_bytes, BLOCK);
+        ck_assert_int_eq(read_byte(o, BLOCK), 2);
+        remote_cache_release(cache, o);
+        reopen_cache(8 * BLOCK);
+        o = remote_cache_get(cache, "a");
+        check_ok(require_range(o, 0, 3 * BLOCK), NULL);
+        ck_assert_uint_eq(fetches, 0);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
+/* Each byte of the description may be damaged: the object is unknown then, and its files are removed. */
+START_TEST(objects_with_damaged_descriptions_are_unknown)
+{
+        for (uint64_t at = 0; at < 60; at++) {
+                fill_object("a", BLOCK);
+                damage_files(".blocks", at);
+                reopen_cache(8 * BLOCK);
+                ck_assert_ptr_null(remote_cache_get(cache, "a"));
+                ck_assert_uint_eq(count_cache_files(), 0);
+        }
+}
+END_TEST
+
+START_TEST(limit_holds_after_a_restart)
+{
+        fill_object("a", 4 * BLOCK);
+        fill_object("b", 4 * BLOCK);
+        reopen_cache(4 * BLOCK);
+        ck_assert_uint_eq(count_cache_files(), 2);
+        reopen_cache(0);
+        ck_assert_uint_eq(count_cache_files(), 0);
+}
+END_TEST
+
+START_TEST(a_removed_object_is_not_there_after_a_restart)
+{
+        fill_object("a", BLOCK);
+        remote_cache_remove(cache, "a");
+        reopen_cache(8 * BLOCK);
+        ck_assert_ptr_null(remote_cache_get(cache, "a"));
+}
+END_TEST
+
+/* As of a command that reads the directory of a service. */
+START_TEST(a_second_cache_leaves_the_files_of_the_first)
+{
+        struct remote_cache *first = cache, *second = NULL;
+        struct remote_object *o;
+        struct error err;
+
+        fill_object("a", BLOCK);
+        check_ok(remote_cache_create(dir, 8 * BLOCK, &second, &err), &err);
+        ck_assert_ptr_null(remote_cache_get(second, "a"));
+        cache = second;
+        fill_object("b", BLOCK);
+        remote_cache_destroy(second);
+        cache = first;
+        ck_assert_uint_eq(count_cache_files(), 2);
+        reopen_cache(8 * BLOCK);
+        o = remote_cache_get(cache, "a");
+        ck_assert_ptr_nonnull(o);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("remote_cache", blocks_are_fetched_once, near_ranges_are_fetched_together,
                         failed_fetch_leaves_nothing_present, ranges_beyond_the_end_are_refused,
                         least_recently_used_object_is_dropped, objects_in_use_are_kept,
-                        removed_object_stays_for_its_users, blocks_written_in_part_are_fetched)
+                        removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
+                        objects_are_there_after_a_restart, damaged_blocks_are_fetched_again,
+                        objects_with_damaged_descriptions_are_unknown, limit_holds_after_a_restart,
+                        a_removed_object_is_not_there_after_a_restart, a_second_cache_leaves_the_files_of_the_first)
