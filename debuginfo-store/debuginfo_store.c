@@ -33,18 +33,6 @@
 
 #define LIST_SLICE 64
 
-char *object_format_key(const struct stored_object *object)
-{
-        char hex[BUILD_ID_HEX_MAX], hash[17];
-        char *ret;
-
-        build_id_hex(&object->build_id, hex);
-        if (asprintf(&ret, "objects/%.2s/%s/%s-%s.zst", hex, hex + 2, object_kind_name(object->kind),
-                     hex_encode(object->sha256, 8, hash)) < 0)
-                return NULL;
-        return ret;
-}
-
 int object_create_temporary(const struct debuginfo_store *store, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(store->dir, "incoming");
@@ -103,11 +91,16 @@ static enum status open_store_objects(struct debuginfo_store *s, const char *url
                 return error_no_memory(err);
         st = url ? remote_objects_open(s, url, err) : local_storage_open_staged(s->dir, "incoming", &s->storage, err);
         if (!st)
-                st = meta_open(meta_dir, s->is_read_only, &s->meta, err);
-        return st || !s->table ? st : remote_objects_load(s, err);
+                st = meta_open(meta_dir, s->is_read_only && !s->is_replica, &s->meta, err);
+        if (st || !s->table)
+                return st;
+        st = object_table_is_read(s->table) ? remote_objects_load(s, err) : ST_OS;
+        s->must_load = st;
+        return st == ST_OS && !s->is_read_only ? ST_OK : st;
 }
 
-enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err)
+static enum status open_debuginfo_store(const char *dir, bool read_only, bool is_replica, struct debuginfo_store **ret,
+                                        struct error *err)
 {
         _cleanup_(cleanup_store) struct debuginfo_store *s = calloc(1, sizeof *s);
         _cleanup_free_ char *url = NULL;
@@ -116,6 +109,7 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
         if (!s)
                 return error_no_memory(err);
         s->is_read_only = read_only;
+        s->is_replica = is_replica;
         pthread_mutex_init(&s->publish, NULL);
         active_uploads_init(&s->active_uploads);
         sem_init(&s->finishing, 0, upload_threads);
@@ -126,7 +120,9 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                 return st;
         s->dir = strdup(dir);
         st = s->dir ? store_address_read(dir, &url, err) : error_no_memory(err);
-        if (!st && !read_only)
+        if (!st && is_replica && !url)
+                st = error_set(err, ST_USAGE, "the objects of '%.150s' are in no object store", dir);
+        if (!st && (!read_only || is_replica))
                 st = make_store_folders(dir, url, err);
         if (!st)
                 st = open_store_objects(s, url, err);
@@ -134,6 +130,23 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
                 return st;
         *ret = steal_ptr(s);
         return ST_OK;
+}
+
+enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret, struct error *err)
+{
+        return open_debuginfo_store(dir, read_only, false, ret, err);
+}
+
+enum status debuginfo_store_open_replica(const char *dir, struct debuginfo_store **ret, struct error *err)
+{
+        return open_debuginfo_store(dir, true, true, ret, err);
+}
+
+enum status debuginfo_store_check_records(struct debuginfo_store *store, struct error *err)
+{
+        if (!store->table || object_table_is_read(store->table))
+                return ST_OK;
+        return error_set(err, ST_BUSY, "the object store has not answered since the service was started");
 }
 
 void debuginfo_store_close(struct debuginfo_store *store)
@@ -389,21 +402,14 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
 
 /* ---- removal ---- */
 
-static enum status remove_object_record(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
-                                        struct error *err)
-{
-        if (store->is_remote)
-                return remote_objects_remove(store, object, exactly, err);
-        return exactly ? meta_remove_if_unchanged(store->meta, object, err)
-                       : meta_remove(store->meta, &object->build_id, object->kind, err);
-}
-
 /* Readers that have the file open can still read it. */
-static enum status remove_stored_object(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
-                                        struct error *err)
+static enum status remove_local_object(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
+                                       struct error *err)
 {
         _cleanup_free_ char *key = object_format_key(object);
-        enum status st = key ? remove_object_record(store, object, exactly, err) : error_no_memory(err);
+        enum status st = !key      ? error_no_memory(err)
+                         : exactly ? meta_remove_if_unchanged(store->meta, object, err)
+                                   : meta_remove(store->meta, &object->build_id, object->kind, err);
 
         if (st)
                 return st;
@@ -440,20 +446,38 @@ enum status debuginfo_store_remove(struct debuginfo_store *store, const struct b
         lock_publishing(store);
         st = debuginfo_store_stat(store, id, kind, &object, err);
         if (!st)
-                st = remove_stored_object(store, &object, false, err);
+                st = store->is_remote ? remote_objects_remove(store, &object, err)
+                                      : remove_local_object(store, &object, false, err);
         unlock_publishing(store);
         return st;
+}
+
+enum status debuginfo_store_remove_unchanged(struct debuginfo_store *store, const struct stored_object *objects,
+                                             size_t count, bool *removed, struct error *err)
+{
+        enum status first = ST_OK;
+
+        if (store->is_remote)
+                return remote_objects_remove_unchanged(store, objects, count, removed, err);
+        for (size_t i = 0; i < count; i++) {
+                enum status st;
+
+                pthread_mutex_lock(&store->publish);
+                st = remove_local_object(store, &objects[i], true, first ? NULL : err);
+                pthread_mutex_unlock(&store->publish);
+                removed[i] = !st;
+                first = first || st == ST_NOT_FOUND ? first : st;
+        }
+        return first;
 }
 
 enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,
                                                 struct error *err)
 {
-        enum status st;
+        bool removed = false;
+        enum status st = debuginfo_store_remove_unchanged(store, object, 1, &removed, err);
 
-        lock_publishing(store);
-        st = remove_stored_object(store, object, true, err);
-        unlock_publishing(store);
-        return st;
+        return st || removed ? st : error_set(err, ST_NOT_FOUND, "the object was changed concurrently");
 }
 
 /* ---- use and pins ---- */

@@ -65,6 +65,7 @@ struct stored_object {
         uint64_t size_bytes; /* uncompressed */
         uint64_t stored_bytes;
         uint8_t sha256[32];
+        uint64_t put_id; /* in an object store: drawn for each put, part of its key (object_key.h); else 0 */
         int64_t stored_unix_s;
         int64_t used_unix_s;         /* last served or offered by an uploader, within OBJECT_USE_STEP_S */
         bool is_pinned;              /* never garbage-collected */
@@ -90,9 +91,24 @@ void set_debuginfo_cache_limit(uint64_t bytes);
  * LIMIT_UPLOAD_THREADS. */
 void set_debuginfo_upload_threads(unsigned count);
 
-/** Of objects in an object store, the records are made equal to its table unless read_only. */
+/**
+ * Of objects in an object store, the records are made equal to its table unless read_only. When the object store is
+ * away, they stay as they were known here until debuginfo_store_follow() can read the table.
+ */
 enum status debuginfo_store_open(const char *dir, bool read_only, struct debuginfo_store **ret,
                                  struct error *err) MUST_CHECK;
+/** ST_BUSY while that table has not been read, so that an object without a record may be there nevertheless. */
+enum status debuginfo_store_check_records(struct debuginfo_store *store, struct error *err) MUST_CHECK;
+/**
+ * Open a directory whose objects are in an object store as a replica: what the store has is read, and never changed.
+ * Its records are those of this directory, which no service may use, and are made equal to the table now and by each
+ * debuginfo_store_follow().
+ */
+enum status debuginfo_store_open_replica(const char *dir, struct debuginfo_store **ret, struct error *err) MUST_CHECK;
+
+/** Read what others committed to the table of objects since. One thread at a time. */
+enum status debuginfo_store_follow(struct debuginfo_store *store, bool *changed_ret, struct error *err) MUST_CHECK;
+
 void debuginfo_store_close(struct debuginfo_store *store);
 
 /**

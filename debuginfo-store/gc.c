@@ -6,10 +6,12 @@
  * partial uploads and sweep files without a record. The retention rules themselves are in object_retention.c.
  *
  * Uploads and readers continue meanwhile. An object is removed only if its content, pin and time of use are those that
- * were judged (debuginfo_store_remove_if_unchanged()); otherwise it is kept.
+ * were judged (debuginfo_store_remove_unchanged()); otherwise it is kept. Removals from an object store are made in
+ * batches, each of which is one commit.
  *
- * Lock: `publish` of the store is held while a file is swept, so that no record for it is created between the test and
- * the removal.
+ * Sweeping local files: `publish` of the store is held for each, so that no record for it is created between the test
+ * and the removal. Sweeping an object store needs no lock: no commit names a key that was put a day ago and is not in
+ * the table that is read first, since an object is named within seconds of its put, under a key of its own.
  *
  * Order: orphans, retention, superseded symbol files (independent of the passes).
  */
@@ -26,6 +28,7 @@
 #include "debuginfo-store/partial.h"
 
 #define OBJECT_FOLDER "objects/"
+#define SYMBOL_TABLE_FOLDER "symbols/"
 /* An object may be put into an object store this long before the commit that names it. */
 #define UNCOMMITTED_MS (INT64_C(24) * 3600 * 1000)
 
@@ -34,103 +37,96 @@
 struct sweep {
         struct debuginfo_store *store;
         bool dry_run;
-        int64_t before_ms; /* files put later are kept */
+        int64_t before_ms; /* of an object store: what was put later is kept */
         uint64_t *count, *bytes;
 };
 
-static bool parse_file_kind(const char *file, enum object_kind *ret)
-{
-        const char *dash = strchr(file, '-'), *end = strrchr(file, '.');
-        char kind[16];
-
-        if (!dash || !end || strcmp(end, ".zst") != 0 || (size_t)(dash - file) >= sizeof kind)
-                return false;
-        snprintf(kind, sizeof kind, "%.*s", (int)(dash - file), file);
-        return object_kind_parse(kind, ret);
-}
-
-/* "objects/ab/cdef/KIND-HASH.zst" */
-static bool parse_object_key(const char *key, struct build_id *id_ret, enum object_kind *kind_ret)
-{
-        const char *prefix = key + strlen(OBJECT_FOLDER), *rest = prefix + 3, *file = path_base(key);
-        char hex[BUILD_ID_HEX_MAX];
-        int n;
-
-        if (strcspn(prefix, "/") != 2 || file <= rest || strcspn(rest, "/") != (size_t)(file - rest) - 1)
-                return false;
-        n = snprintf(hex, sizeof hex, "%.2s%.*s", prefix, (int)(file - rest) - 1, rest);
-        return n > 0 && (size_t)n < sizeof hex && build_id_from_hex(id_ret, hex, (size_t)n) &&
-               parse_file_kind(file, kind_ret);
-}
-
-/*
- * Whether the table of objects names an object. A commit whose answer was lost may have added it, without a record of
- * this node.
- */
-static bool is_in_object_table(const struct debuginfo_store *store, const char *key, const struct object_name *name)
-{
-        struct stored_object o = { .build_id = name->build_id, .kind = name->kind };
-        _cleanup_free_ char *live = NULL;
-
-        if (!store->table || !object_table_find_generation(store->table, name, o.sha256))
-                return false;
-        live = object_format_key(&o);
-        return !live || strcmp(live, key) == 0;
-}
-
 /* The caller holds the publish lock, so that no record for the object can be created. */
-static enum status sweep_locked(struct sweep *s, const char *key, const struct build_id *id, enum object_kind kind,
-                                uint64_t size, struct error *err)
+static enum status is_live_record(const struct sweep *s, const char *key, const struct stored_object *named, bool *ret,
+                                  struct error *err)
 {
         _cleanup_free_ char *live = NULL;
         struct stored_object o;
-        enum status st = meta_get(s->store->meta, id, kind, &o, err);
+        enum status st = meta_get(s->store->meta, &named->build_id, named->kind, &o, err);
 
-        if (st && st != ST_NOT_FOUND)
-                return st;
-        if (!st) {
-                live = object_format_key(&o);
-                if (!live)
-                        return error_no_memory(err);
-                if (strcmp(live, key) == 0)
-                        return ST_OK;
-        }
-        if (is_in_object_table(s->store, key, &(struct object_name){ *id, kind }))
-                return ST_OK;
-        st = s->dry_run ? ST_OK : storage_remove(s->store->storage, key, err);
+        *ret = false;
+        if (st)
+                return st == ST_NOT_FOUND ? ST_OK : st;
+        live = object_format_key(&o);
+        *ret = live && strcmp(live, key) == 0;
+        return live ? ST_OK : error_no_memory(err);
+}
+
+static enum status sweep_key(struct sweep *s, const char *key, uint64_t size, struct error *err)
+{
+        enum status st = s->dry_run ? ST_OK : storage_remove(s->store->storage, key, err);
+
         *s->count += !st;
         *s->bytes += st ? 0 : size;
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status sweep_object(void *context, const char *key, const struct storage_info *info, struct error *err)
+static enum status sweep_local_object(void *context, const char *key, const struct storage_info *info,
+                                      struct error *err)
 {
         struct sweep *s = context;
-        enum object_kind kind;
-        struct build_id id;
+        struct stored_object named;
         enum status st;
+        bool is_live;
 
-        if (!parse_object_key(key, &id, &kind) || info->modified_ms > s->before_ms)
+        if (!object_parse_key(key, &named) || named.kind == OBJECT_ROW_SYMBOL_TABLE)
                 return ST_OK;
         pthread_mutex_lock(&s->store->publish);
-        st = sweep_locked(s, key, &id, kind, info->size, err);
+        st = is_live_record(s, key, &named, &is_live, err);
+        if (!st && !is_live)
+                st = sweep_key(s, key, info->size, err);
         pthread_mutex_unlock(&s->store->publish);
         return st;
+}
+
+static enum status sweep_remote_object(void *context, const char *key, const struct storage_info *info,
+                                       struct error *err)
+{
+        struct sweep *s = context;
+        struct stored_object named, live;
+
+        if (info->modified_ms > s->before_ms || !object_parse_key(key, &named))
+                return ST_OK;
+        if (object_table_find_put(s->store->table, &(struct object_name){ named.build_id, named.kind }, &live) &&
+            live.put_id == named.put_id && memcmp(live.sha256, named.sha256, OBJECT_GENERATION_BYTES) == 0)
+                return ST_OK;
+        return sweep_key(s, key, info->size, err);
+}
+
+static enum status sweep_remote_folder(struct sweep *s, const char *folder, struct error *err)
+{
+        uint64_t unfinished = 0;
+        enum status st = storage_list(s->store->storage, folder, "", sweep_remote_object, s, err);
+
+        return st || s->dry_run ? st
+                                : storage_remove_unfinished(s->store->storage, folder, s->before_ms, &unfinished, err);
+}
+
+static enum status sweep_remote_objects(struct sweep *s, struct error *err)
+{
+        enum status st = s->dry_run ? object_table_follow(s->store->table, NULL, err)
+                                    : object_table_vacuum(s->store->table, err);
+
+        s->before_ms = storage_now_ms(s->store->storage) - UNCOMMITTED_MS;
+        if (!st)
+                st = sweep_remote_folder(s, OBJECT_FOLDER, err);
+        return st ? st : sweep_remote_folder(s, SYMBOL_TABLE_FOLDER, err);
 }
 
 static enum status sweep_orphans(struct debuginfo_store *store, bool dry_run, uint64_t *count_ret, uint64_t *bytes_ret,
                                  struct error *err)
 {
-        struct sweep s = { .store = store,
-                           .dry_run = dry_run,
-                           .before_ms = store->is_remote ? storage_now_ms(store->storage) - UNCOMMITTED_MS : INT64_MAX,
-                           .count = count_ret,
-                           .bytes = bytes_ret };
-        enum status st;
+        struct sweep s = { .store = store, .dry_run = dry_run, .count = count_ret, .bytes = bytes_ret };
 
         *count_ret = *bytes_ret = 0;
-        st = storage_list(store->storage, OBJECT_FOLDER, "", sweep_object, &s, err);
-        return st || !store->table || dry_run ? st : object_table_vacuum(store->table, err);
+        if (store->is_remote) /* a read-only store does not know what the table names */
+                return store->table ? sweep_remote_objects(&s, err) : ST_OK;
+        return storage_list(store->storage, OBJECT_FOLDER, "", sweep_local_object, &s, err);
 }
 
 /* ---- retention ---- */
@@ -144,6 +140,12 @@ struct candidate {
         bool is_from_upstream;
 };
 
+/* An object that is to be removed. */
+struct removal {
+        enum gc_reason why;
+        uint8_t rule;
+};
+
 struct collection {
         struct debuginfo_store *store;
         const struct gc_options *options;
@@ -151,7 +153,12 @@ struct collection {
         struct candidate *candidates;
         size_t count, capacity;
         uint64_t rule_bytes[RETENTION_RULES_MAX];
-        struct object_name *companions; /* companions of all stored objects, sorted */
+        /* The next batch of removals; of an object store one commit. */
+        struct stored_object *doomed;
+        struct removal *removals; /* of each */
+        size_t doomed_count, batch;
+        uint64_t doomed_bytes[RETENTION_RULES_MAX]; /* that its rule's size limit removes */
+        struct object_name *companions;             /* companions of all stored objects, sorted */
         size_t companion_count;
         struct error *err;
 };
@@ -189,29 +196,62 @@ static bool is_protected_object(struct collection *c, const struct stored_object
         return true;
 }
 
-/* @param removed_ret false: it was replaced, pinned or used since it was listed. */
-static enum status collect_object(struct collection *c, const struct stored_object *o, enum gc_reason why,
-                                  bool *removed_ret)
-{
-        enum status st = ST_OK;
-
-        if (!c->options->dry_run)
-                st = debuginfo_store_remove_if_unchanged(c->store, o, c->err);
-        *removed_ret = !st;
-        if (st)
-                return st == ST_NOT_FOUND ? ST_OK : st;
-        assert(why < GC_REASON_COUNT && !o->is_pinned);
-        c->result->removed[why]++;
-        c->result->removed_bytes += o->stored_bytes;
-        if (c->options->removed)
-                c->options->removed(c->options->context, o, why);
-        return ST_OK;
-}
-
 static void count_kept(struct collection *c, const struct stored_object *o)
 {
         c->result->objects++;
         c->result->bytes += o->stored_bytes;
+}
+
+static void count_removed(struct collection *c, const struct stored_object *o, const struct removal *r)
+{
+        assert(r->why < GC_REASON_COUNT && !o->is_pinned);
+        c->result->removed[r->why]++;
+        c->result->removed_bytes += o->stored_bytes;
+        if (c->options->removed)
+                c->options->removed(c->options->context, o, r->why);
+}
+
+/* An object that was counted as kept is no longer stored. */
+static void discount_kept(struct collection *c, size_t rule, uint64_t bytes)
+{
+        c->rule_bytes[rule] -= bytes;
+        c->result->objects--;
+        c->result->bytes -= bytes;
+}
+
+/* Those that were replaced, pinned or used since they were listed are kept. */
+static enum status remove_doomed_objects(struct collection *c)
+{
+        bool removed[OBJECT_COMMIT_CHANGES];
+        enum status st = ST_OK;
+
+        memset(removed, true, sizeof removed);
+        if (c->doomed_count && !c->options->dry_run)
+                st = debuginfo_store_remove_unchanged(c->store, c->doomed, c->doomed_count, removed, c->err);
+        for (size_t i = 0; i < c->doomed_count; i++) {
+                const struct stored_object *o = &c->doomed[i];
+                const struct removal *r = &c->removals[i];
+
+                if (removed[i])
+                        count_removed(c, o, r);
+                if (removed[i] && r->why == GC_SIZE)
+                        discount_kept(c, r->rule, o->stored_bytes);
+                if (!removed[i] && r->why != GC_SIZE) {
+                        count_kept(c, o);
+                        c->rule_bytes[r->rule] += o->stored_bytes;
+                }
+        }
+        c->doomed_count = 0;
+        memset(c->doomed_bytes, 0, sizeof c->doomed_bytes);
+        return st;
+}
+
+static enum status doom_object(struct collection *c, const struct stored_object *o, enum gc_reason why, size_t rule)
+{
+        c->doomed[c->doomed_count] = *o;
+        c->removals[c->doomed_count++] = (struct removal){ why, (uint8_t)rule };
+        c->doomed_bytes[rule] += why == GC_SIZE ? o->stored_bytes : 0;
+        return c->doomed_count == c->batch ? remove_doomed_objects(c) : ST_OK;
 }
 
 static enum status add_gc_candidate(struct collection *c, const struct stored_object *o, size_t rule)
@@ -233,7 +273,7 @@ static enum status apply_age_rules(void *context, const struct stored_object *o)
         struct collection *c = context;
         const struct gc_options *p = c->options;
         size_t rule = retention_find_rule(p->rules, p->rule_count, o);
-        bool is_old, is_unused, removed;
+        bool is_old, is_unused;
 
         if (rule == p->rule_count) {
                 count_kept(c, o);
@@ -241,12 +281,8 @@ static enum status apply_age_rules(void *context, const struct stored_object *o)
         }
         is_old = p->rules[rule].age_s && p->now_unix_s - o->stored_unix_s > (int64_t)p->rules[rule].age_s;
         is_unused = p->rules[rule].unused_s && p->now_unix_s - o->used_unix_s > (int64_t)p->rules[rule].unused_s;
-        if ((is_old || is_unused) && !is_protected_object(c, o)) {
-                enum status st = collect_object(c, o, is_old ? GC_AGE : GC_UNUSED, &removed);
-
-                if (st || removed)
-                        return st;
-        }
+        if ((is_old || is_unused) && !is_protected_object(c, o))
+                return doom_object(c, o, is_old ? GC_AGE : GC_UNUSED, rule);
         count_kept(c, o);
         c->rule_bytes[rule] += o->stored_bytes;
         if (!p->rules[rule].size_bytes || is_old || is_unused) /* protected above, also from these */
@@ -264,6 +300,19 @@ static int compare_candidates(const void *a, const void *b)
         return (x->used_unix_s > y->used_unix_s) - (x->used_unix_s < y->used_unix_s);
 }
 
+/* Whether the objects of a rule exceed its limit, without those that are to be removed. */
+static enum status exceeds_size_rule(struct collection *c, size_t rule, bool *ret)
+{
+        const uint64_t limit = c->options->rules[rule].size_bytes;
+        enum status st = ST_OK;
+
+        /* Removals that fail leave more to remove. */
+        if (c->rule_bytes[rule] > limit && c->rule_bytes[rule] - c->doomed_bytes[rule] <= limit)
+                st = remove_doomed_objects(c);
+        *ret = c->rule_bytes[rule] > limit;
+        return st;
+}
+
 static enum status apply_size_rules(struct collection *c)
 {
         if (c->count)
@@ -271,25 +320,42 @@ static enum status apply_size_rules(struct collection *c)
         for (size_t i = 0; i < c->count; i++) {
                 const struct candidate *k = &c->candidates[i];
                 struct stored_object o;
-                bool removed = true; /* by another thread, if it is not found */
-                enum status st;
+                bool exceeds;
+                enum status st = exceeds_size_rule(c, k->rule, &exceeds);
 
-                if (c->rule_bytes[k->rule] <= c->options->rules[k->rule].size_bytes)
+                if (st)
+                        return st;
+                if (!exceeds)
                         continue;
                 st = debuginfo_store_stat(c->store, &k->name.build_id, k->name.kind, &o, c->err);
-                if (!st && is_protected_object(c, &o))
+                if (st == ST_NOT_FOUND) { /* removed by another thread */
+                        discount_kept(c, k->rule, k->bytes);
                         continue;
-                if (!st)
-                        st = collect_object(c, &o, GC_SIZE, &removed);
-                if (st && st != ST_NOT_FOUND)
+                }
+                if (!st && !is_protected_object(c, &o))
+                        st = doom_object(c, &o, GC_SIZE, k->rule);
+                if (st)
                         return st;
-                if (!removed)
-                        continue;
-                c->rule_bytes[k->rule] -= k->bytes;
-                c->result->objects--;
-                c->result->bytes -= k->bytes;
         }
         return ST_OK;
+}
+
+static enum status apply_retention_rules(struct collection *c)
+{
+        enum status st;
+
+        /* Of local files each removal is seen by the next decision. */
+        c->batch = c->store->is_remote ? OBJECT_COMMIT_CHANGES : 1;
+        c->doomed = calloc(c->batch, sizeof *c->doomed);
+        c->removals = calloc(c->batch, sizeof *c->removals);
+        if (!c->doomed || !c->removals)
+                return error_no_memory(c->err);
+        st = debuginfo_store_list(c->store, apply_age_rules, c, c->err);
+        if (!st)
+                st = remove_doomed_objects(c);
+        if (!st)
+                st = apply_size_rules(c);
+        return st ? st : remove_doomed_objects(c);
 }
 
 enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const struct gc_options *options,
@@ -303,9 +369,9 @@ enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const
                 return error_set(err, ST_USAGE, "more than %d retention rules", RETENTION_RULES_MAX);
         st = debuginfo_store_list_companions(store, &c.companions, &c.companion_count, err);
         if (!st)
-                st = debuginfo_store_list(store, apply_age_rules, &c, err);
-        if (!st)
-                st = apply_size_rules(&c);
+                st = apply_retention_rules(&c);
+        free(c.doomed);
+        free(c.removals);
         free(c.companions);
         free(c.candidates);
         if (!options->dry_run)

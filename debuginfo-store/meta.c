@@ -22,6 +22,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
+#include "debuginfo-store/object_key.h"
 #include "debuginfo-store/object_record.h"
 #include "elf-image/section_list.h"
 
@@ -325,8 +326,8 @@ enum status meta_remove(struct meta *m, const struct build_id *id, enum object_k
 
 static bool is_same_record(const struct stored_object *a, const struct stored_object *b)
 {
-        return memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0 && a->quality == b->quality &&
-               a->is_pinned == b->is_pinned && strcmp(a->tag, b->tag) == 0;
+        return object_is_same_put(a, b) && a->quality == b->quality && a->is_pinned == b->is_pinned &&
+               strcmp(a->tag, b->tag) == 0;
 }
 
 static enum status put_meta_entry(struct meta *m, MDB_txn *txn, const struct meta_entry *e, struct error *err)
@@ -420,8 +421,7 @@ enum status meta_remove_if_unchanged(struct meta *m, const struct stored_object 
         if (st)
                 return st;
         st = get_meta_record(m, txn, &name.build_id, name.kind, &now, err);
-        if (!st && (memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0 || now.is_pinned ||
-                    now.used_unix_s != object->used_unix_s))
+        if (!st && (!object_is_same_put(&now, object) || now.is_pinned || now.used_unix_s != object->used_unix_s))
                 st = error_set(err, ST_NOT_FOUND, "the object was changed concurrently");
         return end_meta_write(m, txn, st ? st : remove_meta_record(m, txn, &name, err), err);
 }
@@ -445,6 +445,31 @@ enum status meta_find_section(struct meta *m, const struct stored_object *object
                 st = section_list_find(note.list, note.size, name, offset_ret, size_ret, err);
         mdb_txn_abort(txn);
         return st;
+}
+
+enum status meta_read_notes(struct meta *m, const struct stored_object *object, struct buf *links_ret,
+                            struct buf *sections_ret, struct error *err)
+{
+        uint8_t bytes[RECORD_KEY_MAX];
+        MDB_val key = make_meta_key(bytes, &object->build_id, object->kind), value;
+        struct section_note note = { 0 };
+        MDB_txn *txn;
+        enum status st = ST_OK;
+        int rc = mdb_txn_begin(m->env, NULL, MDB_RDONLY, &txn);
+
+        if (rc)
+                return set_meta_error_at(m, err, rc, "cannot read the debuginfo records");
+        rc = mdb_get(txn, m->links.links, &key, &value);
+        if (!rc)
+                st = buf_append(links_ret, value.mv_data, value.mv_size);
+        if (!rc || rc == MDB_NOTFOUND)
+                rc = section_notes_get(m->sections, txn, object, &note);
+        if (!rc && !st)
+                st = buf_append(sections_ret, note.list, note.size);
+        mdb_txn_abort(txn);
+        if (rc && rc != MDB_NOTFOUND)
+                return meta_set_error(err, rc, "links and sections of an object");
+        return st ? error_no_memory(err) : ST_OK;
 }
 
 enum status meta_list_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,

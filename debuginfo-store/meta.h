@@ -51,6 +51,13 @@ struct meta_entry {
 enum status meta_replace_all(struct meta *m, const struct meta_entry *entries, size_t count,
                              struct error *err) MUST_CHECK;
 
+/**
+ * Append what is recorded of an object besides its record: the links, as links_encode() writes them, and the list of
+ * sections of this content. Nothing is appended of what is not recorded.
+ */
+enum status meta_read_notes(struct meta *m, const struct stored_object *object, struct buf *links_ret,
+                            struct buf *sections_ret, struct error *err) MUST_CHECK;
+
 /** Find a section of exactly this content. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status meta_find_section(struct meta *m, const struct stored_object *object, const char *name,
                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;

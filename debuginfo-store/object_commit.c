@@ -80,6 +80,8 @@ static void run_batch(struct object_commits *c, struct commit_batch *b)
         }
         if (!st && count)
                 st = object_table_commit(c->table, changes, count, &err);
+        if (st == ST_BUSY) /* which prepare() may return with another meaning */
+                st = error_set(&err, ST_OS, "other writers kept changing the table of objects");
         if (st)
                 metric_add(&failures, 1);
         else if (count)
@@ -176,6 +178,8 @@ static void *run_commit_thread(void *arg)
 
 static void enqueue_change(struct object_commits *c, struct object_commit *change)
 {
+        change->result = ST_OK;
+        change->is_prepared = false;
         change->since_ns = monotonic_ns();
         change->is_done = false;
         TAILQ_INSERT_TAIL(&c->queue, change, waiting);
@@ -194,6 +198,19 @@ enum status object_commits_run(struct object_commits *c, struct object_commit *c
         if (change->result && err)
                 *err = change->error;
         return change->result;
+}
+
+void object_commits_run_all(struct object_commits *c, struct object_commit *const *changes, size_t count)
+{
+        pthread_mutex_lock(&c->lock);
+        for (size_t i = 0; i < count; i++) {
+                changes[i]->free = NULL;
+                enqueue_change(c, changes[i]);
+        }
+        for (size_t i = 0; i < count; i++)
+                while (!changes[i]->is_done)
+                        pthread_cond_wait(&c->done, &c->lock);
+        pthread_mutex_unlock(&c->lock);
 }
 
 void object_commits_add_later(struct object_commits *c, struct object_commit *change)

@@ -33,12 +33,15 @@ struct object_commit {
         void (*free)(struct object_commit *c); /* of object_commits_add_later(): when it is done */
         struct object_change change;
 
+        /* Results. */
+        enum status result;
+        struct error error;
+        bool is_prepared; /* false: the change was in no commit, also when the result is ST_OS */
+
         /* Of the implementation. */
         TAILQ_ENTRY(object_commit) waiting;
         int64_t since_ns;
-        enum status result;
-        struct error error;
-        bool is_done, is_prepared;
+        bool is_done;
 };
 
 struct object_commits;
@@ -51,6 +54,12 @@ void object_commits_stop(struct object_commits *c);
 
 /** Make a change. Returns when it is durable in the table, or the status of prepare(). Without the lock `publish`. */
 enum status object_commits_run(struct object_commits *c, struct object_commit *change, struct error *err) MUST_CHECK;
+
+/**
+ * Make changes of different names at once, so that they are few commits. Each has its `result` and `error` afterwards,
+ * as of object_commits_run().
+ */
+void object_commits_run_all(struct object_commits *c, struct object_commit *const *changes, size_t count);
 
 /** Make a change within some seconds, in the next commit. A failure is logged by nobody: the change is then lost. */
 void object_commits_add_later(struct object_commits *c, struct object_commit *change);

@@ -8,6 +8,7 @@
 
 #define RECORD_VERSION 1
 #define FLAG_PINNED 1u
+#define FLAG_PUT_ID 2u
 
 /* The key begins with the build-id, so that the records of one build-id are adjacent. */
 size_t record_make_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
@@ -25,7 +26,7 @@ void record_encode(struct buf *to, const struct stored_object *o)
         buf_append_u8(to, RECORD_VERSION);
         buf_append_u8(to, (uint8_t)o->source);
         buf_append_u8(to, (uint8_t)o->quality);
-        buf_append_u8(to, o->is_pinned ? FLAG_PINNED : 0);
+        buf_append_u8(to, (uint8_t)((o->is_pinned ? FLAG_PINNED : 0) | (o->put_id ? FLAG_PUT_ID : 0)));
         buf_append_u64(to, o->size_bytes);
         buf_append_u64(to, o->stored_bytes);
         buf_append(to, o->sha256, sizeof o->sha256);
@@ -34,6 +35,8 @@ void record_encode(struct buf *to, const struct stored_object *o)
         buf_append(to, o->name, strlen(o->name) + 1);
         buf_append(to, o->tag, strlen(o->tag) + 1);
         buf_append(to, o->token, strlen(o->token) + 1);
+        if (o->put_id)
+                buf_append_u64(to, o->put_id);
 }
 
 static bool read_text_field(struct reader *r, char *ret, size_t size)
@@ -56,7 +59,7 @@ static bool read_record_fields(struct reader *r, struct stored_object *o)
             !reader_u64(r, &o->size_bytes) || !reader_u64(r, &o->stored_bytes) ||
             !reader_bytes(r, sizeof o->sha256, &sha) || !reader_u64(r, &stored) || !reader_u64(r, &used) ||
             !read_text_field(r, o->name, sizeof o->name) || !read_text_field(r, o->tag, sizeof o->tag) ||
-            !read_text_field(r, o->token, sizeof o->token))
+            !read_text_field(r, o->token, sizeof o->token) || (flags & FLAG_PUT_ID && !reader_u64(r, &o->put_id)))
                 return false;
         if (source > SOURCE_UPSTREAM || quality > QUALITY_DWARF)
                 return false;

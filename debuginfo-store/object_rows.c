@@ -11,7 +11,6 @@
 #include "profile-store/delta/delta_log.h"
 
 #define FILE_BYTES MiB(256)
-#define SYMBOL_TABLE_KIND "symbol-table"
 
 /* ---- columns ---- */
 
@@ -61,7 +60,8 @@ static const struct delta_stats_columns stats_columns = { .names = stats_names, 
 
 static const char *get_row_kind_name(unsigned kind)
 {
-        return kind == OBJECT_ROW_SYMBOL_TABLE ? SYMBOL_TABLE_KIND : object_kind_name((enum object_kind)kind);
+        return kind == OBJECT_ROW_SYMBOL_TABLE ? OBJECT_ROW_SYMBOL_TABLE_NAME
+                                               : object_kind_name((enum object_kind)kind);
 }
 
 _Static_assert(COLUMN_COUNT == OBJECT_COLUMN_COUNT, "the header");
@@ -94,23 +94,28 @@ static bool read_row_kind(const struct parquet_column *c, uint64_t row, struct s
 
         if (!copy_row_text(c, row, text, sizeof text))
                 return false;
-        if (strcmp(text, SYMBOL_TABLE_KIND) == 0) {
+        if (strcmp(text, OBJECT_ROW_SYMBOL_TABLE_NAME) == 0) {
                 o->kind = OBJECT_ROW_SYMBOL_TABLE;
                 return true;
         }
         return object_kind_parse(text, &o->kind);
 }
 
-/* The SHA-256, or of a symbol table its generation as the first bytes. */
+/* The generation, which has the first bytes of the SHA-256; a symbol table has no others. */
 static bool read_row_content(const struct parquet_column *all, uint64_t row, struct stored_object *o)
 {
+        uint8_t whole[32];
         char text[72];
 
-        if (o->kind != OBJECT_ROW_SYMBOL_TABLE)
-                return copy_row_text(&all[SHA256], row, text, sizeof text) && strlen(text) == 64 &&
-                       hex_decode(text, 32, o->sha256);
-        return copy_row_text(&all[GENERATION], row, text, sizeof text) && strlen(text) == 2 * OBJECT_GENERATION_BYTES &&
-               hex_decode(text, OBJECT_GENERATION_BYTES, o->sha256);
+        if (!copy_row_text(&all[GENERATION], row, text, sizeof text) || !object_parse_generation(text, o))
+                return false;
+        if (o->kind == OBJECT_ROW_SYMBOL_TABLE)
+                return true;
+        if (!copy_row_text(&all[SHA256], row, text, sizeof text) || strlen(text) != 64 ||
+            !hex_decode(text, sizeof whole, whole) || memcmp(whole, o->sha256, OBJECT_GENERATION_BYTES) != 0)
+                return false;
+        memcpy(o->sha256, whole, sizeof whole);
+        return true;
 }
 
 static bool read_object_row(const struct parquet_column *all, uint64_t row, struct object_row *ret)
@@ -235,11 +240,11 @@ static void put_object_row(struct parquet_writer *w, const uint32_t *nodes, cons
 {
         const struct stored_object *o = &row->object;
         bool is_table = o->kind == OBJECT_ROW_SYMBOL_TABLE;
-        char id[BUILD_ID_HEX_MAX], hash[2 * 32 + 1], generation[2 * OBJECT_GENERATION_BYTES + 1];
+        char id[BUILD_ID_HEX_MAX], hash[2 * 32 + 1], generation[OBJECT_GENERATION_TEXT];
 
         put_object_text(w, nodes, BUILD_ID, build_id_hex(&o->build_id, id));
         put_object_text(w, nodes, KIND, get_row_kind_name(o->kind));
-        put_object_text(w, nodes, GENERATION, hex_encode(o->sha256, OBJECT_GENERATION_BYTES, generation));
+        put_object_text(w, nodes, GENERATION, object_format_generation(o, generation));
         put_object_text(w, nodes, FORMAT, is_table ? "v1.zst" : "zst");
         put_object_text(w, nodes, QUALITY, symbol_quality_name(o->quality));
         put_object_text(w, nodes, SOURCE, is_table ? "" : object_source_name(o->source));

@@ -12,14 +12,10 @@
  *
  * Threads: any.
  */
-#include "debuginfo-store/debuginfo_store.h"
+#include "debuginfo-store/object_key.h"
 #include "storage/storage.h"
 
 #define OBJECT_TABLE_FOLDER "tables/objects"
-
-/** The kind of the row of a symbol table, whose object.sha256 has only its first OBJECT_GENERATION_BYTES. */
-#define OBJECT_ROW_SYMBOL_TABLE OBJECT_KIND_COUNT
-#define OBJECT_GENERATION_BYTES 8
 
 struct object_row {
         struct stored_object object;
@@ -37,10 +33,17 @@ struct object_change {
 
 struct object_table;
 
-/** Open the table of a storage; unless read_only, it is created. @return ST_NOT_FOUND when read_only and absent. */
+/**
+ * Open the table of a storage. Unless read_only it is created, and when the storage is away the table has no rows until
+ * object_table_follow() or a commit can read it.
+ * @return ST_NOT_FOUND when read_only and absent.
+ */
 enum status object_table_open(struct storage *s, bool read_only, struct object_table **ret,
                               struct error *err) MUST_CHECK;
 void object_table_close(struct object_table *t); /* NULL is allowed */
+
+/** Whether the table has been read since it was opened. Any thread. */
+bool object_table_is_read(const struct object_table *t);
 
 /** @param row  borrowed for the call. A failure ends the visit. */
 typedef enum status object_row_visit(void *context, const struct object_row *row, struct error *err);
@@ -56,11 +59,19 @@ enum status object_table_visit(struct object_table *t, object_row_visit *visit, 
 enum status object_table_commit(struct object_table *t, const struct object_change *changes, size_t count,
                                 struct error *err) MUST_CHECK;
 
-/** The generation of a row. False: there is none. */
-bool object_table_find_generation(struct object_table *t, const struct object_name *name,
-                                  uint8_t ret[static OBJECT_GENERATION_BYTES]);
+/**
+ * Read what other writers committed.
+ * @param changed_ret  whether that was anything since the last call with it, also when a commit read it; may be NULL.
+ */
+enum status object_table_follow(struct object_table *t, bool *changed_ret, struct error *err) MUST_CHECK;
 
-/** Remove files and log entries that readers had a day to leave. */
+/**
+ * The put that a row names: what object_format_key() needs. Makes no request, and waits for none. False: there is no
+ * row.
+ */
+bool object_table_find_put(struct object_table *t, const struct object_name *name, struct stored_object *ret);
+
+/** Remove files and log entries that readers had a day to leave, and files of a day that no version has. */
 enum status object_table_vacuum(struct object_table *t, struct error *err) MUST_CHECK;
 
 #endif

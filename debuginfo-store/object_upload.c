@@ -488,18 +488,19 @@ static enum status apply_upload_commit(struct object_commit *commit, struct erro
         return meta_put(c->upload->store->meta, c->object, &c->validated->links, &sections, err);
 }
 
-/* Others may be those of uploads that wait for their commit. */
-static void remove_replaced_object(struct storage *storage, const struct stored_object *replaced)
+/* One that no row names any more. Others may be those of uploads that wait for their commit. */
+static void remove_unnamed_object(struct storage *storage, const struct stored_object *object)
 {
-        _cleanup_free_ char *key = replaced->build_id.size ? object_format_key(replaced) : NULL;
+        _cleanup_free_ char *key = object->build_id.size ? object_format_key(object) : NULL;
 
         if (key)
                 (void)!storage_remove(storage, key, NULL);
 }
 
 /*
- * The object is put before the commit that names it, without the lock, since this takes long and its key has its hash.
- * When another upload was committed meanwhile, the object is left to the collection of garbage, unless it is the same.
+ * The object is put before the commit that names it, without the lock, since this takes long and no other put has its
+ * key. It is removed when it was in no commit, as when another upload of the same content was committed meanwhile; but
+ * a commit whose answer is lost may have named it, so it then stays, at the latest until garbage is collected.
  */
 static enum status publish_remotely(struct object_upload *u, struct stored_object *object,
                                     const struct validated_upload *validated, struct storage_upload *staged,
@@ -522,7 +523,9 @@ static enum status publish_remotely(struct object_upload *u, struct stored_objec
                 st = object_commits_run(u->store->commits, &c.commit, err);
         buf_deinit(&c.links);
         if (!st)
-                remove_replaced_object(u->store->storage, have);
+                remove_unnamed_object(u->store->storage, have);
+        else if (!c.commit.is_prepared)
+                remove_unnamed_object(u->store->storage, object);
         return st;
 }
 
@@ -535,6 +538,8 @@ static enum status prepare_stored_object(struct object_upload *u, struct stored_
 
         if (!st)
                 st = compare_with_stored(u, object, have, err);
+        if (!st && u->store->is_remote)
+                st = object_draw_put_id(&object->put_id, err);
         return st ? st : stage_compressed(u, object, staged, err);
 }
 

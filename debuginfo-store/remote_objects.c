@@ -8,6 +8,7 @@
 #include "common/files/file.h"
 #include "common/memory/arena.h"
 #include "common/memory/array.h"
+#include "common/program/log.h"
 #include "debuginfo-store/debuginfo_store_internal.h"
 #include "storage/s3/s3_storage.h"
 #include "storage/s3/store_address.h"
@@ -38,14 +39,31 @@ enum status remote_objects_open_storage(const char *dir, struct storage **ret, s
         return st || !url ? st : open_storage_at(dir, url, ret, err);
 }
 
+/* The service that writes creates the table. */
+static enum status open_replica_table(struct debuginfo_store *store, struct error *err)
+{
+        enum status st = object_table_open(store->storage, true, &store->table, err);
+
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
 enum status remote_objects_open(struct debuginfo_store *store, const char *url, struct error *err)
 {
         enum status st = open_storage_at(store->dir, url, &store->storage, err);
+        struct error own = { 0 };
 
+        err = err ? err : &own; /* its text is logged */
         store->is_remote = true;
+        if (!st && store->is_replica)
+                return open_replica_table(store, err);
         if (st || store->is_read_only)
                 return st;
         st = object_table_open(store->storage, false, &store->table, err);
+        if (!st && !object_table_is_read(store->table))
+                log_warn("debuginfo",
+                         "cannot read which objects are in %.80s, so it is as it was known here; retrying every few "
+                         "seconds: %s",
+                         url, err->text);
         return st ? error_prefix(err, st, "the table of objects in %.80s", url)
                   : object_commits_start(store->table, &store->publish, &store->commits, err);
 }
@@ -105,17 +123,37 @@ enum status remote_objects_load(struct debuginfo_store *store, struct error *err
         struct loaded_rows l = { 0 };
         enum status st;
 
+        store->must_load = true;
         arena_init(&l.sections, ROWS_BYTES);
         st = object_table_visit(store->table, load_row, &l, err);
         if (!st && l.count)
                 qsort(l.items, l.count, sizeof *l.items, compare_meta_entries);
         if (!st)
                 st = meta_replace_all(store->meta, l.items, l.count, err);
+        store->must_load = st;
         for (size_t i = 0; i < l.count; i++)
                 free(l.companions[i]);
         arena_deinit(&l.sections);
         free(l.companions);
         free(l.items);
+        return st;
+}
+
+/* Commits of this node change table and records with the lock, so neither is seen without the other. */
+enum status debuginfo_store_follow(struct debuginfo_store *store, bool *changed_ret, struct error *err)
+{
+        bool changed = !store->table, has_loaded = false;
+        enum status st;
+
+        pthread_mutex_lock(&store->publish);
+        st = store->table ? object_table_follow(store->table, &changed, err) : open_replica_table(store, err);
+        if (!st && store->table && (changed || store->must_load)) {
+                st = remote_objects_load(store, err);
+                has_loaded = !st;
+        }
+        pthread_mutex_unlock(&store->publish);
+        if (!st)
+                *changed_ret = changed || has_loaded;
         return st;
 }
 
@@ -136,8 +174,8 @@ static enum status prepare_removal(struct object_commit *c, struct error *err)
 
         if (st)
                 return st;
-        if (r->exactly && (memcmp(now.sha256, r->object->sha256, sizeof now.sha256) != 0 || now.is_pinned ||
-                           now.used_unix_s != r->object->used_unix_s))
+        if (r->exactly &&
+            (!object_is_same_put(&now, r->object) || now.is_pinned || now.used_unix_s != r->object->used_unix_s))
                 return error_set(err, ST_NOT_FOUND, "the object was changed concurrently");
         c->change = (struct object_change){ .row.object = now, .removes = true };
         return ST_OK;
@@ -151,17 +189,65 @@ static enum status apply_removal(struct object_commit *c, struct error *err)
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-enum status remote_objects_remove(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
-                                  struct error *err)
+static void init_removal(struct object_removal *ret, struct debuginfo_store *store, const struct stored_object *object,
+                         bool exactly)
 {
-        struct object_removal r = { .commit = { .name = { object->build_id, object->kind },
-                                                .prepare = prepare_removal,
-                                                .apply = apply_removal },
-                                    .store = store,
-                                    .object = object,
-                                    .exactly = exactly };
+        *ret = (struct object_removal){
+                .commit = { .name = { object->build_id, object->kind },
+                            .prepare = prepare_removal,
+                            .apply = apply_removal },
+                .store = store,
+                .object = object,
+                .exactly = exactly,
+        };
+}
 
-        return object_commits_run(store->commits, &r.commit, err);
+/* After the commit: the object that its row named. What cannot be removed is left to the collection of garbage. */
+static void remove_unnamed_content(const struct object_removal *r)
+{
+        _cleanup_free_ char *key = object_format_key(&r->commit.change.row.object);
+
+        if (key)
+                (void)!storage_remove(r->store->storage, key, NULL);
+}
+
+enum status remote_objects_remove(struct debuginfo_store *store, const struct stored_object *object, struct error *err)
+{
+        struct object_removal r;
+        enum status st;
+
+        init_removal(&r, store, object, false);
+        st = object_commits_run(store->commits, &r.commit, err);
+        if (!st)
+                remove_unnamed_content(&r);
+        return st;
+}
+
+enum status remote_objects_remove_unchanged(struct debuginfo_store *store, const struct stored_object *objects,
+                                            size_t count, bool *removed, struct error *err)
+{
+        _cleanup_free_ struct object_removal *removals = calloc(count + 1, sizeof *removals);
+        _cleanup_free_ struct object_commit **commits = calloc(count + 1, sizeof *commits);
+        enum status st = ST_OK;
+
+        if (!removals || !commits)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                init_removal(&removals[i], store, &objects[i], true);
+                commits[i] = &removals[i].commit;
+        }
+        object_commits_run_all(store->commits, commits, count);
+        for (size_t i = 0; i < count; i++) {
+                removed[i] = !commits[i]->result;
+                if (removed[i])
+                        remove_unnamed_content(&removals[i]);
+                else if (commits[i]->result != ST_NOT_FOUND && !st) {
+                        st = commits[i]->result;
+                        if (err)
+                                *err = commits[i]->error;
+                }
+        }
+        return st;
 }
 
 /* ---- edits ---- */

@@ -24,9 +24,13 @@ enum status remote_objects_open_storage(const char *dir, struct storage **ret, s
 /** Make the records equal to the table. */
 enum status remote_objects_load(struct debuginfo_store *store, struct error *err) MUST_CHECK;
 
-/** Remove an object from the table, then from the records. @param exactly  as debuginfo_store_remove_if_unchanged(). */
-enum status remote_objects_remove(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
+/** Remove an object from the table, then from the records, then from the store. @return ST_NOT_FOUND. */
+enum status remote_objects_remove(struct debuginfo_store *store, const struct stored_object *object,
                                   struct error *err) MUST_CHECK;
+
+/** As debuginfo_store_remove_unchanged(): few commits. */
+enum status remote_objects_remove_unchanged(struct debuginfo_store *store, const struct stored_object *objects,
+                                            size_t count, bool *removed, struct error *err) MUST_CHECK;
 
 /** Edit the record of an object, if change() does. ST_OK also without one. */
 enum status remote_objects_edit(struct debuginfo_store *store, const struct object_name *name,

@@ -30,18 +30,6 @@ void stored_tables_register_metrics(void)
         metric_register(&stored);
 }
 
-static char *make_stored_table_key(const struct build_id *id, const uint8_t generation[static OBJECT_GENERATION_BYTES])
-{
-        char hex[BUILD_ID_HEX_MAX], hash[2 * OBJECT_GENERATION_BYTES + 1];
-        char *ret;
-
-        build_id_hex(id, hex);
-        return asprintf(&ret, "symbols/%.2s/%s/symbol-table-%s.v1.zst", hex, hex + 2,
-                        hex_encode(generation, OBJECT_GENERATION_BYTES, hash)) < 0
-                       ? NULL
-                       : ret;
-}
-
 /* ---- generations ---- */
 
 static const enum object_kind inputs[] = { OBJECT_DEBUGINFO, OBJECT_SUPPLEMENTARY, OBJECT_EXECUTABLE, OBJECT_SYMBOLS,
@@ -128,16 +116,16 @@ enum status stored_table_open(struct debuginfo_store *store, const struct build_
                               int *fd_ret, struct error *err)
 {
         const struct object_name name = { *id, OBJECT_ROW_SYMBOL_TABLE };
-        uint8_t there[OBJECT_GENERATION_BYTES];
+        struct stored_object there;
         _cleanup_free_ char *key = NULL;
         struct seekable_reader *r;
         struct storage_map map;
         enum status st;
 
-        if (!store->table || !object_table_find_generation(store->table, &name, there) ||
-            (generation && memcmp(there, generation, sizeof there) != 0))
+        if (!store->table || !object_table_find_put(store->table, &name, &there) ||
+            (generation && memcmp(there.sha256, generation, OBJECT_GENERATION_BYTES) != 0))
                 return ST_NOT_FOUND;
-        key = make_stored_table_key(id, there);
+        key = object_format_key(&there);
         st = key ? storage_map(store->storage, key, LIMIT_SYMBOL_TABLE_BYTES, &map, err) : error_no_memory(err);
         if (!st)
                 st = seekable_open_map(&map, key, &r, err);
@@ -156,7 +144,10 @@ static void free_table_commit(struct object_commit *c)
         free(c);
 }
 
-/* The row joins the next commit. After a failure the table has no row, so it is extracted again where it is needed. */
+/*
+ * The row joins the next commit. After a failure the table has no row, so it is extracted again where it is needed. The
+ * table that it replaces, and one whose commit fails, are left to the collection of garbage.
+ */
 static enum status commit_table_later(struct debuginfo_store *store, const struct stored_object *row, struct error *err)
 {
         struct object_commit *c = calloc(1, sizeof *c);
@@ -170,14 +161,6 @@ static enum status commit_table_later(struct debuginfo_store *store, const struc
         return ST_OK;
 }
 
-static void remove_table_of(struct debuginfo_store *store, const struct build_id *id, const uint8_t *generation)
-{
-        _cleanup_free_ char *key = make_stored_table_key(id, generation);
-
-        if (key)
-                (void)!storage_remove(store->storage, key, NULL);
-}
-
 enum status stored_table_put(struct debuginfo_store *store, const struct build_id *id,
                              const uint8_t generation[static OBJECT_GENERATION_BYTES], enum symbol_quality quality,
                              int fd, uint64_t size, struct error *err)
@@ -187,16 +170,18 @@ enum status stored_table_put(struct debuginfo_store *store, const struct build_i
                                      .quality = quality,
                                      .size_bytes = size,
                                      .stored_unix_s = wall_clock_ns() / 1000000000 };
-        _cleanup_free_ char *key = make_stored_table_key(id, generation);
-        uint8_t before[OBJECT_GENERATION_BYTES];
-        bool replaces = object_table_find_generation(store->table, &(struct object_name){ *id, row.kind }, before);
+        _cleanup_free_ char *key = NULL;
         struct storage_upload u;
-        enum status st = key ? storage_begin(store->storage, key, &u, err) : error_no_memory(err);
+        enum status st = object_draw_put_id(&row.put_id, err);
 
         if (st)
                 return st;
         row.used_unix_s = row.stored_unix_s;
         memcpy(row.sha256, generation, OBJECT_GENERATION_BYTES);
+        key = object_format_key(&row);
+        st = key ? storage_begin(store->storage, key, &u, err) : error_no_memory(err);
+        if (st)
+                return st;
         st = seekable_compress(fd, size, u.fd, key, &row.stored_bytes, err);
         if (st) {
                 storage_discard(&u);
@@ -206,8 +191,6 @@ enum status stored_table_put(struct debuginfo_store *store, const struct build_i
         if (!st)
                 st = commit_table_later(store, &row, err);
         metric_add(&stored, !st);
-        if (!st && replaces && memcmp(before, generation, sizeof before) != 0)
-                remove_table_of(store, id, before);
         return st;
 }
 
@@ -242,24 +225,77 @@ enum status stored_table_list(struct debuginfo_store *store, void (*each)(void *
         return st;
 }
 
+/* A table that is to be removed. */
+struct table_removal {
+        struct object_commit commit; /* first */
+        const struct stored_object *table;
+        struct debuginfo_store *store;
+};
+
+/* It may have been replaced since it was listed. */
+static enum status prepare_table_removal(struct object_commit *c, struct error *err)
+{
+        const struct table_removal *r = (const struct table_removal *)c;
+        struct stored_object now;
+
+        if (!object_table_find_put(r->store->table, &c->name, &now) || now.put_id != r->table->put_id)
+                return error_set(err, ST_NOT_FOUND, "the symbol table was replaced");
+        c->change = (struct object_change){ .row.object = *r->table, .removes = true };
+        return ST_OK;
+}
+
+static enum status remove_tables(struct debuginfo_store *store, const struct stored_object *tables, size_t count,
+                                 uint64_t *removed_ret, struct error *err)
+{
+        _cleanup_free_ struct table_removal *removals = calloc(count + 1, sizeof *removals);
+        _cleanup_free_ struct object_commit **commits = calloc(count + 1, sizeof *commits);
+        enum status st = ST_OK;
+
+        if (!removals || !commits)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                removals[i] = (struct table_removal){ .commit = { .name = { tables[i].build_id, tables[i].kind },
+                                                                  .prepare = prepare_table_removal },
+                                                      .table = &tables[i],
+                                                      .store = store };
+                commits[i] = &removals[i].commit;
+        }
+        object_commits_run_all(store->commits, commits, count);
+        for (size_t i = 0; i < count; i++) {
+                _cleanup_free_ char *key = commits[i]->result ? NULL : object_format_key(&tables[i]);
+
+                *removed_ret += !commits[i]->result;
+                if (key)
+                        (void)!storage_remove(store->storage, key, NULL);
+                if (commits[i]->result && commits[i]->result != ST_NOT_FOUND && !st) {
+                        st = commits[i]->result;
+                        if (err)
+                                *err = commits[i]->error;
+                }
+        }
+        return st;
+}
+
 enum status stored_table_expire(struct debuginfo_store *store, int64_t before_unix_s,
                                 bool (*is_used)(void *context, const struct build_id *id), void *context,
                                 uint64_t *removed_ret, struct error *err)
 {
+        _cleanup_free_ struct stored_object *expired = calloc(OBJECT_COMMIT_CHANGES, sizeof *expired);
         struct table_list l = { 0 };
-        enum status st = store->table ? object_table_visit(store->table, append_listed_table, &l, err) : ST_OK;
+        size_t count = 0;
+        enum status st = expired ? ST_OK : error_no_memory(err);
 
+        if (!st && store->table)
+                st = object_table_visit(store->table, append_listed_table, &l, err);
         for (size_t i = 0; !st && i < l.count; i++) {
                 const struct stored_object *o = &l.items[i].object;
-                struct object_commit c = { .name = { o->build_id, o->kind },
-                                           .change = { .row.object = *o, .removes = true } };
 
-                if (o->stored_unix_s >= before_unix_s || is_used(context, &o->build_id))
-                        continue;
-                st = object_commits_run(store->commits, &c, err);
-                if (!st)
-                        remove_table_of(store, &o->build_id, o->sha256);
-                *removed_ret += !st;
+                if (o->stored_unix_s < before_unix_s && !is_used(context, &o->build_id))
+                        expired[count++] = *o;
+                if (count == OBJECT_COMMIT_CHANGES || i + 1 == l.count) {
+                        st = count ? remove_tables(store, expired, count, removed_ret, err) : ST_OK;
+                        count = 0;
+                }
         }
         free(l.items);
         return st;

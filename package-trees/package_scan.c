@@ -39,6 +39,8 @@ static void *run_scan_thread(void *arg)
                 s->is_asked_for = false;
                 pthread_mutex_unlock(&s->lock);
                 package_scan_run_walk(s, &news);
+                if (!atomic_load(&s->stop))
+                        atomic_store(&s->has_walked, true);
                 if (news && s->options.found && !atomic_load(&s->stop))
                         s->options.found(s->options.context);
                 pthread_mutex_lock(&s->lock);
@@ -169,6 +171,11 @@ void package_scan_request_run(struct package_scan *s)
         s->is_asked_for = true;
         pthread_cond_broadcast(&s->wake);
         pthread_mutex_unlock(&s->lock);
+}
+
+bool package_scan_has_walked(struct package_scan *s)
+{
+        return atomic_load(&s->has_walked);
 }
 
 uint8_t package_scan_find_kinds(struct package_scan *s, const struct build_id *id)

@@ -60,6 +60,9 @@ void package_scan_check_progress(struct package_scan *s);
 /** Request another walk, which starts now or after the current one. */
 void package_scan_request_run(struct package_scan *s);
 
+/** Whether all trees were walked at least once since the start. */
+bool package_scan_has_walked(struct package_scan *s);
+
 /** The kinds of objects of a build-id: PACKAGE_DEBUGINFO, PACKAGE_EXECUTABLE, both or 0. */
 uint8_t package_scan_find_kinds(struct package_scan *s, const struct build_id *id);
 

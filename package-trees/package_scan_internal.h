@@ -20,6 +20,7 @@ struct package_scan {
         pthread_cond_t wake;
         bool is_asked_for, has_thread, has_ended;
         atomic_bool stop;
+        atomic_bool has_walked;
         _Atomic int64_t moved_ns; /* time of the walk's last progress; 0: no walk */
         pthread_mutex_t at_lock;
         char at[256];    /* the folder being read; protected by at_lock */

@@ -809,6 +809,21 @@ static void enqueue_unindexed_table(void *context, const struct build_id *id)
                 enqueue_object(ix, id);
 }
 
+enum status indexer_enqueue_unindexed(struct indexer *ix, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&ix->lock);
+        st = debuginfo_store_list(ix->options.objects, enqueue_pending_object, ix, err);
+        if (!st)
+                st = stored_table_list(ix->options.objects, enqueue_unindexed_table, ix, err);
+        if (!st)
+                enqueue_completed_objects(ix);
+        pthread_cond_broadcast(&ix->work);
+        pthread_mutex_unlock(&ix->lock);
+        return st;
+}
+
 static void register_indexer_metrics(void)
 {
         struct metric *all[] = { &waiting, &debounced, &postponed, &postpones, &indexed, &kept, &partial, &failed };
@@ -836,11 +851,7 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         st = ix->scratch_dir ? missing_companions_load(&ix->missing, options->companions_path, err)
                              : error_no_memory(err);
         if (!st)
-                st = debuginfo_store_list(options->objects, enqueue_pending_object, ix, err);
-        if (!st)
-                st = stored_table_list(options->objects, enqueue_unindexed_table, ix, err);
-        if (!st)
-                enqueue_completed_objects(ix);
+                st = indexer_enqueue_unindexed(ix, err);
         if (!st && ix->queue.count)
                 log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
         for (; !st && ix->thread_count < thread_count; ix->thread_count++) {

@@ -58,6 +58,9 @@ void indexer_enqueue(struct indexer *ix, const struct build_id *id, enum object_
  */
 void indexer_enqueue_file(struct indexer *ix, const struct stored_object *object, int fd);
 
+/** Queue all stored objects that are not indexed, as other nodes may have stored some. */
+enum status indexer_enqueue_unindexed(struct indexer *ix, struct error *err) MUST_CHECK;
+
 /** open_other() may find more than before: re-index the objects whose missing companions it now has. */
 void indexer_recheck_companions(struct indexer *ix);
 

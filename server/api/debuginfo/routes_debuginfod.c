@@ -30,6 +30,14 @@ static struct metric transient =
 
 static void answer_missing(struct http_request *req, const char *what)
 {
+        struct debuginfo_store *objects = get_request_space(req)->objects;
+        struct error err;
+
+        if (objects && debuginfo_store_check_records(objects, &err)) {
+                metric_add(&transient, 1);
+                http_fail(req, ST_BUSY, &err);
+                return;
+        }
         metric_add(&missing, 1);
         http_fail_code(req, 404, "not_found", "no %s found for build-id %.130s", what, http_path_part(req, "id"));
 }

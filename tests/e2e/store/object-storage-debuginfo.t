@@ -30,7 +30,8 @@ table_is_stored() { objects | grep -q '^symbol-table'; }
 start_server --store "$address"
 ok "cairn-upload sends debuginfo and executable" \
         "$CAIRN_BUILD/cairn-upload" --server "$url" --executables --tag release "$tmp/built"
-like "$(keys)" "^fleet/objects/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-)/debuginfo-[0-9a-f]{16}\.zst" \
+folder=$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-)
+like "$(keys)" "^fleet/objects/$folder/debuginfo-[0-9a-f]{16}-[0-9a-f]{16}\.zst" \
         "the debuginfo is in the store"
 is "$(find "$data/debuginfo" -name '*.zst')" '' "the disk has no object"
 wait_for "the symbols" indexed
@@ -101,6 +102,52 @@ is "$code" 201 "debuginfo with lines replaces it"
 unlike "$(keys)" "$replaced" "what was replaced leaves the store"
 like "$(keys)" "$waiting" "an object that another upload has put, and not committed yet, stays"
 ok "the replacement is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456789 --kind debuginfo
+
+# ---- a removal that is late ----
+
+gcc -DLATER -Wl,--build-id=0xabcdef0123456780 -o "$tmp/names" "$tmp/program.c"
+gcc -g -DLATER -Wl,--build-id=0xabcdef0123456780 -o "$tmp/lines" "$tmp/program.c"
+put_object debuginfo "$tmp/names"
+is "$code" 201 "debuginfo is stored"
+# send FILE QUERY: its status.
+send() {
+        curl -sS -o "$1.answer" -w '%{http_code}' -T "$1" -H "X-Cairn-Size: $(stat -c %s "$1")" \
+                -H "X-Cairn-SHA256: $(sha256sum "$1" | cut -d' ' -f1)" \
+                "$url/api/v1/debuginfo/abcdef0123456780/debuginfo?$2"
+}
+order hold >"$tmp/order"
+send "$tmp/lines" name=lines >"$tmp/lines.code" 2>&1 &
+replacement=$!
+held() { curl -sS "$AWS_ENDPOINT_URL_S3/-/held" | grep -q '/objects/ab/cdef0123456780/'; }
+wait_for "the removal of what was replaced to be on its way" held
+send "$tmp/names" force=1 >"$tmp/names.code" &
+again=$!
+second_put() { [ "$(keys | grep -c "/ab/cdef0123456780/debuginfo-$(sha256sum "$tmp/names" | cut -c1-16)")" -eq 2 ]; }
+wait_for "the first content to be put again" second_put
+order release >"$tmp/order"
+wait "$replacement" "$again"
+is "$(cat "$tmp/lines.code" "$tmp/names.code")" 201201 "both are stored, the first content again"
+request "$url/buildid/abcdef0123456780/debuginfo"
+ok "the removal that came later did not take it" cmp "$tmp/body" "$tmp/names"
+ok "it is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456780 --kind debuginfo
+
+# ---- what no row names ----
+
+for orphan in "fleet/objects/$folder/debuginfo-00000000000000aa-00000000000000bb.zst" fleet/objects/ab/cd/notes.txt \
+        "fleet/symbols/$folder/symbol-table-00000000000000aa-00000000000000bb.v1.zst" \
+        fleet/tables/objects/part-00000000000000000000000000000000.parquet; do
+        curl -sS -X PUT -d orphan "$AWS_ENDPOINT_URL_S3/cairn-test/$orphan"
+done
+"$cairn" debuginfo gc --server "$url" >"$tmp/gc.log" 2>&1
+is "$(keys | grep -c -e 00000000000000aa -e 0000000000000000000000.parquet)" 4 \
+        "what was put lately is kept: a commit may be about to name it"
+order ahead/172800 >"$tmp/order"
+ok "garbage is collected" "$cairn" debuginfo gc --server "$url"
+unlike "$(keys)" '00000000000000aa|0000000000000000000000.parquet' \
+        "after a day the garbage collection removes objects, symbol tables and files that no version has"
+is "$(keys | grep -c -e '^fleet/objects/' -e '^fleet/symbols/')" $(($(objects | grep -c -v version) + 1)) \
+        "it keeps what the table names, and files of other programs"
+order ahead/0 >"$tmp/order"
 
 # ---- removal ----
 

@@ -179,21 +179,90 @@ START_TEST(a_commit_whose_answer_is_lost_counts_once)
 }
 END_TEST
 
-START_TEST(generation_of_a_symbol_table_is_found)
+START_TEST(put_of_a_symbol_table_is_found)
 {
         struct object_change c = make_change(9, 1);
         const struct object_name name = { c.row.object.build_id, OBJECT_ROW_SYMBOL_TABLE };
-        uint8_t generation[OBJECT_GENERATION_BYTES];
+        struct stored_object put;
         struct object_table *again;
         struct error err;
 
-        ck_assert(!object_table_find_generation(table, &name, generation));
+        ck_assert(!object_table_find_put(table, &name, &put));
+        c.row.object.put_id = 77;
         c.row.object.kind = OBJECT_ROW_SYMBOL_TABLE;
         check_ok(object_table_commit(table, &c, 1, &err), &err);
         again = open_again();
-        ck_assert(object_table_find_generation(again, &name, generation));
-        ck_assert_mem_eq(generation, c.row.object.sha256, sizeof generation);
+        ck_assert(object_table_find_put(again, &name, &put));
+        ck_assert_mem_eq(put.sha256, c.row.object.sha256, OBJECT_GENERATION_BYTES);
+        ck_assert_uint_eq(put.put_id, 77);
         object_table_close(again);
+}
+END_TEST
+
+/* While a commit waits for the store, readers of the present state do not. */
+static void find_during_publish(struct faulty_storage *f, const char *call, const char *key)
+{
+        const struct object_change c = make_change(1, 1);
+        struct stored_object put;
+
+        (void)f;
+        (void)key;
+        if (strcmp(call, "publish") == 0)
+                ck_assert(object_table_find_put(table, &(struct object_name){ c.row.object.build_id, OBJECT_DEBUGINFO },
+                                                &put));
+}
+
+START_TEST(a_search_does_not_wait_for_a_commit)
+{
+        struct error err;
+
+        check_ok(commit_one(table, 1, 1, &err), &err);
+        faulty->before = find_during_publish;
+        check_ok(commit_one(table, 2, 1, &err), &err);
+        faulty->before = NULL;
+        check_totals(table, 2, 2);
+}
+END_TEST
+
+static unsigned count_files_of_table(void)
+{
+        _cleanup_free_ char *command = NULL;
+        FILE *list;
+        unsigned n = 0;
+
+        ck_assert_int_gt(asprintf(&command, "find '%s/tables/objects' -maxdepth 1 -name 'part-*.parquet'", dir), 0);
+        list = popen(command, "r");
+        ck_assert_ptr_nonnull(list);
+        for (int c; (c = fgetc(list)) != EOF;)
+                n += c == '\n';
+        ck_assert_int_eq(pclose(list), 0);
+        return n;
+}
+
+static void refuse_log_entry(struct faulty_storage *f, const char *call, const char *key)
+{
+        if (strcmp(call, "publish") == 0 && strstr(key, "_delta_log/"))
+                f->fault_at = f->calls + 1;
+}
+
+/* A commit whose outcome is unknown keeps its file, which a vacuum removes after a day. */
+START_TEST(a_vacuum_removes_files_of_failed_commits)
+{
+        struct error err;
+
+        check_ok(commit_one(table, 1, 1, &err), &err);
+        faulty_storage_set(faulty, STORAGE_FAULT_REFUSED, 0);
+        faulty->before = refuse_log_entry;
+        ck_assert_int_eq(commit_one(table, 2, 1, &err), ST_OS);
+        faulty->before = NULL;
+        faulty_storage_set(faulty, STORAGE_FAULT_NONE, 0);
+        ck_assert_uint_eq(count_files_of_table(), 2);
+        check_ok(object_table_vacuum(table, &err), &err);
+        ck_assert_uint_eq(count_files_of_table(), 2);
+        faulty->ahead_ms = INT64_C(25) * 3600 * 1000;
+        check_ok(object_table_vacuum(table, &err), &err);
+        ck_assert_uint_eq(count_files_of_table(), 1);
+        check_totals(table, 1, 1);
 }
 END_TEST
 
@@ -243,6 +312,31 @@ START_TEST(thousand_waiting_changes_are_few_commits)
         object_commits_stop(c);
         ck_assert_uint_eq(applied, 1000);
         ck_assert_uint_le(commits, 10);
+        check_totals(table, 1000, 1000);
+}
+END_TEST
+
+START_TEST(thousand_changes_of_one_caller_are_few_commits)
+{
+        static struct object_commit changes[1000], *pointers[1000];
+        struct object_commits *c;
+        struct error err;
+
+        commits = applied = 0;
+        faulty->before = count_commits;
+        check_ok(object_commits_start(table, &publish, &c, &err), &err);
+        for (unsigned i = 0; i < 1000; i++) {
+                changes[i].change = make_change(i, 1);
+                changes[i].name = (struct object_name){ changes[i].change.row.object.build_id, OBJECT_DEBUGINFO };
+                changes[i].apply = count_applied;
+                pointers[i] = &changes[i];
+        }
+        object_commits_run_all(c, pointers, 1000);
+        for (unsigned i = 0; i < 1000; i++)
+                ck_assert_int_eq(changes[i].result, ST_OK);
+        ck_assert_uint_eq(applied, 1000);
+        ck_assert_uint_le(commits, 10);
+        object_commits_stop(c);
         check_totals(table, 1000, 1000);
 }
 END_TEST
@@ -322,5 +416,7 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("object table", each_name_has_one_row_in_every_version, an_edit_keeps_links_and_sections,
                         two_writers_lose_no_row, a_commit_whose_answer_is_lost_counts_once,
-                        generation_of_a_symbol_table_is_found, thousand_waiting_changes_are_few_commits,
-                        uploads_that_finish_together_are_one_commit, changes_fail_when_the_store_refuses_the_commit)
+                        put_of_a_symbol_table_is_found, thousand_waiting_changes_are_few_commits,
+                        thousand_changes_of_one_caller_are_few_commits, a_search_does_not_wait_for_a_commit,
+                        a_vacuum_removes_files_of_failed_commits, uploads_that_finish_together_are_one_commit,
+                        changes_fail_when_the_store_refuses_the_commit)

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A read-only service on another machine serves queries and debuginfo from the object store that a service writes.
+. tests/e2e/lib.sh
+for tool in jq python3 curl gcc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+. tests/e2e/venv.sh
+. tests/e2e/object-store.sh
+address=s3://cairn-test/fleet
+sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
+import_stacks() {
+        printf 'main;work %d\n' "$1" >"$tmp/in.folded"
+        "$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+                >"$tmp/import.log" 2>&1
+        wait_for "the flush" flushed
+}
+printf 'int main(int argc, char **argv) { (void)argv; return argc; }\n' >"$tmp/program.c"
+gcc -g -Wl,--build-id=0xabcdef0123456789 -o "$tmp/first" "$tmp/program.c"
+gcc -g -Wl,--build-id=0xabcdef0123456780 -o "$tmp/second" "$tmp/program.c"
+
+start_server --store "$address" --flush-interval 1
+import_stacks 100
+put_object debuginfo "$tmp/first"
+is "$code" 201 "debuginfo is stored"
+
+"$cairn" serve --read-only --store "$address" --data "$tmp/replica" --listen 127.0.0.1:0 \
+        --port-file "$tmp/replica.port" --max-age any 2>"$tmp/replica.log" &
+replica_pid=$!
+background_pids="$background_pids $replica_pid"
+wait_for "the replica to start" test -s "$tmp/replica.port"
+replica=http://127.0.0.1:$(cat "$tmp/replica.port")
+
+is "$(sum_of --server "$replica")" 100 "the replica has the samples"
+curl -sS -o "$tmp/body" "$replica/buildid/abcdef0123456789/debuginfo"
+ok "it serves the debuginfo" cmp "$tmp/body" "$tmp/first"
+is "$(curl -sS "$replica/api/v1/debuginfo" | jq -c '[.objects[] | .build_id]')" '["abcdef0123456789"]' \
+        "it lists the objects"
+
+# ---- it follows ----
+
+import_stacks 20
+is "$(sum_of --server "$replica")" 120 "it has what was flushed since"
+put_object debuginfo "$tmp/second"
+# status_of BUILD-ID: of its debuginfo at the replica.
+status_of() { curl -sS -o "$tmp/body" -w '%{http_code}' "$replica/buildid/$1/debuginfo"; }
+second_is_served() { [ "$(status_of abcdef0123456780)" = 200 ]; }
+wait_for "the replica to have the second object" second_is_served
+ok "it serves debuginfo that was stored since" cmp "$tmp/body" "$tmp/second"
+ok "an object is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456789 --kind debuginfo
+first_is_gone() { [ "$(status_of abcdef0123456789)" = 404 ]; }
+wait_for "the replica to miss the removed object" first_is_gone
+
+# ---- it changes nothing ----
+
+writes() { curl -sS "$AWS_ENDPOINT_URL_S3/-/requests" | jq -c '[.PUT, .POST, .DELETE]'; }
+stop_server
+before=$(writes)
+upload=$replica/api/v1/debuginfo/abcdef0123456780/debuginfo
+is "$(curl -sS -o "$tmp/body" -w '%{http_code}' -T "$tmp/second" "$upload")" 403 "an upload is refused"
+is "$(sum_of --server "$replica")" 120 "it needs no service"
+"$cairn" serve --data "$tmp/replica" --listen 127.0.0.1:0 >"$tmp/refused" 2>&1
+unlike $? '^0$' "its directory cannot be used by a service meanwhile"
+kill -TERM "$replica_pid"
+wait "$replica_pid"
+is $? 0 "the replica ends"
+is "$(writes)" "$before" "the replica wrote nothing to the store"
+unlike "$(cat "$tmp/replica.log")" 'ERROR: |runtime error' "no sanitizer report of the replica"
+done_testing
