@@ -108,6 +108,8 @@
 #define LIMIT_OBJECT_BYTES GiB(4) /* one decompressed ELF file */
 /* one compressed section, decompressed; all debug sections of a file together */
 #define LIMIT_SECTION_UNPACKED_BYTES GiB(4)
+#define LIMIT_FILTER_IDS 1000000           /* build-ids of a published filter; making it takes 50 bytes for each */
+#define LIMIT_FILTER_BYTES MiB(2)          /* a filter of so many */
 #define LIMIT_METADATA_BYTES MiB(16)       /* a response of /metadata, from this server or an upstream */
 #define LIMIT_SECTION_TABLES_BYTES MiB(16) /* cache of the section tables of files */
 /* section list of one file, stored by a scan or with an object; longer ones are read by a worker */

@@ -523,7 +523,8 @@ static void put_upstreams_json(struct json_out *j, struct buf *body)
 {
         static const char *const numbers[] = { "failures_in_a_row", "retry_in_s", "in_flight", "found",
                                                "missing",           "refused",    "failed",    "unsure",
-                                               "skipped",           "bytes",      "mean_ms",   "slowest_ms" };
+                                               "skipped",           "filtered",   "bytes",     "mean_ms",
+                                               "slowest_ms" };
         struct json_value root, list, u;
         struct json_scan items;
 

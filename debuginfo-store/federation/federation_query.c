@@ -29,6 +29,7 @@
 #include "debuginfo-store/part_cache.h"
 
 #define TIMEOUT_S 90 /* as in libdebuginfod */
+#define FILTER_TIMEOUT_S 5
 
 /* ---- the upstreams ---- */
 
@@ -163,12 +164,18 @@ static void note_arrival(void *context, const struct fetch_response *response)
         a->is_shown = true;
 }
 
-/* Verify and store a fetched object. @param is_bad_ret verification failed. */
+/*
+ * Verify and store a fetched object.
+ * @param name        of the upstream's file; "": unknown.
+ * @param is_bad_ret  verification failed.
+ */
 static enum status store_fetched_object(struct federation_upstreams *upstreams, const struct fetch_entry *entry,
-                                        enum object_kind kind, int fd, bool *is_bad_ret, struct stored_object *ret,
-                                        struct error *err)
+                                        enum object_kind kind, int fd, const char *name, bool *is_bad_ret,
+                                        struct stored_object *ret, struct error *err)
 {
-        struct object_claim claim = { .build_id = entry->id, .kind = kind, .source = SOURCE_UPSTREAM };
+        struct object_claim claim = {
+                .build_id = entry->id, .kind = kind, .source = SOURCE_UPSTREAM, .name = *name ? name : NULL
+        };
         struct object_upload *upload;
         struct error own = { 0 };
         bool same;
@@ -222,16 +229,18 @@ static enum status fetch_from_upstream(struct upstream_fetch *f, struct error *e
         return st;
 }
 
-static enum status store_fetched_file(struct federation_upstreams *upstreams, const struct fetch_entry *entry, int fd,
-                                      bool *is_bad_ret, struct stored_object *ret, struct error *err)
+static enum status store_fetched_file(const struct upstream_fetch *f, bool *is_bad_ret, struct stored_object *ret,
+                                      struct error *err)
 {
+        const struct fetch_entry *entry = f->entry;
+        int fd = download_get_fd(f->arrival.download);
         enum object_kind kind;
 
         if (fetch_resource_is_part(entry->resource))
-                return part_cache_insert(upstreams->store, &entry->id, entry->resource, fd, err);
+                return part_cache_insert(f->upstreams->store, &entry->id, entry->resource, fd, err);
         if (!object_kind_parse(entry->resource, &kind))
                 return error_set(err, ST_USAGE, "'%.40s' is not an object kind", entry->resource);
-        return store_fetched_object(upstreams, entry, kind, fd, is_bad_ret, ret, err);
+        return store_fetched_object(f->upstreams, entry, kind, fd, f->response.name, is_bad_ret, ret, err);
 }
 
 static enum federation_outcome federation_outcome_from(enum upstream_outcome outcome)
@@ -262,10 +271,46 @@ static enum upstream_outcome fetch_and_store(struct upstream_fetch *f, struct st
         st = fetch_from_upstream(f, err);
         f->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
         outcome = upstream_classify_fetch(st, &f->response, f->entry->resource, *f->cancel);
-        if (outcome == UPSTREAM_FOUND &&
-            store_fetched_file(f->upstreams, f->entry, download_get_fd(f->arrival.download), &is_bad, ret, err))
+        if (outcome == UPSTREAM_FOUND && store_fetched_file(f, &is_bad, ret, err))
                 outcome = is_bad ? UPSTREAM_REFUSED : UPSTREAM_UNSURE;
         return outcome;
+}
+
+/* Get the upstream's filter if it is time. Its absence says nothing about the upstream: other servers have no such
+ * route. */
+static void update_filter(const struct upstream_fetch *f)
+{
+        struct upstream_filter *filter = upstream_get_filter(f->upstream);
+        struct fetch_response response = { 0 };
+        _cleanup_free_ char *header = NULL;
+        _cleanup_close_ int fd = -1;
+        struct error err;
+        enum status st;
+
+        if (!upstream_filter_begin_fetch(filter))
+                return;
+        st = upstream_copy_header(f->upstream, &header, &err);
+        if (!st) {
+                const struct fetch_request request = { .url = upstream_get_url(f->upstream),
+                                                       .header = header,
+                                                       .resource = UPSTREAM_FILTER_RESOURCE,
+                                                       .forwarded_for = f->entry->forwarded_for,
+                                                       .timeout_s = FILTER_TIMEOUT_S,
+                                                       .total_s = FILTER_TIMEOUT_S,
+                                                       .max_bytes = LIMIT_FILTER_BYTES };
+
+                fd = object_create_temporary(f->upstreams->store, &err);
+                st = fd < 0 ? ST_OS : fetch_object(&request, fd, f->cancel, &response, &err);
+        }
+        upstream_filter_set(filter, upstream_classify_filter(st, &response), fd);
+}
+
+static bool is_filtered(const struct upstream_fetch *f)
+{
+        if (!upstream_filter_excludes(upstream_get_filter(f->upstream), &f->entry->id))
+                return false;
+        upstream_note_filtered(f->upstream);
+        return true;
 }
 
 static enum federation_outcome query_upstream(struct upstream_fetch *f, struct stored_object *ret, struct error *err)
@@ -276,9 +321,16 @@ static enum federation_outcome query_upstream(struct upstream_fetch *f, struct s
         struct upstream_status status;
         uint64_t epoch;
 
+        upstream_get_status(f->upstream, &status);
+        if (status.state == UPSTREAM_CLOSED)
+                update_filter(f);
+        if (is_filtered(f))
+                return FEDERATION_MISSING;
         if (upstream_begin_request(f->upstream, &epoch, err))
                 return FEDERATION_FAILED;
         outcome = fetch_and_store(f, ret, err);
+        if (outcome == UPSTREAM_MISSING)
+                upstream_filter_note_missing(upstream_get_filter(f->upstream));
         if (upstream_end_request(f->upstream, epoch, outcome, &f->response, f->took_ms, err) != UPSTREAM_UNCHANGED &&
             upstreams->upstream_changed) {
                 upstream_get_status(f->upstream, &status);

@@ -18,7 +18,7 @@
 #define PAUSE_MAX_S 600
 #define RECENT 100
 
-enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, DURATION, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
+enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, FILTERED, DURATION, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
 
 struct upstream {
         atomic_uint references;
@@ -35,6 +35,7 @@ struct upstream {
         uint64_t answered, answered_ms;
         struct metric metrics[METRIC_COUNT];
         char *labels[METRIC_COUNT];
+        struct upstream_filter *filter;
 };
 
 const char *upstream_state_name(enum upstream_state s)
@@ -76,6 +77,7 @@ static enum status make_upstream_metrics(struct upstream *u, const char *tenant,
                 [UPSTREAM_FAILED] = { requests, "Requests to an upstream, by outcome.", "counter", "failed" },
                 [UPSTREAM_UNSURE] = { requests, "Requests to an upstream, by outcome.", "counter", "unsure" },
                 [SKIPPED] = { requests, "Requests to an upstream, by outcome.", "counter", "skipped" },
+                [FILTERED] = { requests, "Requests to an upstream, by outcome.", "counter", "filtered" },
                 [DURATION] = { "cairn_upstream_request_seconds_total", "Duration of requests to an upstream.",
                                "counter", NULL },
                 [BYTES] = { "cairn_upstream_bytes_total", "Bytes received from an upstream.", "counter", NULL },
@@ -126,6 +128,8 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
         u->url = strdup(o->url);
         u->header = o->header ? strdup(o->header) : NULL;
         st = u->url && (u->header || !o->header) ? make_upstream_metrics(u, o->tenant, err) : error_no_memory(err);
+        if (!st)
+                st = upstream_filter_create(&u->filter, err);
         if (st)
                 upstream_unref(u);
         else
@@ -147,6 +151,7 @@ void upstream_unref(struct upstream *u)
                 metric_unregister(&u->metrics[i]);
                 free(u->labels[i]);
         }
+        upstream_filter_destroy(u->filter);
         pthread_mutex_destroy(&u->lock);
         free(u->url);
         free(u->header);
@@ -310,6 +315,27 @@ enum upstream_outcome upstream_classify_poll(enum status st, const struct fetch_
 
         return outcome == UPSTREAM_FAILED && (is_cancelled_or_late || response->http_status >= 400) ? UPSTREAM_UNSURE
                                                                                                     : outcome;
+}
+
+enum status upstream_classify_filter(enum status st, const struct fetch_response *response)
+{
+        unsigned code = response->http_status;
+        bool is_later = code == 408 || code == 425 || code == 429;
+
+        return st && code >= 400 && code < 500 && !is_later ? ST_NOT_FOUND : st;
+}
+
+struct upstream_filter *upstream_get_filter(struct upstream *u)
+{
+        return u->filter;
+}
+
+void upstream_note_filtered(struct upstream *u)
+{
+        pthread_mutex_lock(&u->lock);
+        u->status.filtered++;
+        pthread_mutex_unlock(&u->lock);
+        metric_add(&u->metrics[FILTERED], 1);
 }
 
 void upstream_get_status(struct upstream *u, struct upstream_status *ret)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "debuginfo-store/federation/fetch.h"
+#include "debuginfo-store/federation/upstream_filter.h"
 
 struct upstream;
 
@@ -37,8 +38,9 @@ struct upstream_status {
         unsigned failures;   /* consecutive */
         uint64_t retry_in_s; /* while open */
         uint64_t answers[UPSTREAM_OUTCOME_COUNT];
-        uint64_t skipped; /* requests not sent because the breaker was open */
-        uint64_t bytes;   /* received */
+        uint64_t skipped;  /* requests not sent because the breaker was open */
+        uint64_t filtered; /* requests not sent because its filter does not contain the build-id */
+        uint64_t bytes;    /* received */
         unsigned in_flight;
         uint64_t slowest_ms;       /* of the last 100 requests */
         uint64_t mean_ms;          /* of all answered requests */
@@ -104,6 +106,16 @@ enum upstream_outcome upstream_classify_fetch(enum status st, const struct fetch
                                               const char *resource, bool is_cancelled);
 enum upstream_outcome upstream_classify_poll(enum status st, const struct fetch_response *response,
                                              bool is_cancelled_or_late);
+/**
+ * What the result of a request for the upstream's filter says to upstream_filter_set(): statuses of 400 to 499 mean
+ * that there is none for us (ST_NOT_FOUND), but those that ask for a later request (408, 425, 429) do not.
+ */
+enum status upstream_classify_filter(enum status st, const struct fetch_response *response);
+
+/** Of the upstream; lives as long. */
+struct upstream_filter *upstream_get_filter(struct upstream *u);
+/** Count a request that was not sent because of the filter. */
+void upstream_note_filtered(struct upstream *u);
 
 void upstream_get_status(struct upstream *u, struct upstream_status *ret);
 

@@ -268,6 +268,7 @@ static void init_space(struct debuginfo_space *s, const struct debuginfo_spaces_
         s->stopping = o->stopping;
         pthread_mutex_init(&s->federation_lock, NULL);
         pthread_mutex_init(&s->upload_hints.lock, NULL);
+        published_filter_init(&s->published_filter);
         pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
 }
 
@@ -518,6 +519,7 @@ static void close_space(struct debuginfo_space *s)
         text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);
+        published_filter_deinit(&s->published_filter);
         pthread_mutex_destroy(&s->federation_lock);
         pthread_mutex_destroy(&s->upload_hints.lock);
         free(s->stores);

@@ -31,6 +31,7 @@
 #include "pipeline/scan_demand.h"
 #include "pipeline/unresolved_counts.h"
 #include "server/access/tenant_config.h"
+#include "server/core/published_filter.h"
 #include "server/core/symbolize_text.h"
 #include "server/server_options.h"
 #include "symbol-index/lookup.h"
@@ -69,7 +70,10 @@ struct debuginfo_space {
         struct missing_retry *missing_retry; /* NULL without upstreams and --scan */
         bool is_upstream_advised;            /* the log has said what an upstream would add; under federation_lock */
         struct scan_demand scan_demand;      /* its scan is NULL without --scan */
-        struct unresolved_counts *counts;    /* NULL when read-only, as are the next three */
+        struct object_follow *follow;        /* NULL unless on an object store */
+        struct unnamed_follow *unnamed;      /* likewise */
+        struct published_filter published_filter;
+        struct unresolved_counts *counts; /* NULL when read-only or without the role symbolize, as are the next three */
         struct resymbolizer *resymbolizer;
         struct indexer *indexer;
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */

@@ -8,6 +8,7 @@ Serves DIR/files/BUILD-ID/PART, where PART may contain slashes; writes its port 
 to DIR/asked. DIR/mode, read for each request, changes its behavior:
 
     status CODE [RETRY-AFTER]   answer so
+    filter CODE                 answer so to requests for the filter of build-ids
     redirect URL                send to URL and the path
     cut                         end in order after half of the body
     hold                        send half of the body, and the rest once DIR/go is there
@@ -55,6 +56,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(0.05)
         if mode[:1] == ["status"]:
             self.plain(int(mode[1]), b"", [("Retry-After", mode[2])] if len(mode) > 2 else [])
+            return
+        if mode[:1] == ["filter"] and self.path == "/buildid-filter":
+            self.plain(int(mode[1]), b"")
             return
         if mode[:1] == ["old"] and "/section/" in self.path:
             self.plain(503, b"")

@@ -276,6 +276,22 @@ static void handle_section_at_once(struct http_request *req)
                 answer_section(req, &section);
 }
 
+/* For services whose upstream this one is: not part of the protocol. */
+static void handle_filter(struct http_request *req)
+{
+        uint8_t *file;
+        size_t size;
+        struct error err;
+        enum status st = published_filter_get(get_request_space(req), &file, &size, &err);
+
+        if (st == ST_NOT_FOUND)
+                http_fail_code(req, 404, "filter", "%s", err.text);
+        else if (st)
+                http_fail(req, st, &err);
+        else
+                http_respond_bytes(req, "application/octet-stream", file, size, NULL);
+}
+
 static const struct http_route routes[] = {
         { ROUTE("GET", "/buildid/{id}/debuginfo", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
           .cacheable = true, .argument = OBJECT_DEBUGINFO, .handle = handle_object, .at_once = handle_object_at_once },
@@ -291,5 +307,7 @@ static const struct http_route routes[] = {
           .argument = OBJECT_SYMBOLS, .handle = handle_object },
         { ROUTE("GET", "/buildid/{id}/section/{name}", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
           .cacheable = true, .handle = handle_section, .at_once = handle_section_at_once },
+        { ROUTE("GET", "/buildid-filter", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
+          .handle = handle_filter },
 };
 const struct route_table debuginfod_routes = ROUTE_TABLE(routes);

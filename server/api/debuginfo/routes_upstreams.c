@@ -19,6 +19,7 @@ static void put_upstream(struct json_out *j, const struct upstream_status *u)
         json_out_uint(j, "failed", u->answers[UPSTREAM_FAILED]);
         json_out_uint(j, "unsure", u->answers[UPSTREAM_UNSURE]);
         json_out_uint(j, "skipped", u->skipped);
+        json_out_uint(j, "filtered", u->filtered);
         json_out_uint(j, "bytes", u->bytes);
         json_out_uint(j, "mean_ms", u->mean_ms);
         json_out_uint(j, "slowest_ms", u->slowest_ms);

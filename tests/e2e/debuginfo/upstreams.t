@@ -86,6 +86,8 @@ wait $other
 is $? 0 "the other one gets all of it when the first client has left"
 ok "  byte for byte" cmp "$tmp/early.other" "$(file_of 2)"
 is "$(stored "$(id_of 2)")" 1 "the whole file is stored"
+like "$(curl -sSI "$url/buildid/$(id_of 2)/debuginfo" | tr -d '\r')" '^X-DEBUGINFOD-FILE: from upstream.debug$' \
+        "  its name is the one that the upstream gave"
 rm "$tmp/first/go"
 
 curl -sS -N -o "$tmp/only" "$url/buildid/$(id_of 3)/debuginfo" &

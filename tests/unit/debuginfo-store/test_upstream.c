@@ -177,7 +177,28 @@ START_TEST(http_error_counts_for_fetch_of_object_only)
 }
 END_TEST
 
+START_TEST(busy_upstream_may_have_a_filter)
+{
+        static const struct {
+                unsigned code;
+                enum status st, ret;
+        } results[] = {
+                { 200, ST_OK, ST_OK },          { 404, ST_NOT_FOUND, ST_NOT_FOUND }, { 400, ST_BUSY, ST_NOT_FOUND },
+                { 401, ST_BUSY, ST_NOT_FOUND }, { 403, ST_BUSY, ST_NOT_FOUND },      { 405, ST_BUSY, ST_NOT_FOUND },
+                { 408, ST_BUSY, ST_BUSY },      { 425, ST_BUSY, ST_BUSY },           { 429, ST_BUSY, ST_BUSY },
+                { 500, ST_BUSY, ST_BUSY },      { 503, ST_BUSY, ST_BUSY },           { 0, ST_BUSY, ST_BUSY },
+        };
+
+        for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+                const struct fetch_response response = { .http_status = results[i].code };
+
+                ck_assert_int_eq(upstream_classify_filter(results[i].st, &response), results[i].ret);
+        }
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("upstream", consecutive_failures_open_breaker, changed_header_closes_breaker,
                         requests_from_before_opening_do_not_affect_probe,
                         successful_request_from_before_opening_closes_breaker, only_busy_counts_against_upstream,
-                        cancelled_request_does_not_count_against_upstream, http_error_counts_for_fetch_of_object_only)
+                        cancelled_request_does_not_count_against_upstream, http_error_counts_for_fetch_of_object_only,
+                        busy_upstream_may_have_a_filter)
