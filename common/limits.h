@@ -276,6 +276,7 @@
 #define LIMIT_BATCH_DATES 64                 /* distinct days in the samples of one batch */
 /* distinct days in one commit: each has a file in each of two tables */
 #define LIMIT_FLUSH_DATES 64
+#define LIMIT_FLUSH_BATCHES 100000           /* of one commit, which has their ids */
 #define LIMIT_FLUSH_BATCH_BYTES MiB(128)     /* memory of the batches of one commit; one batch may be larger */
 #define LIMIT_SYMBOLIZE_KEYS 4000000         /* keys of one symbolize request */
 #define LIMIT_SYMBOLIZE_OBJECTS 100000       /* objects of one symbolize request */

@@ -24,6 +24,7 @@
 #include "common/files/lmdb_env.h"
 #include "profile-store/delta/delta_place.h"
 #include "debuginfo-store/remote_objects.h"
+#include "profile-store/tables/node_identity.h"
 #include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
 #include "storage/local_storage.h"
@@ -385,12 +386,15 @@ static enum status make_store_pair(const struct snapshot *s, const char *name, s
 static enum status load_table_moment(const struct snapshot *s, struct table_moment *m, struct error *err)
 {
         _cleanup_path_pair_ struct path_pair profiles = { 0 };
+        char node[NODE_ID_SIZE] = "";
         enum status st = make_path_pair(s, "profiles", &profiles, err);
 
         if (!st)
                 st = open_table_storage(profiles.from, &m->storage, err);
         if (!st)
-                st = table_logs_open(m->storage, true, 0, &m->logs, err);
+                st = node_identity_read(profiles.from, node, err);
+        if (!st)
+                st = table_logs_open(m->storage, node, true, 0, &m->logs, err);
         if (!st)
                 st = tables_load(&m->logs, false, NULL, &m->tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
@@ -456,6 +460,19 @@ static enum status take_queue(struct snapshot *s, struct error *err)
         return st;
 }
 
+/* The copied queue belongs to the node, whose positions the copied log of samples has. */
+static enum status take_node_identity(struct snapshot *s, const struct table_moment *m, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        char line[NODE_ID_SIZE + 1];
+        enum status st = make_store_pair(s, NODE_IDENTITY_FILE, &p, err);
+
+        if (st || !*m->logs.node)
+                return st;
+        snprintf(line, sizeof line, "%s\n", m->logs.node);
+        return file_write_durable(p.to, line, strlen(line), err);
+}
+
 /* One attempt. ST_BUSY and ST_NOT_FOUND: the tables changed meanwhile; try again. */
 static enum status try_profiles(struct snapshot *s, struct error *err)
 {
@@ -477,12 +494,15 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
         if (!st)
                 st = take_queue(s, err);
         if (!st)
+                st = take_node_identity(s, &m, err);
+        if (!st)
                 st = check_table_moment(&m, &same, err);
         if (!st && !same)
                 return error_set(err, ST_BUSY,
                                  "flushes commit to the tables faster than the queue can be copied: try again later");
         for (int t = 0; !st && t < TABLE_COUNT; t++)
-                st = take_table(s, &m, t, err);
+                if (m.logs.logs[t])
+                        st = take_table(s, &m, t, err);
         if (st)
                 return st;
         s->result.sample_files += m.tables->part_count[TABLE_SAMPLES];

@@ -71,7 +71,9 @@ static enum status list_sampled_objects(const struct symbol_expiry *e, struct ob
                 st = store_scan_begin(e->stores[i], &scan, err);
                 if (st)
                         return st;
-                st = store_scan_visit_objects(scan, add_sampled_object, ret, err);
+                st = store_scan_lacks_tables(scan)
+                             ? error_set(err, ST_OS, "the tables have not been read since the start")
+                             : store_scan_visit_objects(scan, add_sampled_object, ret, err);
                 store_scan_end(scan);
         }
         if (!st && ret->failed) {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Storage of acknowledged samples: write-ahead queue, head in memory, three tables, re-symbolization.
+ * Storage of acknowledged samples: write-ahead queue, head in memory, tables, re-symbolization.
  *
  * DIR/queue/     raw queue segments (docs/formats/raw-queue.md)
  * DIR/tables/samples, stacks, locations   Delta tables (docs/formats/tables.md)
@@ -48,11 +48,19 @@ struct sample_limits {
         size_t rule_count;              /* at most LABEL_RULES_MAX */
 };
 
+/** What happens when the object store of the tables is away while a profile store is opened for writing. */
+enum tables_away {
+        TABLES_ARE_NEEDED,  /* the error of the object store */
+        TABLES_MAY_BE_AWAY, /* batches are queued, and the tables are read later (core/table_absence.h) */
+        TABLES_ARE_AWAY,    /* as before, without trying: another one has just found it away */
+};
+
 struct profile_store_options {
         size_t size; /* sizeof this struct */
         bool read_only;
         uint64_t flush_bytes;         /* memory of the head that triggers an early flush; 0: default 64 MiB */
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
+        uint64_t commit_interval_ms;  /* from profile_store_wait_flushed() to a flush, at most; 0: default 2 s */
         uint64_t max_queued_bytes;    /* memory limit of the head; past it append is ST_BUSY. 0: default 512 MiB */
         uint64_t resymbolize_rows;    /* locations per round of re-symbolization; 0: default 1000000 */
         uint64_t removed_grace_ms;    /* removed files are kept this long for readers of older versions; 0: 1 h, and
@@ -63,6 +71,20 @@ struct profile_store_options {
         uint64_t part_rows;           /* maximum per file; 0: the limit of a reader */
         struct symbol_index *symbols; /* borrowed; NULL: every location stays unresolved */
         struct storage *tables;       /* borrowed; NULL: local files in DIR/tables */
+        uint64_t lease_ms;            /* of work that one node does for all (core/store_lease.h); 0: default 60 s */
+        bool is_shared;               /* other nodes write the tables, too; assumed of those in an object store */
+        void *ask_context;
+        enum tables_away when_away;
+        /*
+         * Called once before the tables are first read, in an object store maybe long after the opening; a failure is
+         * that of the opening, or of a flush. May be NULL. With a lock of the store: it must not call the store.
+         */
+        enum status (*check_tables)(void *context, struct storage *tables, struct error *err);
+        void *check_context;
+        /* What other nodes do, of those on one object store; without flush_interval_ms == UINT64_MAX. */
+        bool has_no_flush;       /* nothing is appended; a thread flushes only what the queue has from before */
+        bool has_no_maintenance; /* no retention, compaction or removal of files by threads */
+        bool has_no_scans;       /* caches for scans are not filled at the opening */
         /*
          * Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL. Called on the flush
          * thread, without locks.
@@ -70,6 +92,9 @@ struct profile_store_options {
         void (*missing_debuginfo)(void *context, const struct wanted_object *objects, size_t count);
         void *missing_context;
 };
+
+/** Whether the tables could not be read since the opening (TABLES_MAY_BE_AWAY). */
+bool profile_store_lacks_tables(struct profile_store *store);
 
 enum status profile_store_open(const char *dir, const struct profile_store_options *options, struct profile_store **ret,
                                struct error *err) MUST_CHECK;
@@ -88,6 +113,12 @@ enum status profile_store_check_exists(const char *dir, struct error *err) MUST_
 enum status profile_store_set_limits(struct profile_store *store, const struct sample_limits *limits,
                                      void (*release)(void *context), void *context, struct error *err) MUST_CHECK;
 
+/** Let running and later flushes, merges and so on end soon with ST_BUSY. Before profile_store_close(). */
+void profile_store_stop(struct profile_store *store);
+
+/** Batches in the queue that are not in the tables, and their memory. */
+void profile_store_count_queued(struct profile_store *store, uint64_t *batches_ret, uint64_t *bytes_ret);
+
 /** Stop the threads. Queued batches stay in the queue, which is durable. */
 void profile_store_close(struct profile_store *store);
 
@@ -103,6 +134,15 @@ enum status profile_store_append(struct profile_store *store, const struct profi
 /** As profile_store_append(). @param sender  for missing_debuginfo, as in struct wanted_object; not stored. */
 enum status profile_store_append_from(struct profile_store *store, const struct profile *profile, uint32_t sender,
                                       struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
+
+/**
+ * Wait until the commit of an appended batch is made: in an object store it then survives the loss of this machine.
+ * Batches that wait at the same time share a flush, which begins within commit_interval_ms.
+ * @return ST_BAD_DATA when the batch was set aside meanwhile (quarantine): it is on this machine only; ST_TIMEOUT after
+ * timeout_ms, or when the store is closed: the batch stays queued, and a second one with its id counts once.
+ */
+enum status profile_store_wait_flushed(struct profile_store *store, struct hash128 batch_id, uint64_t timeout_ms,
+                                       struct error *err) MUST_CHECK;
 
 /**
  * Flush all queued batches, and wait. ST_OK even if some were moved to the quarantine: the others are in the tables.
@@ -150,6 +190,17 @@ struct resymbolize_result {
  */
 enum status profile_store_resymbolize(struct profile_store *store, const struct resymbolize_request *request,
                                       struct resymbolize_result *ret, struct error *err) MUST_CHECK;
+
+/**
+ * The objects of locations that were committed as SYMBOL_NO_DEBUGINFO, in files that no earlier call has read. The
+ * first call reads all files, later ones those of other nodes and of merges: a flush of this process has looked up its
+ * locations and requested what was missing. For one thread.
+ * @param ret  owned, sorted, each once; may be NULL without any.
+ */
+enum status profile_store_list_unnamed(struct profile_store *store, struct build_id **ret, size_t *count_ret,
+                                       struct error *err) MUST_CHECK;
+/** Let the next call read all files, because what the last one listed could not be handled. */
+void profile_store_list_unnamed_again(struct profile_store *store);
 
 struct compaction_result {
         uint64_t merges, files_before, files_after; /* of the merges */

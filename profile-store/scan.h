@@ -46,6 +46,10 @@ struct scan_filter {
 enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err) MUST_CHECK;
 void store_scan_end(struct store_scan *scan);
 
+/** Whether the scan has only queued batches, since the object store has been away from the start (TABLES_MAY_BE_AWAY).
+ */
+bool store_scan_lacks_tables(const struct store_scan *scan);
+
 /**
  * Charge all further work of the scan to a meter, which may end the scan.
  * @param meter  borrowed; NULL: unlimited, the default.

@@ -55,11 +55,16 @@ struct server_options {
         uint64_t scan_cache_bytes;          /* of files extracted from archives */
         struct fork_server *fork_server;    /* forks the workers that extract them; NULL: execute them. Borrowed */
         uint64_t flush_interval_ms;         /* 0: default */
+        uint64_t commit_interval_ms;        /* of acks_in_store; 0: default */
+        bool acks_in_store;                 /* a batch is acknowledged when its commit is in the object store */
         struct sample_limits sample_limits; /* retention of samples, of the default tenant */
         const char *const *sample_rules;    /* the same as text, for tenants without rules of their own */
         size_t sample_rule_count;
         uint64_t keep_symbols_s;   /* of objects without a stored file and without samples; 0: forever */
         uint64_t removed_grace_ms; /* of files removed from the tables; 0: default */
+        uint64_t shutdown_delay_s; /* after SIGTERM, while /readyz is 503 and requests are served */
+        uint64_t drain_timeout_s;  /* of the last flush; 0: no limit */
+        uint64_t lease_ms;         /* of the maintenance of tables by one of several nodes; 0: default */
         uint64_t max_age_s;        /* older samples are rejected; 0: none */
         uint64_t max_ahead_s;      /* samples further in the future are rejected; 0: none */
         uint64_t query_timeout_s;  /* of one query */

@@ -61,6 +61,9 @@ static enum status parse_query_memory(const char *text, struct server_options *o
 
 /* ---- the options ---- */
 
+enum { ACK_DISK, ACK_STORE };
+static const char *const ack_names[] = { [ACK_DISK] = "disk", [ACK_STORE] = "store", NULL };
+
 static enum status make_serve_specs(struct serve_settings *s, struct error *err)
 {
         const struct option_spec table[] = {
@@ -146,8 +149,16 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                             "answer queries, change nothing in the data directory"),
                 OPTION_RANGE("flush-interval", 0, "SECONDS", &s->flush_interval_s, 0, 86400,
                              "time between flushes of batches to the tables (default 10)"),
+                OPTION_CHOICE("ack", 0, "WHERE", &s->ack, ack_names,
+                              "acknowledge batches that are on the local disk (default), or only in the object store: "
+                              "disk, store"),
+                OPTION_RANGE("ack-interval", 0, "SECONDS", &s->ack_interval_s, 1, 5,
+                             "with --ack=store, longest time for which batches wait for a common commit (default 2)"),
                 OPTION_AGE("keep-removed", 0, "AGE", &s->keep_removed_s, 1, YEAR_S,
                            "keep files removed from tables this long, for readers of older versions (default 1h)"),
+                OPTION_RANGE("lease-time", 0, "SECONDS", &s->lease_s, 1, 3600,
+                             "of nodes on one object store: another one takes over the maintenance of the tables when "
+                             "the one that does it was silent this long (default 60)"),
                 OPTION_AGE("keep-symbols", 0, "AGE", &s->server.keep_symbols_s, 0, 0,
                            "keep indexed symbols of objects that are neither stored nor sampled any more this long "
                            "(default 365d); any: forever"),
@@ -233,6 +244,8 @@ static enum status check_serve_options(struct serve_settings *s, struct error *e
                                  "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
         if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
                 return ST_USAGE;
+        if (s->ack == ACK_STORE && o->read_only)
+                return error_set(err, ST_USAGE, "--ack and --read-only exclude each other: nothing is ingested");
         if (o->read_only && s->trees.count)
                 return error_set(err, ST_USAGE,
                                  "--scan and --read-only exclude each other: scanning keeps an index in the directory");
@@ -271,7 +284,10 @@ static void fill_server_options(struct serve_settings *s)
         o->scan_cache_bytes = s->scan_cache_mib << 20;
         o->table_cache_bytes = s->table_cache_bytes;
         o->flush_interval_ms = s->flush_interval_s * 1000;
+        o->acks_in_store = s->ack == ACK_STORE;
+        o->commit_interval_ms = s->ack_interval_s * 1000;
         o->removed_grace_ms = s->keep_removed_s * 1000;
+        o->lease_ms = s->lease_s * 1000;
 }
 
 enum status serve_settings_parse(struct serve_settings *s, const struct usage *usage, int *argc, char ***argv,

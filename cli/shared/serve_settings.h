@@ -23,10 +23,10 @@ struct serve_settings {
         struct configuration configuration;
         struct option_spec *specs; /* owned; the options, with targets in this struct */
         /* private */
-        const char *slow_query, *upstreams_path, *query_memory;
-        unsigned log_level, log_format;
-        uint64_t flush_interval_s, keep_removed_s, scan_cache_mib, table_cache_bytes;
-        struct option_list urls, origins, hosts, rules, trees, samples, proxies;
+        const char *slow_query, *upstreams_path, *query_memory, *role;
+        unsigned log_level, log_format, ack;
+        uint64_t flush_interval_s, ack_interval_s, keep_removed_s, lease_s, scan_cache_mib, table_cache_bytes;
+        struct option_list urls, origins, hosts, rules, trees, samples, proxies, peers;
         struct upstream_list upstreams;
         struct address_range *ranges;
         struct retention_rule retention[RETENTION_RULES_MAX];

@@ -35,6 +35,8 @@
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/compaction/work_lock.h"
+#include "profile-store/core/table_absence.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/tables/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
@@ -660,9 +662,13 @@ enum status profile_store_compact(struct profile_store *s, profile_store_compact
 {
         struct compaction *c = s->compaction;
         struct compaction_call call = { .run = { .c = c, .is_full = true }, .progress = progress, .context = context };
+        enum status st;
 
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        st = store_check_tables(s, err);
+        if (st)
+                return st;
         if (may_begin_round(&call)) {
                 c->calls++;
                 work_lock_release(&c->lock);
@@ -751,9 +757,11 @@ static void *run_compaction_thread(void *context)
                 while (!atomic_load(&c->s->stopping) && condition_wait_until(&c->wake, &c->wake_lock, until))
                         ;
                 pthread_mutex_unlock(&c->wake_lock);
+                if (store_hold_lease(c->s, &c->s->maintenance_lease, NULL))
+                        continue;
                 do
                         run_due_merges(c, false);
-                while (expire_next_day(c, &labels));
+                while (expire_next_day(c, &labels) && !store_hold_lease(c->s, &c->s->maintenance_lease, NULL));
                 sweep_locations_in_turn(c);
         }
         return NULL;
@@ -763,7 +771,7 @@ static uint64_t choose_interval(const struct profile_store_options *o)
 {
         if (o->compact_interval_ms)
                 return o->compact_interval_ms;
-        if (o->flush_interval_ms == UINT64_MAX)
+        if (o->flush_interval_ms == UINT64_MAX || o->has_no_maintenance)
                 return UINT64_MAX;
         return o->flush_interval_ms < DEFAULT_INTERVAL_MS ? o->flush_interval_ms : DEFAULT_INTERVAL_MS;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile-store/core/table_removal.h"
+
 static bool is_live_name(const struct tables *t, enum table table, const char *name)
 {
         return find_live_part(t, table, name) != NULL;
@@ -16,17 +18,18 @@ static bool is_live_name(const struct tables *t, enum table table, const char *n
 static enum status try_commit(struct profile_store *s, const struct replaced_parts *r,
                               const struct merge_result *merged, struct error *err)
 {
-        const struct table_change change = { .table = r->table,
-                                             .adds = merged->adds,
-                                             .add_count = merged->add_count,
-                                             .removes = r->parts,
-                                             .remove_count = r->part_count,
-                                             /* Rows of one stack are equal; those of one location may differ. */
-                                             .rearranges =
-                                                     !r->loses_rows && (r->table != TABLE_LOCATIONS ||
+        struct table_change change = { .table = r->table,
+                                       .adds = merged->adds,
+                                       .add_count = merged->add_count,
+                                       .removes = r->parts,
+                                       .remove_count = r->part_count,
+                                       /* Rows of one stack are equal; those of one location may differ. */
+                                       .rearranges = !r->loses_rows && (r->table != TABLE_LOCATIONS ||
                                                                         merged->rows_read == merged->rows_written) };
         enum status st = store_reconcile(s, err);
 
+        if (!st && r->table == TABLE_LOCATIONS && r->loses_rows)
+                st = removal_begin(s, &change, err);
         if (st)
                 return st;
         if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))

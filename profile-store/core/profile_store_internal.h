@@ -10,7 +10,8 @@
  *  2. writer_lock: one flush or round at a time, from its lookup to its commit.
  *     Locations that a flush looked up before new symbols were loaded are thus committed before the re-symbolization
  *     of these symbols reads the tables. A merge takes it for its commit only.
- *  3. lock: the head and the current tables, held briefly. A flush changes both under it, so a scan sees each sample
+ *  3. peer_lock: the heads of other nodes and the ids of batches change.
+ *  4. lock: the head and the current tables, held briefly. A flush changes both under it, so a scan sees each sample
  *     once.
  */
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include "profile-store/queue/batch_ids.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/queue/raw_queue.h"
+#include "profile-store/core/store_lease.h"
 #include "profile-store/core/store_limits.h"
 #include "profile-store/tables/tables.h"
 
@@ -39,19 +41,27 @@ struct profile_store {
         pthread_mutex_t resymbolize_lock;
         atomic_uint resymbolize_waiting;
         pthread_mutex_t writer_lock;
-        struct table_logs logs;    /* protected by writer_lock */
-        struct known_rows known;   /* protected by writer_lock */
-        uint64_t starved_position; /* batch that alone ran out of memory; protected by writer_lock */
+        struct table_logs logs;               /* protected by writer_lock */
+        bool has_listed_unnamed;              /* used by the thread of profile_store_list_unnamed() only */
+        char samples_id[DELTA_TABLE_ID_SIZE]; /* of the log of samples; fixed while has_absent_tables is false */
+        struct known_rows known;              /* protected by writer_lock */
+        uint64_t starved_position;            /* batch that alone ran out of memory; protected by writer_lock */
         unsigned starved_attempts;
         bool claims_memory; /* memory_claim() for that batch; protected by writer_lock */
         /* Fault injection: called for each batch of a group before its flush, and may fail the group. NULL: none. */
         enum status (*inject_failure)(const struct batch *b, struct error *err);
-        bool behind; /* tables may lack a commit that was made; protected by writer_lock */
+        bool behind;                     /* tables may lack a commit that was made; protected by writer_lock */
+        _Atomic int64_t followed_ns;     /* monotonic: when the commits of other nodes were read; 0: never */
+        _Atomic int64_t followed_unix_s; /* the same by the wall clock */
+        atomic_bool has_absent_tables;   /* table_absence.h; changed with writer_lock */
+        _Atomic int64_t next_follow_ns;  /* monotonic: no scan tries before, after one failed */
 
         pthread_mutex_t lock;
         struct batch **head; /* by position; a batch is visible once the queue has synced it */
         size_t head_count, head_capacity;
         _Atomic uint64_t head_bytes; /* changed under lock, read without it */
+        size_t flush_waiters;        /* calls of profile_store_wait_flushed() */
+        int64_t flush_due_ns;        /* monotonic: for the first of them that the last flush did not have; 0: none */
         struct key_map queued;       /* batch id to position in the head; 0: removed */
         struct tables *tables;
         uint64_t flushed; /* positions up to this one are in the tables */
@@ -64,9 +74,16 @@ struct profile_store {
         pthread_mutex_t health_lock; /* protects health; a leaf lock: nothing is called while it is held */
         struct profile_store_health health;
 
+        pthread_mutex_t peer_lock; /* core/kept_heads.c; taken before lock */
+        struct kept_head *kept;    /* of each peer; NULL: none */
+
+        pthread_mutex_t lease_lock; /* a leaf lock */
+        struct store_lease maintenance_lease, resymbolize_lease;
+
         pthread_t thread;
         bool thread_runs;
-        pthread_cond_t wake; /* wakes the flush thread; used with lock */
+        pthread_cond_t wake;      /* wakes the flush thread; used with lock */
+        pthread_cond_t left_head; /* batches left the head; used with lock */
         pthread_t maintenance_thread;
         bool maintenance_runs;
         pthread_cond_t maintenance_wake; /* used with lock */
@@ -98,7 +115,8 @@ void head_close(struct profile_store *s);
 /* Publish the committed tables to scans, and drop the flushed batches from the head. Caller holds writer_lock. */
 enum status store_publish_tables(struct profile_store *s, struct error *err) MUST_CHECK;
 
-/* After a failure, find out from the logs which commits were made. Caller holds writer_lock. */
+/* After a failure, find out from the logs which commits were made; read tables that were absent; and read those of
+ * other nodes, if there are other nodes (table_follow.h). Caller holds writer_lock. */
 enum status store_reconcile(struct profile_store *s, struct error *err) MUST_CHECK;
 
 /* Reload queue and tables of a read-only store. Caller holds lock. */
@@ -109,8 +127,14 @@ enum status head_copy_durable(struct profile_store *s, struct batch ***ret, size
                               struct error *err) MUST_CHECK;
 void batches_unref(struct batch **batches, size_t count);
 
+/* Let a flush begin within the commit interval. Caller holds lock. */
+void head_order_flush(struct profile_store *s);
+
 /* Drop the batches after position, which were never durable. Caller holds lock. */
 void head_drop_after(struct profile_store *s, uint64_t position);
+
+/* Drop the batches with these ids, which another node committed; their number. Caller holds lock. */
+size_t head_drop_batches(struct profile_store *s, const struct hash128 *ids, size_t id_count);
 
 /* Drop the batches up to position, which are in the tables. Caller holds lock. */
 void head_drop_until(struct profile_store *s, uint64_t position);

@@ -23,8 +23,10 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/threads/condition.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/core/table_absence.h"
 #include "profile-store/queue/payload.h"
 
 static struct metric torn_bytes = METRIC_COUNTER(
@@ -33,11 +35,6 @@ static struct metric damaged = METRIC_COUNTER("cairn_queue_damaged_segments_tota
                                               "Raw queue segments that lost confirmed bytes, set aside at start.", "");
 static struct metric unreadable = METRIC_COUNTER("cairn_queue_unreadable_batches_total",
                                                  "Batches that could not be decoded at start, set aside.", "");
-
-static uint64_t get_batch_bytes(const struct batch *b)
-{
-        return sizeof *b + b->arena.used;
-}
 
 /* Reserve the slot first: after the write to the queue nothing may fail. */
 static enum status reserve_head_slot(struct profile_store *s, struct error *err)
@@ -51,7 +48,7 @@ static void append_to_head(struct profile_store *s, struct batch *b)
         assert(!s->head_count || s->head[s->head_count - 1]->position < b->position);
         batch_check(b);
         s->head[s->head_count++] = b;
-        s->head_bytes += get_batch_bytes(b);
+        s->head_bytes += batch_get_bytes(b);
 }
 
 /* ---- append --------------------------------------------------------------------- */
@@ -208,6 +205,53 @@ enum status profile_store_append_from(struct profile_store *s, const struct prof
         return st ? st : append_profile(s, profile, sender, batch_id, duplicate_ret, err);
 }
 
+/* ---- waiting for a flush ----------------------------------------------------------- */
+
+/* @param position_ret  of the batch; untouched when it is not in the head. Caller holds s->lock. */
+static bool is_batch_in_head(struct profile_store *s, const struct hash128 *batch_id, uint64_t *position_ret)
+{
+        const uint64_t *position = key_map_find(&s->queued, batch_id);
+
+        if (!position || !*position)
+                return false;
+        *position_ret = *position;
+        return true;
+}
+
+void head_order_flush(struct profile_store *s)
+{
+        if (!s->flush_due_ns)
+                s->flush_due_ns = monotonic_ns() + (int64_t)s->options.commit_interval_ms * 1000000;
+        pthread_cond_signal(&s->wake);
+}
+
+enum status profile_store_wait_flushed(struct profile_store *s, struct hash128 batch_id, uint64_t timeout_ms,
+                                       struct error *err)
+{
+        int64_t until = monotonic_ns() + (int64_t)timeout_ms * 1000000;
+        uint64_t position = 0;
+        bool is_left, in_time = true;
+
+        pthread_mutex_lock(&s->lock);
+        s->flush_waiters++;
+        while ((is_left = is_batch_in_head(s, &batch_id, &position)) && in_time && !s->stopping) {
+                head_order_flush(s);
+                in_time = condition_wait_until(&s->left_head, &s->lock, until);
+        }
+        s->flush_waiters--;
+        pthread_mutex_unlock(&s->lock);
+        if (!is_left && position && quarantine_contains(s->dir, position, &batch_id))
+                return error_set(err, ST_BAD_DATA,
+                                 "the batch cannot be written to the tables, so it was set aside on this machine "
+                                 "(quarantine)");
+        if (!is_left)
+                return ST_OK;
+        return error_set(err, ST_TIMEOUT,
+                         "the object store has not taken the batch within %llu s; it stays queued here, so send it "
+                         "again with the same id",
+                         (unsigned long long)timeout_ms / 1000);
+}
+
 /* ---- replay ------------------------------------------------------------------------ */
 
 struct replay {
@@ -314,7 +358,11 @@ enum status head_open(struct profile_store *s, struct error *err)
         _cleanup_free_ char *ids_dir = path_join(s->dir, "queue/batch-ids");
         struct replay r = { .s = s };
         const struct raw_queue_options options = {
-                .read_only = s->options.read_only, .flushed = s->flushed, .replay = replay_record, .context = &r
+                .read_only = s->options.read_only,
+                .flushed = s->flushed,
+                .gap = has_absent_tables(s) ? QUEUE_POSITION_GAP : 0,
+                .replay = replay_record,
+                .context = &r,
         };
         enum status st = ST_OK;
 
@@ -436,6 +484,7 @@ static void rebuild_queued_ids(struct profile_store *s)
         }
         key_map_deinit(&s->queued);
         s->queued = left;
+        pthread_cond_broadcast(&s->left_head);
 }
 
 void head_drop_after(struct profile_store *s, uint64_t position)
@@ -448,7 +497,7 @@ void head_drop_after(struct profile_store *s, uint64_t position)
 
                 if (queued)
                         *queued = 0;
-                s->head_bytes -= get_batch_bytes(b);
+                s->head_bytes -= batch_get_bytes(b);
                 batch_unref(b);
         }
         s->head_count = kept;
@@ -464,7 +513,7 @@ void head_drop_until(struct profile_store *s, uint64_t position)
 
                 if (queued)
                         *queued = 0;
-                s->head_bytes -= get_batch_bytes(s->head[n]);
+                s->head_bytes -= batch_get_bytes(s->head[n]);
                 batch_unref(s->head[n++]);
         }
         if (!n)
@@ -472,4 +521,32 @@ void head_drop_until(struct profile_store *s, uint64_t position)
         memmove(s->head, s->head + n, (s->head_count - n) * sizeof *s->head);
         s->head_count -= n;
         rebuild_queued_ids(s);
+}
+
+size_t head_drop_batches(struct profile_store *s, const struct hash128 *ids, size_t id_count)
+{
+        size_t found = 0, kept = 0;
+
+        for (size_t i = 0; i < id_count; i++) {
+                uint64_t *queued = key_map_find(&s->queued, &ids[i]);
+
+                found += queued && *queued;
+                if (queued)
+                        *queued = 0;
+        }
+        for (size_t i = 0; found && i < s->head_count; i++) {
+                struct batch *b = s->head[i];
+
+                if (*key_map_find(&s->queued, &b->batch_id)) {
+                        s->head[kept++] = b;
+                        continue;
+                }
+                s->head_bytes -= batch_get_bytes(b);
+                batch_unref(b);
+        }
+        if (found) {
+                s->head_count = kept;
+                rebuild_queued_ids(s);
+        }
+        return found;
 }

@@ -8,6 +8,9 @@
 #include "common/program/log.h"
 #include "profile-store/tables/part_read.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/core/table_follow.h"
+
+#define NAMED_OBJECTS 256 /* in a commit; more are not named */
 
 /*
  * Parts are processed in rounds of about options.resymbolize_rows rows. A round reads the parts that have rows of the
@@ -446,6 +449,11 @@ static enum status resymbolize_tables(struct resymbolization *h, struct error *e
         size_t next = 0, part_count;
         enum status st;
 
+        if (!request->dry_run) {
+                st = store_hold_lease(s, &s->resymbolize_lease, err);
+                if (st)
+                        return st;
+        }
         pthread_mutex_lock(&s->writer_lock);
         st = store_reconcile(s, err); /* the snapshot then has everything that was committed */
         h->tables = tables_ref(s->tables);
@@ -487,6 +495,7 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
         pthread_mutex_lock(&s->resymbolize_lock);
         atomic_fetch_sub(&s->resymbolize_waiting, 1);
         st = resymbolize_tables(&h, err);
+        store_end_lease(s, &s->resymbolize_lease);
         pthread_mutex_unlock(&s->resymbolize_lock);
         tables_unref(h.tables);
         free(h.ids);

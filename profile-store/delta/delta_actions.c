@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In the file: counted files; the calls that add an action, used by the reader of checkpoints, too; JSON of actions;
+ * an action of each kind; the lines of a commit.
+ */
 #include "profile-store/delta/delta_actions.h"
 
 #include <assert.h>
@@ -12,6 +16,7 @@
 
 #define JSON_DEPTH 32
 #define PARTITIONS_MAX 32
+#define BATCH_ID_DIGITS 32
 
 void delta_counted_file_ref(struct delta_counted_file *f)
 {
@@ -38,6 +43,7 @@ void delta_actions_deinit(struct delta_actions *a)
         free(a->adds);
         free(a->removes);
         free(a->txns);
+        free(a->batch_ids);
         json_object_put(a->metadata);
         *a = (struct delta_actions){ 0 };
 }
@@ -278,6 +284,39 @@ static enum status parse_remove_action(struct delta_actions *a, struct json_obje
         return delta_actions_remove_file(a, &f, err);
 }
 
+static bool parse_batch_id_digits(const char *digits, struct hash128 *ret)
+{
+        for (size_t i = 0; i < sizeof ret->bytes; i++) {
+                int high = hex_digit_value(digits[2 * i]), low = hex_digit_value(digits[2 * i + 1]);
+
+                if (high < 0 || low < 0)
+                        return false;
+                ret->bytes[i] = (uint8_t)(high << 4 | low);
+        }
+        return true;
+}
+
+static enum status parse_commit_info(struct delta_actions *a, struct json_object *o, struct error *err)
+{
+        const char *text = delta_json_get_string(o, DELTA_BATCH_IDS);
+        size_t count = text ? strlen(text) / BATCH_ID_DIGITS : 0;
+
+        if (!count)
+                return ST_OK;
+        free(a->batch_ids);
+        a->batch_id_count = 0;
+        a->batch_ids = calloc(count, sizeof *a->batch_ids);
+        if (!a->batch_ids)
+                return error_no_memory(err);
+        while (a->batch_id_count < count) {
+                if (!parse_batch_id_digits(text + a->batch_id_count * BATCH_ID_DIGITS,
+                                           &a->batch_ids[a->batch_id_count]))
+                        return error_set(err, ST_BAD_DATA, "a batch id of a commit is malformed");
+                a->batch_id_count++;
+        }
+        return ST_OK;
+}
+
 static enum status parse_delta_action(struct delta_actions *a, const char *kind, struct json_object *o,
                                       struct error *err)
 {
@@ -304,7 +343,9 @@ static enum status parse_delta_action(struct delta_actions *a, const char *kind,
                 (void)get_json_int(o, "lastUpdated", &y);
                 return delta_actions_add_txn(a, text, x, y, err);
         }
-        return ST_OK; /* commitInfo and other actions that a reader may ignore */
+        if (!strcmp(kind, "commitInfo"))
+                return parse_commit_info(a, o, err);
+        return ST_OK; /* other actions that a reader may ignore */
 }
 
 static enum status parse_delta_line(struct delta_actions *a, const char *line, size_t n, struct error *err)

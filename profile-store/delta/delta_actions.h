@@ -15,6 +15,9 @@ struct json_object; /* from json-c */
 
 #define DELTA_READER_VERSION 1
 #define DELTA_WRITER_VERSION 2
+/* Member of commitInfo: ids of the batches whose rows the commit adds, 32 hexadecimal digits each, without separators
+ */
+#define DELTA_BATCH_IDS "cairnBatchIds"
 
 /* A delta_file, reference-counted by the states, actions and snapshots that hold it. */
 struct delta_counted_file {
@@ -38,6 +41,8 @@ struct delta_actions {
         size_t txn_count, txn_capacity;
         struct json_object *metadata; /* owned: the metaData object; NULL when there is none */
         bool has_protocol;
+        struct hash128 *batch_ids; /* owned: of commitInfo */
+        size_t batch_id_count;
 };
 
 void delta_actions_deinit(struct delta_actions *a);

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 /* ---- schemaString ---- */
 
@@ -269,18 +270,38 @@ static void end_action_line(struct json_out *j)
         buf_append_u8(j->buf, '\n');
 }
 
+static void append_batch_ids(struct json_out *j, const struct hash128 *ids, size_t count)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, LIMIT_DELTA_LINE_BYTES);
+        for (size_t i = 0; i < count; i++) {
+                char hex[2 * sizeof ids->bytes + 1];
+
+                buf_append_str(&text, hex_encode(ids[i].bytes, sizeof ids[i].bytes, hex));
+        }
+        if (buf_status(&text, NULL, ""))
+                j->buf->failed = ST_TOO_BIG;
+        else
+                json_out_strn(j, DELTA_BATCH_IDS, (const char *)text.data, text.size);
+}
+
 /* is_blind_append: the commit reads nothing and only adds, so no concurrent commit conflicts with it. */
-static void append_commit_info(struct buf *out, const char *operation, bool is_blind_append)
+static void append_commit_info(struct buf *out, const struct delta_commit *c, bool is_blind_append)
 {
         struct json_out j;
 
         begin_action_line(&j, out, "commitInfo");
         json_out_int(&j, "timestamp", get_unix_ms());
-        json_out_str(&j, "operation", operation);
+        json_out_str(&j, "operation", c->operation ? c->operation : "WRITE");
         json_out_object(&j, "operationParameters");
+        if (c->parameter.name)
+                json_out_str(&j, c->parameter.name, c->parameter.value);
         json_out_object_end(&j);
         json_out_bool(&j, "isBlindAppend", is_blind_append);
         json_out_str(&j, "engineInfo", "cairn/" CAIRN_VERSION);
+        if (c->batch_id_count)
+                append_batch_ids(&j, c->batch_ids, c->batch_id_count);
         end_action_line(&j);
 }
 
@@ -328,7 +349,7 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
                 return st;
         if (!make_uuid(uuid))
                 return error_os(err, errno, "cannot get random bytes for a table's identity");
-        append_commit_info(out, "CREATE TABLE", true);
+        append_commit_info(out, &(struct delta_commit){ .operation = "CREATE TABLE" }, true);
         begin_action_line(&j, out, "protocol");
         json_out_int(&j, "minReaderVersion", DELTA_READER_VERSION);
         json_out_int(&j, "minWriterVersion", DELTA_WRITER_VERSION);
@@ -428,7 +449,7 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
 {
         struct json_out j;
 
-        append_commit_info(out, c->operation ? c->operation : "WRITE", c->add_count && !c->remove_count);
+        append_commit_info(out, c, c->add_count && !c->remove_count);
         if (c->app_id) {
                 begin_action_line(&j, out, "txn");
                 json_out_str(&j, "appId", c->app_id);

@@ -16,11 +16,14 @@
  */
 #include "profile-store/delta/delta_log.h"
 
+#include <json-c/json.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
+#include "profile-store/delta/delta_batch_ids.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_encode.h"
 #include "profile-store/delta/delta_log_cleanup.h"
@@ -30,6 +33,7 @@ struct delta_table {
         pthread_mutex_t lock; /* protects state and the members below */
         struct delta_place place;
         struct delta_state state;
+        bool lacks_batch_ids;            /* of commits that were not read */
         int64_t next_checkpoint;         /* after a failed checkpoint: no automatic one before this version */
         struct storage_info last_commit; /* for delta_table_follow(): file of the last commit read */
 };
@@ -51,12 +55,11 @@ enum status delta_table_open(struct storage *s, const char *folder, struct delta
         if (!t)
                 return error_no_memory(err);
         pthread_mutex_init(&t->lock, NULL);
+        t->lacks_batch_ids = true;
         delta_state_init(&t->state);
         st = delta_place_init(&t->place, s, folder, err);
         if (!st)
                 st = delta_replay_log(&t->place, &t->state, err);
-        if (!st)
-                stat_commit(t, &t->last_commit);
         if (st)
                 delta_table_close(t);
         else
@@ -97,6 +100,7 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         }
         delta_state_deinit(&t->state);
         t->state = now;
+        t->lacks_batch_ids = true;
         return ST_OK;
 }
 
@@ -136,6 +140,13 @@ static bool is_replaced(const struct delta_table *t)
                 return false;
         stat_commit(t, &now);
         return strcmp(now.etag, t->last_commit.etag) != 0;
+}
+
+void delta_table_begin_follow(struct delta_table *t)
+{
+        pthread_mutex_lock(&t->lock);
+        stat_commit(t, &t->last_commit);
+        pthread_mutex_unlock(&t->lock);
 }
 
 enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err)
@@ -178,6 +189,19 @@ void delta_table_forget(struct delta_table *t, const struct delta_file *f)
         pthread_mutex_unlock(&t->lock);
 }
 
+void delta_table_copy_id(struct delta_table *t, char ret[static DELTA_TABLE_ID_SIZE])
+{
+        static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-";
+        const char *id;
+
+        ret[0] = 0;
+        pthread_mutex_lock(&t->lock);
+        id = delta_json_get_string(t->state.metadata, "id");
+        if (id && strlen(id) < DELTA_TABLE_ID_SIZE && !id[strspn(id, plain)])
+                snprintf(ret, DELTA_TABLE_ID_SIZE, "%s", id);
+        pthread_mutex_unlock(&t->lock);
+}
+
 int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
 {
         int64_t version = -1;
@@ -189,6 +213,46 @@ int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
         }
         pthread_mutex_unlock(&t->lock);
         return version;
+}
+
+/* ---- ids of batches ---- */
+
+static enum status take_batch_ids(struct delta_table *t, struct hash128 **ids, size_t *count, struct error *err)
+{
+        size_t capacity = 0, taken = t->lacks_batch_ids ? 0 : t->state.taken_batch_ids;
+        enum status st = t->lacks_batch_ids ? delta_batch_ids_read(&t->place, ids, count, &capacity, err) : ST_OK;
+
+        if (!st && !array_reserve_many(ids, &capacity, *count, t->state.batch_id_count - taken))
+                st = error_no_memory(err);
+        if (st)
+                return st;
+        while (taken < t->state.batch_id_count)
+                (*ids)[(*count)++] = t->state.batch_ids[taken++].id;
+        t->state.taken_batch_ids = taken;
+        t->lacks_batch_ids = false;
+        return ST_OK;
+}
+
+enum status delta_table_take_batch_ids(struct delta_table *t, struct hash128 **ret, size_t *count_ret,
+                                       struct error *err)
+{
+        _cleanup_free_ struct hash128 *ids = NULL;
+        size_t count = 0;
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = take_batch_ids(t, &ids, &count, err);
+        pthread_mutex_unlock(&t->lock);
+        if (st)
+                return st;
+        *ret = steal_ptr(ids);
+        *count_ret = count;
+        return ST_OK;
+}
+
+enum status delta_table_expire_batch_ids(struct delta_table *t, struct error *err)
+{
+        return delta_batch_ids_expire(&t->place, err);
 }
 
 struct log_size {
@@ -267,18 +331,36 @@ static bool is_checkpoint_due(const struct delta_table *t)
                s->recent_actions >= (s->live.count + s->removed.count) / DELTA_CHECKPOINT_SHARE;
 }
 
+static void note_checkpoint(struct delta_table *t, int64_t version)
+{
+        t->state.checkpoint_version = version;
+        t->state.recent_actions = 0;
+        delta_state_forget_batch_ids(&t->state, version);
+}
+
 /* After a failure, wait for one interval: on a full disk each attempt costs the size of the checkpoint. */
 static enum status write_checkpoint(struct delta_table *t, struct error *err)
 {
-        enum status st = delta_checkpoint_write(&t->place, &t->state, err);
+        enum status st = delta_batch_ids_write(&t->place, &t->state, err);
 
-        if (st) {
+        if (!st)
+                st = delta_checkpoint_write(&t->place, &t->state, err);
+        if (st)
                 t->next_checkpoint = t->state.version + DELTA_CHECKPOINT_INTERVAL;
-                return st;
-        }
-        t->state.checkpoint_version = t->state.version;
-        t->state.recent_actions = 0;
-        return ST_OK;
+        else
+                note_checkpoint(t, t->state.version);
+        return st;
+}
+
+/* Another writer may have written one meanwhile. */
+static void write_due_checkpoint(struct delta_table *t)
+{
+        int64_t other = delta_checkpoint_read_hint(&t->place);
+
+        if (other > t->state.checkpoint_version && other <= t->state.version)
+                note_checkpoint(t, other);
+        else
+                (void)!write_checkpoint(t, NULL); /* optional: the commits hold the same state */
 }
 
 /*
@@ -292,6 +374,9 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        if (c->is_exact && c->after_version != t->state.version)
+                return error_set(err, ST_BUSY, "the table of '%s' is at version %jd, not %jd", t->place.name,
+                                 (intmax_t)t->state.version, (intmax_t)c->after_version);
         if (delta_replay_has_gap_after(&t->place, t->state.version)) /* versions are never reused */
                 return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->place.name);
         st = delta_encode_commit(&text, &t->state, c, err);
@@ -309,7 +394,7 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         }
         delta_state_apply(&t->state, &a, t->state.version + 1);
         if (is_checkpoint_due(t))
-                (void)!write_checkpoint(t, NULL); /* optional: the commits hold the same state */
+                write_due_checkpoint(t);
         return ST_OK;
 }
 
@@ -323,6 +408,66 @@ enum status delta_commit(struct delta_table *t, const struct delta_commit *c, st
         st = commit_under_lock(t, &full, err);
         pthread_mutex_unlock(&t->lock);
         return st;
+}
+
+/* ---- past commits ---- */
+
+void delta_past_commit_deinit(struct delta_past_commit *c)
+{
+        if (c->memory)
+                delta_actions_deinit(c->memory);
+        free(c->memory);
+        free(c->parameter);
+        *c = (struct delta_past_commit){ 0 };
+}
+
+/* An operation parameter of commitInfo, the first line; owned, NULL without one. */
+static enum status find_parameter(const struct buf *text, const char *name, char **ret, struct error *err)
+{
+        const char *data = (const char *)text->data, *end = memchr(data, '\n', text->size), *value;
+        struct json_object *line = delta_json_parse(data, end ? (size_t)(end - data) : text->size), *info, *parameters;
+        enum status st = ST_OK;
+
+        *ret = NULL;
+        if (line && json_object_object_get_ex(line, "commitInfo", &info) &&
+            json_object_object_get_ex(info, "operationParameters", &parameters)) {
+                value = delta_json_get_string(parameters, name);
+                *ret = value ? strdup(value) : NULL;
+                if (value && !*ret)
+                        st = error_no_memory(err);
+        }
+        json_object_put(line);
+        return st;
+}
+
+enum status delta_past_commit_read(struct delta_table *t, uint64_t version, const char *parameter,
+                                   struct delta_past_commit *ret, struct error *err)
+{
+        _cleanup_free_ char *key = delta_make_version_key(&t->place, (int64_t)version, DELTA_COMMIT_SUFFIX);
+        _cleanup_delta_past_commit_ struct delta_past_commit c = { .memory = calloc(1, sizeof *c.memory) };
+        _cleanup_buf_ struct buf text;
+        struct delta_actions a;
+        enum status st;
+
+        buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        if (!key || !c.memory)
+                return error_no_memory(err);
+        st = storage_read(t->place.storage, key, &text, err);
+        if (!st)
+                st = delta_actions_parse((const char *)text.data, text.size, &a, err);
+        if (st)
+                return st;
+        *c.memory = a;
+        c.adds = (const struct delta_file *const *)a.adds; /* the file is their first member */
+        c.add_count = a.add_count;
+        c.remove_count = a.remove_count;
+        c.rearranges = a.remove_count && !a.removes[0]->file.removal_changes_data;
+        st = find_parameter(&text, parameter, &c.parameter, err);
+        if (st)
+                return st;
+        *ret = c;
+        c = (struct delta_past_commit){ 0 };
+        return ST_OK;
 }
 
 enum status delta_checkpoint(struct delta_table *t, struct error *err)

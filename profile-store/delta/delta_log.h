@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/hash.h"
 #include "common/memory/buf.h"
 #include "parquet/parquet_writer.h"
 #include "parquet/schema.h"
@@ -33,6 +34,7 @@
 #define DELTA_CHECKPOINT_SHARE 10
 
 struct delta_table;
+struct delta_actions;
 
 struct delta_partition {
         const char *key;
@@ -91,6 +93,9 @@ void delta_table_close(struct delta_table *t);
 /** Read commits that other writers made since. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
 
+/** Note which file the last commit is, as each delta_table_follow() does: right after opening. */
+void delta_table_begin_follow(struct delta_table *t);
+
 /**
  * Like delta_table_refresh(), for a reader whose table may be replaced by another copy, as when a backup is restored.
  * When the file of the last commit read is missing and no later one exists, or it is another file than before, the
@@ -119,6 +124,10 @@ void delta_table_forget(struct delta_table *t, const struct delta_file *f);
 enum status delta_table_set_retention(struct delta_table *t, const struct delta_retention *r,
                                       struct error *err) MUST_CHECK;
 
+#define DELTA_TABLE_ID_SIZE 41
+/** The id of the table, which it has since it was made; "" unless it is of at most 40 letters, digits and hyphens. */
+void delta_table_copy_id(struct delta_table *t, char ret[static DELTA_TABLE_ID_SIZE]);
+
 /** The version recorded by the last commit with this application id; -1 without one. */
 int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id);
 
@@ -128,6 +137,11 @@ struct delta_add {
         const char *stats;                        /* from delta_stats_append(); NULL for none */
         const struct delta_partition *partitions; /* one value for each partition column of the table */
         size_t partition_count;
+};
+
+/* An operation parameter of a commit, which delta_past_commit_read() returns. */
+struct delta_parameter {
+        const char *name, *value; /* NULL: none */
 };
 
 struct delta_commit {
@@ -143,17 +157,52 @@ struct delta_commit {
         const struct delta_retention *retention; /* NULL keeps the properties */
         const char *app_id; /* NULL, or the application id that txn_version belongs to, for idempotent commits */
         int64_t txn_version;
+        bool is_exact; /* only as the version after after_version: what the commit relies on was read there */
+        int64_t after_version;
+        const struct hash128 *batch_ids; /* of the batches whose rows the commit adds, for other writers */
+        size_t batch_id_count;
+        struct delta_parameter parameter;
 };
 
 /**
  * Make adds, removes and a new schema visible at once.
  *
- * @return ST_OK; ST_BUSY when another writer took the version: refresh, check again, retry; ST_NOT_FOUND when a path to
- *         remove is not live; ST_USAGE for a schema that drops or changes columns, or an added path that is already
- *         live; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure; after ST_OS the commit may nevertheless
- *         be in the log: refresh.
+ * @return ST_OK; ST_BUSY when another writer took the version, or the table is not at after_version: refresh, check
+ *         again, retry; ST_NOT_FOUND when a path to remove is not live; ST_USAGE for a schema that drops or changes
+ * columns, or an added path that is already live; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure; after
+ * ST_OS the commit may nevertheless be in the log: refresh.
  */
 enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
+
+/**
+ * The ids of the batches of all commits of the last LIMIT_BATCH_ID_AGE_S that no earlier call returned, up to the
+ * table's current version (delta_batch_ids.h). Some may be returned again.
+ * @param ret  owned; untouched on failure, after which the next call returns them.
+ */
+enum status delta_table_take_batch_ids(struct delta_table *t, struct hash128 **ret, size_t *count_ret,
+                                       struct error *err) MUST_CHECK;
+
+/** Remove the objects with ids of batches that are older than LIMIT_BATCH_ID_AGE_S. */
+enum status delta_table_expire_batch_ids(struct delta_table *t, struct error *err) MUST_CHECK;
+
+/** What a commit of the log changed. */
+struct delta_past_commit {
+        const struct delta_file *const *adds; /* borrowed from `memory`, as all below */
+        size_t add_count, remove_count;
+        bool rearranges; /* as in struct delta_commit; false without removes */
+        char *parameter; /* owned; NULL: the commit does not have it */
+        struct delta_actions *memory;
+};
+void delta_past_commit_deinit(struct delta_past_commit *c);
+#define _cleanup_delta_past_commit_ _cleanup_(delta_past_commit_deinit)
+
+/**
+ * Read a commit again.
+ * @param parameter  name of the operation parameter to return.
+ * @return ST_OK; ST_NOT_FOUND when there is none of this version, or it was deleted; errors of delta_table_open().
+ */
+enum status delta_past_commit_read(struct delta_table *t, uint64_t version, const char *parameter,
+                                   struct delta_past_commit *ret, struct error *err) MUST_CHECK;
 
 /** Write a checkpoint of the current state; delta_commit() also writes one when it is due. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/memory/array.h"
 #include "common/text.h"
+#include "profile-store/delta/delta_batch_ids.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
 
@@ -168,7 +169,9 @@ enum status delta_log_clean_up(const struct delta_place *p, struct delta_state *
                 st = verify_checkpoint(p, cutoff, s, err);
         } while (st == ST_BAD_DATA);
         if (!st && (verify_checkpoint(p, l.newest_checkpoint, s, NULL) || delta_checkpoint_read_hint(p) < cutoff)) {
-                st = delta_checkpoint_write(p, s, err); /* an intact one, which _last_checkpoint then names */
+                st = delta_batch_ids_write(p, s, err);
+                if (!st)
+                        st = delta_checkpoint_write(p, s, err); /* an intact one, which _last_checkpoint then names */
                 if (!st) {
                         s->checkpoint_version = s->version;
                         s->recent_actions = 0;

@@ -122,9 +122,8 @@ bool delta_replay_has_gap_after(const struct delta_place *p, int64_t version)
         struct storage_info unused;
         struct listing l = { .bound = INT64_MAX };
 
-        /* Otherwise nothing after it was deleted: cleaning keeps the last commit. The hint alone proves nothing. */
-        if (delta_checkpoint_read_hint(p) <= version &&
-            (!key || storage_stat(p->storage, key, &unused, NULL) != ST_NOT_FOUND))
+        /* While it exists, nothing after it was deleted: cleaning deletes in the order of versions. */
+        if (!key || storage_stat(p->storage, key, &unused, NULL) != ST_NOT_FOUND)
                 return false;
         return !list_log_files(p, &l, NULL) && l.last_commit > version;
 }

@@ -143,6 +143,7 @@ void delta_state_deinit(struct delta_state *s)
         for (size_t i = 0; i < s->txn_count; i++)
                 free(s->txns[i].app_id);
         free(s->txns);
+        free(s->batch_ids);
         json_object_put(s->metadata);
         release_cached_snapshot(s);
         delta_state_init(s);
@@ -170,7 +171,8 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
                 st = reserve_files(&s->removed, a->remove_count, err);
         if (st)
                 return st;
-        if (!array_reserve_many(&s->txns, &s->txn_capacity, s->txn_count, a->txn_count))
+        if (!array_reserve_many(&s->txns, &s->txn_capacity, s->txn_count, a->txn_count) ||
+            !array_reserve_many(&s->batch_ids, &s->batch_id_capacity, s->batch_id_count, a->batch_id_count))
                 return error_no_memory(err);
         for (size_t i = 0; strict && i < a->remove_count; i++) {
                 if (!delta_state_find(s, a->removes[i]->file.path))
@@ -226,6 +228,8 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
         for (size_t i = 0; i < a->txn_count; i++)
                 set_txn_version(s, &a->txns[i]);
         a->txn_count = 0;
+        for (size_t i = 0; i < a->batch_id_count; i++)
+                s->batch_ids[s->batch_id_count++] = (struct delta_batch_id){ a->batch_ids[i], version };
         if (a->metadata) {
                 json_object_put(s->metadata);
                 s->metadata = a->metadata;
@@ -236,6 +240,19 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
         delta_actions_deinit(a);
         check_delta_state(s);
         release_cached_snapshot(s);
+}
+
+void delta_state_forget_batch_ids(struct delta_state *s, int64_t version)
+{
+        size_t n = 0;
+
+        while (n < s->batch_id_count && s->batch_ids[n].version <= version && n < s->taken_batch_ids)
+                n++;
+        if (!n)
+                return;
+        memmove(s->batch_ids, s->batch_ids + n, (s->batch_id_count - n) * sizeof *s->batch_ids);
+        s->batch_id_count -= n;
+        s->taken_batch_ids -= n;
 }
 
 static int compare_file_paths(const void *a, const void *b)

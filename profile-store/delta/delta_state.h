@@ -19,6 +19,12 @@ struct delta_file_set {
         struct hash_table by_path; /* entries are indexes into items */
 };
 
+/* A batch whose rows a commit added. */
+struct delta_batch_id {
+        struct hash128 id;
+        int64_t version;
+};
+
 /* A path is in live, in removed, or in neither. */
 struct delta_state {
         int64_t version;            /* -1: nothing applied yet */
@@ -29,6 +35,9 @@ struct delta_state {
         bool has_protocol;
         struct delta_txn *txns;
         size_t txn_count, txn_capacity;
+        struct delta_batch_id *batch_ids; /* of the commits after the checkpoint, oldest first */
+        size_t batch_id_count, batch_id_capacity;
+        size_t taken_batch_ids;          /* of them, delta_table_take_batch_ids() returned */
         struct delta_snapshot *snapshot; /* of this version if it was requested before; one reference */
 };
 
@@ -48,6 +57,9 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
 
 /** Advance the state to version; takes the contents of a and empties it. Call delta_state_prepare() first. */
 void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t version);
+
+/** Forget the ids of batches of commits up to a version: an object has them. */
+void delta_state_forget_batch_ids(struct delta_state *s, int64_t version);
 
 /** Drop a removed file, unless its path was added or removed again. */
 void delta_state_forget(struct delta_state *s, const struct delta_file *f);

@@ -8,6 +8,8 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/threads/condition.h"
+#include "profile-store/core/table_absence.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "profile-store/tables/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
@@ -87,9 +89,17 @@ static enum status expire_samples(struct profile_store *s, struct error *err)
  */
 enum status store_maintain(struct profile_store *s, struct error *err)
 {
-        enum status first = expire_samples(s, err), st;
+        enum status first, st;
         bool may_clean;
 
+        if (has_absent_tables(s)) /* flushes try to read them, and say so */
+                return ST_OK;
+        st = store_hold_lease(s, &s->maintenance_lease, err);
+        if (st == ST_BUSY) /* another node does it */
+                return ST_OK;
+        if (st)
+                return st;
+        first = expire_samples(s, err);
         pthread_mutex_lock(&s->writer_lock);
         st = store_reconcile(s, first ? NULL : err);
         may_clean = !st || !file_sync_filesystem(s->dir, NULL);
@@ -123,19 +133,26 @@ static bool wait_for_maintenance(struct profile_store *s)
         return !stopping;
 }
 
-static void *run_maintenance_thread(void *context)
+static void fill_scan_caches(struct profile_store *s)
 {
-        struct profile_store *s = context;
         struct tables *t;
 
-        prctl(PR_SET_NAME, "cairn-maintain");
         store_fill_stack_cache(s);
         pthread_mutex_lock(&s->lock);
         t = tables_ref(s->tables);
         pthread_mutex_unlock(&s->lock);
         location_cache_fill(t, &s->stopping);
         tables_unref(t);
-        while (wait_for_maintenance(s)) {
+}
+
+static void *run_maintenance_thread(void *context)
+{
+        struct profile_store *s = context;
+
+        prctl(PR_SET_NAME, s->options.has_no_maintenance ? "cairn-fill" : "cairn-maintain");
+        if (!s->options.has_no_scans)
+                fill_scan_caches(s);
+        while (!s->options.has_no_maintenance && wait_for_maintenance(s)) {
                 struct error err = { 0 };
 
                 if (store_maintain(s, &err)) {
@@ -156,6 +173,8 @@ enum status maintenance_start(struct profile_store *s, struct error *err)
         metric_register(&log_files);
         metric_register(&failures);
         retention_register_metrics();
+        if (s->options.has_no_maintenance && s->options.has_no_scans)
+                return ST_OK;
         failed = pthread_create(&s->maintenance_thread, NULL, run_maintenance_thread, s);
         if (failed)
                 return error_os(err, failed, "cannot start the maintenance thread");

@@ -7,12 +7,8 @@
  * threads of flush, maintenance and compaction; a reader has none of these: store_reload(), at the start of each
  * scan, follows queue and tables of the writer.
  *
- * s->tables and the head change together, in store_publish_tables() after a commit, so that a scan sees each sample
- * once. store_reconcile() repeats this after a failure (s->behind), when the logs may be ahead of s->tables.
- *
- * Locks: health_lock for the health only; s->lock for head and tables, briefly; store_publish_tables() and
- * store_reconcile() require writer_lock and take s->lock; store_reload() requires s->lock. profile_store_close()
- * joins the threads without a lock.
+ * Locks: health_lock for the health only; s->lock for head and tables, briefly; store_reload() requires s->lock.
+ * profile_store_close() joins the threads without a lock.
  */
 #include "profile-store/profile_store.h"
 
@@ -31,12 +27,16 @@
 #include "profile-store/core/flush.h"
 #include "profile-store/rows/location_rows.h"
 #include "profile-store/lifecycle/maintenance.h"
+#include "profile-store/tables/node_identity.h"
 #include "profile-store/tables/part_read.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/core/table_absence.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/tables/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/table_vacuum.h"
+#include "storage/s3/s3_location.h"
 
 /* ---- health ---- */
 
@@ -268,9 +268,10 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
 
 #define DEFAULT_FLUSH_BYTES MiB(64)
 #define DEFAULT_FLUSH_INTERVAL_MS 10000
+#define DEFAULT_COMMIT_INTERVAL_MS 2000
 #define DEFAULT_MAX_QUEUED_BYTES MiB(512)
 #define DEFAULT_RESYMBOLIZE_ROWS 1000000
-#define DEFAULT_REMOVED_GRACE_MS 3600000
+#define ABSENT_RETRY_MS 10000 /* queries lack the tables, so do not wait for a long interval of flushes */
 #define TRIM_BYTES MiB(32)
 
 /* ---- the flush thread --------------------------------------------------------------------- */
@@ -278,13 +279,21 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
 /* Wait for the end of the interval or until flush_bytes are queued. True while the store is open. */
 static bool wait_for_flush(struct profile_store *s, bool failed)
 {
-        int64_t end = monotonic_ns() + (int64_t)s->options.flush_interval_ms * 1000000;
+        uint64_t interval_ms = s->options.flush_interval_ms;
+        int64_t end;
         bool stopping, in_time = true;
 
+        if (has_absent_tables(s) && interval_ms > ABSENT_RETRY_MS)
+                interval_ms = ABSENT_RETRY_MS;
+        end = monotonic_ns() + (int64_t)interval_ms * 1000000;
         pthread_mutex_lock(&s->lock);
+        if (s->flush_waiters) /* they came during the last flush, or it failed */
+                head_order_flush(s);
         /* After a failure, wait for the whole interval, however much is queued. */
         while (!s->stopping && !s->sync_failed && in_time && (failed || s->head_bytes < s->options.flush_bytes))
-                in_time = condition_wait_until(&s->wake, &s->lock, end);
+                in_time = condition_wait_until(&s->wake, &s->lock,
+                                               s->flush_due_ns && s->flush_due_ns < end ? s->flush_due_ns : end);
+        s->flush_due_ns = 0;
         s->sync_failed = false;
         stopping = s->stopping;
         pthread_mutex_unlock(&s->lock);
@@ -354,8 +363,12 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.flush_bytes = DEFAULT_FLUSH_BYTES;
         if (!s->options.flush_interval_ms)
                 s->options.flush_interval_ms = DEFAULT_FLUSH_INTERVAL_MS;
+        if (!s->options.commit_interval_ms)
+                s->options.commit_interval_ms = DEFAULT_COMMIT_INTERVAL_MS;
         if (!s->options.max_queued_bytes)
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
+        if (!s->options.lease_ms)
+                s->options.lease_ms = DEFAULT_LEASE_MS;
         if (!s->options.part_rows)
                 s->options.part_rows = UINT64_MAX;
         if (!s->options.resymbolize_rows)
@@ -365,11 +378,13 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
 /*
  * Clean up when opening. Without a flush thread, delete files only if a grace period is given: a service keeps removed
  * files for its own configured time, which a command that opens its directory does not know. Maintenance repeats this
- * and reports failures.
+ * and reports failures; in an object store, whose requests would delay the start, only maintenance does it.
  */
 static void vacuum_at_open(struct profile_store *s)
 {
-        if (s->options.flush_interval_ms == UINT64_MAX && !s->options.removed_grace_ms)
+        bool has_thread = s->options.flush_interval_ms != UINT64_MAX;
+
+        if (has_thread ? is_s3_url(storage_root(s->storage)) : !s->options.removed_grace_ms)
                 return;
         (void)!tables_vacuum_removed(&s->logs, NULL, NULL);
         (void)!tables_vacuum_orphans(&s->logs, NULL, NULL);
@@ -381,9 +396,17 @@ static enum status open_storage(struct profile_store *s, struct error *err)
         return s->storage ? ST_OK : open_table_storage(s->dir, &s->storage, err);
 }
 
+static enum status get_node_identity(struct profile_store *s, char ret[static NODE_ID_SIZE], struct error *err)
+{
+        bool is_shared = s->options.is_shared || is_s3_url(storage_root(s->storage));
+
+        return is_shared && !s->options.read_only ? node_identity_make(s->dir, ret, err)
+                                                  : node_identity_read(s->dir, ret, err);
+}
+
 static enum status open_writable(struct profile_store *s, struct error *err)
 {
-        uint64_t grace_ms = s->options.removed_grace_ms ? s->options.removed_grace_ms : DEFAULT_REMOVED_GRACE_MS;
+        char node[NODE_ID_SIZE] = "";
         enum status st = lock_store_dir(s, err);
 
         if (!st)
@@ -391,9 +414,9 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         if (!st)
                 st = open_storage(s, err);
         if (!st)
-                st = table_logs_open(s->storage, false, (int64_t)grace_ms, &s->logs, err);
+                st = get_node_identity(s, node, err);
         if (!st)
-                st = tables_load(&s->logs, false, NULL, &s->tables, err);
+                st = store_open_tables(s, node, err);
         if (st)
                 return st;
         s->flushed = s->tables->flushed;
@@ -401,15 +424,17 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         st = head_open(s, err);
         if (st)
                 return st;
-        vacuum_at_open(s);
-        if (s->options.flush_interval_ms != UINT64_MAX) {
+        if (!has_absent_tables(s) && !s->options.has_no_maintenance)
+                vacuum_at_open(s);
+        if (s->options.flush_interval_ms != UINT64_MAX && (!s->options.has_no_flush || s->head_count)) {
                 int failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 
                 if (failed)
                         return error_os(err, failed, "cannot start the flush thread");
                 s->thread_runs = true;
-                st = maintenance_start(s, err);
         }
+        if (s->options.flush_interval_ms != UINT64_MAX)
+                st = maintenance_start(s, err);
         return st ? st : compaction_start(s, err);
 }
 
@@ -420,12 +445,15 @@ static enum status open_writable(struct profile_store *s, struct error *err)
 static enum status reload_with_queue(struct profile_store *s, struct error *err)
 {
         struct tables *before = s->tables;
+        char node[NODE_ID_SIZE] = "";
         enum status st = s->queue ? head_refresh(s, err) : head_open(s, err);
 
         if (!st && !s->storage)
                 st = open_storage(s, err);
         if (!st && !s->logs.storage)
-                st = table_logs_open(s->storage, true, 0, &s->logs, err);
+                st = get_node_identity(s, node, err);
+        if (!st && !s->logs.storage)
+                st = table_logs_open(s->storage, node, true, 0, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, true, before, &s->tables, err);
         if (st)
@@ -450,61 +478,9 @@ enum status store_reload(struct profile_store *s, struct error *err)
         return reload_with_queue(s, err);
 }
 
-enum status store_publish_tables(struct profile_store *s, struct error *err)
+bool profile_store_lacks_tables(struct profile_store *s)
 {
-        struct tables *now, *before = s->tables;
-        enum status st = tables_load(&s->logs, false, before, &now, err);
-
-        if (st)
-                return st;
-        pthread_mutex_lock(&s->lock);
-        s->tables = now;
-        s->flushed = now->flushed;
-        head_drop_until(s, now->flushed);
-        pthread_mutex_unlock(&s->lock);
-        tables_unref(before);
-        return ST_OK;
-}
-
-/* A flush may have failed after the commit of its samples, before their batch ids were remembered. */
-static enum status remember_flushed(struct profile_store *s, uint64_t position, struct error *err)
-{
-        _cleanup_free_ struct hash128 *ids = NULL;
-        size_t count = 0;
-
-        pthread_mutex_lock(&s->lock);
-        ids = calloc(s->head_count + 1, sizeof *ids);
-        while (ids && count < s->head_count && s->head[count]->position <= position) {
-                ids[count] = s->head[count]->batch_id;
-                count++;
-        }
-        pthread_mutex_unlock(&s->lock);
-        if (!ids)
-                return error_no_memory(err);
-        return batch_ids_add(s->ids, ids, count, stable_unix_s(), err);
-}
-
-/* The failure may have been that of a sync, so sync first: the state that is read may not be durable. */
-enum status store_reconcile(struct profile_store *s, struct error *err)
-{
-        struct tables *now;
-        enum status st;
-
-        if (!s->behind)
-                return ST_OK;
-        known_rows_deinit(&s->known);
-        st = file_sync_filesystem(s->dir, err);
-        if (!st)
-                st = tables_load(&s->logs, true, s->tables, &now, err);
-        if (st)
-                return st;
-        st = remember_flushed(s, now->flushed, err);
-        tables_unref(now);
-        if (!st)
-                st = store_publish_tables(s, err);
-        if (!st)
-                s->behind = false;
-        return st;
+        return has_absent_tables(s);
 }
 
 static enum status report_missing_store(const char *dir, struct error *err)
@@ -540,6 +516,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->rules_lock, NULL);
         pthread_mutex_init(&s->health_lock, NULL);
         pthread_cond_init(&s->wake, NULL);
+        pthread_cond_init(&s->left_head, NULL);
         pthread_cond_init(&s->maintenance_wake, NULL);
         s->dir = strdup(dir);
         s->stack_cache = stack_cache_create();
@@ -558,18 +535,33 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         return st;
 }
 
+void profile_store_stop(struct profile_store *s)
+{
+        pthread_mutex_lock(&s->lock);
+        s->stopping = true;
+        pthread_cond_signal(&s->wake);
+        pthread_cond_broadcast(&s->left_head);
+        pthread_mutex_unlock(&s->lock);
+}
+
+void profile_store_count_queued(struct profile_store *s, uint64_t *batches_ret, uint64_t *bytes_ret)
+{
+        pthread_mutex_lock(&s->lock);
+        *batches_ret = s->head_count;
+        *bytes_ret = s->head_bytes;
+        pthread_mutex_unlock(&s->lock);
+}
+
 void profile_store_close(struct profile_store *s)
 {
         if (!s)
                 return;
-        pthread_mutex_lock(&s->lock);
-        s->stopping = true;
-        pthread_cond_signal(&s->wake);
-        pthread_mutex_unlock(&s->lock);
+        profile_store_stop(s);
         if (s->thread_runs)
                 pthread_join(s->thread, NULL);
         maintenance_stop(s);
         compaction_stop(s->compaction);
+        store_end_lease(s, &s->maintenance_lease);
         store_end_memory_claim(s);
         head_close(s);
         tables_unref(s->tables);
@@ -583,6 +575,7 @@ void profile_store_close(struct profile_store *s)
                 close(s->lock_fd);
         pthread_cond_destroy(&s->maintenance_wake);
         pthread_cond_destroy(&s->wake);
+        pthread_cond_destroy(&s->left_head);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->rules_lock);
         pthread_mutex_destroy(&s->health_lock);

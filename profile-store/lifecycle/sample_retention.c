@@ -26,6 +26,9 @@
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/location_sweep.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/core/table_absence.h"
+#include "profile-store/core/table_follow.h"
+#include "profile-store/core/table_removal.h"
 
 #define S_PER_DAY INT64_C(86400)
 #define LEAST_AGE_S 3600
@@ -328,7 +331,9 @@ static enum status summarize_plan(const struct plan *p, struct expiry *ret, stru
 
 /* ---- removal ---- */
 
-static enum status remove_candidates(struct profile_store *s, const struct plan *p, enum table t, struct error *err)
+/* @param change  of the table; its files are set here. */
+static enum status remove_candidates(struct profile_store *s, const struct plan *p, struct table_change change,
+                                     struct error *err)
 {
         _cleanup_free_ struct table_part **parts = calloc(p->count + 1, sizeof *parts);
         size_t count = 0;
@@ -336,13 +341,41 @@ static enum status remove_candidates(struct profile_store *s, const struct plan 
         if (!parts)
                 return error_no_memory(err);
         for (size_t i = 0; i < p->count; i++) {
-                if (p->files[i].table == t && p->files[i].reason != EXPIRY_NONE)
+                if (p->files[i].table == change.table && p->files[i].reason != EXPIRY_NONE)
                         parts[count++] = p->files[i].part;
         }
         if (!count)
                 return ST_OK;
-        return tables_commit(&s->logs, &(struct table_change){ .table = t, .removes = parts, .remove_count = count },
-                             err);
+        change.removes = parts;
+        change.remove_count = count;
+        return tables_commit(&s->logs, &change, err);
+}
+
+static bool has_stacks_to_remove(const struct plan *p)
+{
+        for (size_t i = 0; i < p->count; i++) {
+                if (p->files[i].table == TABLE_STACKS && p->files[i].reason != EXPIRY_NONE)
+                        return true;
+        }
+        return false;
+}
+
+/* @param stacks_ret  the change that will remove stacks, which other nodes must be told of before they are selected. */
+static enum status plan_removal(struct profile_store *s, const struct sample_limits *limits, struct plan *ret,
+                                struct table_change *stacks_ret, struct error *err)
+{
+        enum status st;
+
+        ret->tables = tables_ref(s->tables);
+        st = make_plan(ret, &s->logs, limits, err);
+        if (st || !has_stacks_to_remove(ret) || !has_shared_tables(s))
+                return st;
+        st = removal_begin(s, stacks_ret, err);
+        if (st)
+                return st;
+        plan_deinit(ret);
+        *ret = (struct plan){ .tables = tables_ref(s->tables) };
+        return make_plan(ret, &s->logs, limits, err);
 }
 
 static void count_expired(const struct expiry *e, size_t first, enum table t)
@@ -366,20 +399,21 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
                                struct error *err)
 {
         _cleanup_(plan_deinit) struct plan p = { 0 };
+        struct table_change stacks = { .table = TABLE_STACKS };
         size_t first = ret->count;
         enum status st = store_reconcile(s, err);
 
-        if (st)
-                return st;
-        p.tables = tables_ref(s->tables);
-        st = make_plan(&p, &s->logs, limits, err);
+        if (!st)
+                st = plan_removal(s, limits, &p, &stacks, err);
         if (!st)
                 st = summarize_plan(&p, ret, err);
         if (!st && ret->count > first) {
                 s->behind = true;
                 known_rows_deinit(&s->known); /* a flush must not treat removed stacks as known */
                 for (size_t i = 0; !st && i < sizeof dated_tables / sizeof *dated_tables; i++) {
-                        st = remove_candidates(s, &p, dated_tables[i], err);
+                        const struct table_change others = { .table = dated_tables[i] };
+
+                        st = remove_candidates(s, &p, dated_tables[i] == TABLE_STACKS ? stacks : others, err);
                         if (!st) { /* counted at once: the next removal may fail */
                                 count_expired(ret, first, dated_tables[i]);
                                 note_removed_stacks(s, ret, first, dated_tables[i]);
@@ -458,12 +492,16 @@ static int compare_expired_days(const void *a, const void *b)
 enum status profile_store_expire(struct profile_store *s, const struct expiry_request *request, struct expiry *ret,
                                  struct error *err)
 {
-        struct store_limits *own = request->limits ? NULL : store_limits_acquire(s);
-        const struct sample_limits *limits = own ? &own->limits : request->limits;
+        struct store_limits *own;
+        const struct sample_limits *limits;
         const struct sweep_request sweep = { .proceed = request->proceed, .context = request->context };
         struct expiry e = { 0 };
-        enum status st = ST_OK;
+        enum status st = store_check_tables(s, err);
 
+        if (st)
+                return st;
+        own = request->limits ? NULL : store_limits_acquire(s);
+        limits = own ? &own->limits : request->limits;
         assert(limits);
         if (!request->dry_run && s->options.read_only) {
                 st = error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);

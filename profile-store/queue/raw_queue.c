@@ -583,6 +583,7 @@ enum status raw_queue_open(const char *dir, const struct raw_queue_options *opti
                 return st;
         }
         q->segment_count = kept;
+        q->written += q->written ? options->gap : 0;
         q->synced = q->written;
         if (report_ret)
                 *report_ret = o.report;

@@ -39,6 +39,7 @@ struct raw_queue_report {
 struct raw_queue_options {
         bool read_only;
         uint64_t flushed; /* positions up to this one are in the tables; new ones start after it */
+        uint64_t gap;     /* new positions start so far behind the last record, if there is one */
         raw_queue_replay *replay;
         void *context; /* for replay */
 };

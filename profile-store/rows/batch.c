@@ -409,6 +409,11 @@ void batch_check(const struct batch *b)
 
 enum status batch_create(const struct profile *p, struct batch **ret, struct error *err)
 {
+        return batch_create_for(MEMORY_QUEUE, p, ret, err);
+}
+
+enum status batch_create_for(enum memory_use use, const struct profile *p, struct batch **ret, struct error *err)
+{
         _cleanup_(reduction_deinit) struct reduction r = { .p = p };
         struct batch *b = calloc(1, sizeof *b);
         enum status st = ST_OK;
@@ -416,7 +421,7 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         if (!b)
                 return error_no_memory(err);
         atomic_init(&b->references, 1);
-        arena_init_budget(&b->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUEUE);
+        arena_init_budget(&b->arena, LIMIT_PROFILE_MEMORY_BYTES, use);
         b->oldest_us = INT64_MAX;
         b->newest_us = INT64_MIN;
         r.b = b;
@@ -447,6 +452,11 @@ enum status batch_create(const struct profile *p, struct batch **ret, struct err
         batch_check(b);
         *ret = b;
         return ST_OK;
+}
+
+uint64_t batch_get_bytes(const struct batch *b)
+{
+        return sizeof *b + b->arena.used;
 }
 
 struct batch *batch_ref(struct batch *b)

@@ -65,6 +65,12 @@ struct batch {
 
 /** Reduce a profile; nothing is borrowed from it. ST_TOO_BIG past LIMIT_BATCH_DATES days or when the arena is full. */
 enum status batch_create(const struct profile *p, struct batch **ret, struct error *err) MUST_CHECK;
+/** The same, charged to another use than MEMORY_QUEUE. */
+enum status batch_create_for(enum memory_use use, const struct profile *p, struct batch **ret,
+                             struct error *err) MUST_CHECK;
+
+/** Memory of a batch. */
+uint64_t batch_get_bytes(const struct batch *b);
 
 struct batch *batch_ref(struct batch *b);
 void batch_unref(struct batch *b); /* NULL is allowed */

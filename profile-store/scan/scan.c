@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
+#include "profile-store/scan/table_scan.h"
 
 enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err)
 {
@@ -14,6 +15,7 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
 
         if (!scan)
                 return error_no_memory(err);
+        scan->store = store;
         scan->symbols = store->options.symbols;
         scan->stack_cache = store->stack_cache;
         arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
@@ -29,6 +31,20 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         else
                 *ret = scan;
         return st;
+}
+
+enum status store_scan_begin_tables(struct profile_store *store, struct tables *t, struct store_scan **ret,
+                                    struct error *err)
+{
+        struct store_scan *scan = calloc(1, sizeof *scan);
+
+        if (!scan)
+                return error_no_memory(err);
+        scan->stack_cache = store->stack_cache;
+        scan->tables = tables_ref(t);
+        arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
+        *ret = scan;
+        return ST_OK;
 }
 
 enum status store_scan_begin_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
@@ -53,6 +69,29 @@ enum status store_scan_begin_profiles(const struct profile *const *profiles, siz
         else
                 *ret = scan;
         return st;
+}
+
+const struct tables *store_scan_get_tables(const struct store_scan *scan)
+{
+        return scan->tables;
+}
+
+bool store_scan_lacks_tables(const struct store_scan *scan)
+{
+        return scan->tables->is_absent;
+}
+
+bool store_scan_has_head_between(const struct store_scan *scan, int64_t from_us, int64_t to_us)
+{
+        for (size_t i = 0; i < scan->head_count; i++)
+                if (scan->head[i]->newest_us >= from_us && scan->head[i]->oldest_us < to_us)
+                        return true;
+        return false;
+}
+
+struct profile_store *store_scan_get_store(const struct store_scan *scan)
+{
+        return scan->store;
 }
 
 void store_scan_end(struct store_scan *scan)

@@ -12,6 +12,7 @@
 #include "profile-store/scan.h"
 
 struct store_scan {
+        struct profile_store *store;  /* NULL: none; borrowed */
         struct symbol_index *symbols; /* for locations of the head; NULL: none */
         struct arena arena;           /* holds results */
         struct batch **head;

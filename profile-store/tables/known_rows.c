@@ -15,6 +15,8 @@ static struct metric skipped_parts =
 static void known_set_deinit(struct known_set *s)
 {
         key_map_deinit(&s->keys);
+        tables_unref(s->seen);
+        s->seen = NULL;
         s->loaded = false;
 }
 
@@ -23,7 +25,7 @@ void known_rows_deinit(struct known_rows *k)
         known_set_deinit(&k->locations);
         for (int i = 0; i < KNOWN_DAYS; i++)
                 known_set_deinit(&k->days[i].stacks);
-        *k = (struct known_rows){ 0 };
+        *k = (struct known_rows){ .node = k->node };
 }
 
 /* ---- ids of a part ---- */
@@ -110,26 +112,71 @@ static bool may_fit_cache(const struct tables *t, enum table table, int64_t day)
         return rows <= memory_use_ceiling(MEMORY_CACHES) / (2 * KEY_MAP_SLOT_BYTES);
 }
 
-static enum status load_known_set(struct known_set *s, const struct tables *t, enum table table, int64_t day,
+static enum status add_part_ids(struct known_set *s, const struct table_part *part, enum table table, struct error *err)
+{
+        _cleanup_key_map_ struct key_map keys = { .memory.use = MEMORY_CACHES };
+        bool readable = false;
+        enum status st = visit_part_ids(part, table, add_known_id, &keys, &readable, err);
+
+        return st || !readable ? st : key_map_merge(&s->keys, &keys, err);
+}
+
+static enum status load_known_set(struct known_set *s, struct tables *t, enum table table, int64_t day,
                                   struct error *err)
 {
         enum status st = ST_OK;
 
         s->keys.memory.use = MEMORY_CACHES;
         for (size_t i = 0; !st && i < t->part_count[table]; i++) {
-                _cleanup_key_map_ struct key_map keys = { .memory.use = MEMORY_CACHES };
-                bool readable = false;
-
-                if (!is_part_of_day(t->parts[table][i], table, day))
-                        continue;
-                st = visit_part_ids(t->parts[table][i], table, add_known_id, &keys, &readable, err);
-                if (!st && readable)
-                        st = key_map_merge(&s->keys, &keys, err);
+                if (is_part_of_day(t->parts[table][i], table, day))
+                        st = add_part_ids(s, t->parts[table][i], table, err);
         }
-        if (st)
+        if (st) {
                 known_set_deinit(s);
-        s->loaded = !st;
-        return st;
+                return st;
+        }
+        s->loaded = true;
+        s->seen = tables_ref(t);
+        return ST_OK;
+}
+
+/* ---- files of other nodes ---- */
+
+/* Flushes of this node are recorded by known_rows_add_locations() and known_rows_add_stacks(). */
+static bool is_part_of_node(const struct table_part *part, const char *node)
+{
+        const char *slash = strrchr(part->name, '/'), *name = slash ? slash + 1 : part->name;
+
+        return strncmp(name, PART_PREFIX, strlen(PART_PREFIX)) == 0 &&
+               strncmp(name + strlen(PART_PREFIX), node, strlen(node)) == 0;
+}
+
+/*
+ * Follow the tables. A merge moves rows, and only a removal of rows leaves fewer of them than there are ids: then the
+ * set is dropped.
+ */
+static enum status follow_known_set(struct known_set *s, const char *node, struct tables *t, enum table table,
+                                    int64_t day, struct error *err)
+{
+        uint64_t rows = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < t->part_count[table]; i++) {
+                const struct table_part *part = t->parts[table][i];
+
+                if (!is_part_of_day(part, table, day))
+                        continue;
+                rows += part->rows;
+                if (!find_live_part(s->seen, table, part->name) && !is_part_of_node(part, node))
+                        st = add_part_ids(s, part, table, err);
+        }
+        if (st || rows < s->keys.count) {
+                known_set_deinit(s);
+                return st;
+        }
+        tables_unref(s->seen);
+        s->seen = tables_ref(t);
+        return ST_OK;
 }
 
 /* ---- without a cache ---- */
@@ -175,12 +222,14 @@ static enum status mark_by_reading(const struct tables *t, enum table table, int
 
 /* ---- interface ---- */
 
-static enum status mark_known_ids(struct known_set *s, const struct tables *t, enum table table, int64_t day,
-                                  struct key_map *ids, struct error *err)
+static enum status mark_known_ids(struct known_set *s, const char *node, struct tables *t, enum table table,
+                                  int64_t day, struct key_map *ids, struct error *err)
 {
         enum status st = ST_OK;
 
-        if (!s->loaded)
+        if (s->loaded && node && s->seen != t)
+                st = follow_known_set(s, node, t, table, day, err);
+        if (!st && !s->loaded)
                 st = may_fit_cache(t, table, day) ? load_known_set(s, t, table, day, err) : ST_NO_MEMORY;
         if (st == ST_NO_MEMORY)
                 return mark_by_reading(t, table, day, ids, err);
@@ -220,13 +269,12 @@ static struct known_day *evict_known_day(struct known_rows *k, int64_t day)
         return oldest;
 }
 
-enum status known_rows_mark_locations(struct known_rows *k, const struct tables *t, struct key_map *ids,
-                                      struct error *err)
+enum status known_rows_mark_locations(struct known_rows *k, struct tables *t, struct key_map *ids, struct error *err)
 {
-        return mark_known_ids(&k->locations, t, TABLE_LOCATIONS, 0, ids, err);
+        return mark_known_ids(&k->locations, k->node, t, TABLE_LOCATIONS, 0, ids, err);
 }
 
-enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
+enum status known_rows_mark_stacks(struct known_rows *k, struct tables *t, int64_t day, struct key_map *ids,
                                    struct error *err)
 {
         struct known_day *d = find_known_day(k, day);
@@ -235,7 +283,7 @@ enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t,
                 d = evict_known_day(k, day);
         d->last_use = ++k->uses;
         assert(d->day == day);
-        return mark_known_ids(&d->stacks, t, TABLE_STACKS, day, ids, err);
+        return mark_known_ids(&d->stacks, k->node, t, TABLE_STACKS, day, ids, err);
 }
 
 void known_rows_forget_locations(struct known_rows *k)

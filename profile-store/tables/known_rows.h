@@ -7,6 +7,9 @@
  * Cache of the ids that the tables hold, so that a flush writes each location once, and each stack once per day. Loaded
  * from the parts on first use, extended by each flush.
  *
+ * When other nodes write the tables too, the ids of files that a set has not seen are added before it is used; after a
+ * removal of rows it is loaded again.
+ *
  * Memory: 29 to 57 bytes per location of the table, and per stack of the KNOWN_DAYS most recently used days, from the
  * budget of MEMORY_CACHES. A set that does not fit is not cached: each flush then reads the id column of the parts.
  * Threads: one at a time, under the store's writer lock.
@@ -20,6 +23,7 @@
 struct known_set {
         bool loaded;
         struct key_map keys;
+        struct tables *seen; /* has the ids of all files of these, and of later ones of this node; one reference */
 };
 
 struct known_day {
@@ -32,16 +36,18 @@ struct known_rows {
         struct known_set locations; /* keys of make_u64_key() */
         struct known_day days[KNOWN_DAYS];
         uint64_t uses;
+        const char *node; /* NULL: no other process writes the tables. Else the one whose flushes are recorded */
 };
 
+/** Forget all ids. */
 void known_rows_deinit(struct known_rows *k);
 
 /** Set the value of each key of ids that the table of locations has to KNOWN_ROW. */
-enum status known_rows_mark_locations(struct known_rows *k, const struct tables *t, struct key_map *ids,
+enum status known_rows_mark_locations(struct known_rows *k, struct tables *t, struct key_map *ids,
                                       struct error *err) MUST_CHECK;
 
 /** The same for the stacks of one day. */
-enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
+enum status known_rows_mark_stacks(struct known_rows *k, struct tables *t, int64_t day, struct key_map *ids,
                                    struct error *err) MUST_CHECK;
 
 /** Forget locations that a commit is about to remove; call before the commit. */

@@ -536,6 +536,10 @@ static enum status verify_location_references(struct verify *v, struct error *er
         return verify_references(v, &r, err);
 }
 
+#define HOURS_PER_DAY 24
+
+/* ---- all tables ---- */
+
 enum status verify_tables(const char *dir, const struct verify_options *o, struct store_verify_result *ret,
                           struct error *err)
 {
@@ -544,7 +548,7 @@ enum status verify_tables(const char *dir, const struct verify_options *o, struc
         enum status st = open_table_storage(dir, &storage, err);
 
         if (!st)
-                st = table_logs_open(storage, true, 0, &v.logs, err);
+                st = table_logs_open(storage, "", true, 0, &v.logs, err);
         if (!st)
                 st = tables_load(&v.logs, false, NULL, &v.tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The columns of the three tables (docs/formats/tables.md). In the logs the tables samples and stacks have one more
- * column, the partition "date", which is not in their files.
+ * The columns of the tables (docs/formats/tables.md). In the logs all tables but locations have one more column, the
+ * partition "date", which is not in their files.
  *
  * Threads: immutable.
  */

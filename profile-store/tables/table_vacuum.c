@@ -154,7 +154,8 @@ static int64_t get_orphan_bound(const struct table_logs *l)
         int64_t now_ms = storage_now_ms(l->storage), bound = now_ms - ORPHAN_OPEN_S * INT64_C(1000);
         int64_t age_ms = l->grace_ms > ORPHAN_LEAST_S * INT64_C(1000) ? l->grace_ms : ORPHAN_LEAST_S * INT64_C(1000);
 
-        bound = bound > l->opened_ms ? bound : l->opened_ms;
+        if (!*l->node) /* else another node may be about to commit them */
+                bound = bound > l->opened_ms ? bound : l->opened_ms;
         return bound < now_ms - age_ms ? bound : now_ms - age_ms;
 }
 
@@ -185,6 +186,11 @@ enum status tables_clean_up_logs(struct table_logs *l, struct delta_log_cleanup 
         s -= s % S_PER_DAY;
         for (int t = 0; t < TABLE_COUNT; t++) {
                 enum status st = delta_table_clean_up_log(l->logs[t], s * 1000, ret, first ? NULL : err);
+
+                first = first ? first : st;
+        }
+        if (*l->node) {
+                enum status st = delta_table_expire_batch_ids(l->logs[TABLE_SAMPLES], first ? NULL : err);
 
                 first = first ? first : st;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translates between the Delta logs and the objects of the store. tables_load() turns the snapshots of the three logs
+ * Translates between the Delta logs and the objects of the store. tables_load() turns the snapshots of the logs
  * into one struct tables; both lists are sorted by name, so parts that an older snapshot has are found by a merge of
  * the lists, and shared. What a part caches (counts, rows of locations) thus lives as long as a snapshot has the
  * file. tables_commit() turns a struct table_change into a commit of one log.
@@ -21,6 +21,7 @@
 #include "profile-store/tables/location_cache.h"
 
 #define APP_ID "cairn-raw-queue"
+#define APP_ID_BYTES (sizeof APP_ID + NODE_ID_SIZE)
 #define S_PER_DAY 86400
 
 /* ---- names ------------------------------------------------------------------------------ */
@@ -84,8 +85,15 @@ static enum status create_delta_table(struct storage *s, enum table t, const str
                                        err);
 }
 
-enum status table_logs_open(struct storage *storage, bool read_only, int64_t grace_ms, struct table_logs *ret,
-                            struct error *err)
+/* The application id of the positions of a node's queue. */
+static const char *format_app_id(const struct table_logs *l, char ret[static APP_ID_BYTES])
+{
+        snprintf(ret, APP_ID_BYTES, "%s%s%s", APP_ID, *l->node ? "/" : "", l->node);
+        return ret;
+}
+
+enum status table_logs_open(struct storage *storage, const char *node, bool read_only, int64_t grace_ms,
+                            struct table_logs *ret, struct error *err)
 {
         struct table_logs l = {
                 .storage = storage, .grace_ms = grace_ms, .opened_ms = storage_now_ms(storage), .read_only = read_only
@@ -98,9 +106,10 @@ enum status table_logs_open(struct storage *storage, bool read_only, int64_t gra
                 if (st != ST_NOT_FOUND || read_only)
                         continue;
                 st = create_delta_table(storage, t, &retention, err);
-                if (!st)
+                if (!st || st == ST_BUSY) /* another node created it */
                         st = delta_table_open(storage, table_name(t), &l.logs[t], err);
         }
+        snprintf(l.node, sizeof l.node, "%s", node);
         if (st)
                 table_logs_close(&l);
         else
@@ -239,9 +248,13 @@ static enum status load_table_snapshot(struct tables *to, struct table_logs *l, 
                 st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
         if (st)
                 return st;
+        to->versions[t] = (int64_t)snapshot->version;
+        *(t == TABLE_SAMPLES ? &to->removal : &to->settled[t]) =
+                delta_table_get_txn_version(l->logs[t], REMOVAL_APP_ID);
         st = load_table_parts(to, l, t, snapshot, l->was_replaced[t] ? NULL : before, err);
         if (!st && t == TABLE_SAMPLES) {
-                int64_t flushed = delta_table_get_txn_version(l->logs[t], APP_ID);
+                char app_id[APP_ID_BYTES];
+                int64_t flushed = delta_table_get_txn_version(l->logs[t], format_app_id(l, app_id));
 
                 to->flushed = flushed > 0 ? (uint64_t)flushed : 0;
                 st = label_columns_parse(snapshot->schema_json, &to->columns, err);
@@ -254,8 +267,11 @@ struct tables *tables_create_empty(void)
 {
         struct tables *t = calloc(1, sizeof *t);
 
-        if (t)
-                atomic_init(&t->references, 1);
+        if (!t)
+                return NULL;
+        atomic_init(&t->references, 1);
+        for (int i = 0; i < TABLE_COUNT; i++)
+                t->covered[i] = -1;
         return t;
 }
 
@@ -370,7 +386,7 @@ static enum status commit_after_others(struct delta_table *log, const struct del
 {
         enum status st = delta_commit(log, c, err);
 
-        for (int i = 1; st == ST_BUSY && !c->remove_count && i < COMMIT_ATTEMPTS; i++) {
+        for (int i = 1; st == ST_BUSY && !c->remove_count && !c->is_exact && i < COMMIT_ATTEMPTS; i++) {
                 st = delta_table_refresh(log, err);
                 if (!st)
                         st = delta_commit(log, c, err);
@@ -395,7 +411,12 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                                   .adds = lists.adds,
                                   .add_count = change->add_count,
                                   .removes = lists.removes,
-                                  .remove_count = change->remove_count };
+                                  .remove_count = change->remove_count,
+                                  .is_exact = change->base,
+                                  .after_version = change->base ? change->base->versions[change->table] : 0,
+                                  .batch_ids = change->batch_ids,
+                                  .batch_id_count = change->batch_id_count };
+        char app_id[APP_ID_BYTES];
 
         arena_init(&lists.arena, MiB(16));
         if (!lists.adds || !lists.partitions || !lists.days || !lists.removes)
@@ -428,8 +449,16 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                         return st;
         }
         if (change->flushed) {
-                c.app_id = APP_ID;
+                c.app_id = format_app_id(l, app_id);
                 c.txn_version = (int64_t)change->flushed;
+        } else if (change->mark) {
+                c.app_id = change->mark;
+                c.txn_version = change->mark_version;
         }
         return commit_after_others(l->logs[change->table], &c, err);
+}
+
+enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, size_t *count_ret, struct error *err)
+{
+        return delta_table_take_batch_ids(l->logs[TABLE_SAMPLES], ret, count_ret, err);
 }

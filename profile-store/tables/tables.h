@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The three tables: snapshots and commits.
+ * The tables: snapshots and commits.
  *
  * struct tables is a snapshot: immutable, reference-counted, consistent across the three logs. The samples log is read
  * first: the stacks and locations of its rows were committed before it. Only retention removes stacks, and after the
@@ -36,6 +36,7 @@ struct table_part {
         int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
         _Atomic uint32_t done_rules; /* of samples: rules that select no row (store_limits.h) */
         _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until counted */
+        atomic_bool is_searched;     /* of locations: profile_store_list_unnamed() has read it */
         char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
         char *max_build_id;          /* NULL without statistics */
         struct part_locations *_Atomic locations; /* of locations: cached rows (location_cache.h) */
@@ -49,15 +50,25 @@ static inline bool table_part_has_times(const struct table_part *p)
 
 struct tables {
         atomic_uint references;
+        int64_t versions[TABLE_COUNT];          /* of the logs */
         struct table_part **parts[TABLE_COUNT]; /* by name */
         size_t part_count[TABLE_COUNT];
         struct label_columns columns;
-        uint64_t flushed; /* last raw queue position that the samples cover */
+        uint64_t flushed; /* last position of this node's raw queue that the samples cover */
+        int64_t removal;  /* number of the last removal of stacks or locations that began (table_removal.h) */
+        int64_t settled[TABLE_COUNT]; /* of stacks and locations: the last removal that ended or was stopped there */
+        /* By table: function_history was derived from its commits up to this version; -1: from none. Only samples and
+         * locations have one. */
+        int64_t covered[TABLE_COUNT];
+        bool is_absent;   /* empty, because they could not be read yet (core/table_absence.h) */
         bool is_replaced; /* reader only: a table was replaced by another copy since the previous snapshot */
 };
 
+#define NODE_ID_SIZE 17 /* 16 hexadecimal digits */
+
 struct table_logs {
         struct storage *storage;        /* of DIR/tables; borrowed */
+        char node[NODE_ID_SIZE];        /* whose raw queue `flushed` is about; "": the tables have one writer */
         int64_t grace_ms;               /* removed files are kept this long */
         int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
@@ -72,9 +83,10 @@ struct table_logs {
 /**
  * Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND.
  * @param storage  borrowed until table_logs_close() and the last table_unref().
+ * @param node  "", or the identity of the node whose queue is flushed to these tables (node_identity.h).
  */
-enum status table_logs_open(struct storage *storage, bool read_only, int64_t grace_ms, struct table_logs *ret,
-                            struct error *err) MUST_CHECK;
+enum status table_logs_open(struct storage *storage, const char *node, bool read_only, int64_t grace_ms,
+                            struct table_logs *ret, struct error *err) MUST_CHECK;
 
 /** Commit the grace period as retention properties of the tables whose properties differ. */
 enum status table_logs_set_retention(struct table_logs *l, struct error *err) MUST_CHECK;
@@ -90,6 +102,8 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
 struct tables *tables_create_empty(void); /* NULL without memory */
 struct tables *tables_ref(struct tables *t);
 void tables_unref(struct tables *t); /* NULL is allowed */
+
+#define PART_PREFIX "part-" /* of the names of files that flushes add */
 
 /* A file that a commit adds. */
 struct table_add {
@@ -110,14 +124,26 @@ struct table_change {
         bool rearranges;                     /* adds hold exactly the rows of removes: compaction */
         uint64_t flushed;                    /* samples: the new tables.flushed; 0 keeps it */
         const struct label_columns *columns; /* samples: the new tables.columns; NULL keeps them */
+        const char *mark;                    /* NULL, or an application id whose version becomes mark_version */
+        int64_t mark_version;                /* not together with flushed */
+        const struct tables *base;           /* NULL, or the snapshot that must still be the newest one of the table */
+        const struct hash128 *batch_ids;     /* samples: of the batches that are added, for other nodes */
+        size_t batch_id_count;
 };
 /**
- * Commit a change. One that only adds files goes after the commits of other writers.
- * @return ST_BUSY when another writer took the version of a change that removes files, or kept committing: reconcile,
+ * Commit a change. One without a base that only adds files goes after the commits of other writers.
+ * @return ST_BUSY when another writer took the version of another change, or kept committing: reconcile,
  *         check that the removed files are still live, retry at most COMMIT_ATTEMPTS times; else as delta_commit().
  */
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
 #define COMMIT_ATTEMPTS 5
+
+#define REMOVAL_APP_ID                                                                                                 \
+        "cairn-removal" /* of tables.removal in the log of samples, and of tables.settled in the others */
+
+/** Ids of batches that any node committed, as delta_table_take_batch_ids(). */
+enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, size_t *count_ret,
+                                  struct error *err) MUST_CHECK;
 
 /** The live part of this name in a snapshot, borrowed; NULL without one. */
 struct table_part *find_live_part(const struct tables *t, enum table table, const char *name);

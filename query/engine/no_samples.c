@@ -84,6 +84,10 @@ enum status note_no_samples(struct query_call *q, const struct query_selection *
 
         if (q->note.size)
                 buf_append_str(&q->note, "; ");
+        if (store_scan_lacks_tables(q->scan)) {
+                buf_append_str(&q->note, "no sample that is here is selected");
+                return ST_OK;
+        }
         if (!store_scan_get_time_range(q->scan, &first, &last)) {
                 buf_append_str(&q->note,
                                "there are no samples yet; cairn-agent, cairn scrape and cairn import send some");

@@ -46,8 +46,7 @@ static void handle_grpc_export(struct grpc_call *call, void *context)
         if (!st)
                 st = ingest_otlp_batch(&batch, &body, &outcome, &err);
         if (st) {
-                (void)report_ingest_failure(&batch, st, &err);
-                grpc_call_fail_status(call, st, &err);
+                fail_ingest_call(call, &batch, st, &err);
                 return;
         }
         buf_init(&answer, KiB(4));

@@ -29,6 +29,7 @@
 #include "common/limits.h"
 #include "common/program/log.h"
 #include "debuginfo-store/federation/fetch.h"
+#include "debuginfo-store/stored_tables.h"
 #include "server/core/tenants.h"
 
 struct debuginfo_spaces {
@@ -233,7 +234,7 @@ static enum status choose_object_address(const struct debuginfo_space *s, const 
         const char *store = s->options->store;
         _cleanup_free_ char *url = store ? tenant_store_url(store, s->tenant) : NULL;
 
-        if (!store || s->options->read_only)
+        if (!store)
                 return ST_OK;
         return url ? debuginfo_store_set_address(objects, url, err) : error_no_memory(err);
 }
@@ -255,6 +256,8 @@ static enum status open_space(struct debuginfo_space *s, struct error *err)
                 st = check_object_records(s, objects, err);
         if (!st)
                 st = open_space_index(s, err);
+        if (!st && s->options->read_only && s->options->store)
+                return debuginfo_store_open_replica(objects, &s->objects, err);
         return st ? st
                   : ignore_missing_store(s, debuginfo_store_open(objects, s->options->read_only, &s->objects, err),
                                          err);
@@ -435,15 +438,45 @@ static enum status start_missing_retry(struct debuginfo_space *s, struct error *
         return st || !scan ? st : package_scan_start(scan, err);
 }
 
+/* Other nodes commit locations of which this node has the symbols, or can get the debuginfo. */
+static enum status start_unnamed_follow(struct debuginfo_space *s, struct error *err)
+{
+        const struct unnamed_follow_options o = { .stores = s->stores,
+                                                  .store_count = s->store_count,
+                                                  .symbols = s->resymbolizer ? s->symbols : NULL,
+                                                  .resymbolizer = s->resymbolizer,
+                                                  .request = debuginfo_space_request_missing,
+                                                  .context = s };
+
+        if (s->options->read_only || !s->follow || (!s->resymbolizer && !s->federation))
+                return ST_OK;
+        return unnamed_follow_start(&o, &s->unnamed, err);
+}
+
+/* Symbol tables that other nodes stored are loaded; other objects are read. */
+static void index_objects_of_others(void *context)
+{
+        struct debuginfo_space *s = context;
+        struct error err;
+
+        if (indexer_enqueue_unindexed(s->indexer, &err))
+                log_warn("index", "cannot find which objects other nodes stored: %s", err.text);
+}
+
 static enum status start_space(struct debuginfo_space *s, const struct debuginfo_spaces_options *o, struct error *err)
 {
         enum status st = open_scanned_trees(s, err);
 
         if (!st && !s->options->read_only)
                 st = start_pipeline(s, o, err);
+        if (!st && s->objects &&
+            (s->options->read_only ? s->options->store != NULL : debuginfo_store_keeps_tables(s->objects)))
+                st = object_follow_start(s->objects, s->indexer ? index_objects_of_others : NULL, s, &s->follow, err);
         if (!st)
                 st = start_federation(s, err);
-        return st ? st : start_missing_retry(s, err);
+        if (!st)
+                st = start_missing_retry(s, err);
+        return st ? st : start_unnamed_follow(s, err);
 }
 
 /* Collect the profile stores of the tenants that use the space. */
@@ -488,7 +521,9 @@ static void stop_space(struct debuginfo_space *s)
         struct federation *federation;
 
         package_scan_stop(s->scan_demand.scan);
+        unnamed_follow_stop(s->unnamed);
         missing_retry_stop(s->missing_retry);
+        object_follow_stop(s->follow);
         pthread_mutex_lock(&s->federation_lock);
         federation = s->federation;
         s->federation = NULL;

@@ -27,8 +27,10 @@
 #include "pipeline/gc_thread.h"
 #include "pipeline/indexer.h"
 #include "pipeline/missing_retry.h"
+#include "pipeline/object_follow.h"
 #include "pipeline/resymbolizer.h"
 #include "pipeline/scan_demand.h"
+#include "pipeline/unnamed_follow.h"
 #include "pipeline/unresolved_counts.h"
 #include "server/access/tenant_config.h"
 #include "server/core/published_filter.h"
@@ -61,7 +63,8 @@ struct debuginfo_space {
         struct profile_store **stores; /* of the tenants that use the space; the array is owned */
         size_t store_count;
         struct upload_hints upload_hints; /* uploads that Connect clients have begun */
-        struct debuginfo_store *objects;  /* NULL when read-only and absent; likewise symbols */
+        struct debuginfo_store
+                *objects; /* NULL when read-only and absent, or without a role for it; likewise symbols */
         struct symbol_index *symbols;
         struct text_cache *symbol_texts; /* texts of symbols, for answers */
         /* Protects federation, which starts after, and stops before, the threads that request objects. */

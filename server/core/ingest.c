@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch on its way to the profile store, whatever the protocol: its id and origin, the counting of refusals, the
+ * append, the wait of --ack=store, and the answer to a failure.
+ */
 #include "server/core/ingest.h"
 
 #include <inttypes.h>
@@ -24,11 +28,15 @@ static struct metric batches = METRIC_COUNTER("cairn_ingest_batches_total", "Bat
 static struct metric duplicates =
         METRIC_COUNTER("cairn_ingest_duplicate_batches_total", "Batches that were sent again and counted once.", "");
 static struct metric samples = METRIC_COUNTER("cairn_ingest_samples_total", "Samples acknowledged.", "");
+static struct metric uncommitted = METRIC_COUNTER(
+        "cairn_ingest_uncommitted_total",
+        "Batches of --ack=store that were refused because the object store had not taken them in time.", "");
 static struct metric rejected =
         METRIC_COUNTER("cairn_ingest_rejected_samples_total", "Samples rejected individually in accepted batches.", "");
 static struct histogram duration =
         HISTOGRAM("cairn_ingest_duration_seconds",
                   "Time from the last byte of a batch until it is durable and can be acknowledged.", "");
+#define STORE_ACK_S 8 /* until the answer of --ack=store: OTLP exporters give up after 10 seconds */
 #define REJECTIONS(reason) METRIC_COUNTER("cairn_ingest_rejections_total", "Rejected samples by reason.", reason)
 static struct metric too_old = REJECTIONS("reason=\"too_old\"");
 static struct metric too_far_ahead = REJECTIONS("reason=\"too_far_ahead\"");
@@ -44,6 +52,7 @@ static struct metric internal = FAILURES("reason=\"internal\"");
 void register_ingest_duration(void)
 {
         metric_register(&duration.metric);
+        metric_register(&uncommitted);
 }
 
 static bool parse_batch_id(const char *hex, struct hash128 *ret)
@@ -88,6 +97,7 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 struct ingest_batch begin_http_batch(const struct http_request *req)
 {
         return (struct ingest_batch){ .tenant = get_request_tenant(req),
+                                      .is_request = true,
                                       .arrived_ns = http_arrived_ns(req),
                                       .agent = http_header(req, "User-Agent"),
                                       .address = http_peer(req),
@@ -97,6 +107,7 @@ struct ingest_batch begin_http_batch(const struct http_request *req)
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
 {
         return (struct ingest_batch){ .tenant = grpc_call_tenant(call),
+                                      .is_request = true,
                                       .arrived_ns = grpc_call_arrived_ns(call),
                                       .agent = grpc_call_metadata(call, "user-agent"),
                                       .address = grpc_call_peer(call),
@@ -160,6 +171,22 @@ static void count_rejections(const struct ingest_batch *batch, const struct prof
         record_refusal(batch, INGEST_MALFORMED, profile->rejected_samples - known, text);
 }
 
+/*
+ * Gives up the place in the thread pool meanwhile, so that others can join the commit. A batch without a place is on
+ * the disk, as all that are refused here.
+ */
+static enum status wait_for_commit(const struct ingest_batch *batch, struct error *err)
+{
+        enum status st = http_begin_wait(err);
+
+        if (st)
+                return error_set(err, ST_TIMEOUT, "too many batches wait for the object store; send it again later");
+        st = profile_store_wait_flushed(batch->tenant->profiles, batch->id, STORE_ACK_S * 1000, err);
+        http_end_wait();
+        metric_add(&uncommitted, st != ST_OK);
+        return st;
+}
+
 enum status append_ingested_batch(const struct ingest_batch *batch, struct profile *profile, bool *duplicate_ret,
                                   struct error *err)
 {
@@ -173,6 +200,8 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
 
         if (!st && profile->samples.count)
                 st = profile_store_append_from(t->profiles, profile, batch->sender, batch->id, &duplicate, err);
+        if (!st && t->acks_in_store && batch->is_request)
+                st = wait_for_commit(batch, err);
         if (st)
                 return st;
         histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);
@@ -288,6 +317,7 @@ static enum ingest_problem get_ingest_problem(enum status st)
         case ST_TOO_BIG:
                 return INGEST_TOO_BIG;
         case ST_BUSY:
+        case ST_TIMEOUT:
                 return INGEST_BUSY;
         case ST_UNSUPPORTED:
                 return INGEST_UNSUPPORTED;
@@ -322,9 +352,22 @@ void fail_ingest(struct http_request *req, enum status st, const struct error *e
 {
         const struct ingest_batch batch = begin_http_batch(req);
 
+        if (st == ST_TIMEOUT && !deadline_expired(http_request_deadline(req))) {
+                count_ingest_failure(&batch, st, err->text);
+                http_fail_code(req, 503, "not_committed", "%s", err->text);
+                return;
+        }
         if (!report_ingest_failure(&batch, st, err)) {
                 http_fail(req, st, err);
                 return;
         }
         http_fail_code(req, 503, "system", "%s; send it again later", err->text);
+}
+
+void fail_ingest_call(struct grpc_call *call, const struct ingest_batch *batch, enum status st, const struct error *err)
+{
+        bool is_late = st == ST_TIMEOUT && !deadline_expired(grpc_call_deadline(call));
+
+        (void)report_ingest_failure(batch, st, err);
+        grpc_call_fail_status(call, is_late ? ST_BUSY : st, err);
 }

@@ -30,6 +30,7 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 struct ingest_batch {
         struct tenant *tenant;
         struct hash128 id;
+        bool is_request;             /* handled by a thread of a pool, whose place it gives up while it waits */
         bool is_history;             /* accept samples of any age */
         int64_t arrived_ns;          /* when the request was complete, by monotonic_ns() */
         const char *agent, *address; /* User-Agent and address of the client; NULL: unknown */
@@ -109,5 +110,9 @@ bool report_ingest_failure(const struct ingest_batch *batch, enum status st, con
  * 429, 502, 503 and 504.
  */
 void fail_ingest(struct http_request *req, enum status st, const struct error *err);
+
+/** The same for a gRPC call: UNAVAILABLE with the time of a retry. */
+void fail_ingest_call(struct grpc_call *call, const struct ingest_batch *batch, enum status st,
+                      const struct error *err);
 
 #endif

@@ -195,10 +195,12 @@ static enum status choose_table_location(const struct server_options *o, const c
 }
 
 /* Several writers rely on what the probe finds; this one is alone, and warns of what later ones would suffer. */
-static enum status probe_object_store(struct storage *tables, struct error *err)
+static enum status probe_object_store(void *context, struct storage *tables, struct error *err)
 {
         struct storage_probe p;
         enum status st;
+
+        (void)context;
 
         if (!is_s3_url(storage_root(tables)))
                 return ST_OK;
@@ -228,13 +230,17 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 .size = sizeof options,
                 .read_only = o->server->read_only,
                 .flush_interval_ms = o->server->flush_interval_ms,
+                .commit_interval_ms = o->server->commit_interval_ms,
                 .removed_grace_ms = o->server->removed_grace_ms,
+                .lease_ms = o->server->lease_ms,
                 .limits = *limits,
                 .flush_bytes = compute_queue_share(FLUSH_BYTES, 4, tenants->count),
                 .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1, tenants->count),
                 .symbols = space ? space->symbols : NULL,
                 .missing_debuginfo = space ? debuginfo_space_request_missing : NULL,
                 .missing_context = space,
+                .when_away = i && profile_store_lacks_tables(tenants->stores[0]) ? TABLES_ARE_AWAY : TABLES_MAY_BE_AWAY,
+                .check_tables = i == 0 ? probe_object_store : NULL,
         };
         struct tenant *t = &tenants->items[i];
         const struct share_limits shares = { o->server->share_bytes, o->server->share_age_s };
@@ -248,12 +254,13 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         t->space = space;
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
+        t->acks_in_store = o->server->acks_in_store;
         t->bodies.most = tenants->arriving_max;
         st = choose_table_location(o->server, t->name, dir, err);
         if (!st)
                 st = open_table_storage(dir, &t->tables, err);
-        if (!st && i == 0 && !options.read_only)
-                st = probe_object_store(t->tables, err);
+        if (!st && o->server->acks_in_store && !is_s3_url(storage_root(t->tables)))
+                st = error_set(err, ST_USAGE, "--ack=store needs tables in an object store: give --store");
         options.tables = t->tables;
         if (!st)
                 st = profile_store_open(dir, &options, &t->profiles, err);

@@ -29,6 +29,7 @@ struct tenant {
         struct debuginfo_space *space;           /* source of its symbols: the shared space, or its own */
         struct share_store *shares;              /* shared profiles */
         struct ingest_history *ingested;         /* recent ingest and its senders */
+        bool acks_in_store;                      /* server_options */
         _Atomic uint64_t max_age_s, max_ahead_s; /* limits on accepted samples; 0: none */
         unsigned lane;                           /* index of the tenant, for http_set_tenant() */
         struct rate_limit_config limits;         /* protected by the lock of struct tenants */

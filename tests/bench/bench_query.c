@@ -303,7 +303,7 @@ static int generate(const char *dir, char **sizes)
         struct error err;
 
         require_ok(open_table_storage(dir, &storage, &err), &err);
-        require_ok(table_logs_open(storage, false, 900000, &w.logs, &err), &err);
+        require_ok(table_logs_open(storage, "", false, 900000, &w.logs, &err), &err);
         make_labels(&w);
         make_locations(&w);
         make_stacks(&w);

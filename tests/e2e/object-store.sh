@@ -13,3 +13,9 @@ AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
 export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 unset AWS_REGION AWS_PROFILE
 keys() { curl -sS "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }
+# change METHOD KEY [CURL-ARGUMENT]...: behind the service's back.
+change() {
+        change_method=$1; change_key=$2; shift 2
+        curl -sS --aws-sigv4 aws:amz:us-east-1:s3 --user key:secret -X "$change_method" "$@" \
+                "$AWS_ENDPOINT_URL_S3/cairn-test/$change_key"
+}

@@ -23,7 +23,7 @@ static struct table_logs open_foreign_logs(const struct store_fixture *f)
         struct error err;
 
         check_ok(open_table_storage(f->dir, &storage, &err), &err);
-        check_ok(table_logs_open(storage, true, 3600000, &l, &err), &err);
+        check_ok(table_logs_open(storage, "", true, 3600000, &l, &err), &err);
         return l;
 }
 

@@ -191,7 +191,7 @@ static enum status list_directory_files(const struct store_command *c, int only,
                                        : error_os(err, errno, "cannot open '%s'", c->dir);
         st = open_table_storage(dir, &storage, err);
         if (!st)
-                st = table_logs_open(storage, true, 0, &logs, err);
+                st = table_logs_open(storage, "", true, 0, &logs, err);
         if (!st)
                 st = tables_load(&logs, false, NULL, &t, err);
         for (int table = 0; !st && table < TABLE_COUNT; table++)

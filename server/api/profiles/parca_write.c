@@ -37,8 +37,7 @@ void handle_parca_write_raw(struct grpc_call *call, void *context)
 
         (void)context;
         if (st) {
-                (void)report_ingest_failure(&batch, st, &err);
-                grpc_call_fail_status(call, st, &err);
+                fail_ingest_call(call, &batch, st, &err);
                 return;
         }
         buf_init(&nothing, 0);

@@ -85,7 +85,7 @@ failed_flush() { [ "$(metric cairn_flush_failures_total)" -gt 0 ]; }
 wait_for "a flush to fail" failed_flush
 like "$("$cairn" status --server "$url" 2>&1)" 'cannot flush: .*object store' \
         "cairn status says that the store does not answer"
-is "$(find "$data/profiles/tables/cache" -type f)" '' \
+is "$(find "$data/profiles/tables/cache" -type f ! -name lock ! -name '*.data' ! -name '*.blocks')" '' \
         "an upload that is tried again has no file that a crash would leave"
 order back >"$tmp/order"
 wait_for "the flush after the store came back" flushed
@@ -95,6 +95,28 @@ is "$(rows_and_sum)" "14 $((wanted + 10))" "compaction keeps the sum"
 ok "a snapshot is made of them" "$cairn" store snapshot "$tmp/snapshot" --data "$data"
 is "$(sum_of --data "$tmp/snapshot")" $((wanted + 10)) "the snapshot has the sum, on the disk"
 ok "the tables of the snapshot are files" test -d "$tmp/snapshot/profiles/tables/samples/_delta_log"
+stop_server
+
+# ---- the cache outlives the service ----
+
+cache=$data/profiles/tables/cache
+start_server --flush-interval 1
+is "$(sum_of --server "$url")" $((wanted + 10)) "a query reads the tables"
+kill -9 "$server_pid"
+wait "$server_pid" 2>/dev/null
+server_pid=
+ok "the cache has files after kill -9" test -n "$(find "$cache" -name '*.data')"
+start_server --flush-interval 1
+like "$(metric cairn_object_store_cache_kept_total)" '^[1-9]' "the next service has them"
+is "$(sum_of --server "$url")" $((wanted + 10)) "the sum is right"
+is "$(metric cairn_object_store_cache_damaged_total)" 0 "nothing is damaged"
+stop_server
+for file in "$cache"/*.data; do
+        printf 'damaged bytes' | dd of="$file" bs=1 seek=100 conv=notrunc status=none
+done
+start_server --flush-interval 1
+is "$(sum_of --server "$url")" $((wanted + 10)) "the sum is right when each file of the cache is damaged"
+like "$(metric cairn_object_store_cache_damaged_total)" '^[1-9]' "what is damaged is fetched again"
 stop_server
 
 # ---- what is refused ----

@@ -2,17 +2,23 @@
 """An S3-compatible store (moto) behind a proxy that fails requests from a seed.
 
     object-store.py serve SEED PORT_FILE   runs until it is killed; the file gets the proxy's port
-    object-store.py keys PORT_FILE         services that give keys: instance metadata, a container's and a role's; runs likewise
+    object-store.py keys PORT_FILE         services that give keys: instance metadata, a container's and a role's
     object-store.py sum PORT               the sums of the samples table as deltalake reads it: rows, values
+    object-store.py doubled PORT           rows of locations and stacks beyond the first of their key
+    object-store.py read PORT KEY          the content of an object
     object-store.py objects PORT           the rows of the table of objects: kind, quality and name, sorted; and its version
 
-Keys that are given have a number: those of an instance are INSTANCE-1, then INSTANCE-2. Each service refuses a request without
-the token that it expects.
+Keys that are given have a number: those of an instance are INSTANCE-1, then INSTANCE-2. Each service refuses a
+request without the token that it expects.
 
-The proxy takes orders by path: PUT /-/expire/KEY lets it refuse a key as expired, PUT /-/deny and /-/allow whether writes are denied, PUT
-/-/region/NAME sets where the bucket is, GET /-/key is the last key that was used. PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by
-method, PUT /-/away and /-/back refuse all requests and end that. A failing request is refused with 503, or has its
-effect while its answer is lost, is 500, or is cut short.
+The proxy takes orders by path: PUT /-/expire/KEY lets it refuse a key as expired, PUT /-/deny and /-/allow whether
+writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is the last key that was used. PUT
+/-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method, PUT /-/away and /-/back
+refuse all requests and end that; PUT /-/writes/N does the former after N objects were put. PUT /-/hold lets requests
+that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT /-/ahead/SECONDS sets the clock of
+answers, so that what was put before is old. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume;
+GET /-/stalled counts those that wait. PUT /-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while its answer is
+lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -22,6 +28,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BUCKET = 'cairn-test'
@@ -34,11 +41,24 @@ class Proxy(BaseHTTPRequestHandler):
     lock = threading.Lock()
     percent = 0
     is_away = False
+    writes_left = -1
     is_denied = False
+    resumed = threading.Event()
+    resumed.set()
+    passing = 0
+    stalled = 0
     region = None
     last_key = ''
     expired = set()
     requests = {}
+    released = threading.Event()
+    released.set()
+    held = []
+    ahead_s = 0
+    delay_s = 0
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string((timestamp or time.time()) + Proxy.ahead_s)
 
     def answer(self, code, body=b'', headers=None):
         self.send_response(code)
@@ -55,21 +75,56 @@ class Proxy(BaseHTTPRequestHandler):
             Proxy.percent = int(value)
         elif word in ('away', 'back'):
             Proxy.is_away = word == 'away'
+            Proxy.writes_left = -1
+        elif word == 'writes':
+            Proxy.writes_left = int(value)
+        elif word == 'stall':
+            Proxy.passing = int(value)
+            Proxy.resumed.clear()
+        elif word == 'resume':
+            Proxy.resumed.set()
+        elif word == 'stalled':
+            self.answer(200, str(Proxy.stalled).encode())
+            return
         elif word in ('deny', 'allow'):
             Proxy.is_denied = word == 'deny'
         elif word == 'expire':
             Proxy.expired.add(value)
         elif word == 'region':
             Proxy.region = value
+        elif word in ('hold', 'release'):
+            (Proxy.released.clear if word == 'hold' else Proxy.released.set)()
+        elif word == 'ahead':
+            Proxy.ahead_s = int(value)
+        elif word == 'delay':
+            Proxy.delay_s = int(value) / 1000
+        elif word == 'held':
+            self.answer(200, '\n'.join(Proxy.held).encode())
+            return
         elif word == 'key':
             self.answer(200, Proxy.last_key.encode())
             return
         self.answer(200, json.dumps(Proxy.requests).encode())
 
+    def wait_for_resume(self):
+        if self.resumed.is_set():
+            return
+        with self.lock:
+            Proxy.passing -= 1
+            if self.passing >= 0:
+                return
+            Proxy.stalled += 1
+        self.resumed.wait()
+        with self.lock:
+            Proxy.stalled -= 1
+
     def draw_fault(self):
         with self.lock:
             name = 'LIST' if 'list-type=2' in self.path else self.command
             Proxy.requests[name] = Proxy.requests.get(name, 0) + 1
+            if self.command == 'PUT' and Proxy.writes_left >= 0:
+                Proxy.is_away = Proxy.writes_left == 0
+                Proxy.writes_left -= 1
             if Proxy.is_away:
                 return 'refused'
             if self.rng.random() * 100 >= Proxy.percent:
@@ -102,12 +157,18 @@ class Proxy(BaseHTTPRequestHandler):
         if self.path.startswith('/-/'):
             self.take_order()
             return
+        self.wait_for_resume()
+        time.sleep(Proxy.delay_s)
         if self.refuse_key():
             return
         fault = self.draw_fault()
         if fault == 'refused':
             self.answer(503, b'<Error><Code>SlowDown</Code></Error>')
             return
+        if self.command == 'DELETE' and not Proxy.released.is_set():
+            Proxy.held.append(self.path)
+            Proxy.released.wait()
+            Proxy.held.remove(self.path)
         upstream = http.client.HTTPConnection('127.0.0.1', self.store_port)
         upstream.request(self.command, self.path, body, dict(self.headers))
         response = upstream.getresponse()
@@ -223,6 +284,20 @@ def print_sum(port):
     print(table.num_rows, sum(table['value'].to_pylist()))
 
 
+def print_doubled(port):
+    locations = open_table(port, 'locations').to_pyarrow_table(columns=['location_id'])['location_id'].to_pylist()
+    stacks = open_table(port, 'stacks').to_pyarrow_table(columns=['stack_id', 'date']).to_pylist()
+    keys = {(row['stack_id'], row['date']) for row in stacks}
+    print('locations', len(locations) - len(set(locations)), 'stacks', len(stacks) - len(keys))
+
+
+def print_object(port, key):
+    import boto3
+    client = boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', aws_access_key_id='key',
+                          aws_secret_access_key='secret', region_name='us-east-1')
+    print(client.get_object(Bucket=BUCKET, Key=key)['Body'].read().decode())
+
+
 def print_objects(port):
     table = open_table(port, 'objects')
     rows = table.to_pyarrow_table().to_pylist()
@@ -232,4 +307,5 @@ def print_objects(port):
 
 
 if __name__ == '__main__':
-    {'serve': serve, 'keys': serve_keys, 'sum': print_sum, 'objects': print_objects}[sys.argv[1]](*sys.argv[2:])
+    {'serve': serve, 'keys': serve_keys, 'sum': print_sum, 'doubled': print_doubled, 'read': print_object,
+     'objects': print_objects}[sys.argv[1]](*sys.argv[2:])

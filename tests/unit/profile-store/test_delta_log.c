@@ -11,7 +11,9 @@
 #include "common/limits.h"
 #include "parquet/parquet_writer.h"
 #include "profile-store/delta/delta_log.h"
+#include "storage/local_storage.h"
 #include "tests/support/disk_storage.h"
+#include "tests/support/faulty_storage.h"
 #include "tests/support/suite.h"
 
 static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
@@ -148,6 +150,29 @@ START_TEST(second_writer_is_busy_and_sees_first_after_refresh)
         ck_assert_uint_eq(file_count(a), 2);
         delta_table_close(a);
         delta_table_close(b);
+        drop_dir(dir);
+}
+END_TEST
+
+/* In an object store each call is a request. */
+START_TEST(calls_of_a_refresh_and_of_opening_are_few)
+{
+        char *dir = new_dir("calls");
+        struct delta_table *t = new_table(dir);
+        struct storage *inner = NULL;
+        struct faulty_storage *counted;
+
+        OK(add_file(t, "a", &err));
+        delta_table_close(t);
+        OK(local_storage_open(dir, &inner, &err));
+        counted = faulty_storage_create(inner);
+        OK(delta_table_open(&counted->storage, "", &t, &err));
+        ck_assert_uint_eq(counted->calls, 1 + 2); /* the list, two commits */
+        faulty_storage_set(counted, STORAGE_FAULT_NONE, 0);
+        OK(delta_table_refresh(t, &err));
+        ck_assert_uint_eq(counted->calls, 2); /* the next commit, which is not there, and whether this one is */
+        delta_table_close(t);
+        storage_close(&counted->storage);
         drop_dir(dir);
 }
 END_TEST
@@ -920,10 +945,11 @@ END_TEST
 
 TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy,
            absent_table_is_not_found, second_writer_is_busy_and_sees_first_after_refresh,
-           snapshot_outlives_removal_and_table, invalid_commits_change_nothing, application_transaction_is_kept,
-           checkpoint_replaces_earlier_commits, malformed_checkpoint_is_skipped,
-           removed_files_are_remembered_through_checkpoints_until_forgotten, path_added_again_is_not_removed,
-           retention_is_written_once_and_kept_by_schema_change, old_commits_are_deleted_up_to_an_old_checkpoint,
+           calls_of_a_refresh_and_of_opening_are_few, snapshot_outlives_removal_and_table,
+           invalid_commits_change_nothing, application_transaction_is_kept, checkpoint_replaces_earlier_commits,
+           malformed_checkpoint_is_skipped, removed_files_are_remembered_through_checkpoints_until_forgotten,
+           path_added_again_is_not_removed, retention_is_written_once_and_kept_by_schema_change,
+           old_commits_are_deleted_up_to_an_old_checkpoint,
            an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted, hint_with_nonexistent_version_is_ignored,
            commits_covered_only_by_damaged_checkpoint_are_kept, checkpoint_of_another_state_is_not_used,
            a_damaged_newest_checkpoint_is_replaced, hint_with_deleted_checkpoint_is_replaced,

@@ -40,7 +40,7 @@ START_TEST(flush_commits_after_another_writer)
 {
         struct profile_store_stat stat;
 
-        for (enum table t = 0; t < TABLE_COUNT; t++)
+        for (enum table t = 0; t <= TABLE_LOCATIONS; t++)
                 double_table(t);
         store_fixture_append(&fixture, 1, 0x2000);
         store_fixture_flush(&fixture); /* the first attempt succeeds */

@@ -25,6 +25,9 @@
 #define ROUNDS 40
 #define BUDGET_NS INT64_C(8000000000)
 #define BATCHES 100000
+#define NS_PER_HOUR INT64_C(3600000000000)
+#define FIRST_HOUR (T0 / NS_PER_HOUR)
+#define HOURS 30 /* of the samples; batches go round */
 
 static uint8_t acknowledged[BATCHES];
 
@@ -49,7 +52,7 @@ static void append(struct profile_store *store, uint32_t i)
         test_profile_init(&t, ID, "/bin/x");
         stack[0] = test_location(&t, 0x1000 + i);
         stack[1] = test_location(&t, 0x10);
-        test_sample(&t, T0 + (int64_t)i * 1000000, 1, stack, 2,
+        test_sample(&t, T0 + (int64_t)(i % HOURS) * NS_PER_HOUR + i, 1, stack, 2,
                     (const char *const[]){ i % 2 ? "odd=1" : "even=1", NULL });
         ck_assert_msg(profile_store_append(store, &t.p, hash_bytes128(&i, sizeof i), NULL, &err) == ST_OK, "%s",
                       err.text);

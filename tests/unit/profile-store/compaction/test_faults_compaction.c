@@ -85,7 +85,7 @@ static void check_counts(uint32_t acknowledged)
 
 static void is_compacted(void)
 {
-        for (int t = 0; t < TABLE_COUNT; t++)
+        for (int t = 0; t <= TABLE_LOCATIONS; t++)
                 must(store->tables->part_count[t] == 1, "%zu files of %s", store->tables->part_count[t], table_name(t));
 }
 

@@ -276,7 +276,7 @@ static void restore_old_stacks(const char *path)
         _cleanup_free_ char *key = NULL, *to = NULL;
         struct error err;
 
-        check_ok(table_logs_open(fixture.store->storage, true, 3600000, &logs, &err), &err);
+        check_ok(table_logs_open(fixture.store->storage, "", true, 3600000, &logs, &err), &err);
         add.name = make_day_path(add.day, "restored.parquet");
         key = make_table_key(TABLE_STACKS, add.name);
         to = storage_make_name(logs.storage, key);

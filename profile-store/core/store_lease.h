@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_CORE_STORE_LEASE_H
+#define CAIRN_PROFILE_STORE_CORE_STORE_LEASE_H
+
+/**
+ * @file
+ * Leases, so that of several nodes one does work that each of them could do.
+ *
+ * The lease of epoch E is the object leases/NAME/E, which says who has it. It is made as a new object, so each epoch
+ * has one holder. The holder puts it again to renew it; when it was last put lease_ms ago by the clock of the store,
+ * any node may make E + 1. A holder renews only while E + 1 does not exist.
+ *
+ * A lease saves work, and nothing else: a holder may be paused between asking for it and using it. What it does must be
+ * correct though another node does the same.
+ *
+ * Threads: one at a time for each lease.
+ */
+#include "profile-store/tables/tables.h"
+
+#define DEFAULT_LEASE_MS 60000
+
+struct store_lease {
+        const char *name;
+        int64_t epoch;      /* 0: not held */
+        int64_t renewed_ns; /* monotonic, before the request that renewed it */
+        int64_t renew_ns;   /* monotonic: no request is needed before */
+};
+
+/**
+ * Hold the lease: take it, or renew it.
+ * @param node  the identity of this node. A node that was started again takes its lease over at once.
+ * @return ST_OK; ST_BUSY with the holder's name while another node has it; ST_OS; ST_NO_MEMORY.
+ */
+enum status store_lease_hold(struct store_lease *l, struct storage *storage, const char *node, int64_t lease_ms,
+                             struct error *err) MUST_CHECK;
+
+/** Let another node take it at once. Failures are ignored: it ends by itself. */
+void store_lease_end(struct store_lease *l, struct storage *storage);
+
+void store_lease_register_metrics(void);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/core/table_follow.h"
+#include "profile-store/core/table_absence.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/files/file.h"
+#include "common/metrics.h"
+#include "common/stable_clock.h"
+
+static struct metric elsewhere =
+        METRIC_COUNTER("cairn_batches_elsewhere_total",
+                       "Batches dropped from the queue because another node had committed the same batch.", "");
+static struct metric followed = METRIC_GAUGE(
+        "cairn_store_followed_timestamp_seconds",
+        "Unix time when the commits of other nodes were last read; each scan does so, and each flush.", "");
+static struct metric follow_failures =
+        METRIC_COUNTER("cairn_store_follow_failures_total",
+                       "Scans that could not read the commits of other nodes, and used what was read before.", "");
+
+void table_follow_register_metrics(void)
+{
+        metric_register(&elsewhere);
+        metric_register(&followed);
+        metric_register(&follow_failures);
+}
+
+bool is_batch_committed(struct profile_store *s, const struct batch *b)
+{
+        return batch_ids_contain(s->ids, &b->batch_id);
+}
+
+/* Publish a state of the tables to scans, and drop from the head what it has. Takes now. */
+static void replace_tables(struct profile_store *s, struct tables *now, const struct hash128 *ids, size_t id_count)
+{
+        struct tables *before = s->tables;
+
+        pthread_mutex_lock(&s->lock);
+        s->tables = now;
+        s->flushed = now->flushed;
+        head_drop_until(s, now->flushed);
+        metric_add(&elsewhere, (int64_t)head_drop_batches(s, ids, id_count));
+        pthread_mutex_unlock(&s->lock);
+        tables_unref(before);
+}
+
+/*
+ * Ids are remembered before the lock is taken: a batch that is appended meanwhile is recognized, or is in the head and
+ * dropped from it. Takes now, also on failure.
+ */
+static enum status publish_loaded_tables(struct profile_store *s, struct tables *now, struct error *err)
+{
+        _cleanup_free_ struct hash128 *ids = NULL;
+        size_t id_count = 0;
+        enum status st = has_shared_tables(s) ? tables_take_batch_ids(&s->logs, &ids, &id_count, err) : ST_OK;
+
+        pthread_mutex_lock(&s->peer_lock);
+        if (!st && id_count)
+                st = batch_ids_add(s->ids, ids, id_count, stable_unix_s(), err);
+        if (!st)
+                replace_tables(s, now, ids, id_count);
+        pthread_mutex_unlock(&s->peer_lock);
+        if (!st)
+                return ST_OK;
+        s->behind = true;
+        tables_unref(now);
+        return st;
+}
+
+enum status store_publish_tables(struct profile_store *s, struct error *err)
+{
+        struct tables *now;
+        enum status st = tables_load(&s->logs, false, s->tables, &now, err);
+
+        return st ? st : publish_loaded_tables(s, now, err);
+}
+
+/* Only this process moves the position of its queue; after a failure of its own it does not know to where. */
+static enum status check_node_alone(struct profile_store *s, const struct tables *now, struct error *err)
+{
+        if (s->behind || now->flushed == s->flushed)
+                return ST_OK;
+        return error_set(
+                err, ST_USAGE,
+                "the tables have batches of node %s up to %" PRIu64 ", but this process flushed up to %" PRIu64
+                ": another process runs with a copy of '%s'; stop one of them and remove its queue and '%s/node'",
+                s->logs.node, now->flushed, s->flushed, s->dir, s->dir);
+}
+
+static void note_followed(struct profile_store *s)
+{
+        s->followed_ns = monotonic_ns();
+        s->followed_unix_s = wall_clock_ns() / 1000000000;
+        metric_set(&followed, s->followed_unix_s);
+}
+
+enum status store_follow_tables(struct profile_store *s, struct error *err)
+{
+        struct tables *now;
+        enum status st = tables_load(&s->logs, true, s->tables, &now, err);
+
+        if (st)
+                return st;
+        st = check_node_alone(s, now, err);
+        if (st) {
+                tables_unref(now);
+                return st;
+        }
+        st = publish_loaded_tables(s, now, err);
+        if (!st)
+                note_followed(s);
+        return st;
+}
+
+static bool is_followed_for_scan(struct profile_store *s)
+{
+        return monotonic_ns() - s->followed_ns < FOLLOW_INTERVAL_MS * INT64_C(1000000);
+}
+
+bool store_follow_for_scan(struct profile_store *s)
+{
+        struct timespec until;
+        int64_t began_ns;
+        bool is_current;
+
+        if (!has_shared_tables(s) || is_followed_for_scan(s))
+                return true;
+        if (has_absent_tables(s) || monotonic_ns() < s->next_follow_ns) {
+                metric_add(&follow_failures, 1);
+                return false;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += FOLLOW_WAIT_MS / 1000;
+        if (pthread_mutex_clocklock(&s->writer_lock, CLOCK_MONOTONIC, &until)) {
+                metric_add(&follow_failures, 1);
+                return false;
+        }
+        began_ns = monotonic_ns();
+        is_current = is_followed_for_scan(s) || (!store_reconcile(s, NULL));
+        if (!is_current) /* queries do not wait for a store that is away more than half of the time */
+                s->next_follow_ns = 2 * monotonic_ns() - began_ns;
+        pthread_mutex_unlock(&s->writer_lock);
+        metric_add(&follow_failures, !is_current);
+        return is_current;
+}
+
+enum status store_hold_lease(struct profile_store *s, struct store_lease *l, struct error *err)
+{
+        enum status st = store_check_tables(s, err);
+
+        if (st || !has_shared_tables(s))
+                return st;
+        pthread_mutex_lock(&s->lease_lock);
+        st = store_lease_hold(l, s->storage, s->logs.node, (int64_t)s->options.lease_ms, err);
+        pthread_mutex_unlock(&s->lease_lock);
+        return st;
+}
+
+void store_end_lease(struct profile_store *s, struct store_lease *l)
+{
+        pthread_mutex_lock(&s->lease_lock);
+        store_lease_end(l, s->storage);
+        pthread_mutex_unlock(&s->lease_lock);
+}
+
+/* ---- after a failure ---- */
+
+/* A flush may have failed after the commit of its samples, before their batch ids were remembered. */
+static enum status remember_flushed(struct profile_store *s, uint64_t position, struct error *err)
+{
+        _cleanup_free_ struct hash128 *ids = NULL;
+        size_t count = 0;
+
+        pthread_mutex_lock(&s->lock);
+        ids = calloc(s->head_count + 1, sizeof *ids);
+        while (ids && count < s->head_count && s->head[count]->position <= position) {
+                ids[count] = s->head[count]->batch_id;
+                count++;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (!ids)
+                return error_no_memory(err);
+        return batch_ids_add(s->ids, ids, count, stable_unix_s(), err);
+}
+
+/* The failure may have been that of a sync, so sync first: the state that is read may not be durable. */
+enum status store_reconcile_after_failure(struct profile_store *s, struct error *err)
+{
+        struct tables *now;
+        enum status st;
+
+        known_rows_deinit(&s->known);
+        st = file_sync_filesystem(s->dir, err);
+        if (!st)
+                st = tables_load(&s->logs, true, s->tables, &now, err);
+        if (st)
+                return st;
+        st = remember_flushed(s, now->flushed, err);
+        if (st)
+                tables_unref(now);
+        else
+                st = publish_loaded_tables(s, now, err);
+        if (!st) {
+                s->behind = false;
+                note_followed(s);
+        }
+        return st;
+}
+
+enum status store_reconcile(struct profile_store *s, struct error *err)
+{
+        if (has_absent_tables(s))
+                return store_find_tables(s, err);
+        if (s->behind)
+                return store_reconcile_after_failure(s, err);
+        return has_shared_tables(s) ? store_follow_tables(s, err) : ST_OK;
+}
