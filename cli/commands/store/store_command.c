@@ -6,17 +6,20 @@
 #include <time.h>
 
 #include "cli/commands/command.h"
+#include "cli/commands/store/bucket_directory.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "query/engine/unit_text.h"
+#include "storage/s3/s3_location.h"
 
 /* ---- pages of the verbs ---- */
 
 static const struct usage usage = {
-        .about = "Show and maintain the profile store of a service or of its data directory.\n"
-                 "The service must be stopped for quarantine retry and remove, compact --data, and expire --data\n"
-                 "without --dry-run.",
+        .about = "Show and maintain the profile store of a service, of its data directory, or of an object store, for\n"
+                 "which --data is s3://BUCKET/PREFIX. The service must be stopped for quarantine retry and remove,\n"
+                 "compact --data, and expire --data without --dry-run.",
         .examples = "  cairn store status --data ./cairn-data\n"
+                    "  cairn store status --data s3://profiles/fleet\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
                     "  cairn store snapshot /backup/cairn-monday --data ./cairn-data\n"
                     "  cairn store expire --dry-run --retain-samples age=30d,size=200G --data ./cairn-data\n"
@@ -53,6 +56,17 @@ static const struct usage snapshot_usage = {
         .about = "Copy the data directory, of all tenants, to the new directory TARGET, with hard links to files that\n"
                  "never change. It works while the service runs.",
         .examples = "  cairn store snapshot /backup/cairn-monday --data /var/lib/cairn",
+};
+
+static const struct usage copy_usage = {
+        .synopsis = "cairn store copy FROM TO [--json]",
+        .about =
+                "Copy tables and debuginfo of all tenants from a data directory or object store to another one, which\n"
+                "is empty or has an earlier part of this copy: what is there is not copied again. FROM and TO are a\n"
+                "directory or s3://BUCKET/PREFIX. The service of a directory must have ended, so that its queue is "
+                "empty.",
+        .examples = "  cairn store copy /var/lib/cairn s3://profiles/fleet\n"
+                    "  cairn store copy s3://profiles/fleet /var/lib/cairn",
 };
 
 static const struct usage export_usage = {
@@ -101,6 +115,7 @@ enum {
         VERB_FILES,
         VERB_VERIFY,
         VERB_SNAPSHOT,
+        VERB_COPY,
         VERB_EXPORT,
         VERB_COMPACT,
         VERB_EXPIRE,
@@ -121,6 +136,8 @@ static const struct option_verb verbs[VERB_COUNT] = {
                           &verify_usage },
         [VERB_SNAPSHOT] = { "snapshot", "data json", "copy the data directory to the new directory TARGET",
                             &snapshot_usage },
+        [VERB_COPY] = { "copy", "json", "copy tables and debuginfo between directories and object stores",
+                        &copy_usage },
         [VERB_EXPORT] = { "export", "data tenant output format from to type step",
                           "write the resolved stacks of a selection as one Parquet or CSV file", &export_usage },
         [VERB_COMPACT] = { "compact", SERVER_OPTIONS "data tenant json", "merge small files of the tables now",
@@ -140,11 +157,15 @@ static const struct {
         const char *needs;   /* argument that it needs, for the message; NULL: none */
         bool takes_argument; /* one, which may be left out unless needs is set */
         bool default_server; /* the service is the default, in place of ./cairn-data */
+        bool takes_two;      /* needs a second argument, and opens no directory before it runs */
 } runs[VERB_COUNT] = {
         [VERB_STATUS] = { .run = store_status_command },
         [VERB_FILES] = { .run = store_files_command },
         [VERB_VERIFY] = { .run = store_verify_command },
         [VERB_SNAPSHOT] = { .run = store_snapshot_command, .needs = "TARGET, the new directory for the copy" },
+        [VERB_COPY] = { .run = store_copy_command,
+                        .needs = "FROM and TO: directories, or s3://BUCKET/PREFIX",
+                        .takes_two = true },
         [VERB_EXPORT] = { .run = store_export_command, .takes_argument = true },
         [VERB_COMPACT] = { .run = store_compact_command, .default_server = true },
         [VERB_EXPIRE] = { .run = store_expire_command },
@@ -202,29 +223,53 @@ enum status store_request(const struct store_command *c, const char *path, struc
 static enum status check_store_arguments(const struct option_verb *verb, int argc, char **argv, struct error *err)
 {
         size_t v = (size_t)(verb - verbs);
-        int most = runs[v].needs || runs[v].takes_argument;
+        int least = !!runs[v].needs + runs[v].takes_two, most = runs[v].takes_argument ? 1 : least;
 
         if (v == VERB_QUARANTINE && argc)
                 return error_set(err, ST_USAGE, "'%.40s' is not one of list, retry, remove, export", argv[0]);
-        if (!argc && runs[v].needs)
+        if (argc < least)
                 return error_set(err, ST_USAGE, "'%s' needs %s", verb->name, runs[v].needs);
         if (argc > most)
                 return error_set(err, ST_USAGE, "unexpected argument '%.80s' of '%s'", argv[most], verb->name);
         return ST_OK;
 }
 
+/* The command works on a temporary directory whose tables and objects are those of the store. */
+static enum status open_bucket_directory(struct store_command *c, const struct option_verb *verb,
+                                         struct bucket_directory *ret, struct error *err)
+{
+        enum status st;
+
+        if (verb >= &verbs[VERB_QUARANTINE])
+                return error_set(err, ST_USAGE,
+                                 "queue and quarantine are on the disk of the service: give --data DIR there");
+        st = bucket_directory_create(c->data, c->service.tenant, ret, err);
+        if (!st && verb == &verbs[VERB_SNAPSHOT])
+                st = bucket_directory_load_records(ret, err);
+        c->data = ret->path;
+        return st;
+}
+
 static enum status run_store_verb(struct store_command *c, const struct option_verb *verb, int argc, char **argv,
                                   struct error *err)
 {
         size_t v = (size_t)(verb - verbs);
+        _cleanup_bucket_directory_ struct bucket_directory bucket = { 0 };
         _cleanup_free_ char *dir = NULL;
         enum status st = check_store_arguments(verb, argc, argv, err);
 
+        if (!st && runs[v].takes_two) {
+                c->second = argv[1];
+                return runs[v].run(c, argv[0], err);
+        }
         if (!st && c->service.server && c->data)
                 st = error_set(err, ST_USAGE, "--server and --data exclude each other");
         c->at_service = c->service.server || (runs[v].default_server && !c->data);
         if (!c->data)
                 c->data = "./cairn-data";
+        c->place = c->data;
+        if (!st && is_s3_url(c->data))
+                st = open_bucket_directory(c, verb, &bucket, err);
         if (!st && !c->at_service)
                 st = service_profiles_path(&c->service, c->data, &dir, err);
         c->dir = dir;
@@ -238,7 +283,8 @@ int command_store(int argc, char **argv)
         };
         struct store_command c = { 0 };
         const struct option_spec specs[] = {
-                OPTION_STRING("data", 0, "DIR", &c.data, "data directory of the service (default ./cairn-data)"),
+                OPTION_STRING("data", 0, "DIR", &c.data,
+                              "data directory of the service, or s3://BUCKET/PREFIX (default ./cairn-data)"),
                 OPTION_STRING("output", 0, "FILE", &c.output,
                               "export: output file or directory (default for CSV: standard output)"),
                 OPTION_STRING("format", 0, "F", &c.format, "export: parquet (default) or csv"),

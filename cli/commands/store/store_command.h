@@ -15,6 +15,8 @@
 
 struct store_command {
         const char *data;                             /* the service's data directory */
+        const char *place;                            /* what --data says, for messages */
+        const char *second;                           /* the argument after the first */
         const char *dir;                              /* its profile store, DATA/profiles; NULL at a service */
         const char *output;                           /* NULL: none given */
         const char *table;                            /* NULL: all */
@@ -41,7 +43,7 @@ enum status store_request(const struct store_command *c, const char *path, struc
  */
 typedef enum status store_verb(const struct store_command *c, const char *argument, struct error *err);
 
-store_verb store_status_command, store_files_command, store_snapshot_command, store_export_command,
+store_verb store_status_command, store_files_command, store_snapshot_command, store_export_command, store_copy_command,
         store_compact_command, store_expire_command;
 store_verb store_verify_command; /* ST_BAD_DATA when problems were found */
 store_verb quarantine_list_command, quarantine_retry_command, quarantine_remove_command, quarantine_export_command;

@@ -13,6 +13,8 @@
 #include "common/limits.h"
 #include "common/memory/buf.h"
 #include "common/text/utf8.h"
+#include "debuginfo-store/object_verification.h"
+#include "debuginfo-store/remote_objects.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/tables/store_verification.h"
 
@@ -72,23 +74,55 @@ static enum status verify_database(const char *data, const char *folder, struct 
         return ST_OK;
 }
 
-/* The databases beside the tables: of the service, and of tenants with their own debuginfo. */
-static enum status verify_databases(const char *data, struct verify_output *o, uint64_t *problems, struct error *err)
+static void print_object_problem(void *context, const char *file, const char *problem)
+{
+        print_problem(context, "object store", file, problem);
+}
+
+/* The table of objects of a debuginfo store whose objects are in an object store. */
+static enum status verify_objects(const char *data, struct verify_output *o, struct store_verify_result *total,
+                                  struct error *err)
+{
+        _cleanup_free_ char *dir = path_join(data, "debuginfo");
+        _cleanup_storage_ struct storage *objects = NULL;
+        struct object_verify_result r = { 0 };
+        enum status st = dir ? remote_objects_open_storage(dir, &objects, err) : error_no_memory(err);
+
+        if (!st && objects)
+                st = verify_object_table(objects, print_object_problem, o, &r, err);
+        total->files += r.files;
+        total->rows += r.rows;
+        total->bytes += r.bytes;
+        total->problems += r.problems;
+        if (r.unnamed && !o->json) {
+                clear_verify_progress(o);
+                printf("%s: %" PRIu64 " objects of %" PRIu64
+                       " bytes without a row in the table of objects, which garbage collection removes after a day\n",
+                       storage_root(objects), r.unnamed, r.unnamed_bytes);
+        }
+        return st;
+}
+
+/* The databases and objects beside the tables: of the service, and of tenants with their own debuginfo. */
+static enum status verify_databases(const char *data, struct verify_output *o, struct store_verify_result *total,
+                                    struct error *err)
 {
         static const char *const folders[] = { "index", "debuginfo/meta", "scan/index" };
         _cleanup_free_ char *tenants = path_join(data, "tenants");
         _cleanup_closedir_ DIR *d = tenants ? opendir(tenants) : NULL;
         const struct dirent *entry;
-        enum status st = tenants ? ST_OK : error_no_memory(err);
+        enum status st = tenants ? verify_objects(data, o, total, err) : error_no_memory(err);
 
         for (size_t i = 0; !st && i < sizeof folders / sizeof *folders; i++)
-                st = verify_database(data, folders[i], o, problems, err);
+                st = verify_database(data, folders[i], o, &total->problems, err);
         while (!st && d && (entry = readdir(d))) {
                 _cleanup_free_ char *tenant = path_join(tenants, entry->d_name);
 
-                st = tenant ? ST_OK : error_no_memory(err);
+                if (tenant && entry->d_name[0] != '.')
+                        st = verify_objects(tenant, o, total, err);
+                st = tenant ? st : error_no_memory(err);
                 for (size_t i = 0; !st && entry->d_name[0] != '.' && i < 2; i++)
-                        st = verify_database(tenant, folders[i], o, problems, err);
+                        st = verify_database(tenant, folders[i], o, &total->problems, err);
         }
         return st;
 }
@@ -110,7 +144,7 @@ enum status store_verify_command(const struct store_command *c, const char *argu
                 printf("{\"problems\":[");
         st = verify_tables(c->dir, &o, &r, err);
         if (!st)
-                st = verify_databases(c->data, &output, &r.problems, err);
+                st = verify_databases(c->data, &output, &r, err);
         clear_verify_progress(&output);
         if (c->json)
                 printf("],\"problem_count\":%" PRIu64 ",\"files\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"bytes\":%" PRIu64
@@ -123,6 +157,6 @@ enum status store_verify_command(const struct store_command *c, const char *argu
                 st = error_set(err, ST_BAD_DATA,
                                "'%s' has problems; restore the named files from a backup or a snapshot. A damaged "
                                "index is rebuilt at the next start",
-                               c->dir);
+                               c->place);
         return st;
 }
