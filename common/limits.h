@@ -257,6 +257,11 @@
 /* a segment */
 #define LIMIT_QUEUE_SEGMENT_FILE_BYTES (LIMIT_QUEUE_SEGMENT_BYTES + LIMIT_QUEUE_RECORD_BYTES + KiB(64))
 /* quarantined batches are limited only by the disk (docs/formats/raw-queue.md, 6) */
+#define LIMIT_PEERS 31               /* other nodes that a node asks for their heads */
+#define LIMIT_HEAD_PAGE_BYTES MiB(1) /* size at which a page of a head ends: it is sent within --peer-timeout */
+/* a page and one more record */
+#define LIMIT_HEAD_ANSWER_BYTES (LIMIT_HEAD_PAGE_BYTES + LIMIT_QUEUE_RECORD_BYTES + KiB(64))
+#define LIMIT_PEER_HEAD_BYTES MiB(512)        /* memory of the batches of one other node */
 #define LIMIT_STACK_CACHE_BYTES MiB(64)       /* cached location ids of stacks read by queries */
 #define LIMIT_STACK_CACHE_FILL_BYTES MiB(256) /* files read to fill that cache at start */
 #define LIMIT_LOCATION_CACHE_BYTES MiB(128)   /* decoded rows of locations, for queries */

@@ -217,7 +217,7 @@ static void find_grpc_token(struct grpc_call *call)
 
 static void authorize_grpc_call(struct grpc_call *call)
 {
-        static const char *const names[] = { "", "read", "ingest", "upload", "history", "admin" };
+        static const char *const names[] = { "", "read", "ingest", "upload", "history", "node", "admin" };
         const struct grpc_options *o = &call->dispatcher->options;
         enum http_scope scope = call->method->scope;
 

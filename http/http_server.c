@@ -51,7 +51,7 @@ static void check_rate(struct http_request *req, uint64_t bytes)
 
 bool http_check_scope(struct http_request *req, enum http_scope scope)
 {
-        static const char *const names[] = { "", "read", "ingest", "upload", "history", "admin" };
+        static const char *const names[] = { "", "read", "ingest", "upload", "history", "node", "admin" };
         struct http_server *s = req->server;
 
         if (scope == SCOPE_NONE || !s->options.authorize)

@@ -39,7 +39,7 @@ struct histogram;
 struct tls;
 
 /** Scopes of tokens; a route requires exactly one, and may check another with http_check_scope(). */
-enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_HISTORY, SCOPE_ADMIN };
+enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_HISTORY, SCOPE_NODE, SCOPE_ADMIN };
 
 /** Whose data a route reads or writes. Enforced outside of http/; every route with a scope sets it. */
 enum http_tenancy {
@@ -105,6 +105,7 @@ struct http_pool_options {
                 timeout_s; /* time limit of a request, from the end of its body, see http_request_deadline(). 0: none */
         unsigned niceness; /* added to that of the process: other pools have precedence while all CPUs are busy */
         unsigned spare;    /* further threads, for senders that have no request running (http/handler_pool.h) */
+        bool is_unused;    /* no route is handled in it: it has no threads */
 };
 #define HTTP_POOLS_MAX 8
 

@@ -214,11 +214,13 @@ static enum status start_pools(struct http_server *s, struct error *err)
 
         assert(count <= HTTP_POOLS_MAX);
         for (size_t i = 0; i < s->route_count; i++)
-                assert(s->routes[i].pool < count);
+                assert(s->routes[i].pool < count && !pools[s->routes[i].pool].is_unused);
         while (!st && s->pool_count < count) {
                 struct http_pool_options o = pools[s->pool_count];
 
-                if (!o.threads)
+                if (o.is_unused)
+                        o.threads = o.spare = 0;
+                else if (!o.threads)
                         o.threads = count_cores() < 4 ? 4 : count_cores();
                 st = handler_pool_start(&s->pools[s->pool_count++], &o, s->options.lanes ? s->options.lanes : 1, err);
         }

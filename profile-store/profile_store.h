@@ -28,6 +28,7 @@
 struct profile_store;
 
 struct label_matcher;
+struct missing_nodes;
 struct storage;
 
 #define LABEL_RULES_MAX 16
@@ -73,6 +74,12 @@ struct profile_store_options {
         struct storage *tables;       /* borrowed; NULL: local files in DIR/tables */
         uint64_t lease_ms;            /* of work that one node does for all (core/store_lease.h); 0: default 60 s */
         bool is_shared;               /* other nodes write the tables, too; assumed of those in an object store */
+        unsigned peer_count;          /* other nodes whose heads scans have, at most LIMIT_PEERS; 0: none */
+        /*
+         * Called before each scan without locks: give the store the heads of its peers (profile-store/peer_heads.h),
+         * and name those that did not answer. NULL: not asked.
+         */
+        void (*ask_peers)(void *context, struct missing_nodes *ret);
         void *ask_context;
         enum tables_away when_away;
         /*

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The read path: a consistent snapshot of parts and head. It has every batch acknowledged before store_scan_begin().
+ * The read path: a consistent snapshot of parts and head. It has every batch acknowledged before store_scan_begin(), by
+ * this node and, if the store asks its peers, by those that answer.
  *
  * Threads: one scan belongs to one thread; scans are independent of each other.
  */
@@ -17,6 +18,7 @@
 #include "profile-store/profile_store.h"
 
 struct store_scan;
+struct missing_nodes;
 
 enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
 
@@ -45,6 +47,9 @@ struct scan_filter {
 /** Begin: takes a snapshot of the tables and the head. */
 enum status store_scan_begin(struct profile_store *store, struct store_scan **ret, struct error *err) MUST_CHECK;
 void store_scan_end(struct store_scan *scan);
+
+/** The nodes of which the scan may lack samples; borrowed from the scan. */
+const struct missing_nodes *store_scan_get_missing_nodes(const struct store_scan *scan);
 
 /** Whether the scan has only queued batches, since the object store has been away from the start (TABLES_MAY_BE_AWAY).
  */

@@ -71,7 +71,8 @@ static enum verdict classify_failure(enum status st, unsigned code)
         if (code == 500 || code == 501)
                 return VERDICT_FAILED;
         /* Wrong tokens, addresses and redirections are configuration errors, which do not justify losing a batch. */
-        if (code < 400 || code == 401 || code == 403 || code == 404 || code == 405 || code == 407 || code == 415)
+        if (code < 400 || code == 401 || code == 403 || code == 404 || code == 405 || code == 407 || code == 415 ||
+            code == 421)
                 return VERDICT_LATER;
         return st == ST_BUSY || st == ST_OS || st == ST_NO_MEMORY ? VERDICT_LATER : VERDICT_REFUSED;
 }

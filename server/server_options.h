@@ -27,6 +27,11 @@ struct server_reread {
 struct server_options {
         const char *dir;
         const char *store;            /* s3://BUCKET/PREFIX for the tables; NULL: where the directory says, or in it */
+        const char *const *peers;     /* URLs of other nodes on the same store */
+        size_t peer_count;            /* at most LIMIT_PEERS */
+        const char *peer_token_file;  /* NULL: no token */
+        const char *peer_ca;          /* PEM; NULL: the system's */
+        uint64_t peer_timeout_ms;     /* of a request to a peer; scans wait no longer */
         const char *listen;           /* parse_listen_address() */
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
@@ -84,6 +89,8 @@ struct server_options {
         uint64_t upstream_timeout_s;  /* fetch_set_time_limit() */
         uint64_t upstream_rate;       /* background requests per second to each upstream */
         uint64_t worker_cpu_s;        /* worker_set_cpu_limit() */
+        const char *recording_rules;  /* file of rules of the default tenant; NULL: none */
+        unsigned roles;               /* enum node_role */
         bool read_only;
         bool self_profile; /* sample the service itself, into its own tables */
         /* Read the configuration again on SIGHUP; ret is unchanged on failure. NULL: only the files that options name

@@ -202,6 +202,20 @@ static enum status fetch_document(struct http_client *client, const char *path, 
         return ST_OK;
 }
 
+/* A node without the role debuginfod has none, and answers 421. */
+static enum status fetch_upstreams(struct http_client *client, struct buf *ret, struct error *err)
+{
+        const struct http_client_request request = { .method = "GET", .path = "/api/v1/debuginfo/upstreams" };
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        enum status st = http_client_send(client, &request, &r, err);
+
+        if (st)
+                return r.code == 421 ? ST_OK : st;
+        *ret = r.body;
+        r.body = (struct buf){ 0 };
+        return ST_OK;
+}
+
 static enum status fetch_report(struct http_client *client, struct buf *ret, struct error *err)
 {
         enum status st = fetch_document(client, "/api/v1/status", ret, err);
@@ -229,7 +243,7 @@ static enum status view_service(struct http_client *client, const struct status_
                 st = fetch_metrics(client, &v->before, err);
         began = monotonic_ns();
         if (!st)
-                st = fetch_document(client, "/api/v1/debuginfo/upstreams", &v->upstreams, err);
+                st = fetch_upstreams(client, &v->upstreams, err);
         if (!st)
                 st = fetch_report(client, &v->report, err);
         if (!st) {

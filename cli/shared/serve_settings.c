@@ -12,6 +12,7 @@
 #include "http/trusted_proxy.h"
 #include "profile-store/tables/table_storage.h"
 #include "server/access/access.h"
+#include "server/core/node_roles.h"
 
 #define YEAR_S (366 * 86400)
 
@@ -70,10 +71,22 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_STRING("data", 0, "DIR", &s->server.dir, "data directory (default cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &s->server.listen,
                               "listen address (default 127.0.0.1:7700); port 0 selects a free one"),
+                OPTION_STRING("role", 0, "ROLE[,ROLE]...", &s->role,
+                              "of several nodes on one object store: do only this, as ingest, query, symbolize, "
+                              "debuginfod, maintain (default: all)"),
                 OPTION_STRING("store", 0, "URL", &s->server.store,
                               "keep tables and debuginfo of a new directory in an object store, s3://BUCKET/PREFIX"),
                 OPTION_SIZE("store-cache", 0, "SIZE", &s->table_cache_bytes, MiB(64), 0,
                             "disk space for parts of tables and of debuginfo in an object store (default 8G each)"),
+                OPTION_LIST("peer", 0, "URL", &s->peers,
+                            "another node on the same object store: queries have its samples before it flushes them; "
+                            "repeatable"),
+                OPTION_STRING("peer-token-file", 0, "FILE", &s->server.peer_token_file,
+                              "token of the scope node to send to peers"),
+                OPTION_STRING("peer-ca", 0, "FILE", &s->server.peer_ca,
+                              "CA certificates for peers, PEM (default: the system's)"),
+                OPTION_RANGE("peer-timeout", 0, "MS", &s->server.peer_timeout_ms, 1, 60000,
+                             "time that a query waits for peers; its answer says which did not answer (default 1000)"),
                 OPTION_STRING("listen-otlp-grpc", 0, "HOST:PORT", &s->server.listen_otlp_grpc,
                               "also accept OTLP profiles over gRPC, as on 127.0.0.1:4317"),
                 OPTION_LIST("upstream", 0, "URL", &s->urls,
@@ -94,7 +107,7 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                             "allow pages of this origin to use the symbolication API; repeatable"),
                 OPTION_STRING("token-file", 0, "FILE", &s->server.token_file,
                               "lines of TOKEN scope[,scope...] [rate=N] [bytes=N] [tenant=NAME]: read, ingest, upload, "
-                              "history, admin"),
+                              "history, node, admin"),
                 OPTION_STRING("tenants", 0, "FILE", &s->server.tenant_file,
                               "lines of NAME [retain RULE | rate N | bytes N | debuginfo own]: tenants with samples of "
                               "their own"),
@@ -156,6 +169,11 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                              "with --ack=store, longest time for which batches wait for a common commit (default 2)"),
                 OPTION_AGE("keep-removed", 0, "AGE", &s->keep_removed_s, 1, YEAR_S,
                            "keep files removed from tables this long, for readers of older versions (default 1h)"),
+                OPTION_RANGE("shutdown-delay", 0, "SECONDS", &s->server.shutdown_delay_s, 0, 3600,
+                             "on SIGTERM go on serving this long with /readyz 503, so that a proxy sends new requests "
+                             "elsewhere (default 0)"),
+                OPTION_RANGE("drain-timeout", 0, "SECONDS", &s->server.drain_timeout_s, 1, 86400,
+                             "time limit of the flush at the end (default 45); what it does not write stays queued"),
                 OPTION_RANGE("lease-time", 0, "SECONDS", &s->lease_s, 1, 3600,
                              "of nodes on one object store: another one takes over the maintenance of the tables when "
                              "the one that does it was silent this long (default 60)"),
@@ -196,6 +214,8 @@ static void set_serve_defaults(struct serve_settings *s)
                                                   .listen = "127.0.0.1:7700",
                                                   .scan_interval_s = 300,
                                                   .query_timeout_s = LIMIT_QUERY_S,
+                                                  .peer_timeout_ms = 1000,
+                                                  .drain_timeout_s = 45,
                                                   .session_max_age_s = LIMIT_SESSION_S,
                                                   .max_uploads = LIMIT_UPLOADS,
                                                   .upload_threads = LIMIT_UPLOAD_THREADS,
@@ -233,6 +253,47 @@ static enum status parse_slow_query(const char *text, uint64_t *ret, struct erro
         return ST_OK;
 }
 
+/* Options for what the node does not do. */
+static enum status check_role_options(const struct serve_settings *s, struct error *err)
+{
+        const struct server_options *o = &s->server;
+        const struct {
+                const char *option;
+                bool is_given;
+                unsigned roles; /* one of them is needed */
+        } needs[] = {
+                { "self-profile", o->self_profile, ROLE_INGEST },
+                { "ack=store", s->ack == ACK_STORE, ROLE_INGEST },
+                { "scan", s->trees.count, ROLE_DEBUGINFOD },
+                { "recording-rules", o->recording_rules, ROLE_QUERY },
+                { "listen-otlp-grpc", o->listen_otlp_grpc, ROLE_INGEST | ROLE_QUERY | ROLE_DEBUGINFOD },
+        };
+        char text[NODE_ROLES_TEXT];
+
+        for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+                if (needs[i].is_given && !(o->roles & needs[i].roles))
+                        return error_set(err, ST_USAGE, "--%s needs the role %s, which --role %s does not have",
+                                         needs[i].option, node_roles_write(needs[i].roles, text), s->role);
+        return ST_OK;
+}
+
+/* A read-only service writes nothing, so it has none of the roles that do. */
+static enum status choose_roles(struct serve_settings *s, struct error *err)
+{
+        const unsigned writing = ROLE_INGEST | ROLE_MAINTAIN;
+        char text[NODE_ROLES_TEXT];
+
+        s->server.roles = s->server.read_only ? ROLE_ALL & ~writing : ROLE_ALL;
+        if (!s->role)
+                return ST_OK;
+        if (node_roles_parse(s->role, &s->server.roles, err))
+                return ST_USAGE;
+        if (s->server.read_only && s->server.roles & writing)
+                return error_set(err, ST_USAGE, "--read-only and the role %s exclude each other: it writes",
+                                 node_roles_write(s->server.roles & writing, text));
+        return check_role_options(s, err);
+}
+
 static enum status check_serve_options(struct serve_settings *s, struct error *err)
 {
         const struct server_options *o = &s->server;
@@ -242,10 +303,17 @@ static enum status check_serve_options(struct serve_settings *s, struct error *e
         if (o->listen_otlp_grpc && o->read_only)
                 return error_set(err, ST_USAGE,
                                  "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
+        if (s->peers.count && o->read_only)
+                return error_set(err, ST_USAGE,
+                                 "--peer and --read-only exclude each other: a replica answers from the tables");
+        if (s->peers.count > LIMIT_PEERS)
+                return error_set(err, ST_USAGE, "--peer is given %zu times, more than %d", s->peers.count, LIMIT_PEERS);
         if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
                 return ST_USAGE;
         if (s->ack == ACK_STORE && o->read_only)
                 return error_set(err, ST_USAGE, "--ack and --read-only exclude each other: nothing is ingested");
+        if (choose_roles(s, err))
+                return ST_USAGE;
         if (o->read_only && s->trees.count)
                 return error_set(err, ST_USAGE,
                                  "--scan and --read-only exclude each other: scanning keeps an index in the directory");
@@ -265,6 +333,8 @@ static void fill_server_options(struct serve_settings *s)
 {
         struct server_options *o = &s->server;
 
+        o->peers = s->peers.items;
+        o->peer_count = s->peers.count;
         o->upstreams = (const char *const *)s->upstreams.urls;
         o->upstream_headers = (const char *const *)s->upstreams.headers;
         o->upstream_count = s->upstreams.count;
@@ -334,9 +404,8 @@ bool serve_settings_has(const struct serve_settings *s, const char *option)
 
 void serve_settings_deinit(struct serve_settings *s)
 {
-        struct option_list *lists[] = {
-                &s->urls, &s->origins, &s->hosts, &s->rules, &s->trees, &s->samples, &s->proxies
-        };
+        struct option_list *lists[] = { &s->urls,  &s->origins, &s->hosts,   &s->rules,
+                                        &s->trees, &s->samples, &s->proxies, &s->peers };
 
         upstream_list_deinit(&s->upstreams);
         sample_rules_deinit(&s->sample_rules);

@@ -12,6 +12,7 @@
 #include "common/files/file.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "profile-store/core/kept_heads.h"
 
 static struct metric elsewhere =
         METRIC_COUNTER("cairn_batches_elsewhere_total",
@@ -44,6 +45,7 @@ static void replace_tables(struct profile_store *s, struct tables *now, const st
         s->tables = now;
         s->flushed = now->flushed;
         head_drop_until(s, now->flushed);
+        kept_heads_drop_committed(s);
         metric_add(&elsewhere, (int64_t)head_drop_batches(s, ids, id_count));
         pthread_mutex_unlock(&s->lock);
         tables_unref(before);
@@ -119,7 +121,7 @@ enum status store_follow_tables(struct profile_store *s, struct error *err)
 
 static bool is_followed_for_scan(struct profile_store *s)
 {
-        return monotonic_ns() - s->followed_ns < FOLLOW_INTERVAL_MS * INT64_C(1000000);
+        return monotonic_ns() - s->followed_ns < FOLLOW_INTERVAL_MS * INT64_C(1000000) && kept_heads_are_followed(s);
 }
 
 bool store_follow_for_scan(struct profile_store *s)
@@ -141,7 +143,7 @@ bool store_follow_for_scan(struct profile_store *s)
                 return false;
         }
         began_ns = monotonic_ns();
-        is_current = is_followed_for_scan(s) || (!store_reconcile(s, NULL));
+        is_current = is_followed_for_scan(s) || (!store_reconcile(s, NULL) && kept_heads_are_followed(s));
         if (!is_current) /* queries do not wait for a store that is away more than half of the time */
                 s->next_follow_ns = 2 * monotonic_ns() - began_ns;
         pthread_mutex_unlock(&s->writer_lock);

@@ -25,6 +25,7 @@
 #include "common/threads/condition.h"
 #include "profile-store/compaction/compaction.h"
 #include "profile-store/core/flush.h"
+#include "profile-store/core/kept_heads.h"
 #include "profile-store/rows/location_rows.h"
 #include "profile-store/lifecycle/maintenance.h"
 #include "profile-store/tables/node_identity.h"
@@ -421,7 +422,15 @@ static enum status open_writable(struct profile_store *s, struct error *err)
                 return st;
         s->flushed = s->tables->flushed;
         flush_register_metrics();
-        st = head_open(s, err);
+        table_follow_register_metrics();
+        kept_heads_register_metrics();
+        store_lease_register_metrics();
+        st = kept_heads_open(s, err);
+        if (!st)
+                st = store_open_queue(s, err);
+        s->known.node = *s->logs.node ? s->logs.node : NULL;
+        if (!st && *s->logs.node && !has_absent_tables(s)) /* takes the ids of batches that others committed */
+                st = store_publish_tables(s, err);
         if (st)
                 return st;
         if (!has_absent_tables(s) && !s->options.has_no_maintenance)
@@ -515,6 +524,10 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->lock, NULL);
         pthread_mutex_init(&s->rules_lock, NULL);
         pthread_mutex_init(&s->health_lock, NULL);
+        pthread_mutex_init(&s->lease_lock, NULL);
+        pthread_mutex_init(&s->peer_lock, NULL);
+        s->maintenance_lease.name = "maintenance";
+        s->resymbolize_lease.name = "resymbolization";
         pthread_cond_init(&s->wake, NULL);
         pthread_cond_init(&s->left_head, NULL);
         pthread_cond_init(&s->maintenance_wake, NULL);
@@ -563,6 +576,8 @@ void profile_store_close(struct profile_store *s)
         compaction_stop(s->compaction);
         store_end_lease(s, &s->maintenance_lease);
         store_end_memory_claim(s);
+        kept_heads_close(s);
+        store_end_absence(s);
         head_close(s);
         tables_unref(s->tables);
         table_logs_close(&s->logs);
@@ -579,6 +594,8 @@ void profile_store_close(struct profile_store *s)
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->rules_lock);
         pthread_mutex_destroy(&s->health_lock);
+        pthread_mutex_destroy(&s->lease_lock);
+        pthread_mutex_destroy(&s->peer_lock);
         pthread_mutex_destroy(&s->writer_lock);
         pthread_mutex_destroy(&s->resymbolize_lock);
         free(s->dir);

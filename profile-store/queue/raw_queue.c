@@ -28,9 +28,18 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 
+/* The first record that begins in a part of a segment, so that a visit need not read the segment from its beginning. */
+struct raw_queue_mark {
+        uint32_t number; /* of the record in the segment, from 0 */
+        uint32_t offset; /* 0: none begins there */
+};
+#define MARK_BYTES KiB(256)
+#define MARK_COUNT (LIMIT_QUEUE_SEGMENT_BYTES / MARK_BYTES)
+
 struct raw_queue_segment {
         uint64_t first, last; /* positions; last < first when empty */
         uint64_t bytes;
+        struct raw_queue_mark marks[MARK_COUNT];
 };
 
 /* Positions that were written but never acknowledged, dropped by a recovery. */
@@ -60,12 +69,20 @@ static char *make_segment_path(const char *dir, uint64_t first, const char *suff
         return asprintf(&ret, "%s/%020" PRIu64 ".queue%s", dir, first, suffix) < 0 ? NULL : ret;
 }
 
-static enum status append_segment(struct raw_queue *q, struct raw_queue_segment segment, struct error *err)
+static enum status append_segment(struct raw_queue *q, const struct raw_queue_segment *segment, struct error *err)
 {
         if (!array_reserve(&q->segments, &q->segment_capacity, q->segment_count))
                 return error_no_memory(err);
-        q->segments[q->segment_count++] = segment;
+        q->segments[q->segment_count++] = *segment;
         return ST_OK;
+}
+
+static void mark_record(struct raw_queue_segment *s, uint64_t position, uint64_t offset)
+{
+        const uint64_t part = offset / MARK_BYTES;
+
+        if (part < MARK_COUNT && !s->marks[part].offset)
+                s->marks[part] = (struct raw_queue_mark){ (uint32_t)(position - s->first), (uint32_t)offset };
 }
 
 void raw_queue_close(struct raw_queue *q)
@@ -149,7 +166,7 @@ static enum status begin_queue_segment(struct raw_queue *q, struct error *err)
         q->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (q->fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
-        st = append_segment(q, (struct raw_queue_segment){ .first = first, .last = first - 1, .bytes = sizeof header },
+        st = append_segment(q, &(struct raw_queue_segment){ .first = first, .last = first - 1, .bytes = sizeof header },
                             err);
         if (st) {
                 close(q->fd);
@@ -188,6 +205,7 @@ static enum status write_queue_record(struct raw_queue *q, const struct raw_reco
                         return set_queue_failure(q, errno, "truncate a partial record in", err);
                 return st;
         }
+        mark_record(segment, record->position, segment->bytes);
         segment->bytes += size;
         segment->last = record->position;
         q->written = record->position;
@@ -402,6 +420,120 @@ enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *f
         return st ? st : error_set(err, ST_BAD_DATA, "'%s' no longer has position %ju", path, (uintmax_t)position);
 }
 
+/* Records of one segment that a visit reads, as they were when the lock was held: a writer may append meanwhile. */
+struct visited_part {
+        uint64_t segment; /* its first position */
+        uint64_t first, last;
+        uint64_t begin, end; /* offsets; the record of `last` ends at or before `end` */
+};
+
+/* The part of a segment with the positions in (after, until]. Caller holds the lock. */
+static struct visited_part find_visited_part(const struct raw_queue_segment *s, uint64_t after, uint64_t until)
+{
+        struct visited_part ret = { .segment = s->first,
+                                    .first = s->first,
+                                    .last = s->last < until ? s->last : until,
+                                    .begin = RAW_SEGMENT_HEADER_BYTES,
+                                    .end = s->bytes };
+
+        for (size_t i = 0; i < MARK_COUNT; i++) {
+                const struct raw_queue_mark *m = &s->marks[i];
+
+                if (m->offset && s->first + m->number <= after + 1) {
+                        ret.first = s->first + m->number;
+                        ret.begin = m->offset;
+                } else if (m->offset && s->first + m->number > ret.last) {
+                        ret.end = m->offset;
+                        break;
+                }
+        }
+        return ret;
+}
+
+/* The part with the first position above `after`. @return false: there is none up to `until`. */
+static bool find_next_visited_part(struct raw_queue *q, uint64_t after, uint64_t until, struct visited_part *ret)
+{
+        bool found = false;
+
+        pthread_mutex_lock(&q->lock);
+        for (size_t i = 0; !found && i < q->segment_count; i++) {
+                const struct raw_queue_segment *s = &q->segments[i];
+
+                if (s->last <= after || s->last < s->first)
+                        continue;
+                if (s->first > until)
+                        break;
+                *ret = find_visited_part(s, after, until);
+                found = true;
+        }
+        pthread_mutex_unlock(&q->lock);
+        return found;
+}
+
+/* @return false: the segment was unlinked, which is no failure. */
+static enum status read_visited_part(const char *path, const struct visited_part *part, struct buf *to,
+                                     bool *is_there_ret, struct error *err)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        enum status st;
+
+        *is_there_ret = fd >= 0;
+        if (fd < 0)
+                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot open '%s'", path);
+        st = buf_reserve(to, part->end - part->begin) ? ST_OK : buf_status(to, err, path);
+        while (!st && to->size < part->end - part->begin) {
+                ssize_t n = pread(fd, to->data + to->size, part->end - part->begin - to->size,
+                                  (off_t)(part->begin + to->size));
+
+                if (n < 0 && errno != EINTR)
+                        st = error_os(err, errno, "cannot read '%s'", path);
+                else if (n == 0)
+                        break; /* reported with its first record that is missing */
+                else if (n > 0)
+                        to->size += (size_t)n;
+        }
+        return st;
+}
+
+static enum status visit_part(const struct raw_queue *q, const struct visited_part *part, uint64_t after,
+                              raw_queue_visitor *visit, void *context, bool *end_ret, struct error *err)
+{
+        _cleanup_free_ char *path = make_segment_path(q->dir, part->segment, "");
+        _cleanup_buf_ struct buf bytes;
+        struct raw_segment s;
+        struct raw_record record = { 0 };
+        bool is_there = false;
+        enum status st;
+
+        buf_init_budget(&bytes, LIMIT_QUEUE_SEGMENT_FILE_BYTES, MEMORY_ANSWERS);
+        if (!path)
+                return error_no_memory(err);
+        st = read_visited_part(path, part, &bytes, &is_there, err);
+        if (st || !is_there)
+                return st;
+        raw_segment_continue(&s, bytes.data, bytes.size, part->first);
+        while (!st && !*end_ret && s.next_position <= part->last && raw_segment_next(&s, &record))
+                if (record.position > after)
+                        st = visit(context, &record, end_ret, err);
+        if (!st && !*end_ret && s.next_position <= part->last)
+                return error_set(err, ST_BAD_DATA, "'%s' no longer has position %ju", path, (uintmax_t)s.next_position);
+        return st;
+}
+
+enum status raw_queue_visit(struct raw_queue *q, uint64_t after, uint64_t until, raw_queue_visitor *visit,
+                            void *context, struct error *err)
+{
+        struct visited_part part;
+        bool is_end = false;
+        enum status st = ST_OK;
+
+        while (!st && !is_end && after < until && find_next_visited_part(q, after, until, &part)) {
+                st = visit_part(q, &part, after, visit, context, &is_end, err);
+                after = part.last;
+        }
+        return st;
+}
+
 uint64_t raw_queue_count_bytes(struct raw_queue *q)
 {
         uint64_t ret = 0;
@@ -448,7 +580,7 @@ static enum status list_queue_segments(struct raw_queue *q, bool read_only, stru
                 struct raw_queue_segment s = { 0 };
 
                 if (parse_segment_name(e->d_name, &s.first)) {
-                        enum status st = append_segment(q, s, err);
+                        enum status st = append_segment(q, &s, err);
 
                         if (st)
                                 return st;
@@ -500,6 +632,7 @@ static enum status replay_segment(struct opening *o, struct raw_queue_segment *s
         _cleanup_buf_ struct buf bytes;
         struct raw_segment s = { 0 };
         struct raw_record record;
+        size_t record_begin;
         enum status st;
 
         buf_init(&bytes, LIMIT_QUEUE_SEGMENT_FILE_BYTES);
@@ -520,7 +653,8 @@ static enum status replay_segment(struct opening *o, struct raw_queue_segment *s
                                  "'%s' begins at position %" PRIu64
                                  " according to its header; restore its original name",
                                  path, s.next_position);
-        while (!st && raw_segment_next(&s, &record)) {
+        while (!st && (record_begin = s.valid_end, raw_segment_next(&s, &record))) {
+                mark_record(segment, record.position, record_begin);
                 if (record.position > o->known)
                         st = o->replay(o->context, &record, err);
                 if (st)

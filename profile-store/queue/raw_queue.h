@@ -28,8 +28,10 @@
 
 struct raw_queue;
 
-/** Called at open for every record, oldest first. */
+/** Called for records, oldest first. */
 typedef enum status raw_queue_replay(void *context, const struct raw_record *record, struct error *err);
+/** The same; may set *end_ret, after which no other record is visited. */
+typedef enum status raw_queue_visitor(void *context, const struct raw_record *record, bool *end_ret, struct error *err);
 
 struct raw_queue_report {
         uint64_t torn_bytes;       /* truncated from the last segment */
@@ -92,6 +94,16 @@ enum status raw_queue_recover(struct raw_queue *q, struct error *err) MUST_CHECK
 /** Read one record. @param file  receives the whole segment, from which the payload is borrowed. */
 enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *file, struct raw_record *ret,
                            struct error *err) MUST_CHECK;
+
+/**
+ * Visit the records of positions in (after, until], oldest first, without those whose segments are unlinked meanwhile.
+ * Reads little more than these records: from at most 256 KiB before the first one of a segment.
+ * @param until  at most raw_queue_get_synced().
+ * @param visit  may fail, which ends the visit; records are borrowed during the call.
+ * @return ST_BAD_DATA when a segment has lost one of the records; ST_BUSY or ST_NO_MEMORY without memory.
+ */
+enum status raw_queue_visit(struct raw_queue *q, uint64_t after, uint64_t until, raw_queue_visitor *visit,
+                            void *context, struct error *err) MUST_CHECK;
 
 /** Bytes of all segments. */
 uint64_t raw_queue_count_bytes(struct raw_queue *q);

@@ -64,6 +64,12 @@ enum status raw_segment_begin(struct raw_segment *s, const void *data, size_t n,
         return ST_OK;
 }
 
+void raw_segment_continue(struct raw_segment *s, const void *data, size_t n, uint64_t position)
+{
+        *s = (struct raw_segment){ .next_position = position };
+        reader_init(&s->reader, data, n);
+}
+
 bool raw_segment_next(struct raw_segment *s, struct raw_record *ret)
 {
         struct raw_record record = { 0 };

@@ -38,6 +38,9 @@ void raw_record_encode_header(const struct raw_record *record, uint8_t ret[stati
 enum status raw_segment_begin(struct raw_segment *s, const void *data, size_t n, const char *name,
                               struct error *err) MUST_CHECK;
 
+/** Start reading at a record, of which the position is known. */
+void raw_segment_continue(struct raw_segment *s, const void *data, size_t n, uint64_t position);
+
 /**
  * The next whole, intact record; false after the last one. Bytes after valid_end are then a torn tail: unacknowledged
  * records that a crash interrupted.

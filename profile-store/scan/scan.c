@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-store/core/kept_heads.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/table_scan.h"
 
@@ -19,10 +20,14 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         scan->symbols = store->options.symbols;
         scan->stack_cache = store->stack_cache;
         arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
+        if (!store->options.read_only)
+                store_gather_from_nodes(store, &scan->missing);
         pthread_mutex_lock(&store->lock);
         st = store->options.read_only ? store_reload(store, err) : ST_OK;
         if (!st)
                 st = head_copy_durable(store, &scan->head, &scan->head_count, err);
+        if (!st)
+                st = kept_heads_copy(store, &scan->head, &scan->head_count, err);
         if (!st)
                 scan->tables = tables_ref(store->tables);
         pthread_mutex_unlock(&store->lock);
@@ -69,6 +74,11 @@ enum status store_scan_begin_profiles(const struct profile *const *profiles, siz
         else
                 *ret = scan;
         return st;
+}
+
+const struct missing_nodes *store_scan_get_missing_nodes(const struct store_scan *scan)
+{
+        return &scan->missing;
 }
 
 const struct tables *store_scan_get_tables(const struct store_scan *scan)

@@ -9,6 +9,7 @@
 #include "common/threads/work_threads.h"
 #include "profile-store/tables/part_read.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/peer_heads.h"
 #include "profile-store/scan.h"
 
 struct store_scan {
@@ -17,6 +18,7 @@ struct store_scan {
         struct arena arena;           /* holds results */
         struct batch **head;
         size_t head_count;
+        struct missing_nodes missing;
         struct tables *tables;
         struct stack_cache *stack_cache; /* the store's; NULL: none */
         struct work_meter *meter;        /* NULL: unlimited; borrowed */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/memory/memory_budget.h"
+#include "query/engine/missing_nodes.h"
 #include "query/engine/query_call.h"
 #include "query/query_operations.h"
 
@@ -95,6 +96,17 @@ void query_call_note_selection(const struct query_call *q, const char *selector,
         q->report->to_unix_ns = to_unix_ns;
 }
 
+/* The store has the reason of the absence in its state and log, where it may name hosts that a reader should not see.
+ */
+static void note_absent_tables(struct query_call *q)
+{
+        if (store_scan_lacks_tables(q->scan))
+                buf_printf(&q->note,
+                           "%sincomplete: the object store has not answered since the service was started, so only "
+                           "samples that wait for it are included",
+                           q->note.size ? "; " : "");
+}
+
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
 {
         struct memory_account account = { .limit = memory_get_query_limit() };
@@ -103,6 +115,8 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
         store_scan_set_meter(q->scan, q->meter);
         memory_set_account(&account);
         st = answer(q, context);
+        note_absent_tables(q);
+        put_missing_nodes_note(store_scan_get_missing_nodes(q->scan), &q->note);
         memory_set_account(NULL);
         store_scan_set_meter(q->scan, NULL);
         if (q->report) {
@@ -159,6 +173,8 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
         buf_init(&q.note, sizeof answer->note - 1);
         st = query_call_run(&q, run_operation, &chosen);
         query_request_deinit(&q.r);
+        if (!st && q.content_type == content_type_json)
+                insert_missing_nodes_member(store_scan_get_missing_nodes(scan), ret);
         if (!st) {
                 answer->content_type = q.content_type;
                 snprintf(answer->note, sizeof answer->note, "%.*s", (int)q.note.size, (const char *)q.note.data);

@@ -53,10 +53,14 @@ static enum status compute_token_digest(const char *text, size_t n, uint8_t ret[
 
 static bool parse_scopes(const char *text, unsigned *ret)
 {
-        static const char *const names[] = { "read", "ingest", "upload", "history", "admin" };
-        static const unsigned bits[] = { 1u << SCOPE_READ, 1u << SCOPE_INGEST, 1u << SCOPE_UPLOAD, 1u << SCOPE_HISTORY,
+        static const char *const names[] = { "read", "ingest", "upload", "history", "node", "admin" };
+        static const unsigned bits[] = { 1u << SCOPE_READ,
+                                         1u << SCOPE_INGEST,
+                                         1u << SCOPE_UPLOAD,
+                                         1u << SCOPE_HISTORY,
+                                         1u << SCOPE_NODE,
                                          1u << SCOPE_READ | 1u << SCOPE_INGEST | 1u << SCOPE_UPLOAD |
-                                                 1u << SCOPE_HISTORY | 1u << SCOPE_ADMIN };
+                                                 1u << SCOPE_HISTORY | 1u << SCOPE_NODE | 1u << SCOPE_ADMIN };
         const size_t count = sizeof names / sizeof *names;
 
         *ret = 0;
@@ -144,7 +148,7 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
         if (!scopes || !parse_scopes(scopes, &item->scopes) || !parse_settings(&save, t->tenants, item))
                 return error_set(err, ST_BAD_DATA,
                                  "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] "
-                                 "[tenant=NAME] with read, ingest, upload, history, admin, and %s",
+                                 "[tenant=NAME] with read, ingest, upload, history, node, admin, and %s",
                                  path, number,
                                  t->tenants ? "a tenant of the tenants file or *" : "no tenant without --tenants");
         if (t->count == MAX_TOKENS)

@@ -5,7 +5,7 @@
 /**
  * @file
  * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] [tenant=NAME]", where scope is read, ingest,
- * upload, history or admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64
+ * upload, history, node or admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64
  * hexadecimal digits give its digest, so that the file contains no secret. name identifies the token in logs and stored
  * objects. rate limits its requests per second, bytes its uploaded data per day (K, M, G, T). tenant binds it to a
  * tenant of the tenants file; "*" lets each request name its tenant.

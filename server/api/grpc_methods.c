@@ -20,6 +20,7 @@
 #define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"
 #define PARCA_QUERY "/parca.query.v1alpha1.QueryService"
 #define QUERIER "/querier.v1.QuerierService"
+#define HEALTH "/grpc.health.v1.Health"
 #define QUERY_METHOD                                                                                                   \
         .scope = SCOPE_READ, .tenancy = TENANCY_OWN, .max_message = GRPC_QUERY_BYTES, .memory = MEMORY_BODIES,         \
         .pool = POOL_QUERY
@@ -87,8 +88,9 @@ static void handle_grpc_health(struct grpc_call *call, void *context)
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "not a HealthCheckRequest");
                 return;
         }
-        if (service[0] && strcmp(service, PROFILES_SERVICE) != 0) {
-                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist", service);
+        if (service[0] && (strcmp(service, PROFILES_SERVICE) != 0 || !(s->options->roles & ROLE_INGEST))) {
+                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist%s", service,
+                               s->options->roles & ROLE_INGEST ? "" : " on a node without the role ingest");
                 return;
         }
         ready = readiness_write(s->readiness, &conditions) && atomic_load(&s->ready);
@@ -107,7 +109,7 @@ const struct grpc_method grpc_methods[] = {
           .memory = MEMORY_INGEST,
           .pool = POOL_INGEST,
           .handle = handle_grpc_export },
-        { .path = "/grpc.health.v1.Health/Check",
+        { .path = HEALTH "/Check",
           .scope = SCOPE_NONE,
           .max_message = KiB(1),
           .memory = MEMORY_CONNECTIONS,
@@ -180,3 +182,20 @@ const struct grpc_method grpc_methods[] = {
           .handle = handle_parca_mark_finished },
 };
 const size_t grpc_method_count = sizeof grpc_methods / sizeof *grpc_methods;
+
+unsigned get_grpc_method_roles(const char *path)
+{
+        static const struct {
+                const char *service;
+                unsigned roles;
+        } services[] = {
+                { "/" PROFILES_SERVICE "/", ROLE_INGEST }, { PARCA_PROFILES "/", ROLE_INGEST },
+                { PARCA_QUERY "/", ROLE_QUERY },           { QUERIER "/", ROLE_QUERY },
+                { PARCA_DEBUGINFO "/", ROLE_DEBUGINFOD },  { HEALTH "/", ROLE_ALL },
+        };
+
+        for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+                if (strncmp(path, services[i].service, strlen(services[i].service)) == 0)
+                        return services[i].roles;
+        return 0;
+}

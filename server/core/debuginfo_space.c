@@ -30,6 +30,7 @@
 #include "common/program/log.h"
 #include "debuginfo-store/federation/fetch.h"
 #include "debuginfo-store/stored_tables.h"
+#include "server/core/node_roles.h"
 #include "server/core/tenants.h"
 
 struct debuginfo_spaces {
@@ -40,6 +41,12 @@ struct debuginfo_spaces {
         size_t tenant_count;
         bool are_held; /* federation_lock of all items is held, until debuginfo_spaces_start() */
 };
+
+/* Whether the node has one of these roles. */
+static bool has_space_role(const struct debuginfo_space *s, unsigned roles)
+{
+        return s->options->roles & roles;
+}
 
 /* ---- callbacks between the parts ---- */
 
@@ -69,7 +76,7 @@ void debuginfo_space_request_missing(void *space, const struct wanted_object *ob
         }
         if (s->federation)
                 federation_request(s->federation, objects, count, OBJECT_DEBUGINFO);
-        else if (count)
+        else if (count && has_space_role(s, ROLE_DEBUGINFOD))
                 advise_upstream(s);
         pthread_mutex_unlock(&s->federation_lock);
 }
@@ -249,12 +256,14 @@ static enum status open_space(struct debuginfo_space *s, struct error *err)
         s->symbol_texts = text_cache_create();
         if (!objects || !s->symbol_texts)
                 return error_no_memory(err);
-        st = s->tenant && !s->options->read_only ? file_make_dirs(s->base, err) : ST_OK;
+        if (!has_space_role(s, ROLE_SYMBOLIZE | ROLE_DEBUGINFOD))
+                return ST_OK;
+        st = s->tenant && (!s->options->read_only || s->options->store) ? file_make_dirs(s->base, err) : ST_OK;
         if (!st)
                 st = choose_object_address(s, objects, err);
         if (!st)
                 st = check_object_records(s, objects, err);
-        if (!st)
+        if (!st && has_space_role(s, ROLE_SYMBOLIZE))
                 st = open_space_index(s, err);
         if (!st && s->options->read_only && s->options->store)
                 return debuginfo_store_open_replica(objects, &s->objects, err);
@@ -416,7 +425,7 @@ static enum status start_federation(struct debuginfo_space *s, struct error *err
                                               .upstream_changed = on_upstream_changed,
                                               .context = s };
 
-        if (!o.url_count || s->options->read_only)
+        if (!o.url_count || s->options->read_only || !has_space_role(s, ROLE_DEBUGINFOD))
                 return ST_OK;
         if (s->options->upstream_ca && access(s->options->upstream_ca, R_OK))
                 return error_os(err, errno, "cannot read the certificates in '%s'", s->options->upstream_ca);
@@ -467,7 +476,7 @@ static enum status start_space(struct debuginfo_space *s, const struct debuginfo
 {
         enum status st = open_scanned_trees(s, err);
 
-        if (!st && !s->options->read_only)
+        if (!st && !s->options->read_only && has_space_role(s, ROLE_SYMBOLIZE))
                 st = start_pipeline(s, o, err);
         if (!st && s->objects &&
             (s->options->read_only ? s->options->store != NULL : debuginfo_store_keeps_tables(s->objects)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/core/grpc_listener.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/access/audit.h"
@@ -92,6 +93,45 @@ static void finish_call(void *context, const struct grpc_call *call)
                                                  .writes = grpc_call_method(call) && grpc_call_method(call)->writes });
 }
 
+static void refuse_call_of_role(struct grpc_call *call, void *context)
+{
+        const struct server *s = context;
+        char own[NODE_ROLES_TEXT], needed[NODE_ROLES_TEXT];
+
+        grpc_call_fail(call, GRPC_UNIMPLEMENTED, 0,
+                       "%s needs the role %s, and this node has only %s (--role): send the call to another node",
+                       grpc_call_path(call), node_roles_write(get_grpc_method_roles(grpc_call_path(call)), needed),
+                       node_roles_write(s->options->roles, own));
+}
+
+bool is_grpc_pool(unsigned pool, unsigned roles)
+{
+        for (size_t i = 0; i < grpc_method_count; i++)
+                if (!grpc_methods[i].at_once && grpc_methods[i].pool == pool &&
+                    get_grpc_method_roles(grpc_methods[i].path) & roles)
+                        return true;
+        return false;
+}
+
+/* Methods of other roles are refused. @param ret  owned */
+static enum status choose_methods(unsigned roles, struct grpc_method **ret, struct error *err)
+{
+        struct grpc_method *methods = calloc(grpc_method_count, sizeof *methods);
+
+        if (!methods)
+                return error_no_memory(err);
+        for (size_t i = 0; i < grpc_method_count; i++) {
+                methods[i] = grpc_methods[i];
+                if (!(get_grpc_method_roles(methods[i].path) & roles))
+                        methods[i] = (struct grpc_method){ .path = methods[i].path,
+                                                           .scope = SCOPE_NONE,
+                                                           .at_once = true,
+                                                           .refuse = refuse_call_of_role };
+        }
+        *ret = methods;
+        return ST_OK;
+}
+
 static enum status check_grpc_tenancies(struct error *err)
 {
         for (size_t i = 0; i < grpc_method_count; i++) {
@@ -106,12 +146,16 @@ static enum status check_grpc_tenancies(struct error *err)
 
 enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err)
 {
+        enum status st = check_grpc_tenancies(err);
+
+        if (!st)
+                st = choose_methods(s->options->roles, &s->grpc_methods, err);
         const struct grpc_options o = { .size = sizeof o,
                                         .host = listen->host,
                                         .port = listen->port,
                                         .tls = s->access_control.tls,
                                         .http = s->http,
-                                        .methods = grpc_methods,
+                                        .methods = s->grpc_methods,
                                         .method_count = grpc_method_count,
                                         .max_connections = (unsigned)s->options->max_connections,
                                         .max_per_address = (unsigned)s->options->max_per_address,
@@ -120,7 +164,6 @@ enum status start_grpc_listener(struct server *s, const struct listen_address *l
                                         .choose_tenant = select_grpc_tenant,
                                         .finished = finish_call,
                                         .context = s };
-        enum status st = check_grpc_tenancies(err);
         bool v6 = strchr(listen->host, ':') != NULL;
 
         if (!st)

@@ -14,8 +14,12 @@
 /** Start it as s->grpc. Needs s->http. */
 enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err) MUST_CHECK;
 
-/* routes/grpc_methods.c; the context of handlers is struct server */
+/* api/grpc_methods.c; the context of handlers is struct server */
 extern const struct grpc_method grpc_methods[];
 extern const size_t grpc_method_count;
+/** The roles of which one answers a method. */
+unsigned get_grpc_method_roles(const char *path);
+/** Whether a method that a node with these roles answers is handled in the pool. */
+bool is_grpc_pool(unsigned pool, unsigned roles);
 
 #endif

@@ -86,6 +86,10 @@ static const struct {
                                    "the previous settings stay in use; correct the file and send SIGHUP "
                                    "(systemctl reload cairn)" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
+        [READY_PEER_MISSING] = { "peer_missing", "warning",
+                                 "queries lack what that node acknowledged since then and did not flush; see the "
+                                 "reason, "
+                                 "and its log" },
 };
 
 #define CONDITION(name) METRIC_GAUGE("cairn_ready_condition", "1: this condition holds.", "condition=\"" name "\"")
@@ -98,6 +102,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_CLOCK_JUMP] = CONDITION("clock_jump"),
         [READY_QUARANTINE] = CONDITION("quarantine"),
         [READY_STALLED] = CONDITION("stalled"),
+        [READY_PEER_MISSING] = CONDITION("peer_missing"),
         [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
         [READY_RETENTION_FAILING] = CONDITION("retention_failing"),
         [READY_RELOAD_FAILING] = CONDITION("reload_failing"),

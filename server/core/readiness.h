@@ -33,6 +33,7 @@ enum ready_condition {
         READY_RETENTION_FAILING,
         READY_RELOAD_FAILING,
         READY_STALLED,
+        READY_PEER_MISSING,
         READY_CONDITION_COUNT,
 };
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/hash.h"
@@ -174,8 +175,12 @@ static void index_received(struct debuginfo_space *s, const struct stored_object
         log_info("upload", "%s: %s of %llu bytes stored, %s", build_id_hex(&object->build_id, hex),
                  object_kind_name(object->kind), (unsigned long long)object->size_bytes,
                  symbol_quality_name(object->quality));
-        indexer_enqueue_file(s->indexer, object, fd);
-        gc_thread_count_arrival(s->gc_thread, object->stored_bytes);
+        if (s->indexer) { /* else nodes with the role symbolize find it in the table of objects */
+                indexer_enqueue_file(s->indexer, object, fd);
+                gc_thread_count_arrival(s->gc_thread, object->stored_bytes);
+        } else if (fd >= 0) {
+                close(fd);
+        }
 }
 
 enum status receive_upload_finish(struct debuginfo_space *s, struct receiving_upload *r, bool content_with_better,

@@ -7,9 +7,11 @@
  * The HTTP routes of the service, one table for each group.
  */
 #include "http/http_server.h"
+#include "server/core/node_roles.h"
 
 /* Each routes_*.c has a table; api/routes.c joins them. The context of handlers is struct server. */
 struct route_table {
+        unsigned roles; /* a node with one of these answers its routes */
         const struct http_route *routes;
         size_t count;
 };
@@ -18,18 +20,22 @@ struct route_table {
         .method = (verb), .path = (pattern), .scope = (needed_scope), .tenancy = (data_of)
 /* The same for a route that needs no token. */
 #define OPEN_ROUTE(verb, pattern) .method = (verb), .path = (pattern), .scope = SCOPE_NONE
-#define ROUTE_TABLE(items)                                                                                             \
+#define ROUTE_TABLE(of_roles, items)                                                                                   \
         {                                                                                                              \
-                (items), sizeof(items) / sizeof *(items)                                                               \
+                .roles = (of_roles), .routes = (items), .count = sizeof(items) / sizeof *(items)                       \
         }
 
 extern const struct route_table status_routes, ingest_routes, pyroscope_routes, upload_routes, debuginfod_routes,
         debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
         symbolicate_routes, query_routes, symbolz_routes, why_routes, offsets_routes, connect_upload_routes,
         metadata_routes, resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes,
-        parca_routes, render_routes;
+        parca_routes, render_routes, node_routes, recording_routes, collection_routes;
 
-/** All routes; in a read-only service, routes that modify data respond with 403. Owned by the caller, free(). */
-enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+/**
+ * All routes. In a read-only service, routes that modify data respond with 403; those of roles that the node does not
+ * have respond with 421. Owned by the caller, free().
+ */
+enum status routes_join(bool read_only, unsigned roles, struct http_route **ret, size_t *count_ret,
+                        struct error *err) MUST_CHECK;
 
 #endif

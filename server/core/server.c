@@ -55,6 +55,7 @@
 #include "server/core/server_internal.h"
 #include "server/core/share_store.h"
 #include "server/core/start_signals.h"
+#include "storage/s3/s3_storage.h"
 
 /* ---- wall clock steps ---- */
 
@@ -218,11 +219,16 @@ static enum status start_readiness(struct server *s, struct error *err)
 
 static enum status open_tenants(struct server *s, struct error *err)
 {
-        const struct tenants_options o = { .server = s->options,
-                                           .configs = s->access_control.tenants,
-                                           .spaces = s->spaces };
-        enum status st = tenants_open(&o, &s->tenants, err);
+        struct tenants_options o = { .server = s->options, .configs = s->access_control.tenants, .spaces = s->spaces };
+        enum status st = ST_OK;
 
+        if (s->options->peer_count && s->options->roles & ROLE_QUERY)
+                st = peers_create(s->options, 1 + (o.configs ? o.configs->count : 0), &s->peers, err);
+        o.peers = s->peers;
+        if (!st)
+                st = tenants_open(&o, &s->tenants, err);
+        if (!st && s->peers)
+                st = peers_start(s->peers, s->tenants, err);
         return st ? st : start_readiness(s, err);
 }
 
@@ -243,13 +249,14 @@ static enum status open_stores(struct server *s, struct error *err)
         const char *dir = s->options->dir;
         enum status st;
 
+        s3_storage_set_stop(tenants_get_drain_flag());
         s->scratch_dir = path_join(dir, "tmp");
         if (!s->scratch_dir)
                 return error_no_memory(err);
         st = data_format_check(dir, err);
         if (st)
                 return st;
-        if (!s->options->read_only) {
+        if (!s->options->read_only || s->options->store) { /* a replica has a directory of its own */
                 st = file_make_dirs(s->scratch_dir, err);
                 if (!st)
                         st = lock_data_dir(dir, &s->lock_fd, err);
@@ -277,23 +284,35 @@ void apply_server_limits(const struct server_options *o)
         worker_set_cpu_limit(o->worker_cpu_s);
 }
 
+/* A node has the pools of its roles. */
+static void leave_out_pools(const struct server *s, struct http_pool_options pools[static POOL_COUNT], size_t routes)
+{
+        for (unsigned pool = 0; pool < POOL_COUNT; pool++)
+                pools[pool].is_unused =
+                        pool != POOL_STATUS && !(s->options->listen_otlp_grpc && is_grpc_pool(pool, s->options->roles));
+        for (size_t i = 0; i < routes; i++)
+                pools[s->routes[i].pool].is_unused = false;
+}
+
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct server_options *c = s->options;
-        const struct http_pool_options pools[POOL_COUNT] = {
-                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS, 0 },
-                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0, 0 },
-                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS },
+        struct http_pool_options pools[POOL_COUNT] = {
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS, 0,
+                                 false },
+                [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0, 0, false },
+                [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0, LIMIT_POOL_SPARE_THREADS, false },
                 [POOL_UPLOAD] = { "upload",
                                   choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS) +
                                           (c->store ? LIMIT_WAITING_UPLOADS : 0),
-                                  LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0 },
+                                  LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S, BACKGROUND_NICENESS, 0, false },
                 [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,
-                                     choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS, 0 },
+                                     choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS, 0,
+                                     false },
                 [POOL_DEBUGINFOD] = { "debuginfod", choose_limit(c->debuginfod_threads, LIMIT_DEBUGINFOD_THREADS),
-                                      LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS, 0 },
-                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS,
-                                 0 },
+                                      LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS, 0, false },
+                [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS, 0,
+                                 false },
         };
         const struct http_options o = { .pools = pools,
                                         .pool_count = POOL_COUNT,
@@ -320,8 +339,10 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .max_per_address = (unsigned)s->options->max_per_address,
                                         .context = s };
         size_t count;
-        enum status st = routes_join(s->options->read_only, &s->routes, &count, err);
+        enum status st = routes_join(c->read_only, c->roles, &s->routes, &count, err);
 
+        if (!st)
+                leave_out_pools(s, pools, count);
         return st ? st : http_server_start(&o, s->routes, count, s, &s->http, err);
 }
 
@@ -333,15 +354,19 @@ static void close_server(struct server *s)
         service_notify_stopping();
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
+        tenants_begin_drain(s->tenants);
         grpc_server_stop(s->grpc); /* before s->http, whose threads handle its calls */
         http_server_stop(s->http);
         self_profile_stop(s->self_profile);
         debuginfo_spaces_stop(s->spaces);
         readiness_stop(s->readiness);
+        peers_stop(s->peers);
         tenants_close(s->tenants);
+        peers_destroy(s->peers);
         debuginfo_spaces_close(s->spaces);
         access_close(&s->access_control);
         free(s->routes);
+        free(s->grpc_methods);
         free(s->scratch_dir);
         if (s->lock_fd >= 0)
                 close(s->lock_fd);
@@ -360,12 +385,15 @@ static enum status announce_ready(struct server *s, const struct listen_address 
 {
         bool v6 = strchr(listen->host, ':') != NULL;
         unsigned number = http_server_port(s->http);
-        char port[8];
+        char roles[NODE_ROLES_TEXT], port[8];
 
+        if (s->options->roles != ROLE_ALL)
+                log_info("serve", "this node has the roles %s", node_roles_write(s->options->roles, roles));
         log_info("serve", "listening on %s://%s%s%s:%u, data in %s%s%s", s->access_control.tls ? "https" : "http",
                  v6 ? "[" : "", listen->host, v6 ? "]" : "", number, s->options->dir,
                  s->options->read_only ? ", read-only" : "", s->access_control.tokens ? "" : ", no tokens");
         reload_register_metrics();
+        node_roles_publish(s->options->roles);
         register_histograms();
         atomic_store(&s->ready, true);
         service_notify_ready();
@@ -453,6 +481,17 @@ static void report_indexing(struct server *s)
                          debuginfo_spaces_are_blocked(s->spaces, &why) ? &why : NULL);
 }
 
+/* Otherwise the thread of garbage collection does it, which a node has with its index. */
+static void expire_shares_without_gc(struct server *s, int64_t *next_ns)
+{
+        if (s->options->read_only || s->options->roles & ROLE_SYMBOLIZE || !(s->options->roles & ROLE_QUERY))
+                return;
+        if (monotonic_ns() < *next_ns)
+                return;
+        *next_ns = monotonic_ns() + INT64_C(3600000000000);
+        expire_shares(s);
+}
+
 /* Returns the signal that ends the service. */
 static int wait_for_end_signal(struct server *s, const sigset_t *signals)
 {
@@ -462,11 +501,13 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         struct package_scan *scan = debuginfo_spaces_get_scan(s->spaces);
         struct clock_watch clock = { 0 };
         struct heap_trim heap = { 0 };
+        int64_t next_expiry_ns = 0;
 
         for (;;) {
                 service_notify_alive();
                 log_clock_steps(&clock);
                 heap_trim_check(&heap);
+                expire_shares_without_gc(s, &next_expiry_ns);
                 if (scan)
                         package_scan_check_progress(scan);
                 int got = sigtimedwait(signals, NULL, &moment);
@@ -479,6 +520,25 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
                         return got;
                 log_store_failures(s, &logged);
                 report_indexing(s);
+                peers_report(s->peers, s->readiness);
+        }
+}
+
+/* /readyz answers 503, so that a proxy sends new requests elsewhere. A second signal ends the time. */
+static void wait_for_proxies(struct server *s, const sigset_t *signals)
+{
+        int64_t until_ns = monotonic_ns() + (int64_t)s->options->shutdown_delay_s * 1000000000;
+        int64_t left_ns;
+
+        atomic_store(&s->ready, false);
+        while ((left_ns = until_ns - monotonic_ns()) > 0) {
+                const struct timespec moment = { .tv_sec = left_ns > 1000000000,
+                                                 .tv_nsec = left_ns > 1000000000 ? 0 : left_ns };
+                int got = sigtimedwait(signals, NULL, &moment);
+
+                service_notify_alive();
+                if (got == SIGTERM || got == SIGINT)
+                        return;
         }
 }
 
@@ -539,8 +599,10 @@ enum status server_run(const struct server_options *options, struct error *err)
                 return st;
         st = start_server(&s, &listen, err);
         got = start_signals_end(&starting);
-        if (!st)
+        if (!st) {
                 log_info("serve", "%s: stopping", strsignal(got ? got : wait_for_end_signal(&s, &signals)));
+                wait_for_proxies(&s, &signals);
+        }
         close_server(&s);
         if (!st)
                 log_info("serve", "stopped");

@@ -11,6 +11,8 @@
 #include "profile-store/profile_store.h"
 #include "server/access/access.h"
 #include "server/core/debuginfo_space.h"
+#include "server/core/node_roles.h"
+#include "server/core/peers.h"
 #include "server/core/readiness.h"
 #include "server/core/self_profile.h"
 #include "server/core/tenants.h"
@@ -24,11 +26,13 @@ struct server {
         struct access_control access_control;
         struct debuginfo_spaces *spaces;   /* objects and symbols: handlers use only get_request_space() */
         struct tenants *tenants;           /* profile stores: handlers use only the one of their request's tenant */
+        struct peers *peers;               /* NULL: none */
         struct readiness *readiness;       /* opened after the tenants */
         struct self_profile *self_profile; /* NULL: off, or failed to start */
         struct http_server *http;
         struct grpc_server *grpc; /* NULL: no gRPC listener */
         struct http_route *routes;
+        struct grpc_method *grpc_methods; /* of the listener */
         atomic_bool ready, stopping;
 };
 

@@ -19,10 +19,12 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -32,7 +34,10 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/text/utf8.h"
+#include "common/threads/condition.h"
 #include "profile-store/tables/table_storage.h"
+#include "server/core/node_roles.h"
+#include "server/core/peers.h"
 #include "storage/s3/s3_location.h"
 #include "storage/storage_probe.h"
 #include "profile-store/tables/tables.h"
@@ -57,6 +62,9 @@ struct tenant_metrics {
         struct metric items[TENANT_METRICS];
 };
 
+/* Ends requests to the object store; the process closes its tenants once. */
+static atomic_bool drain_is_over;
+
 struct tenants {
         struct tenant *items;          /* the default tenant first */
         struct profile_store **stores; /* of items */
@@ -65,6 +73,11 @@ struct tenants {
         size_t count;
         pthread_mutex_t lock; /* protects items[].limits, and rules, which a reload replaces */
         bool are_configured, read_only;
+        uint64_t drain_timeout_s;
+        pthread_t drain_thread;
+        pthread_mutex_t drain_lock; /* protects is_drained, and profiles of items while they are closed */
+        pthread_cond_t drained;
+        bool is_limited, is_drained;
         bool are_rules_mixed; /* a reload failed midway: some stores may use other rules */
         struct rate_limit *rate_limit;
         size_t arriving_max; /* limit on tenant.arriving_bytes at which further bodies are refused */
@@ -239,6 +252,9 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 .symbols = space ? space->symbols : NULL,
                 .missing_debuginfo = space ? debuginfo_space_request_missing : NULL,
                 .missing_context = space,
+                .has_no_flush = !(o->server->roles & ROLE_INGEST),
+                .has_no_maintenance = !(o->server->roles & ROLE_MAINTAIN),
+                .has_no_scans = !(o->server->roles & ROLE_QUERY),
                 .when_away = i && profile_store_lacks_tables(tenants->stores[0]) ? TABLES_ARE_AWAY : TABLES_MAY_BE_AWAY,
                 .check_tables = i == 0 ? probe_object_store : NULL,
         };
@@ -259,9 +275,16 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         st = choose_table_location(o->server, t->name, dir, err);
         if (!st)
                 st = open_table_storage(dir, &t->tables, err);
+        if (!st && o->server->roles != ROLE_ALL && !o->server->read_only && !is_s3_url(storage_root(t->tables)))
+                st = error_set(
+                        err, ST_USAGE,
+                        "--role needs tables in an object store (--store): a local directory has one service that "
+                        "writes it, with all roles, and others read it with --read-only");
         if (!st && o->server->acks_in_store && !is_s3_url(storage_root(t->tables)))
                 st = error_set(err, ST_USAGE, "--ack=store needs tables in an object store: give --store");
         options.tables = t->tables;
+        if (o->peers)
+                peers_set_store_options(o->peers, i, &options);
         if (!st)
                 st = profile_store_open(dir, &options, &t->profiles, err);
         if (!st)
@@ -308,8 +331,11 @@ enum status tenants_open(const struct tenants_options *o, struct tenants **ret, 
         t->count = 1 + (o->configs ? o->configs->count : 0);
         t->are_configured = o->configs;
         t->read_only = o->server->read_only;
+        t->drain_timeout_s = o->server->drain_timeout_s;
         t->arriving_max = memory_use_ceiling(MEMORY_INGEST) / 2;
         pthread_mutex_init(&t->lock, NULL);
+        pthread_mutex_init(&t->drain_lock, NULL);
+        pthread_cond_init(&t->drained, NULL);
         t->items = calloc(t->count, sizeof *t->items);
         t->stores = calloc(t->count, sizeof(void *));
         if (!t->items || !t->stores)
@@ -335,13 +361,83 @@ enum status tenants_open(const struct tenants_options *o, struct tenants **ret, 
         return ST_OK;
 }
 
-static void close_tenant(struct tenant *t, bool read_only)
+/*
+ * The time limit of the end: a thread then makes requests to the object store, and flushes, fail. A commit whose answer
+ * is lost thereby is recognized at the next start, like any.
+ */
+static void *run_drain_limit(void *context)
 {
-        struct error err;
+        struct tenants *t = context;
+        int64_t until_ns = monotonic_ns() + (int64_t)t->drain_timeout_s * 1000000000;
+        bool in_time = true;
 
-        if (t->profiles && !read_only && profile_store_flush(t->profiles, &err))
-                log_error("serve", "%s; queued batches stay queued", err.text);
-        profile_store_close(t->profiles);
+        prctl(PR_SET_NAME, "drain");
+        pthread_mutex_lock(&t->drain_lock);
+        while (!t->is_drained && in_time)
+                in_time = condition_wait_until(&t->drained, &t->drain_lock, until_ns);
+        if (!t->is_drained) {
+                atomic_store(&drain_is_over, true);
+                for (size_t i = 0; i < t->count; i++)
+                        if (t->items[i].profiles)
+                                profile_store_stop(t->items[i].profiles);
+        }
+        pthread_mutex_unlock(&t->drain_lock);
+        return NULL;
+}
+
+const atomic_bool *tenants_get_drain_flag(void)
+{
+        return &drain_is_over;
+}
+
+void tenants_begin_drain(struct tenants *t)
+{
+        if (!t || t->read_only || !t->drain_timeout_s)
+                return;
+        t->is_limited = pthread_create(&t->drain_thread, NULL, run_drain_limit, t) == 0;
+}
+
+static void end_drain(struct tenants *t)
+{
+        pthread_mutex_lock(&t->drain_lock);
+        t->is_drained = true;
+        pthread_cond_signal(&t->drained);
+        pthread_mutex_unlock(&t->drain_lock);
+        if (t->is_limited)
+                pthread_join(t->drain_thread, NULL);
+}
+
+static void log_undrained(const struct tenants *t, const struct tenant *tenant, const struct error *why)
+{
+        uint64_t batches, bytes;
+
+        profile_store_count_queued(tenant->profiles, &batches, &bytes);
+        log_error("serve",
+                  "%s%s%s%" PRIu64 " batches (%" PRIu64 " bytes of memory) stay in the queue until the next start: %s",
+                  t->are_configured ? "tenant " : "", t->are_configured ? tenant->name : "",
+                  t->are_configured ? ": " : "", batches, bytes, why->text);
+}
+
+static void flush_tenants(struct tenants *t)
+{
+        for (size_t i = 0; t->items && i < t->count; i++) {
+                struct error err;
+
+                if (t->items[i].profiles && profile_store_flush(t->items[i].profiles, &err))
+                        log_undrained(t, &t->items[i], &err);
+        }
+}
+
+/* The end of the time limit ends requests of the store that is being closed, too. */
+static void close_tenant(struct tenants *tenants, struct tenant *t)
+{
+        struct profile_store *profiles;
+
+        pthread_mutex_lock(&tenants->drain_lock);
+        profiles = t->profiles;
+        t->profiles = NULL;
+        pthread_mutex_unlock(&tenants->drain_lock);
+        profile_store_close(profiles);
         share_store_close(t->shares);
         ingest_history_destroy(t->ingested);
         unregister_tenant_metrics(t);
@@ -352,12 +448,17 @@ void tenants_close(struct tenants *t)
 {
         if (!t)
                 return;
+        if (!t->read_only)
+                flush_tenants(t);
         for (size_t i = 0; t->items && i < t->count; i++)
-                close_tenant(&t->items[i], t->read_only);
+                close_tenant(t, &t->items[i]);
+        end_drain(t);
         release_rule_set(t->rules);
         release_rule_set(t->first_rules);
         rate_limit_destroy(t->rate_limit);
         pthread_mutex_destroy(&t->lock);
+        pthread_mutex_destroy(&t->drain_lock);
+        pthread_cond_destroy(&t->drained);
         free(t->stores);
         free(t->items);
         free(t);

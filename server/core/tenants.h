@@ -42,14 +42,21 @@ struct tenant {
 
 struct tenants;
 
+struct peers;
+
 struct tenants_options {
         const struct server_options *server;  /* borrowed, as are all members */
         const struct tenant_configs *configs; /* NULL: only the default tenant, whatever the header of requests */
+        struct peers *peers;                  /* whose heads scans have; NULL: none */
         struct debuginfo_spaces *spaces;      /* NULL: stores without symbols */
 };
 
 enum status tenants_open(const struct tenants_options *options, struct tenants **ret, struct error *err) MUST_CHECK;
-/** Flush queued batches, then close; NULL is allowed. */
+/** Limit the time of what the stores still do before tenants_close() to server->drain_timeout_s. NULL is allowed. */
+void tenants_begin_drain(struct tenants *t);
+/** Set when that time is over; for s3_storage_set_stop(). */
+const atomic_bool *tenants_get_drain_flag(void);
+/** Flush queued batches, then close. What is left is logged and stays in the queue. NULL is allowed. */
 void tenants_close(struct tenants *t);
 
 /** Changes of the tenants file that need a restart, as numbers of tenants. */

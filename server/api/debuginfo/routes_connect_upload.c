@@ -183,4 +183,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", SERVICE "UploadFinished", SCOPE_UPLOAD, TENANCY_SPACE), .pool = POOL_UPLOAD,
           .max_body = KiB(64), .handle = upload_finished, .put_error = connect_put_error },
 };
-const struct route_table connect_upload_routes = ROUTE_TABLE(routes);
+const struct route_table connect_upload_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

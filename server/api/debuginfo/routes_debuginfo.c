@@ -57,4 +57,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/debuginfo", SCOPE_READ, TENANCY_SPACE), .handle = handle_list },
         { ROUTE("GET", "/api/v1/debuginfo/missing", SCOPE_READ, TENANCY_OWN), .handle = handle_missing },
 };
-const struct route_table debuginfo_routes = ROUTE_TABLE(routes);
+const struct route_table debuginfo_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

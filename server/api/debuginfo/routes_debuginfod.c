@@ -28,6 +28,7 @@ static struct metric streamed =
 static struct metric transient =
         METRIC_COUNTER("cairn_debuginfod_requests_total", "debuginfod requests.", "outcome=\"transient\"");
 
+/* A client remembers a 404 for long, so it gets one only when it is certain. */
 static void answer_missing(struct http_request *req, const char *what)
 {
         struct debuginfo_store *objects = get_request_space(req)->objects;
@@ -310,4 +311,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/buildid-filter", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
           .handle = handle_filter },
 };
-const struct route_table debuginfod_routes = ROUTE_TABLE(routes);
+const struct route_table debuginfod_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

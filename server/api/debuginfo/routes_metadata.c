@@ -248,4 +248,4 @@ static void handle_metadata(struct http_request *req)
 static const struct http_route routes[] = {
         { ROUTE("GET", "/metadata", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD, .handle = handle_metadata },
 };
-const struct route_table metadata_routes = ROUTE_TABLE(routes);
+const struct route_table metadata_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

@@ -261,4 +261,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/buildid/{id}/source/{path...}", SCOPE_READ, TENANCY_SPACE), .pool = POOL_DEBUGINFOD,
           .cacheable = true, .handle = handle_source },
 };
-const struct route_table source_routes = ROUTE_TABLE(routes);
+const struct route_table source_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

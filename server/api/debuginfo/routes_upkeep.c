@@ -128,7 +128,12 @@ static const struct http_route routes[] = {
           .handle = handle_pin, .writes = true },
         { ROUTE("DELETE", "/api/v1/debuginfo/{id}/{kind}", SCOPE_ADMIN, TENANCY_UPKEEP), .pool = POOL_ADMIN,
           .handle = handle_delete, .writes = true },
+};
+const struct route_table upkeep_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);
+
+/* A collection asks the index which objects it may remove. */
+static const struct http_route gc_route[] = {
         { ROUTE("POST", "/api/v1/debuginfo/gc", SCOPE_ADMIN, TENANCY_UPKEEP), .pool = POOL_ADMIN,
           .max_body = LIMIT_HTTP_JSON_BYTES, .body_type = "application/json", .handle = handle_gc, .writes = true },
 };
-const struct route_table upkeep_routes = ROUTE_TABLE(routes);
+const struct route_table collection_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, gc_route);

@@ -232,4 +232,4 @@ static const struct http_route routes[] = {
         { ROUTE("PUT", "/api/v1/debuginfo/{id}/{kind}", SCOPE_UPLOAD, TENANCY_SPACE), .pool = POOL_UPLOAD,
           .begin = send_begin, .chunk = upload_chunk, .handle = send_end, .abandon = upload_abandon, .writes = true },
 };
-const struct route_table upload_routes = ROUTE_TABLE(routes);
+const struct route_table upload_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

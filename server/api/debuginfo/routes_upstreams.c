@@ -60,4 +60,4 @@ static void handle_upstreams(struct http_request *req)
 static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/debuginfo/upstreams", SCOPE_READ, TENANCY_WHOLE), .handle = handle_upstreams },
 };
-const struct route_table upstream_routes = ROUTE_TABLE(routes);
+const struct route_table upstream_routes = ROUTE_TABLE(ROLE_DEBUGINFOD, routes);

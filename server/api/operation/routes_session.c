@@ -32,11 +32,8 @@ static void write_scopes(struct json_out *j, const struct access_control *contro
         static const struct {
                 enum http_scope scope;
                 const char *name;
-        } scopes[] = { { SCOPE_READ, "read" },
-                       { SCOPE_INGEST, "ingest" },
-                       { SCOPE_UPLOAD, "upload" },
-                       { SCOPE_HISTORY, "history" },
-                       { SCOPE_ADMIN, "admin" } };
+        } scopes[] = { { SCOPE_READ, "read" },       { SCOPE_INGEST, "ingest" }, { SCOPE_UPLOAD, "upload" },
+                       { SCOPE_HISTORY, "history" }, { SCOPE_NODE, "node" },     { SCOPE_ADMIN, "admin" } };
         char name[HTTP_TOKEN_NAME_SIZE];
 
         json_out_array(j, "scopes");
@@ -242,4 +239,4 @@ static const struct http_route routes[] = {
         { OPEN_ROUTE("POST", "/logout"), .pool = POOL_STATUS, .max_body = LIMIT_SIGN_IN_BYTES,
           .body_type = "application/json", .handle = handle_logout, .writes = true },
 };
-const struct route_table session_routes = ROUTE_TABLE(routes);
+const struct route_table session_routes = ROUTE_TABLE(ROLE_QUERY, routes);

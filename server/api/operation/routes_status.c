@@ -21,6 +21,7 @@ static void handle_health(struct http_request *req)
 static void handle_ready(struct http_request *req)
 {
         struct server *s = http_context(req);
+        char roles[NODE_ROLES_TEXT];
         struct buf lines, body;
         bool is_ready;
 
@@ -32,6 +33,7 @@ static void handle_ready(struct http_request *req)
         buf_init(&body, KiB(16));
         is_ready = readiness_write(s->readiness, &lines);
         buf_printf(&body, "%s\n%s", is_ready ? "ready" : "not ready", buf_cstr(&lines));
+        http_set_header(req, "X-Cairn-Roles", node_roles_write(s->options->roles, roles));
         buf_deinit(&lines);
         http_respond_buf(req, is_ready ? 200 : 503, "text/plain; charset=utf-8", &body);
 }
@@ -179,4 +181,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/status/service", SCOPE_READ, TENANCY_WHOLE), .pool = POOL_STATUS,
           .handle = handle_service_status },
 };
-const struct route_table status_routes = ROUTE_TABLE(routes);
+const struct route_table status_routes = ROUTE_TABLE(ROLE_ALL, routes);

@@ -295,6 +295,11 @@ static void put_service_head(struct json_out *j, const struct server *s)
         json_out_int(j, "now_unix_s", wall_clock_ns() / NS_PER_S);
         json_out_bool(j, "read_only", s->options->read_only);
         json_out_bool(j, "ready", atomic_load(&s->ready));
+        json_out_array(j, "roles");
+        for (unsigned role = 1; role < ROLE_ALL; role <<= 1)
+                if (s->options->roles & role)
+                        json_out_str(j, NULL, node_role_name(role));
+        json_out_array_end(j);
 }
 
 enum status write_tenant_status(struct server *s, struct tenant *t, bool may_see_service, struct buf *ret,

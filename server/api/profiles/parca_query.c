@@ -36,4 +36,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/parca.query.v1alpha1.QueryService/{method}", SCOPE_READ, TENANCY_OWN),
           .max_body = GRPC_QUERY_BYTES + MESSAGE_PREFIX_BYTES, .handle = handle_parca_web_query },
 };
-const struct route_table parca_routes = ROUTE_TABLE(routes);
+const struct route_table parca_routes = ROUTE_TABLE(ROLE_QUERY, routes);

@@ -97,4 +97,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/capabilities.v1.FeatureFlagsService/{method}", SCOPE_READ, TENANCY_OWN),
           .max_body = GRPC_QUERY_BYTES, .handle = refuse_service, .put_error = connect_put_query_error },
 };
-const struct route_table querier_routes = ROUTE_TABLE(routes);
+const struct route_table querier_routes = ROUTE_TABLE(ROLE_QUERY, routes);

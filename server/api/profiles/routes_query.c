@@ -98,4 +98,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/query/{operation}", SCOPE_READ, TENANCY_OWN), .handle = handle_query },
         { ROUTE("GET", "/api/v1/query/label/{name}/values", SCOPE_READ, TENANCY_OWN), .handle = label_values },
 };
-const struct route_table query_routes = ROUTE_TABLE(routes);
+const struct route_table query_routes = ROUTE_TABLE(ROLE_QUERY, routes);

@@ -512,4 +512,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/label-values", SCOPE_READ, TENANCY_OWN), .handle = handle_label_values },
         { ROUTE("GET", "/label-names", SCOPE_READ, TENANCY_OWN), .handle = handle_label_names },
 };
-const struct route_table render_routes = ROUTE_TABLE(routes);
+const struct route_table render_routes = ROUTE_TABLE(ROLE_QUERY, routes);

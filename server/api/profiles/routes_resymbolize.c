@@ -131,4 +131,4 @@ static const struct http_route routes[] = {
           .max_body = LIMIT_HTTP_JSON_BYTES, .body_type = "application/json", .handle = handle_resymbolize,
           .writes = true },
 };
-const struct route_table resymbolize_routes = ROUTE_TABLE(routes);
+const struct route_table resymbolize_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, routes);

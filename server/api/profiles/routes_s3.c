@@ -196,4 +196,4 @@ static const struct http_route routes[] = {
         { ROUTE("DELETE", "/cairn/{key...}", SCOPE_READ, TENANCY_OWN), .begin = refuse_write, .chunk = refuse_bytes,
           .handle = refuse_write, .put_error = write_s3_error },
 };
-const struct route_table s3_routes = ROUTE_TABLE(routes);
+const struct route_table s3_routes = ROUTE_TABLE(ROLE_QUERY, routes);

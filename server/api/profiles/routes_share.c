@@ -176,9 +176,9 @@ static void handle_share_profile(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-        { ROUTE("POST", "/api/v1/share", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST, .max_body = LIMIT_SHARE_BYTES,
+        { ROUTE("POST", "/api/v1/share", SCOPE_INGEST, TENANCY_OWN), .max_body = LIMIT_SHARE_BYTES,
           .handle = handle_share, .writes = true },
         { ROUTE("GET", "/share/{id}", SCOPE_READ, TENANCY_OWN), .handle = handle_share_page },
         { ROUTE("GET", "/share/{id}/profile", SCOPE_READ, TENANCY_OWN), .handle = handle_share_profile },
 };
-const struct route_table share_routes = ROUTE_TABLE(routes);
+const struct route_table share_routes = ROUTE_TABLE(ROLE_QUERY, routes);

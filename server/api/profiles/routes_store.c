@@ -80,4 +80,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/api/v1/store/expire", SCOPE_ADMIN, TENANCY_OWN), .pool = POOL_ADMIN,
           .max_body = LIMIT_HTTP_JSON_BYTES, .body_type = "application/json", .handle = handle_expire, .writes = true },
 };
-const struct route_table store_routes = ROUTE_TABLE(routes);
+const struct route_table store_routes = ROUTE_TABLE(ROLE_MAINTAIN, routes);

@@ -112,4 +112,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/store/{table}/{path...}", SCOPE_READ, TENANCY_OWN), .cacheable = true,
           .handle = handle_table_file },
 };
-const struct route_table table_routes = ROUTE_TABLE(routes);
+const struct route_table table_routes = ROUTE_TABLE(ROLE_QUERY, routes);

@@ -9,7 +9,7 @@
 
 #define ETAG_TAIL_BYTES KiB(64)
 
-const char *const table_names[TABLE_NAME_COUNT] = { "locations", "samples", "stacks" };
+const char *const table_names[TABLE_NAME_COUNT] = { "function_history", "locations", "samples", "stacks" };
 
 bool is_table_name(const char *name)
 {

@@ -13,7 +13,7 @@
 #include "server/core/server_internal.h"
 #include "storage/storage.h"
 
-#define TABLE_NAME_COUNT 3
+#define TABLE_NAME_COUNT 4
 extern const char *const table_names[TABLE_NAME_COUNT]; /* in byte order */
 
 bool is_table_name(const char *name);

@@ -79,4 +79,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/offsets", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE,
           .handle = handle_offsets },
 };
-const struct route_table offsets_routes = ROUTE_TABLE(routes);
+const struct route_table offsets_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, routes);

@@ -496,4 +496,4 @@ static const struct http_route routes[] = {
         { OPEN_ROUTE("OPTIONS", "/symbolicate/v5"), .pool = POOL_SYMBOLIZE, .handle = handle_preflight,
           .cross_origin = true },
 };
-const struct route_table symbolicate_routes = ROUTE_TABLE(routes);
+const struct route_table symbolicate_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, routes);

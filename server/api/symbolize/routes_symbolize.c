@@ -58,4 +58,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/api/v1/symbolize", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE,
           .max_body = LIMIT_HTTP_BODY_BYTES, .duration = &symbolize_duration, .handle = handle_symbolize },
 };
-const struct route_table symbolize_routes = ROUTE_TABLE(routes);
+const struct route_table symbolize_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, routes);

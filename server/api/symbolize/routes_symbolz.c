@@ -24,4 +24,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/share/{id}/symbolz", SCOPE_READ, TENANCY_SPACE), .max_body = LIMIT_HTTP_BODY_BYTES,
           .duration = &symbolize_duration, .handle = handle_symbolz },
 };
-const struct route_table symbolz_routes = ROUTE_TABLE(routes);
+const struct route_table symbolz_routes = ROUTE_TABLE(ROLE_QUERY, routes);

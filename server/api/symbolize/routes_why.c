@@ -101,4 +101,4 @@ static void handle_why(struct http_request *req)
 static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/why", SCOPE_READ, TENANCY_SPACE), .pool = POOL_SYMBOLIZE, .handle = handle_why },
 };
-const struct route_table why_routes = ROUTE_TABLE(routes);
+const struct route_table why_routes = ROUTE_TABLE(ROLE_SYMBOLIZE, routes);

@@ -246,6 +246,9 @@ def record_queries():
     record("GET", q + "gate", everything + "base_from=0&part=none&compare=values&match=exact&limit=5&fail_if=total%3E5%25")
     record("GET", q + "gate", everything + "base_from=0&cluster=service_name&part=10m")
     record("GET", q + "gate", everything, 400)
+    record("GET", q + "services", everything + "base_from=0&base_to=1&step=365d")
+    record("GET", q + "series", everything + "step=365d&versions=1")
+    record("GET", q + "services", everything + "base_from=0&base_to=1&step=365d&format=text&by=version")
     for name in ("top", "flame", "series", "diff", "types", "labels", "missing", "uploads"):
         record("GET", q + name, "?from=yesterdayish", 400)
         record("GET", q + name, "?format=text")
@@ -263,6 +266,10 @@ def record_queries():
             record("GET", q + "lines", everything + f"source={source}&function=" + name)
         record("GET", q + "lines", everything + "base_from=0&compare=values&function=" + name)
     record("GET", q + "sandwich", everything, 400)
+    record("GET", q + "trend", everything + "function=main&by=service_version")
+    record("GET", q + "trend", everything, 400)
+    record("GET", q + "changes", everything + "all=1&min_change=1%25&limit=5")
+    record("GET", q + "changes", everything + "min_change=x", 400)
     of_program = everything + "selector=" + urllib.parse.quote('{service_name="shop"}')
     record("GET", q + "lines", of_program + "&function=main")
     record("GET", q + "disassembly", of_program + "&function=main")
@@ -352,7 +359,15 @@ def record_connect():
         record("GET", prefix + "/render-diff", f"?leftQuery={cpu}&rightQuery={cpu}")
         record("GET", prefix + "/label-values", "?label=version")
         record("GET", prefix + "/label-names", "")
-    for service in ("vcs.v1.VCSService", "settings.v1.SettingsService", "settings.v1.RecordingRulesService",
+    rules = "/settings.v1.RecordingRulesService/"
+    record("POST", rules + "ListRecordingRules", rules + "ListRecordingRules", 200, {})
+    added = record("POST", rules + "UpsertRecordingRule", rules + "UpsertRecordingRule", 200, {"metricName": "cores"})
+    rule = {"id": added["rule"]["id"]}
+    record("POST", rules + "GetRecordingRule", rules + "GetRecordingRule", 200, rule)
+    record("GET", "/api/v1/recorded", "")
+    record("GET", "/api/v1/recorded/changes", "")
+    record("POST", rules + "DeleteRecordingRule", rules + "DeleteRecordingRule", 200, rule)
+    for service in ("vcs.v1.VCSService", "settings.v1.SettingsService",
                     "adhocprofiles.v1.AdHocProfileService", "capabilities.v1.FeatureFlagsService"):
         record("POST", f"/{service}/{{method}}", f"/{service}/Any", 501, {})
 

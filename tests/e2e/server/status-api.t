@@ -140,7 +140,8 @@ becomes '[true,true,true,true]' "the queue" \
         status '' '[.queue.batches > 300, .queue.bytes > 0, .queue.limit_bytes > .queue.bytes, .queue.disk_bytes > 0]'
 stop_server
 start_server --flush-interval 3600 --read-only
-becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' \
+tables='["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]'
+becomes "[true,0,[$tables,[\"function_history\",false,false,false]],true]" \
         "a read-only service tells of its storage" \
         status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]),
                 .storage.oldest_unix_s > 0]'
@@ -161,7 +162,8 @@ is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantin
         "conditions of the whole service have the tenant"
 becomes '[true,true,[{"tag":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
         as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]'
-becomes '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics" \
+filled='["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]'
+becomes "[$filled,[\"table=\\\"function_history\\\"\",false]]" "and all metrics" \
         as all-token /service '[.metrics[] | select(.name == "cairn_table_rows") | [.labels, .value > 0]]'
 answers 403 tenant "which a bound token may not see" -H 'Authorization: Bearer team-token' "$url/api/v1/status/service"
 answers 401 token "and nobody sees without one" "$url/api/v1/status"

@@ -98,6 +98,8 @@ def space_requests(build_id, place, marker):
                                            lambda status, content: status == 200 and build_id in str(as_json(content).get("removed"))),
         ("PUT", "/api/v1/debuginfo/{id}/{kind}/pin"): ([("PUT", f"/api/v1/debuginfo/{build_id}/debuginfo/pin", None, b"")], is_ok),
         ("DELETE", "/api/v1/debuginfo/{id}/{kind}/pin"): ([("DELETE", f"/api/v1/debuginfo/{build_id}/debuginfo/pin", None, b"")], is_ok),
+        # One of 256 other build-ids seems to be in the set.
+        ("GET", "/buildid-filter"): ([get("/buildid-filter")], None),
         ("DELETE", "/api/v1/debuginfo/{id}/{kind}"): ([("DELETE", f"/api/v1/debuginfo/{build_id}/symbols", None, b"")], None),
     }
 

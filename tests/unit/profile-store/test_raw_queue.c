@@ -249,6 +249,133 @@ START_TEST(batch_ids_are_known_after_reopening_until_they_expire)
 }
 END_TEST
 
-TEST_SUITE("raw queue", synced_records_are_replayed_in_order, torn_tail_is_truncated_to_complete_records,
+/* ---- visits ---- */
+
+#define VISITED 20
+#define VISITED_BYTES 65536
+
+struct visited {
+        uint64_t positions[VISITED], end_at;
+        size_t count;
+};
+
+static enum status note_visit(void *context, const struct raw_record *record, bool *end_ret, struct error *err)
+{
+        struct visited *v = context;
+
+        (void)err;
+        v->positions[v->count++] = record->position;
+        *end_ret = record->position == v->end_at;
+        return ST_OK;
+}
+
+/* A queue with large records in one segment. */
+static struct raw_queue *fill_queue(void)
+{
+        static uint8_t payload[VISITED_BYTES];
+        struct replayed r;
+        struct raw_queue *q;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        for (unsigned i = 0; i < VISITED; i++) {
+                struct raw_record record = { .payload = payload, .payload_size = sizeof payload };
+                struct error err;
+
+                memset(payload, (int)i, sizeof payload);
+                ck_assert_msg(raw_queue_write(q, &record, &err) == ST_OK, "%s", err.text);
+                ck_assert_msg(raw_queue_sync(q, record.position, &err) == ST_OK, "%s", err.text);
+        }
+        return q;
+}
+
+static struct visited visit_queue(struct raw_queue *q, uint64_t after, uint64_t until, uint64_t end_at)
+{
+        struct visited v = { .end_at = end_at };
+        struct error err;
+
+        ck_assert_msg(raw_queue_visit(q, after, until, note_visit, &v, &err) == ST_OK, "%s", err.text);
+        return v;
+}
+
+static void change_segment(uint64_t offset, bool cut)
+{
+        _cleanup_free_ char *path = segment(1);
+        int fd = open(path, O_RDWR);
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)offset), 6);
+        if (cut)
+                ck_assert_int_eq(ftruncate(fd, (off_t)offset), 0);
+        close(fd);
+}
+
+static void check_visits(struct raw_queue *q)
+{
+        for (uint64_t after = 0; after <= VISITED; after++)
+                for (uint64_t until = after; until <= VISITED; until++) {
+                        const struct visited v = visit_queue(q, after, until, 0);
+
+                        ck_assert_uint_eq(v.count, until - after);
+                        for (size_t i = 0; i < v.count; i++)
+                                ck_assert_uint_eq(v.positions[i], after + 1 + i);
+                }
+}
+
+START_TEST(a_visit_has_exactly_the_positions_in_its_range)
+{
+        struct raw_queue *q = fill_queue();
+        struct replayed r;
+
+        check_visits(q);
+        raw_queue_close(q);
+        q = open_queue(VISITED, &r, NULL); /* the text of a replayed record is cut, which does not matter here */
+        check_visits(q);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+/* Damage tells what is read. */
+START_TEST(a_visit_reads_only_what_is_near_its_records)
+{
+        struct raw_queue *q = fill_queue();
+
+        change_segment(RAW_SEGMENT_HEADER_BYTES + RAW_RECORD_HEADER_BYTES, false);
+        ck_assert_uint_eq(visit_queue(q, VISITED - 1, VISITED, 0).count, 1);
+        ck_assert_uint_eq(visit_queue(q, VISITED / 2, VISITED, 0).count, VISITED / 2);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(a_visit_reports_records_that_are_lost)
+{
+        struct raw_queue *q = fill_queue();
+        struct visited v = { 0 };
+        struct error err;
+
+        change_segment(10 * VISITED_BYTES, true);
+        ck_assert_uint_eq(visit_queue(q, 0, 5, 0).count, 5);
+        ck_assert_int_eq(raw_queue_visit(q, 5, VISITED, note_visit, &v, &err), ST_BAD_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, "no longer has position 10"));
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+START_TEST(a_visit_ends_where_its_visitor_says)
+{
+        struct raw_queue *q = fill_queue();
+
+        ck_assert_uint_eq(visit_queue(q, 2, VISITED, 7).count, 5);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
+TEST_SUITE("raw queue", a_visit_has_exactly_the_positions_in_its_range, a_visit_reads_only_what_is_near_its_records,
+           a_visit_reports_records_that_are_lost, a_visit_ends_where_its_visitor_says,
+           synced_records_are_replayed_in_order, torn_tail_is_truncated_to_complete_records,
            a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_deleted_and_positions_continue,
            replayed_records_are_synced_before_acknowledgement, batch_ids_are_known_after_reopening_until_they_expire)

@@ -216,7 +216,7 @@ START_TEST(every_modifying_route_needs_a_scope_and_is_audited)
         struct http_route *routes;
         size_t count;
 
-        ck_assert_int_eq(routes_join(false, &routes, &count, NULL), ST_OK);
+        ck_assert_int_eq(routes_join(false, ROLE_ALL, &routes, &count, NULL), ST_OK);
         for (size_t i = 0; i < count; i++) {
                 const struct http_route *r = &routes[i];
                 bool changes = r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
@@ -307,7 +307,7 @@ START_TEST(every_route_answers_with_security_headers)
                 pools[i] = (struct http_pool_options){ .name = "test", .threads = 1 };
         o.pools = pools;
         o.pool_count = POOL_COUNT;
-        ck_assert_int_eq(routes_join(false, &routes, &count, NULL), ST_OK);
+        ck_assert_int_eq(routes_join(false, ROLE_ALL, &routes, &count, NULL), ST_OK);
         for (size_t i = 0; i < count; i++) {
                 routes[i].at_once = routes[i].begin = routes[i].abandon = NULL;
                 routes[i].chunk = NULL;

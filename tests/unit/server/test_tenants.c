@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
 #include "profile-store/core/profile_store_internal.h"
+#include "server/core/node_roles.h"
 #include "server/core/tenants.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
@@ -154,7 +155,7 @@ START_TEST(tenant_is_selected_by_token_or_permitted_header)
                 { "*", "c", "404", "404" },
         };
         struct tenant_configs *c = parse_tenants("a\nb\n");
-        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        struct server_options server = { .dir = folder, .roles = ROLE_ALL, .flush_interval_ms = UINT64_MAX };
         char command[64];
         struct tenants *t;
 
@@ -179,7 +180,7 @@ END_TEST
 START_TEST(stores_share_the_limits_of_one)
 {
         struct tenant_configs *c = parse_tenants("a\nb\nc\n");
-        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        struct server_options server = { .dir = folder, .roles = ROLE_ALL, .flush_interval_ms = UINT64_MAX };
         char command[64];
         struct tenants *t;
 
@@ -203,9 +204,11 @@ END_TEST
 START_TEST(rules_outlive_a_reload_that_does_not_change_them)
 {
         static const char *const rules[] = { "{env=\"dev\"},age=3d" };
-        struct server_options server = {
-                .dir = folder, .flush_interval_ms = UINT64_MAX, .sample_rules = rules, .sample_rule_count = 1
-        };
+        struct server_options server = { .roles = ROLE_ALL,
+                                         .dir = folder,
+                                         .flush_interval_ms = UINT64_MAX,
+                                         .sample_rules = rules,
+                                         .sample_rule_count = 1 };
         struct tenants_reload changes;
         struct store_limits *limits;
         char command[64];
@@ -229,7 +232,7 @@ END_TEST
 START_TEST(request_bodies_of_a_tenant_are_limited)
 {
         struct tenant_configs *c = parse_tenants("a\nb\n");
-        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        struct server_options server = { .dir = folder, .roles = ROLE_ALL, .flush_interval_ms = UINT64_MAX };
         struct tenant *a = NULL, *b = NULL;
         struct tenants *t;
         struct error err;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one node answers another one: docs/formats/head-page.md */
+#include <string.h>
+
+#include "common/text/number_text.h"
+#include "profile-store/peer_heads.h"
+#include "server/core/route_tables.h"
+#include "server/core/server_internal.h"
+#include "server/protocol/respond.h"
+
+static bool parse_head_mark(struct http_request *req, struct head_mark *ret)
+{
+        const char *node = http_query(req, "node"), *after = http_query(req, "after"),
+                   *tables = http_query(req, "tables");
+
+        *ret = (struct head_mark){ 0 };
+        if (after && !parse_uint(after, &ret->after))
+                return false;
+        if ((node && strlen(node) >= sizeof ret->node) || (tables && strlen(tables) >= sizeof ret->tables))
+                return false;
+        snprintf(ret->node, sizeof ret->node, "%s", node ? node : "");
+        snprintf(ret->tables, sizeof ret->tables, "%s", tables ? tables : "");
+        return true;
+}
+
+/* In the pool of status requests: with that of queries, nodes that wait for each other could take all threads. */
+static void handle_node_head(struct http_request *req)
+{
+        struct head_mark mark;
+        struct buf page;
+        struct error err;
+        enum status st;
+
+        if (!parse_head_mark(req, &mark)) {
+                http_fail_code(req, 400, "usage", "node or tables is not an identity, or after is not a number");
+                return;
+        }
+        buf_init_budget(&page, LIMIT_HEAD_ANSWER_BYTES, MEMORY_ANSWERS);
+        st = profile_store_write_head(get_request_tenant(req)->profiles, &mark, &page, &err);
+        if (!st) {
+                http_respond_buf(req, 200, "application/octet-stream", &page);
+                return;
+        }
+        buf_deinit(&page);
+        http_fail(req, st, &err);
+}
+
+static const struct http_route routes[] = {
+        { ROUTE("GET", "/api/v1/node/head", SCOPE_NODE, TENANCY_OWN), .pool = POOL_STATUS, .handle = handle_node_head },
+};
+const struct route_table node_routes = ROUTE_TABLE(ROLE_ALL, routes);
