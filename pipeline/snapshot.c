@@ -400,6 +400,8 @@ static enum status load_table_moment(const struct snapshot *s, struct table_mome
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
                 struct delta_snapshot *state;
 
+                if (!m->logs.logs[t]) /* function_history of an earlier release */
+                        continue;
                 st = delta_snapshot_acquire(m->logs.logs[t], &state, err);
                 if (st)
                         break;

@@ -7,7 +7,7 @@
  * Storage of acknowledged samples: write-ahead queue, head in memory, tables, re-symbolization.
  *
  * DIR/queue/     raw queue segments (docs/formats/raw-queue.md)
- * DIR/tables/samples, stacks, locations   Delta tables (docs/formats/tables.md)
+ * DIR/tables/samples, stacks, locations, function_history   Delta tables (docs/formats/tables.md)
  *
  * Locations in the head are looked up in the symbol index by each scan; those in parts have their frames stored.
  *
@@ -45,6 +45,7 @@ struct label_rule {
 struct sample_limits {
         uint64_t age_s;
         uint64_t size_bytes;            /* of the files of all tables */
+        uint64_t history_age_s;         /* of function_history, by whole days */
         const struct label_rule *rules; /* borrowed: those of a store's options until it is closed */
         size_t rule_count;              /* at most LABEL_RULES_MAX */
 };
@@ -235,6 +236,13 @@ typedef bool profile_store_compact_progress(void *context, const struct compacti
 enum status profile_store_compact(struct profile_store *store, profile_store_compact_progress *progress, void *context,
                                   struct compaction_result *ret, struct error *err) MUST_CHECK;
 
+/**
+ * Derive the hours of function_history that are over and whose samples changed, now instead of when they got no samples
+ * for a while. A store with a flush thread does this by itself (profile-store/history/).
+ * @return ST_BUSY when another writer changed the table: retry; ST_USAGE for a store opened read-only.
+ */
+enum status profile_store_update_history(struct profile_store *store, struct error *err) MUST_CHECK;
+
 /** Whether acknowledged samples reach the tables. Times are Unix nanoseconds; texts are "" without a failure. */
 struct profile_store_health {
         int64_t flush_failing_since; /* first failure after the last successful flush; 0: flushing works */
@@ -259,7 +267,8 @@ void profile_store_get_health(struct profile_store *store, struct profile_store_
 /* The live files of a table. */
 struct profile_store_table_stat {
         uint64_t rows, files, bytes;
-        int64_t oldest_unix_ns, newest_unix_ns; /* of samples in files, and of stacks by day; 0: unknown */
+        int64_t oldest_unix_ns, newest_unix_ns; /* of samples in files, hours of the history, and of stacks by
+                                                   day; 0: unknown */
 };
 
 struct profile_store_stat {
@@ -267,7 +276,7 @@ struct profile_store_stat {
         uint64_t queue_disk_bytes;
         uint64_t sample_rows, stack_rows, location_rows; /* in parts */
         uint64_t sample_files, stack_files, location_files, bytes;
-        struct profile_store_table_stat samples, stacks, locations;
+        struct profile_store_table_stat samples, stacks, locations, history;
         uint64_t unresolved_locations;
         uint64_t compaction_backlog_files, compaction_backlog_bytes; /* waiting to be merged */
         int64_t oldest_unix_ns, newest_unix_ns;                      /* of samples; 0 when there are none */

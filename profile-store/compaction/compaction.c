@@ -37,6 +37,7 @@
 #include "profile-store/compaction/work_lock.h"
 #include "profile-store/core/table_absence.h"
 #include "profile-store/core/table_follow.h"
+#include "profile-store/history/function_history.h"
 #include "profile-store/tables/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
@@ -657,6 +658,14 @@ static void run_all_merges(struct compaction_call *call)
         }
 }
 
+static void update_history(struct compaction_call *call)
+{
+        struct error why = { 0 };
+
+        if (is_store_open(call->run.c) && profile_store_update_history(call->run.c->s, &why) && !call->failure.code)
+                call->failure = why;
+}
+
 enum status profile_store_compact(struct profile_store *s, profile_store_compact_progress *progress, void *context,
                                   struct compaction_result *ret, struct error *err)
 {
@@ -673,6 +682,7 @@ enum status profile_store_compact(struct profile_store *s, profile_store_compact
                 c->calls++;
                 work_lock_release(&c->lock);
                 run_all_merges(&call);
+                update_history(&call);
         }
         if (ret)
                 *ret = call.run.total;
@@ -763,6 +773,7 @@ static void *run_compaction_thread(void *context)
                         run_due_merges(c, false);
                 while (expire_next_day(c, &labels) && !store_hold_lease(c->s, &c->s->maintenance_lease, NULL));
                 sweep_locations_in_turn(c);
+                function_history_run_due(c->s);
         }
         return NULL;
 }
@@ -793,6 +804,7 @@ enum status compaction_start(struct profile_store *s, struct error *err)
         s->compaction = c;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
                 metric_register(all[i]);
+        function_history_register_metrics();
         if (c->interval_ms == UINT64_MAX)
                 return ST_OK;
         c->thread_runs = true; /* before the thread reads it */

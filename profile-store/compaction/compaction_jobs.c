@@ -93,6 +93,8 @@ enum status choose_compaction_job(const struct tables *t, const struct compactio
 
         *files_due_ret = *bytes_due_ret = 0;
         for (int table = 0; table < TABLE_COUNT; table++) {
+                if (table == TABLE_HISTORY) /* merged by its own pass (history/) */
+                        continue;
                 for (size_t first = 0, end; first < t->part_count[table]; first = end) {
                         const struct table_part *p = t->parts[table][first];
                         const struct compaction_partition partition = { table, p->day };

@@ -36,7 +36,8 @@ struct profile_store {
         struct raw_queue_report report;
         struct batch_ids *ids; /* of flushed batches; NULL for a reader */
 
-        struct compaction *compaction;   /* NULL for a reader */
+        struct compaction *compaction; /* NULL for a reader */
+        struct function_history *history;
         struct stack_cache *stack_cache; /* of scans */
         pthread_mutex_t resymbolize_lock;
         atomic_uint resymbolize_waiting;

@@ -182,14 +182,39 @@ static char *make_new_part_name(const struct table_part *first)
                        : ret;
 }
 
+/* The objects whose frames a round may change, as a commit names them; owned. */
+static char *format_build_ids(const struct resymbolization *h)
+{
+        char *ret, *at;
+
+        if (!h->id_count || h->id_count > NAMED_OBJECTS)
+                return strdup(TABLE_BUILD_IDS_ALL);
+        ret = at = malloc(h->id_count * BUILD_ID_HEX_MAX);
+        for (size_t i = 0; ret && i < h->id_count; i++) {
+                char hex[BUILD_ID_HEX_MAX];
+
+                if (i)
+                        *at++ = ',';
+                at = stpcpy(at, build_id_hex(&h->ids[i], hex));
+        }
+        return ret;
+}
+
 static enum status replace_parts(struct resymbolization *h, struct table_part *const *parts, size_t count,
                                  const struct table_add *add, struct error *err)
 {
         struct profile_store *s = h->s;
-        const struct table_change change = {
-                .table = TABLE_LOCATIONS, .adds = add, .add_count = 1, .removes = parts, .remove_count = count
-        };
+        _cleanup_free_ char *build_ids = format_build_ids(h);
+        const struct table_change change = { .table = TABLE_LOCATIONS,
+                                             .adds = add,
+                                             .add_count = 1,
+                                             .removes = parts,
+                                             .remove_count = count,
+                                             .build_ids = build_ids };
         enum status st;
+
+        if (!build_ids)
+                return error_no_memory(err);
 
         assert(count > 0 && !h->request->dry_run);
         s->behind = true;

@@ -70,13 +70,15 @@ static enum status expire_samples(struct profile_store *s, struct error *err)
 {
         /* Label rules are applied by the compaction thread. */
         struct store_limits *all = store_limits_acquire(s);
-        const struct sample_limits days = { .age_s = all->limits.age_s, .size_bytes = all->limits.size_bytes };
+        const struct sample_limits days = { .age_s = all->limits.age_s,
+                                            .size_bytes = all->limits.size_bytes,
+                                            .history_age_s = all->limits.history_age_s };
         struct expiry removed = { 0 };
         bool has_rules = all->limits.rule_count;
         enum status st;
 
         store_limits_release(all);
-        if (!days.age_s && !days.size_bytes && !has_rules)
+        if (!days.age_s && !days.size_bytes && !days.history_age_s && !has_rules)
                 return ST_OK;
         st = profile_store_expire(s, &(struct expiry_request){ .limits = &days }, &removed, err);
         expiry_deinit(&removed);

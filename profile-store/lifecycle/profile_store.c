@@ -26,6 +26,7 @@
 #include "profile-store/compaction/compaction.h"
 #include "profile-store/core/flush.h"
 #include "profile-store/core/kept_heads.h"
+#include "profile-store/history/function_history.h"
 #include "profile-store/rows/location_rows.h"
 #include "profile-store/lifecycle/maintenance.h"
 #include "profile-store/tables/node_identity.h"
@@ -242,13 +243,14 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         sum_table_parts(t, TABLE_SAMPLES, &stat.samples);
         sum_table_parts(t, TABLE_STACKS, &stat.stacks);
         sum_table_parts(t, TABLE_LOCATIONS, &stat.locations);
+        sum_table_parts(t, TABLE_HISTORY, &stat.history);
         stat.sample_rows = stat.samples.rows;
         stat.sample_files = stat.samples.files;
         stat.stack_rows = stat.stacks.rows;
         stat.stack_files = stat.stacks.files;
         stat.location_rows = stat.locations.rows;
         stat.location_files = stat.locations.files;
-        stat.bytes = stat.samples.bytes + stat.stacks.bytes + stat.locations.bytes;
+        stat.bytes = stat.samples.bytes + stat.stacks.bytes + stat.locations.bytes + stat.history.bytes;
         for (size_t i = 0; i < t->part_count[TABLE_SAMPLES]; i++) {
                 const struct table_part *p = t->parts[TABLE_SAMPLES][i];
 
@@ -535,7 +537,8 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         s->stack_cache = stack_cache_create();
         location_cache_register_metrics();
         s->limits = store_limits_create(&s->options.limits, 0);
-        if (!s->dir || !s->stack_cache || !s->limits)
+        s->history = function_history_create();
+        if (!s->dir || !s->stack_cache || !s->limits || !s->history)
                 st = error_no_memory(err);
         else
                 st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
@@ -584,6 +587,7 @@ void profile_store_close(struct profile_store *s)
         if (s->storage != s->options.tables)
                 storage_close(s->storage);
         known_rows_deinit(&s->known);
+        function_history_destroy(s->history);
         stack_cache_destroy(s->stack_cache);
         store_limits_release(s->limits);
         if (s->lock_fd >= 0)

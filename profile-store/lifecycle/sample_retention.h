@@ -17,6 +17,8 @@
  * - size: while the files of all tables exceed it, the oldest day is removed. Live files count, and replaced files
  *   still on disk; files that retention has removed, waiting for the end of their grace period, do not. If the newest
  *   day alone is too large, its files with the oldest samples are removed, except the last file.
+ * - history: days of function_history (profile-store/lifecycle/history_retention.h); the other limits do not remove
+ * them.
  * - labels: samples that a rule selects are removed from the files of a day when all of it is older than the rule's age
  *   (profile-store/compaction/label_expiry.h), before the size is checked.
  */
@@ -26,8 +28,8 @@
 #include "profile-store/profile_store.h"
 
 /**
- * Narrow limits by a rule: age=TIME, size=BYTES or both separated by a comma. TIME is a number with s, m, h, d, w or y,
- * at least an hour; BYTES one with K, M, G, T (powers of 1024) or without a suffix.
+ * Narrow limits by a rule: age=TIME, size=BYTES and history=TIME, separated by commas. TIME is a number with s, m, h,
+ * d, w or y, at least an hour; BYTES one with K, M, G, T (powers of 1024) or without a suffix.
  * @return ST_OK; ST_USAGE, with ret unchanged.
  */
 enum status sample_limits_parse(const char *text, struct sample_limits *ret, struct error *err) MUST_CHECK;

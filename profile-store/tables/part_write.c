@@ -33,6 +33,7 @@ static const struct parquet_sort table_order[TABLE_COUNT] = {
         [TABLE_SAMPLES] = { .path = "profile_type" },
         [TABLE_STACKS] = { .path = "stack_id" },
         [TABLE_LOCATIONS] = { .path = "build_id", .nulls_first = true },
+        [TABLE_HISTORY] = { .path = "hour" },
 };
 
 enum status part_writer_begin(struct part_writer *p, struct storage *s, const char *key, enum table t,
@@ -62,7 +63,9 @@ enum status part_writer_begin(struct part_writer *p, struct storage *s, const ch
 }
 
 /* Columns by which queries and re-symbolization select files. Label columns are in order of first appearance. */
-static const char *const stats_names[] = { "time", "profile_type", "build_id", "label_service_name" };
+static const char *const stats_names[] = {
+        "time", "profile_type", "build_id", "label_service_name", "hour", "source_version",
+};
 static const struct delta_stats_columns stats_columns = {
         .names = stats_names,
         .count = sizeof stats_names / sizeof *stats_names,

@@ -21,6 +21,7 @@
 
 #include "common/text.h"
 #include "profile-store/rows/batch.h"
+#include "profile-store/tables/history_part.h"
 #include "profile-store/tables/part_read.h"
 #include "profile-store/tables/table_storage.h"
 #include "profile-store/tables/tables.h"
@@ -155,14 +156,14 @@ static void verify_chunk_statistics(struct file_check *k, uint32_t group, uint32
                                      "column '%s' has values outside of the statistics of row group %u", name, group);
 }
 
-static void check_partition_day(struct file_check *k, const struct parquet_column *c)
+static void check_partition_day(struct file_check *k, const char *name, const struct parquet_column *c)
 {
         for (uint64_t i = 0; k->part->has_day && !k->wrong_day && i < c->count; i++) {
                 if (is_slot_null(c, i) || day_of_us(c->ints[i]) == k->part->day)
                         continue;
                 k->wrong_day = true;
-                report_table_problem(k->v, k->table, k->part,
-                                     "column 'time' has a value outside of the partition's day");
+                report_table_problem(k->v, k->table, k->part, "column '%s' has a value outside of the partition's day",
+                                     name);
         }
 }
 
@@ -193,8 +194,9 @@ static enum status verify_column(struct file_check *k, uint32_t node, struct err
                 nulls += group_nulls;
                 verify_chunk_statistics(k, g, node, &c, group_nulls);
                 outside |= !are_values_within(&c, &b);
-                if (k->table == TABLE_SAMPLES && c.ints && strcmp(n->name, "time") == 0)
-                        check_partition_day(k, &c);
+                if (c.ints && ((k->table == TABLE_SAMPLES && strcmp(n->name, "time") == 0) ||
+                               (k->table == TABLE_HISTORY && strcmp(n->name, "hour") == 0)))
+                        check_partition_day(k, n->name, &c);
         }
         if (st)
                 return st;
@@ -536,7 +538,54 @@ static enum status verify_location_references(struct verify *v, struct error *er
         return verify_references(v, &r, err);
 }
 
+/* ---- hours of function_history ---- */
+
 #define HOURS_PER_DAY 24
+
+/* Files of one day: the file of each hour so far. */
+struct day_hours {
+        struct verify *v;
+        int64_t day;
+        const struct table_part *part, *of_hour[HOURS_PER_DAY];
+        bool is_reported; /* for part */
+};
+
+static enum status check_history_hour(void *context, const struct history_row *row, struct error *err)
+{
+        struct day_hours *h = context;
+        int64_t hour = row->hour_us / HISTORY_HOUR_US - h->day * HOURS_PER_DAY;
+
+        (void)err;
+        if (hour < 0 || hour >= HOURS_PER_DAY)
+                return ST_OK; /* reported as outside of the day */
+        if (h->of_hour[hour] && h->of_hour[hour] != h->part && !h->is_reported) {
+                h->is_reported = true;
+                report_table_problem(h->v, TABLE_HISTORY, h->part, "has an hour that '%s' has too",
+                                     h->of_hour[hour]->name);
+        }
+        h->of_hour[hour] = h->part;
+        return ST_OK;
+}
+
+/* An hour is in one file only, so that none is counted twice. */
+static enum status verify_history_hours(struct verify *v, struct error *err)
+{
+        struct day_hours h = { .v = v };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < v->tables->part_count[TABLE_HISTORY]; i++) {
+                const struct table_part *part = v->tables->parts[TABLE_HISTORY][i];
+
+                if (v->unreadable[TABLE_HISTORY][i] || !part->has_day)
+                        continue;
+                if (part->day != h.day)
+                        h = (struct day_hours){ .v = v, .day = part->day };
+                h.part = part;
+                h.is_reported = false;
+                st = history_part_visit(part, INT64_MIN, INT64_MAX, MEMORY_BASE, check_history_hour, &h, err);
+        }
+        return st;
+}
 
 /* ---- all tables ---- */
 
@@ -552,13 +601,16 @@ enum status verify_tables(const char *dir, const struct verify_options *o, struc
         if (!st)
                 st = tables_load(&v.logs, false, NULL, &v.tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
-                v.all_files += v.tables->part_count[t] * (t == TABLE_LOCATIONS ? 1 : 2);
+                v.all_files += v.tables->part_count[t] * (t == TABLE_LOCATIONS || t == TABLE_HISTORY ? 1 : 2);
                 v.unreadable[t] = calloc(v.tables->part_count[t] + 1, sizeof *v.unreadable[t]);
                 if (!v.unreadable[t])
                         st = error_no_memory(err);
         }
         for (int t = 0; !st && t < TABLE_COUNT; t++)
-                st = verify_table_files(&v, t, err);
+                if (v.logs.logs[t]) /* an earlier release has no function_history */
+                        st = verify_table_files(&v, t, err);
+        if (!st && !v.vanished)
+                st = verify_history_hours(&v, err);
         if (!st && !v.vanished)
                 st = verify_stack_references(&v, err);
         if (!st && !v.vanished)

@@ -10,7 +10,7 @@
 
 const char *table_name(enum table t)
 {
-        static const char *const names[] = { "samples", "stacks", "locations" };
+        static const char *const names[] = { "samples", "stacks", "locations", "function_history" };
 
         return names[t];
 }
@@ -158,6 +158,23 @@ static const struct parquet_field sample_fields[] = {
           .child_count = COUNT(rest_fields) },
 };
 
+static const struct parquet_field history_fields[] = {
+        { .name = "hour", .kind = PARQUET_TIMESTAMP, .optional = true },
+        { .name = "profile_type", .kind = PARQUET_STRING, .optional = true },
+        { .name = "unit", .kind = PARQUET_STRING, .optional = true },
+        { .name = "service", .kind = PARQUET_STRING, .optional = true },
+        { .name = "version", .kind = PARQUET_STRING, .optional = true },
+        { .name = "build_id", .kind = PARQUET_STRING, .optional = true },
+        { .name = "runtime", .kind = PARQUET_STRING, .optional = true },
+        { .name = "function", .kind = PARQUET_STRING, .optional = true },
+        { .name = "file", .kind = PARQUET_STRING, .optional = true },
+        { .name = "self", .kind = PARQUET_INT64, .optional = true },
+        { .name = "total", .kind = PARQUET_INT64, .optional = true },
+        { .name = "self_samples", .kind = PARQUET_INT64, .optional = true },
+        { .name = "samples", .kind = PARQUET_INT64, .optional = true },
+        { .name = "source_version", .kind = PARQUET_INT64, .optional = true },
+};
+
 static const struct {
         const struct parquet_field *fields;
         size_t count;
@@ -166,6 +183,7 @@ static const struct {
         [TABLE_SAMPLES] = { sample_fields, COUNT(sample_fields), true },
         [TABLE_STACKS] = { stack_fields, COUNT(stack_fields), true },
         [TABLE_LOCATIONS] = { location_fields, COUNT(location_fields), false },
+        [TABLE_HISTORY] = { history_fields, COUNT(history_fields), true },
 };
 
 enum status make_table_fields(struct arena *a, enum table t, const struct label_columns *columns, bool partition,

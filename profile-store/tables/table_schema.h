@@ -13,7 +13,7 @@
 #include "common/error.h"
 #include "parquet/schema.h"
 
-enum table { TABLE_SAMPLES, TABLE_STACKS, TABLE_LOCATIONS, TABLE_COUNT };
+enum table { TABLE_SAMPLES, TABLE_STACKS, TABLE_LOCATIONS, TABLE_HISTORY, TABLE_COUNT };
 
 const char *table_name(enum table t);
 

@@ -5,7 +5,7 @@
  * the lists, and shared. What a part caches (counts, rows of locations) thus lives as long as a snapshot has the
  * file. tables_commit() turns a struct table_change into a commit of one log.
  *
- * The tables are read in the order of enum table, samples first (tables.h); `flushed` and the label columns come from
+ * The tables are read in load_order (tables.h); `flushed` and the label columns come from
  * the log of samples: its transaction version and its schema.
  *
  * In the file: names and days; open and close of the logs; parts and snapshots; commits.
@@ -23,6 +23,12 @@
 #define APP_ID "cairn-raw-queue"
 #define APP_ID_BYTES (sizeof APP_ID + NODE_ID_SIZE)
 #define S_PER_DAY 86400
+
+/* Of transactions of function_history: the version of a table whose commits it covers. */
+static const char *const coverage_ids[TABLE_COUNT] = {
+        [TABLE_SAMPLES] = "cairn-history-samples",
+        [TABLE_LOCATIONS] = "cairn-history-locations",
+};
 
 /* ---- names ------------------------------------------------------------------------------ */
 
@@ -60,6 +66,9 @@ char *make_day_path(int64_t day, const char *name)
 }
 
 /* ---- open ------------------------------------------------------------------------------- */
+
+/* A table is read before those that its rows refer to, which a flush commits first. */
+static const enum table load_order[TABLE_COUNT] = { TABLE_HISTORY, TABLE_SAMPLES, TABLE_STACKS, TABLE_LOCATIONS };
 
 /* Commits older than the grace period are useless: files of those versions have been unlinked. */
 static struct delta_retention get_log_retention(int64_t grace_ms)
@@ -101,8 +110,14 @@ enum status table_logs_open(struct storage *storage, const char *node, bool read
         const struct delta_retention retention = get_log_retention(grace_ms);
         enum status st = ST_OK;
 
-        for (int t = 0; !st && t < TABLE_COUNT; t++) {
+        for (int i = 0; !st && i < TABLE_COUNT; i++) {
+                const enum table t = load_order[i];
+
                 st = delta_table_open(storage, table_name(t), &l.logs[t], err);
+                if (!st && read_only)
+                        delta_table_begin_follow(l.logs[t]);
+                if (st == ST_NOT_FOUND && read_only && t == TABLE_HISTORY)
+                        st = ST_OK;
                 if (st != ST_NOT_FOUND || read_only)
                         continue;
                 st = create_delta_table(storage, t, &retention, err);
@@ -153,6 +168,7 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
                                      struct table_part **ret, struct error *err)
 {
         struct table_part *p = calloc(1, sizeof *p);
+        int64_t unused;
         enum status st = ST_OK;
 
         if (!p)
@@ -169,10 +185,14 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
                 p->key = p->path + strlen(storage_root(l->storage)) + 1;
                 p->name = p->path + strlen(storage_root(l->storage)) + strlen(table_name(t)) + 2;
         }
-        if (!delta_file_get_int_range(f, "time", &p->min_us, &p->max_us)) {
+        if (t == TABLE_HISTORY && !delta_file_get_int_range(f, "source_version", &p->source_version, &unused))
+                p->source_version = -1;
+        if (!delta_file_get_int_range(f, t == TABLE_HISTORY ? "hour" : "time", &p->min_us, &p->max_us)) {
                 p->min_us = INT64_MIN;
                 p->max_us = INT64_MAX;
         }
+        if (t == TABLE_HISTORY && p->max_us != INT64_MAX)
+                p->max_us -= p->max_us % 1000000; /* hours are exact, bounds of the log are rounded */
         if (!delta_file_get_row_count(f, &p->rows))
                 p->rows = 0;
         if (!st && t == TABLE_LOCATIONS)
@@ -242,8 +262,16 @@ static enum status load_table_snapshot(struct tables *to, struct table_logs *l, 
                                        const struct tables *before, struct error *err)
 {
         struct delta_snapshot *snapshot;
-        enum status st = refresh ? refresh_table(l, t, err) : ST_OK;
+        enum status st = ST_OK;
 
+        if (!l->logs[t]) { /* function_history of a reader */
+                st = delta_table_open(l->storage, table_name(t), &l->logs[t], err);
+                if (st)
+                        return st == ST_NOT_FOUND ? ST_OK : st;
+                delta_table_begin_follow(l->logs[t]);
+        } else if (refresh) {
+                st = refresh_table(l, t, err);
+        }
         if (!st)
                 st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
         if (st)
@@ -252,6 +280,9 @@ static enum status load_table_snapshot(struct tables *to, struct table_logs *l, 
         *(t == TABLE_SAMPLES ? &to->removal : &to->settled[t]) =
                 delta_table_get_txn_version(l->logs[t], REMOVAL_APP_ID);
         st = load_table_parts(to, l, t, snapshot, l->was_replaced[t] ? NULL : before, err);
+        for (int of = 0; t == TABLE_HISTORY && of < TABLE_COUNT; of++)
+                if (coverage_ids[of])
+                        to->covered[of] = delta_table_get_txn_version(l->logs[t], coverage_ids[of]);
         if (!st && t == TABLE_SAMPLES) {
                 char app_id[APP_ID_BYTES];
                 int64_t flushed = delta_table_get_txn_version(l->logs[t], format_app_id(l, app_id));
@@ -284,7 +315,7 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
         if (!t)
                 return error_no_memory(err);
         for (int i = 0; !st && i < TABLE_COUNT; i++)
-                st = load_table_snapshot(t, l, i, refresh, before, err);
+                st = load_table_snapshot(t, l, load_order[i], refresh, before, err);
         if (st) {
                 tables_unref(t);
                 return st;
@@ -455,6 +486,12 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 c.app_id = change->mark;
                 c.txn_version = change->mark_version;
         }
+        if (change->covers) {
+                c.app_id = coverage_ids[change->covers->table];
+                c.txn_version = (int64_t)change->covers->version;
+        }
+        if (change->build_ids)
+                c.parameter = (struct delta_parameter){ TABLE_BUILD_IDS, change->build_ids };
         return commit_after_others(l->logs[change->table], &c, err);
 }
 

@@ -6,9 +6,9 @@
  * @file
  * The tables: snapshots and commits.
  *
- * struct tables is a snapshot: immutable, reference-counted, consistent across the three logs. The samples log is read
- * first: the stacks and locations of its rows were committed before it. Only retention removes stacks, and after the
- * samples of their days.
+ * struct tables is a snapshot: immutable, reference-counted, consistent across the logs of the tables. The log of
+ * function_history is read first, since samples have every version that it covers; then that of samples: the stacks and
+ * locations of its rows were committed before it. Only retention removes stacks, and after the samples of their days.
  *
  * Removed files are kept for a grace period, for readers of older snapshots (profile-store/tables/table_vacuum.h).
  *
@@ -33,7 +33,9 @@ struct table_part {
         int64_t added_s; /* Unix time of the commit that added it */
         bool has_day;
         int64_t day;                 /* of its partition */
-        int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
+        int64_t min_us, max_us;      /* of samples, and the hours of function_history; INT64_MIN and INT64_MAX without
+                                        statistics */
+        int64_t source_version;      /* of function_history: its rows have all samples up to this version at least */
         _Atomic uint32_t done_rules; /* of samples: rules that select no row (store_limits.h) */
         _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until counted */
         atomic_bool is_searched;     /* of locations: profile_store_list_unnamed() has read it */
@@ -81,7 +83,8 @@ struct table_logs {
 };
 
 /**
- * Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND.
+ * Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND, except function_history,
+ * which stores of earlier releases lack: its log is NULL until tables_load() finds it.
  * @param storage  borrowed until table_logs_close() and the last table_unref().
  * @param node  "", or the identity of the node whose queue is flushed to these tables (node_identity.h).
  */
@@ -114,6 +117,12 @@ struct table_add {
 };
 void table_add_deinit(struct table_add *a);
 
+/* That function_history was derived from the commits of a table up to this version. */
+struct table_coverage {
+        enum table table;
+        uint64_t version;
+};
+
 /* One atomic change of one table. */
 struct table_change {
         enum table table;
@@ -123,6 +132,8 @@ struct table_change {
         size_t remove_count;
         bool rearranges;                     /* adds hold exactly the rows of removes: compaction */
         uint64_t flushed;                    /* samples: the new tables.flushed; 0 keeps it */
+        const struct table_coverage *covers; /* function_history: the new tables.covered; NULL keeps it */
+        const char *build_ids;               /* locations: see TABLE_BUILD_IDS; NULL: no frames change */
         const struct label_columns *columns; /* samples: the new tables.columns; NULL keeps them */
         const char *mark;                    /* NULL, or an application id whose version becomes mark_version */
         int64_t mark_version;                /* not together with flushed */
@@ -144,6 +155,10 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
 /** Ids of batches that any node committed, as delta_table_take_batch_ids(). */
 enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, size_t *count_ret,
                                   struct error *err) MUST_CHECK;
+
+/* The parameter of commits to locations that has table_change.build_ids: hexadecimal, separated by commas; "*": all. */
+#define TABLE_BUILD_IDS "buildIds"
+#define TABLE_BUILD_IDS_ALL "*"
 
 /** The live part of this name in a snapshot, borrowed; NULL without one. */
 struct table_part *find_live_part(const struct tables *t, enum table table, const char *name);

@@ -26,7 +26,8 @@ static enum status find_table(const char *name, int *ret, struct error *err)
                         *ret = t;
                         return ST_OK;
                 }
-        return error_set(err, ST_USAGE, "--table '%.40s' is not one of samples, stacks, locations", name);
+        return error_set(err, ST_USAGE, "--table '%.40s' is not one of samples, stacks, locations, function_history",
+                         name);
 }
 
 /* One file of a table. */
@@ -65,7 +66,7 @@ static void print_file_text(const struct store_file *f)
 {
         char oldest[40], newest[40];
 
-        printf("%-9s ", table_name(f->table));
+        printf("%-16s ", table_name(f->table));
         if (f->has_rows)
                 printf("%12" PRIu64 " rows ", f->rows);
         printf("%12" PRIu64 " bytes  ", f->bytes);
@@ -256,7 +257,7 @@ static enum status list_service_files(const struct store_command *c, int only, s
         struct json_value root, tables, listed;
         _cleanup_buf_ struct buf body;
         struct json_scan items;
-        char path[32], name[16];
+        char path[32], name[32];
         enum status st;
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);

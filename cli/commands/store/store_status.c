@@ -24,7 +24,12 @@ struct store_status {
 
 static struct profile_store_table_stat *get_table_stat(struct profile_store_stat *s, int table)
 {
-        return table == TABLE_SAMPLES ? &s->samples : table == TABLE_STACKS ? &s->stacks : &s->locations;
+        struct profile_store_table_stat *const stats[TABLE_COUNT] = { [TABLE_SAMPLES] = &s->samples,
+                                                                      [TABLE_STACKS] = &s->stacks,
+                                                                      [TABLE_LOCATIONS] = &s->locations,
+                                                                      [TABLE_HISTORY] = &s->history };
+
+        return stats[table];
 }
 
 /* ---- output ---- */
@@ -154,7 +159,7 @@ static void read_table_stats(const struct json_value *storage, struct profile_st
 {
         struct json_value list, item;
         struct json_scan items;
-        char name[16];
+        char name[32];
 
         if (!json_value_member(storage, "tables", &list) || !json_value_open_array(&list, &items))
                 return;

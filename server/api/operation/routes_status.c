@@ -45,11 +45,13 @@ static struct metric rows[] = {
         METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"samples\""),
         METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"stacks\""),
         METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"locations\""),
+        METRIC_GAUGE("cairn_table_rows", "Rows in parts.", "table=\"function_history\""),
 };
 static struct metric files[] = {
         METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"samples\""),
         METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"stacks\""),
         METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"locations\""),
+        METRIC_GAUGE("cairn_table_files", "Live parts.", "table=\"function_history\""),
 };
 static struct metric table_bytes = METRIC_GAUGE("cairn_table_bytes", "Bytes of all live parts.", "");
 static struct metric quarantined_batches = METRIC_GAUGE("cairn_quarantined_batches", "Batches in the quarantine.", "");
@@ -66,6 +68,8 @@ static void add_store_stat(struct profile_store_stat *sum, const struct profile_
         sum->sample_files += s->sample_files;
         sum->stack_files += s->stack_files;
         sum->location_files += s->location_files;
+        sum->history.rows += s->history.rows;
+        sum->history.files += s->history.files;
         sum->bytes += s->bytes;
         sum->health.quarantined_batches += s->health.quarantined_batches;
         sum->health.quarantined_bytes += s->health.quarantined_bytes;
@@ -92,9 +96,11 @@ static void gather_metrics(struct server *s)
         metric_set(&rows[0], (int64_t)stat.sample_rows);
         metric_set(&rows[1], (int64_t)stat.stack_rows);
         metric_set(&rows[2], (int64_t)stat.location_rows);
+        metric_set(&rows[3], (int64_t)stat.history.rows);
         metric_set(&files[0], (int64_t)stat.sample_files);
         metric_set(&files[1], (int64_t)stat.stack_files);
         metric_set(&files[2], (int64_t)stat.location_files);
+        metric_set(&files[3], (int64_t)stat.history.files);
         metric_set(&table_bytes, (int64_t)stat.bytes);
         metric_set(&quarantined_batches, (int64_t)stat.health.quarantined_batches);
         metric_set(&quarantined_bytes, (int64_t)stat.health.quarantined_bytes);

@@ -218,6 +218,7 @@ static void put_store(struct json_out *j, const struct profile_store_stat *stat)
         put_table_status(j, "samples", &stat->samples);
         put_table_status(j, "stacks", &stat->stacks);
         put_table_status(j, "locations", &stat->locations);
+        put_table_status(j, "function_history", &stat->history);
         json_out_array_end(j);
         json_out_object_end(j);
         json_out_object(j, "compaction");

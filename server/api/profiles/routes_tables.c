@@ -67,7 +67,8 @@ static void handle_table_list(struct http_request *req)
 
         if (*only && !is_table_name(only)) {
                 http_fail_code(req, 404, "not_found",
-                               "unknown table '%.60s'; the tables are samples, stacks and locations", only);
+                               "unknown table '%.60s'; the tables are samples, stacks, locations and function_history",
+                               only);
                 return;
         }
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);

@@ -6,7 +6,8 @@
  * pipe. It is killed at a random time, and the next child continues in the same directory and resends the batches whose
  * acknowledgement was not reported. Files are merged concurrently, by the store itself and on demand, so that it is
  * killed during flushes and merges. Batch i is one sample of value 1 on a stack of its own, so that lost and duplicate
- * batches can be detected individually.
+ * batches can be detected individually. The history of functions, derived concurrently, must agree with the samples in
+ * each hour that it answers.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "common/clock.h"
+#include "profile-store/history_scan.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
@@ -145,6 +147,51 @@ static void check(struct profile_store *store, uint32_t first_unknown)
         store_scan_end(scan);
 }
 
+/* ---- the history of functions ---- */
+
+static enum status add_history_row(void *context, const struct history_row *row, struct error *err)
+{
+        int64_t *sums = context;
+
+        (void)err;
+        sums[row->hour_us / HISTORY_HOUR_US - FIRST_HOUR] += row->self;
+        return ST_OK;
+}
+
+/*
+ * In each hour that the history answers it has the samples of the store. @return the number of samples of these hours.
+ */
+static int64_t check_history(struct profile_store *store)
+{
+        static int64_t sums[HOURS];
+        struct history_hours hours;
+        struct store_scan *scan;
+        struct error err;
+        int64_t all = 0;
+
+        memset(sums, 0, sizeof sums);
+        ck_assert_msg(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(history_find_hours(scan, FIRST_HOUR * NS_PER_HOUR, (FIRST_HOUR + HOURS) * NS_PER_HOUR, &hours,
+                                         &err) == ST_OK,
+                      "%s", err.text);
+        ck_assert_uint_eq(hours.count, HOURS);
+        ck_assert_msg(history_visit_rows(scan, &hours, add_history_row, sums, &err) == ST_OK, "%s", err.text);
+        for (int i = 0; i < HOURS; i++) {
+                const struct scan_filter hour = { .from_unix_ns = (FIRST_HOUR + i) * NS_PER_HOUR,
+                                                  .to_unix_ns = (FIRST_HOUR + i + 1) * NS_PER_HOUR };
+                struct stack_sums s;
+
+                ck_assert_msg(store_scan_sum(scan, &hour, &s, &err) == ST_OK, "%s", err.text);
+                if (hours.is_answered[i] && (int64_t)s.count != sums[i])
+                        ck_abort_msg("hour %d has %zu samples, its history %lld", i, s.count, (long long)sums[i]);
+                all += hours.is_answered[i] ? sums[i] : 0;
+                stack_sums_deinit(&s);
+        }
+        history_hours_deinit(&hours);
+        store_scan_end(scan);
+        return all;
+}
+
 START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
 {
         char dir[TEMPORARY_DIR_BYTES];
@@ -160,6 +207,7 @@ START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
                 next = run_and_kill(dir, next, 5000000 + random() % 120000000);
                 store = open_store(dir, UINT64_MAX);
                 check(store, next);
+                check_history(store);
                 profile_store_close(store);
         }
         store = open_store(dir, UINT64_MAX);
@@ -167,6 +215,7 @@ START_TEST(acknowledged_batches_are_stored_once_after_random_kills)
         check(store, next);
         ck_assert_msg(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
         check(store, next);
+        ck_assert_int_ge(check_history(store), next);
         profile_store_close(store);
         temporary_dir_remove(dir);
 }
