@@ -111,6 +111,7 @@ struct scan_location {
         const char *state;           /* symbol_state_name() */
         enum symbol_quality quality; /* of the object's symbols at the time of the lookup */
         bool is_kernel;
+        bool is_file_offset;             /* what address is; else an address in the object */
         const struct scan_frame *frames; /* innermost first */
         uint32_t frame_count;
 };

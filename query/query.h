@@ -61,6 +61,10 @@ struct query_code {
         /** Look up addresses of an object. @param texts  holds the texts of the places. */
         enum status (*look_up)(void *context, const struct build_id *id, const uint64_t *addresses, size_t count,
                                struct arena *texts, struct code_place *ret, struct error *err);
+        /** Addresses in the objects of locations whose own are offsets in the file, or relative to the kernel's start;
+         * UINT64_MAX: none. */
+        enum status (*find_addresses)(void *context, const struct scan_location *const *locations, size_t count,
+                                      uint64_t *ret, struct error *err);
         void *context;
 };
 

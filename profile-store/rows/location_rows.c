@@ -72,6 +72,7 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
                                              .address = identity->address,
                                              .mapping = identity->mapping,
                                              .is_kernel = identity->is_kernel,
+                                             .is_file_offset = identity->kind == ADDRESS_FILE_OFFSET,
                                              .frames = frames,
                                              .frame_count = identity->frame_count };
         if (identity->frame_count && !frames)

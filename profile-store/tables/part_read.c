@@ -293,6 +293,7 @@ static bool read_location_row(struct location_columns *c, uint64_t i, struct loc
         if (!row->shown.build_id)
                 return false;
         row->kind = parse_address_kind(kind);
+        row->shown.is_file_offset = row->kind == ADDRESS_FILE_OFFSET;
         row->state = parse_row_state(state);
         row->shown.state = symbol_state_name(row->state);
         if (!symbol_quality_parse(quality, &row->shown.quality))

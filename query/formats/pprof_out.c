@@ -96,6 +96,7 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
         const struct location_frames *l = &o->m.locations;
         struct profile_location location = { .mapping = PROFILE_NONE,
                                              .address = from->address,
+                                             .kind = from->is_file_offset ? ADDRESS_FILE_OFFSET : ADDRESS_OBJECT,
                                              .frame_type =
                                                      from->is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN,
                                              .first_line = o->p.lines.count };

@@ -125,6 +125,12 @@ static const struct scan_location *get_row_location(const struct address_table *
         return &t->l->sides[0].stacks->locations[row->location];
 }
 
+/* As in the column address_kind of the table locations. */
+static const char *get_address_kind(const struct scan_location *l)
+{
+        return l->is_file_offset ? "file_offset" : l->build_id->size || l->address ? "object" : "none";
+}
+
 static void put_address_json(const struct address_table *t, const struct address_cost *row, struct json_out *j)
 {
         const struct scan_location *l = get_row_location(t, row);
@@ -137,6 +143,7 @@ static void put_address_json(const struct address_table *t, const struct address
         json_out_str(j, "build_id", build_id_hex(l->build_id, id));
         json_out_str(j, "object", l->mapping);
         json_out_str(j, "address", address);
+        json_out_str(j, "address_kind", get_address_kind(l));
         json_out_str(j, "state", l->state);
         if (symbol_state_parse(l->state, &state) && symbol_state_is_reason(state)) {
                 json_out_str(j, "meaning", symbol_state_meaning(state));
@@ -177,7 +184,8 @@ static enum status put_addresses_csv(const struct address_table *t, size_t count
         char id[BUILD_ID_HEX_MAX];
         enum status st = ST_OK;
 
-        buf_append_str(ret, "build_id,object,address,state,function,file,line,flat,cumulative,samples\r\n");
+        buf_append_str(ret,
+                       "build_id,object,address,address_kind,state,function,file,line,flat,cumulative,samples\r\n");
         for (size_t i = 0; !st && i < count; i++) {
                 const struct address_cost *row = &t->rows[i];
                 const struct scan_location *l = get_row_location(t, row);
@@ -186,7 +194,7 @@ static enum status put_addresses_csv(const struct address_table *t, size_t count
                 st = work_meter_add(t->q->meter, 64, t->q->err);
                 buf_printf(ret, "%s,", build_id_hex(l->build_id, id));
                 csv_put_text(ret, l->mapping, ',');
-                buf_printf(ret, "0x%" PRIx64 ",%s,", l->address, l->state);
+                buf_printf(ret, "0x%" PRIx64 ",%s,%s,", l->address, get_address_kind(l), l->state);
                 csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
                 csv_put_text(ret, f->file, ',');
                 buf_printf(ret, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 "\r\n", row->line, row->flat,

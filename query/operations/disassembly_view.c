@@ -51,9 +51,10 @@ struct code_table {
         struct build_id asked; /* size 0: the object with the greatest cost */
         bool is_att;
         /* Indexed by location of the scan. */
-        struct code_cost *costs; /* owned, as are the next three */
+        struct code_cost *costs; /* owned, as are the next four */
         size_t *seen;
-        uint8_t *is_hit; /* the location was requested */
+        uint64_t *addresses; /* in the object */
+        uint8_t *is_hit;     /* the location was requested */
         uint32_t *object_of;
         struct memory_reservation memory;
         struct code_object *objects; /* owned; finally sorted by falling cost */
@@ -77,6 +78,7 @@ static void code_table_deinit(struct code_table *t)
                 source_lines_deinit(&t->sources[i].lines);
         free(t->costs);
         free(t->seen);
+        free(t->addresses);
         free(t->is_hit);
         free(t->object_of);
         free(t->objects);
@@ -97,17 +99,54 @@ static const struct scan_location *get_code_location(const struct code_table *t,
 static enum status allocate_sums(struct code_table *t)
 {
         size_t n = t->l->sides[0].stacks->location_count + 1;
-        enum status st = memory_resize(
-                &t->memory, n * (sizeof *t->costs + sizeof *t->seen + sizeof *t->is_hit + sizeof *t->object_of),
-                t->q->err);
+        enum status st = memory_resize(&t->memory,
+                                       n * (sizeof *t->costs + sizeof *t->seen + sizeof *t->addresses +
+                                            sizeof *t->is_hit + sizeof *t->object_of),
+                                       t->q->err);
 
         if (st)
                 return st;
         t->costs = calloc(n, sizeof *t->costs);
         t->seen = calloc(n, sizeof *t->seen);
+        t->addresses = calloc(n, sizeof *t->addresses);
         t->is_hit = calloc(n, sizeof *t->is_hit);
         t->object_of = calloc(n, sizeof *t->object_of);
-        return t->costs && t->seen && t->is_hit && t->object_of ? ST_OK : error_no_memory(t->q->err);
+        return t->costs && t->seen && t->addresses && t->is_hit && t->object_of ? ST_OK : error_no_memory(t->q->err);
+}
+
+/* Senders of pprof and perf know offsets in the file, others addresses relative to the kernel's start. */
+static enum status find_location_addresses(struct code_table *t)
+{
+        size_t n = t->l->sides[0].stacks->location_count, count = 0;
+        const struct query_code *code = t->q->code;
+        const struct scan_location **others;
+        uint64_t *found;
+        enum status st;
+
+        for (uint32_t i = 0; i < n; i++) {
+                const struct scan_location *l = get_code_location(t, i);
+
+                t->addresses[i] = l->address;
+                count += l->is_file_offset || l->is_kernel;
+        }
+        if (!count || !code->find_addresses)
+                return ST_OK;
+        st = memory_reserve(&t->memory, count * (sizeof *others + sizeof *found), t->q->err);
+        if (st)
+                return st;
+        others = calloc(count, sizeof *others);
+        found = calloc(count, sizeof *found);
+        count = 0;
+        for (uint32_t i = 0; others && i < n; i++)
+                if (get_code_location(t, i)->is_file_offset || get_code_location(t, i)->is_kernel)
+                        others[count++] = get_code_location(t, i);
+        st = others && found ? code->find_addresses(code->context, others, count, found, t->q->err)
+                             : error_no_memory(t->q->err);
+        for (size_t i = 0; !st && i < count; i++)
+                t->addresses[others[i] - t->l->sides[0].stacks->locations] = found[i];
+        free(others);
+        free(found);
+        return st ? st : work_meter_add(t->q->meter, n + 8 * count, t->q->err);
 }
 
 static void add_cost(struct code_cost *c, size_t *seen, size_t entry, int64_t value, bool is_leaf)
@@ -128,7 +167,7 @@ static bool is_location_asked(const struct code_table *t, uint32_t location)
         if (!l->build_id->size || (t->asked.size && !build_id_equal(l->build_id, &t->asked)))
                 return false;
         if (t->has_range)
-                return l->address >= t->start && l->address < t->end;
+                return t->addresses[location] >= t->start && t->addresses[location] < t->end;
         for (uint32_t k = f->first[location]; k < f->end[location]; k++)
                 if (t->targets.is_target[f->frames[k]])
                         return true;
@@ -239,7 +278,7 @@ static enum status list_addresses(struct code_table *t, uint64_t **ret, size_t *
                 return error_no_memory(t->q->err);
         for (uint32_t i = 0; i < n; i++)
                 if (t->is_hit[i] && build_id_equal(get_code_location(t, i)->build_id, &t->id))
-                        items[count++] = (struct asked_address){ get_code_location(t, i)->address, t->costs[i] };
+                        items[count++] = (struct asked_address){ t->addresses[i], t->costs[i] };
         st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_asked_addresses, NULL, t->q->err);
         if (st)
                 return st;
@@ -302,8 +341,8 @@ static enum status find_instructions(const struct code_table *t, uint32_t *instr
         for (uint32_t i = 0; !st && i < n; i++) {
                 const struct scan_location *l = get_code_location(t, i);
 
-                instruction_of[i] =
-                        build_id_equal(l->build_id, &t->id) ? find_instruction(&t->code, l->address) : NO_INSTRUCTION;
+                instruction_of[i] = build_id_equal(l->build_id, &t->id) ? find_instruction(&t->code, t->addresses[i])
+                                                                        : NO_INSTRUCTION;
                 st = work_meter_add(t->q->meter, 4, t->q->err);
         }
         return st;
@@ -736,6 +775,8 @@ static enum status sum_code(struct code_table *t)
                 st = function_targets_find_asked(t->q, &t->l->frames, &t->targets);
         if (!st)
                 st = allocate_sums(t);
+        if (!st)
+                st = find_location_addresses(t);
         if (!st)
                 st = find_objects(t);
         for (size_t i = 0; !st && i < t->l->sides[0].count; i++)

@@ -249,3 +249,35 @@ enum status look_up_code_places(void *fetches, const struct build_id *id, const 
         place_reader_deinit(&r);
         return st;
 }
+
+/* ---- addresses of file offsets ---- */
+
+enum status find_code_addresses(void *fetches, const struct scan_location *const *locations, size_t count,
+                                uint64_t *ret, struct error *err)
+{
+        struct query_fetches *f = fetches;
+        _cleanup_free_ struct symbol_key *keys = calloc(count + 1, sizeof *keys);
+        struct symbol_batch batch = { 0 };
+        struct symbol_view *view;
+        enum status st;
+
+        if (!keys)
+                return error_no_memory(err);
+        for (size_t i = 0; i < count; i++) {
+                keys[i] = (struct symbol_key){ locations[i]->build_id, locations[i]->address,
+                                               locations[i]->is_file_offset };
+                ret[i] = keys[i].is_file_offset ? UINT64_MAX : keys[i].address;
+        }
+        if (!f->space->symbols)
+                return ST_OK;
+        st = symbol_view_begin(f->space->symbols, &view, err);
+        if (st)
+                return st;
+        st = symbol_view_lookup(view, keys, count, &batch, err);
+        for (size_t i = 0; !st && i < count; i++)
+                if (!keys[i].is_file_offset || is_offset_translated(&batch.results[i]))
+                        ret[i] = batch.results[i].address;
+        symbol_batch_deinit(&batch);
+        symbol_view_end(view);
+        return st;
+}

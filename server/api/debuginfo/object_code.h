@@ -12,6 +12,11 @@
 enum status disassemble_object(void *fetches, const struct query_code_request *request, struct disassembly *ret,
                                struct error *err) MUST_CHECK;
 
+/** Addresses by the segments in the index; a file offset without one: UINT64_MAX. @param fetches  a struct
+ * query_fetches. */
+enum status find_code_addresses(void *fetches, const struct scan_location *const *locations, size_t count,
+                                uint64_t *ret, struct error *err) MUST_CHECK;
+
 /** Look up addresses in the index. @param fetches  a struct query_fetches. */
 enum status look_up_code_places(void *fetches, const struct build_id *id, const uint64_t *addresses, size_t count,
                                 struct arena *texts, struct code_place *ret, struct error *err) MUST_CHECK;

@@ -28,6 +28,7 @@ static void answer_query(struct http_request *req, const char *operation)
         struct query_fetches fetches = { .space = get_request_space(req), .req = req };
         const struct query_sources sources = { .read = read_source_text, .context = &fetches };
         const struct query_code code = { .disassemble = disassemble_object,
+                                         .find_addresses = find_code_addresses,
                                          .look_up = look_up_code_places,
                                          .context = &fetches };
         struct query_input input = { .param = get_query_param, .param_context = req, .now_unix_ns = wall_clock_ns() };

@@ -27,8 +27,16 @@ def fields(b):
 
 data = gzip.decompress(open(sys.argv[1], "rb").read())
 strings = [v.decode() for k, v in fields(data) if k == 6]
+mappings = {m[1]: m for m in (dict(fields(v)) for k, v in fields(data) if k == 3)}
 for k, v in fields(data):
-    if k == 3:
+    if k == 4:
+        l = dict(fields(v))
+        m = mappings.get(l.get(2))
+        if m and m.get(2, 0) <= l.get(3, 0) < m.get(3, 0):
+            print("offset", strings[m.get(5, 0)], hex(l[3] - m.get(2, 0) + m.get(4, 0)))
+        elif m:
+            print("address", strings[m.get(5, 0)], hex(l.get(3, 0)))
+    elif k == 3:
         m = dict(fields(v))
         print("mapping", strings[m.get(5, 0)], m.get(7, 0), m.get(9, 0))
     elif k == 2:
@@ -69,6 +77,23 @@ END
 request --data-binary "@$tmp/b" "$url/ingest?name=go-shop&format=pprof"
 is "$code" 200 "a profile with a kernel and a library is accepted"
 
+# A program with a load address of its own: what is known of its addresses are offsets in the file.
+python3 - "$tmp" "$now" <<'END'
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import Strings, blob, num, packed
+s = Strings()
+body = blob(1, num(1, s("cpu")) + num(2, s("nanoseconds"))) + num(9, (int(sys.argv[2]) - 40) * 10**9)
+body += blob(3, num(1, 1) + num(2, 0x400000) + num(3, 0x500000) + num(4, 0x1000) + num(5, s("/usr/bin/fixed")) +
+             num(6, s("dd" * 20)))
+body += blob(5, num(1, 1) + num(2, s("main")))
+body += blob(4, num(1, 1) + num(2, 1) + num(3, 0x401000) + blob(4, num(1, 1) + num(2, 7)))
+body += blob(4, num(1, 2) + num(2, 1) + num(3, 0x401234)) + blob(2, packed(1, [2, 1]) + packed(2, [70]))
+open(sys.argv[1] + "/fixed", "wb").write(body + b"".join(blob(6, t) for t in s.items))
+END
+request --data-binary "@$tmp/fixed" "$url/ingest?name=fixed&format=pprof"
+is "$code" 200 "a profile of a program with a fixed load address is accepted"
+
 # A heap profile: numbers with and without a unit, a text, and a default sample type that is not the last type.
 python3 - "$tmp" "$now" <<'END'
 import sys
@@ -100,7 +125,13 @@ check_exports() {
         is "$(grep -E '^(duration|period|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
                 "duration 5000000000 period 10000000 time $((now - 40))000000000 " \
                 "$1: time, duration and period are the samples'"
+        export_of fixed
+        is "$(grep -E '^(offset|address)' "$tmp/fields" | sort | tr '\n' ' ')" \
+                'offset /usr/bin/fixed 0x2000 offset /usr/bin/fixed 0x2234 ' \
+                "$1: offsets in a file come back as such"
         export_of shop
+        is "$(grep -E '^(offset|address)' "$tmp/fields" | sort | tr '\n' ' ')" \
+                'address /usr/bin/shop 0x1000 address /usr/bin/shop 0x2000 ' "$1: addresses come back as addresses"
         is "$(grep -E '^(duration|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
                 "duration 51000000000 time $((now - 100))000000000 " \
                 "$1: of several, from the start of the first to the end of the last"
