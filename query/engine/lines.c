@@ -5,13 +5,13 @@
  * that was added, so that a recursive function counts once per stack; the entries of both sides have one numbering
  * for this.
  *
- * build_line_table() has the sequence: target functions (loaded_sides.h), numbers of files, sums, sort_lines(), which
- * applies the limit and leaves rows by file and line, sort_files(), and texts of the files with the greatest cost.
- * Call sites refer to row numbers, which do not change when rows are sorted; file_of_frame is invalid once files are
- * sorted.
+ * build_line_table() has the sequence: target functions (loaded_sides.h), numbers of files, sums, align_lines(), which
+ * in a diff moves costs before to the lines after that correspond to them (line_alignment.h), sort_lines(), which
+ * applies the limit and leaves rows by file and line, sort_files(), and texts of the files with the greatest cost. Call
+ * sites refer to row numbers, which do not change when rows are sorted; file_of_frame is invalid once files are sorted.
  *
- * In the file: files; sums; the two sorts; source texts, of which only whole files stay loaded, others are loaded
- * while their rows are visited; rows; the operation. query/formats/lines_out.c writes the answer.
+ * In the file: files; sums; the two sorts; source texts; alignment, of which only whole files stay loaded, others are
+ * loaded while their rows are visited; rows; the operation. query/formats/lines_out.c writes the answer.
  */
 #include "query/engine/lines.h"
 
@@ -23,7 +23,8 @@
 #include "common/search.h"
 #include "query/engine/top.h"
 
-#define SHOWN_TEXTS 4 /* whole files in an answer, by falling cost */
+#define ALIGNED_FILES 16 /* whose texts are compared, by falling cost */
+#define SHOWN_TEXTS 4    /* whole files in an answer, by falling cost */
 
 static void line_table_deinit(struct line_table *t)
 {
@@ -33,6 +34,7 @@ static void line_table_deinit(struct line_table *t)
         for (size_t i = 0; i < t->file_count; i++) {
                 source_lines_deinit(&t->files[i].source);
                 source_lines_deinit(&t->files[i].base_source);
+                line_alignment_deinit(&t->files[i].alignment);
         }
         free(t->rows);
         free(t->sites);
@@ -93,10 +95,11 @@ static enum status number_files(struct line_table *t)
 
 /* ---- sums ---- */
 
-static enum status find_or_add_line(struct line_table *t, uint32_t frame, int64_t line, struct line_row **ret)
+static enum status find_or_add_line(struct line_table *t, uint32_t frame, int64_t line, bool is_removed,
+                                    struct line_row **ret)
 {
         const struct number_key key = { { t->l->frames.items[frame].name, (uint32_t)line,
-                                          (uint32_t)((uint64_t)line >> 32) } };
+                                          (uint32_t)((uint64_t)line >> 32) ^ (is_removed ? UINT32_C(1) << 31 : 0) } };
         uint32_t number;
         bool fresh = false;
         enum status st = number_map_get(&t->numbers, &key, &number, &fresh, t->q->err);
@@ -110,9 +113,12 @@ static enum status find_or_add_line(struct line_table *t, uint32_t frame, int64_
                         return st;
                 if (!array_reserve(&t->rows, &t->capacity, t->count))
                         return error_no_memory(t->q->err);
-                t->rows[t->count++] = (struct line_row){
-                        .frame = frame, .location = { NO_LOCATION, NO_LOCATION }, .number = number, .line = line
-                };
+                t->rows[t->count++] = (struct line_row){ .frame = frame,
+                                                         .location = { NO_LOCATION, NO_LOCATION },
+                                                         .number = number,
+                                                         .line = line,
+                                                         .is_removed = is_removed,
+                                                         .place = 2 * line };
         }
         *ret = &t->rows[number];
         return ST_OK;
@@ -167,7 +173,7 @@ static enum status add_line_frame(struct line_table *t, const struct counted_ent
         struct line_file *file = &t->files[t->file_of_frame[l->frames[k]]];
         struct line_row *row = NULL;
         struct call_site *site = NULL;
-        enum status st = find_or_add_line(t, l->frames[k], l->lines[k], &row);
+        enum status st = find_or_add_line(t, l->frames[k], l->lines[k], false, &row);
 
         if (st)
                 return st;
@@ -246,6 +252,8 @@ static int compare_line_places(const void *x, const void *y, void *context)
         int c = strcmp(frames[a->frame].file, frames[b->frame].file);
 
         if (!c)
+                c = a->place < b->place ? -1 : a->place > b->place;
+        if (!c)
                 c = a->line < b->line ? -1 : a->line > b->line;
         return c ? c : strcmp(frames[a->frame].function, frames[b->frame].function);
 }
@@ -300,6 +308,11 @@ static int compare_file_costs(const void *x, const void *y, void *t)
         return c ? c : strcmp(a->file, b->file);
 }
 
+static int compare_file_pointers(const void *x, const void *y, void *t)
+{
+        return compare_file_costs(*(const struct line_file *const *)x, *(const struct line_file *const *)y, t);
+}
+
 /* Sort files by falling cost; file_of_frame is invalid afterwards. */
 static enum status sort_files(struct line_table *t)
 {
@@ -343,9 +356,15 @@ static bool has_other_base(const struct line_table *t, const struct line_file *f
 
 const char *line_file_get_row_text(const struct line_file *f, const struct line_row *r, size_t *n_ret)
 {
-        bool is_of_base = f->has_base_source && r->location[1] == NO_LOCATION;
+        bool is_of_base = f->is_aligned ? r->is_removed : f->has_base_source && r->location[1] == NO_LOCATION;
 
         return source_lines_get(is_of_base ? &f->base_source : &f->source, r->line, n_ret);
+}
+
+static void load_base_source(const struct line_table *t, struct line_file *f)
+{
+        source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, f->file, false);
+        f->has_base_source = true;
 }
 
 /* Load and keep the whole texts of the files with the greatest cost, as long as they fit. */
@@ -366,6 +385,10 @@ static enum status load_whole_files(struct line_table *t)
                 }
                 f->has_text = true;
                 total += f->source.text.size;
+                if (f->is_aligned && f->source.state == ST_OK) {
+                        load_base_source(t, f);
+                        total += f->base_source.text.size;
+                }
                 st = work_meter_check(t->q->meter, t->q->err); /* a request to an upstream may take long */
         }
         return st;
@@ -379,19 +402,226 @@ static void open_file_text(struct line_table *t, struct line_file *f)
         }
         if (!f->has_text)
                 load_file_source(t, f, false);
-        f->has_base_source = has_other_base(t, f);
-        if (f->has_base_source)
-                source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, f->file, false);
+        if (!f->has_base_source && has_other_base(t, f))
+                load_base_source(t, f);
 }
 
 static void close_file_text(struct line_file *f)
 {
+        if (f->has_text && f->is_aligned)
+                return;
         source_lines_deinit(&f->base_source);
-        f->base_source.text = (struct buf){ 0 };
+        f->base_source = (struct source_lines){ .state = ST_NOT_FOUND };
+        f->has_base_source = false;
         if (f->has_text)
                 return;
         source_lines_deinit(&f->source);
         f->source.text = (struct buf){ 0 };
+}
+
+/* ---- alignment ---- */
+
+/* What a line costs before. */
+struct moved_line {
+        uint32_t frame, location, old_row, new_row;
+        int64_t line, flat, cumulative;
+};
+
+struct moved_lines {
+        struct moved_line *items; /* owned */
+        uint32_t *item_of_row;    /* of the rows before the move, plus one; 0: none. Owned */
+        size_t count, row_count;
+};
+
+/* The objects of both sides, of the row with the greatest cost on each. */
+static enum status find_side_objects(struct line_table *t)
+{
+        _cleanup_free_ int64_t *greatest = calloc(2 * t->file_count + 1, sizeof *greatest);
+
+        if (!greatest)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < t->count; i++) {
+                const uint32_t file = t->file_of_frame[t->rows[i].frame];
+                struct line_file *f = &t->files[file];
+
+                for (unsigned side = 0; side < 2; side++)
+                        if (t->rows[i].location[side] != NO_LOCATION &&
+                            (f->location[side] == NO_LOCATION ||
+                             t->rows[i].cumulative[side] > greatest[2 * file + side])) {
+                                f->location[side] = t->rows[i].location[side];
+                                greatest[2 * file + side] = t->rows[i].cumulative[side];
+                        }
+        }
+        return ST_OK;
+}
+
+/* Files without both texts, or of too many lines, stay as they are: their lines are compared by number. */
+static enum status align_file(struct line_table *t, struct line_file *f)
+{
+        struct source_lines sides[2] = { 0 };
+        enum status st = ST_OK;
+
+        if (!*f->file || !has_other_base(t, f))
+                return ST_OK;
+        for (unsigned side = 0; side < 2; side++)
+                source_lines_load(&sides[side], t->q->sources, get_side_location(t, f, side)->build_id, f->file,
+                                  t->form == SOURCE_FILE);
+        if (sides[0].state == ST_OK && sides[1].state == ST_OK && sides[0].count <= LIMIT_ALIGNED_LINES &&
+            sides[1].count <= LIMIT_ALIGNED_LINES) {
+                st = line_alignment_make(&sides[0], &sides[1], t->q->meter, &f->alignment, t->q->err);
+                f->is_aligned = !st;
+        }
+        source_lines_deinit(&sides[0]);
+        source_lines_deinit(&sides[1]);
+        return st ? st : work_meter_check(t->q->meter, t->q->err);
+}
+
+/* Twice the line after which a removed line was, plus one: before the next line. */
+static int64_t find_removed_place(const struct line_alignment *a, int64_t line)
+{
+        return 2 * (int64_t)a->after_until[line - 1] + 1;
+}
+
+/* Take the costs before out of the rows of aligned files. */
+static enum status take_lines_before(struct line_table *t, struct moved_lines *m)
+{
+        m->row_count = t->count;
+        m->items = calloc(t->count + 1, sizeof *m->items);
+        m->item_of_row = calloc(t->count + 1, sizeof *m->item_of_row);
+        if (!m->items || !m->item_of_row)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < t->count; i++) {
+                struct line_row *r = &t->rows[i];
+                const struct line_file *f = &t->files[t->file_of_frame[r->frame]];
+
+                if (!f->is_aligned || r->location[0] == NO_LOCATION || r->line < 1 ||
+                    r->line > f->alignment.before_count)
+                        continue;
+                m->items[m->count] = (struct moved_line){ r->frame, r->location[0], r->number,       0,
+                                                          r->line,  r->flat[0],     r->cumulative[0] };
+                m->item_of_row[i] = (uint32_t)++m->count;
+                r->location[0] = NO_LOCATION;
+                r->flat[0] = r->cumulative[0] = 0;
+        }
+        return ST_OK;
+}
+
+static enum status put_lines_before(struct line_table *t, struct moved_lines *m)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < m->count; i++) {
+                struct moved_line *from = &m->items[i];
+                const struct line_alignment *a = &t->files[t->file_of_frame[from->frame]].alignment;
+                const uint32_t after = a->after_of[from->line];
+                struct line_row *to;
+
+                st = find_or_add_line(t, from->frame, after ? after : from->line, !after, &to);
+                if (st)
+                        break;
+                from->new_row = to->number;
+                to->location[0] = from->location;
+                to->flat[0] = from->flat;
+                to->cumulative[0] = from->cumulative;
+                to->line_before = from->line;
+                if (!after)
+                        to->place = find_removed_place(a, from->line);
+                st = work_meter_add(t->q->meter, 16, t->q->err);
+        }
+        return st;
+}
+
+/* Of the lines of the text after, whether or not the line before has a cost. */
+static void set_lines_before(struct line_table *t)
+{
+        for (size_t i = 0; i < t->count; i++) {
+                struct line_row *r = &t->rows[i];
+                const struct line_file *f = &t->files[t->file_of_frame[r->frame]];
+
+                if (f->is_aligned && !r->is_removed && r->line > 0 && r->line <= f->alignment.after_count)
+                        r->line_before = f->alignment.before_of[r->line];
+        }
+}
+
+static enum status move_sites_before(struct line_table *t, const struct moved_lines *m)
+{
+        const size_t count = t->site_count;
+        struct call_site *taken = calloc(count + 1, sizeof *taken);
+        size_t taken_count = 0;
+        enum status st = ST_OK;
+
+        if (!taken)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < count; i++) {
+                struct call_site *s = &t->sites[i];
+
+                if (s->row >= m->row_count || !m->item_of_row[s->row])
+                        continue;
+                taken[taken_count] = *s;
+                taken[taken_count++].row = m->items[m->item_of_row[s->row] - 1].new_row;
+                s->flat[0] = s->cumulative[0] = 0;
+        }
+        for (size_t i = 0; !st && i < taken_count; i++) {
+                struct call_site *to;
+
+                st = find_or_add_site(t, &t->rows[taken[i].row], taken[i].frame, &to);
+                if (!st) {
+                        to->flat[0] = taken[i].flat[0];
+                        to->cumulative[0] = taken[i].cumulative[0];
+                }
+        }
+        free(taken);
+        return st;
+}
+
+static void drop_empty_lines(struct line_table *t)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < t->count; i++)
+                if (t->rows[i].location[0] != NO_LOCATION || t->rows[i].location[1] != NO_LOCATION)
+                        t->rows[kept++] = t->rows[i];
+        t->count = kept;
+        kept = 0;
+        for (size_t i = 0; i < t->site_count; i++) {
+                const struct call_site *s = &t->sites[i];
+
+                if (s->flat[0] || s->flat[1] || s->cumulative[0] || s->cumulative[1])
+                        t->sites[kept++] = *s;
+        }
+        t->site_count = kept;
+}
+
+/* In a diff with texts, move the costs before to the lines after to which they correspond. */
+static enum status align_lines(struct line_table *t)
+{
+        struct moved_lines m = { 0 };
+        _cleanup_free_ struct line_file **order = NULL;
+        enum status st;
+
+        if (t->l->side_count < 2 || t->form == SOURCE_NONE || !t->q->sources)
+                return ST_OK;
+        order = calloc(t->file_count + 1, sizeof *order);
+        if (!order)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < t->file_count; i++)
+                order[i] = &t->files[i];
+        qsort_r(order, t->file_count, sizeof *order, compare_file_pointers, t);
+        st = find_side_objects(t);
+        for (size_t i = 0; !st && i < t->file_count && i < ALIGNED_FILES; i++)
+                st = align_file(t, order[i]);
+        if (!st)
+                st = take_lines_before(t, &m);
+        if (!st)
+                st = put_lines_before(t, &m);
+        set_lines_before(t);
+        if (!st)
+                st = move_sites_before(t, &m);
+        if (!st)
+                drop_empty_lines(t);
+        free(m.items);
+        free(m.item_of_row);
+        return st;
 }
 
 /* ---- rows ---- */
@@ -473,6 +703,8 @@ static enum status build_line_table(struct line_table *t)
         for (unsigned side = 0; side < t->l->side_count; side++)
                 for (size_t i = 0; !st && i < t->l->sides[side].count; i++)
                         st = add_entry_lines(t, side, i);
+        if (!st)
+                st = align_lines(t);
         if (!st)
                 st = sort_lines(t, t->q->r.limit);
         if (!st)

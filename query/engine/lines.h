@@ -8,7 +8,7 @@
  * text if the source file is stored. Private to query/.
  */
 #include "query/engine/loaded_sides.h"
-#include "query/engine/source_lines.h"
+#include "query/engine/line_alignment.h"
 
 #define NO_LOCATION UINT32_MAX
 
@@ -18,6 +18,9 @@ struct line_row {
         uint32_t location[2]; /* a location with that frame, which identifies the object; NO_LOCATION: no samples */
         uint32_t number;      /* sequence number, which call sites refer to */
         int64_t line;         /* 0 unknown */
+        int64_t line_before;  /* in an aligned file: of the text before; 0: none */
+        bool is_removed;      /* in an aligned file: `line` is of the text before, and not in that after */
+        int64_t place;        /* by which rows of a file are sorted */
         int64_t flat[2], cumulative[2];
         size_t seen; /* position of the last entry that contains it, plus one; the sides are numbered consecutively */
 };
@@ -40,6 +43,8 @@ struct line_file {
         bool has_text;              /* the whole text is in the answer */
         struct source_lines source; /* of the object after, or before if only that has samples */
         bool has_base_source;       /* the object before is another one */
+        bool is_aligned;            /* rows before are at the lines after to which they correspond */
+        struct line_alignment alignment;
         struct source_lines base_source;
 };
 

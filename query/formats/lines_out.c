@@ -50,6 +50,13 @@ static void put_row_json(struct line_table *t, struct line_file *file, const str
         json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
         json_out_str(j, "file", f->file);
         json_out_int(j, "line", r->line);
+        if (file->is_aligned) {
+                if (r->line_before)
+                        json_out_int(j, "line_before", r->line_before);
+                else
+                        json_out_str(j, "line_before", NULL);
+                json_out_bool(j, "is_removed", r->is_removed);
+        }
         json_out_str(j, "object", f->mapping);
         put_costs_json(t, r->flat, r->cumulative, j);
         if (text)
@@ -82,6 +89,19 @@ static void put_missing_source_json(const struct line_table *t, const struct lin
         json_out_object_end(j);
 }
 
+/* The text, and in an aligned file the text before, and the line before of each line. */
+static void put_file_texts_json(const struct line_file *f, struct json_out *j)
+{
+        json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
+        if (!f->is_aligned || !f->has_base_source || f->base_source.state)
+                return;
+        json_out_strn(j, "base_text", (const char *)f->base_source.text.data, f->base_source.text.size);
+        json_out_array(j, "lines_before");
+        for (uint32_t i = 1; i <= f->alignment.after_count; i++)
+                json_out_uint(j, NULL, f->alignment.before_of[i]);
+        json_out_array_end(j);
+}
+
 static void put_file_json(const struct line_table *t, const struct line_file *f, struct json_out *j)
 {
         const struct scan_location *l = line_table_find_location(t, f);
@@ -93,7 +113,7 @@ static void put_file_json(const struct line_table *t, const struct line_file *f,
         json_out_str(j, "build_id", build_id_hex(l->build_id, id));
         put_costs_json(t, f->flat, f->cumulative, j);
         if (f->has_text && f->source.state == ST_OK)
-                json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
+                put_file_texts_json(f, j);
         else if (t->form != SOURCE_NONE && f->source.state)
                 put_missing_source_json(t, f, l->mapping, j);
         json_out_object_end(j);
@@ -133,10 +153,17 @@ static void put_row_csv(struct line_table *t, struct line_file *file, const stru
                 snprintf(line, sizeof line, "%.*s", (int)n, text);
         csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
         csv_put_text(ret, f->file, ',');
-        buf_printf(ret, "%" PRId64 ",", r->line);
+        if (!r->is_removed)
+                buf_printf(ret, "%" PRId64, r->line);
+        buf_append_str(ret, ",");
         csv_put_text(ret, f->mapping, ',');
         for (unsigned side = 0; side < t->l->side_count; side++)
                 buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat[side], r->cumulative[side]);
+        if (t->l->side_count > 1) {
+                if (!file->is_aligned || r->line_before)
+                        buf_printf(ret, "%" PRId64, file->is_aligned ? r->line_before : r->line);
+                buf_append_str(ret, ",");
+        }
         csv_put_text(ret, line, '\r');
         buf_append_u8(ret, '\n');
 }
@@ -177,8 +204,9 @@ static void put_file_heading(const struct line_table *t, const struct line_file 
         buf_append_str(ret, "\n");
         utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
         if (t->l->side_count > 1)
-                buf_printf(ret, "\n%46s %46s\n%11s %11s %11s %10s %11s %11s %11s %10s  %6s\n", "flat", "cumulative",
-                           "before", "after", "change", "of share", "before", "after", "change", "of share", "line");
+                buf_printf(ret, "\n%46s %46s\n%11s %11s %11s %10s %11s %11s %11s %10s  %6s%s\n", "flat", "cumulative",
+                           "before", "after", "change", "of share", "before", "after", "change", "of share",
+                           f->is_aligned ? "before" : "line", f->is_aligned ? "   line" : "");
         else
                 buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
 }
@@ -194,6 +222,19 @@ static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
         }
 }
 
+/* Of an aligned file the lines before and after, "-" for none. */
+static void put_line_numbers(const struct line_file *file, const struct line_row *r, struct buf *ret)
+{
+        if (!file->is_aligned)
+                buf_printf(ret, "  %6" PRId64 "  ", r->line);
+        else if (r->is_removed)
+                buf_printf(ret, "  %6" PRId64 " %6s  ", r->line_before, "-");
+        else if (r->line_before)
+                buf_printf(ret, "  %6" PRId64 " %6" PRId64 "  ", r->line_before, r->line);
+        else
+                buf_printf(ret, "  %6s %6" PRId64 "  ", "-", r->line);
+}
+
 static void put_row_text(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
 {
         const struct query_frame *f = &t->l->frames.items[r->frame];
@@ -204,7 +245,7 @@ static void put_row_text(struct line_table *t, struct line_file *file, const str
         if (r == &t->rows[file->first])
                 put_file_heading(t, file, ret);
         put_costs_text(t, r->flat, r->cumulative, ret);
-        buf_printf(ret, "  %6" PRId64 "  ", r->line);
+        put_line_numbers(file, r, ret);
         if (text)
                 utf8_append_source_line(ret, text, n);
         else
@@ -248,7 +289,7 @@ enum status line_table_put_answer(struct line_table *t)
                 break;
         case FORMAT_CSV:
                 buf_printf(q->ret, "function,file,line,object,flat,cumulative,%ssource\r\n",
-                           is_diff ? "flat_after,cumulative_after," : "");
+                           is_diff ? "flat_after,cumulative_after,line_before," : "");
                 st = line_table_visit_rows(t, put_row_csv, q->ret);
                 break;
         default:

@@ -15,6 +15,7 @@ const CairnCodeList = (() => {
 
   // The indexes of items with cost, the most expensive first.
   function rank(items) {
+    if (items.some(item => item.rank !== undefined)) return items.map((item, i) => i).filter(i => items[i].rank > 0).sort((a, b) => items[b].rank - items[a].rank || a - b);
     return items.map((item, i) => i).filter(i => items[i].flat || items[i].cumulative)
       .sort((a, b) => (items[b].flat || 0) - (items[a].flat || 0) || (items[b].cumulative || 0) - (items[a].cumulative || 0) || a - b);
   }
@@ -23,6 +24,7 @@ const CairnCodeList = (() => {
   function costCell(value, most, total, unit, name) {
     const cell = make('span', { className: 'cost ' + name, role: 'gridcell' });
     if (!value) return cell;
+    if (typeof value === 'string') { cell.textContent = value; return cell; }
     const bar = make('i');
     bar.style.width = Math.max(1, 100 * value / most) + '%';
     cell.title = percent(value, total);
@@ -32,23 +34,26 @@ const CairnCodeList = (() => {
 
   let lists = 0;
 
+  const COSTS = [['Self', 'flat', 'self'], ['Total', 'cumulative', 'all']]; // title, key of an item, class
+  // costs: of other columns; a cost that is a text has no bar. An item's `rank`: its cost for the keys n and p.
   // fill(item, row, i) appends the cells after the costs; open(item, i, key) is called for Enter, ArrowRight and
   // ArrowLeft; moved(i) when the current row changes.
-  function create(root, { label, columns, fill, open, moved }) {
+  function create(root, { label, columns, fill, open, moved, costs = COSTS }) {
     const id = 'code-' + ++lists;
     const body = make('div', { className: 'code-rows', role: 'rowgroup' });
     const head = make('div', { className: 'code-head', role: 'row', 'aria-rowindex': 1 },
-      ...['Self', 'Total', ...columns].map(c => make('span', { role: 'columnheader', textContent: c, className: c === 'Self' || c === 'Total' ? 'cost' : 'c-' + c.toLowerCase() })));
-    const box = make('div', { className: 'code-scroll mono', tabIndex: 0, role: 'grid', 'aria-label': label, 'aria-colcount': columns.length + 2 },
+      ...costs.map(([title]) => make('span', { role: 'columnheader', textContent: title, className: 'cost' })),
+      ...columns.map(c => make('span', { role: 'columnheader', textContent: c, className: 'c-' + c.toLowerCase().replace(/ .*/, '') })));
+    const box = make('div', { className: 'code-scroll mono', tabIndex: 0, role: 'grid', 'aria-label': label, 'aria-colcount': columns.length + costs.length },
       make('div', { role: 'rowgroup', className: 'code-headbox' }, head), body);
     root.append(box);
-    let items = [], scale = { total: 0, unit: '', flat: 1, cumulative: 1 }, hot = [], current = -1, drawn = null;
+    let items = [], scale = { total: 0, unit: '', most: {} }, hot = [], current = -1, drawn = null;
 
     function makeRow(i) {
       const item = items[i];
       const row = make('div', { id: `${id}-${i}`, className: 'code-row ' + (item.kind || ''), role: 'row', 'aria-rowindex': i + 2 });
       row.style.top = i * ROW + 'px';
-      row.append(costCell(item.flat, scale.flat, scale.total, scale.unit, 'self'), costCell(item.cumulative, scale.cumulative, scale.total, scale.unit, 'all'));
+      row.append(...costs.map(([, key, name]) => costCell(item[key], scale.most[key], scale.total, scale.unit, name)));
       fill(item, row, i);
       row.addEventListener('mousedown', () => select(i));
       return row;
@@ -114,8 +119,8 @@ const CairnCodeList = (() => {
       show(list, { total, unit }, keep) {
         items = list;
         hot = rank(items.map(i => i.kind === 'site' ? {} : i));
-        const most = name => items.reduce((a, i) => Math.max(a, Math.abs(i[name] || 0)), 1);
-        scale = { total, unit, flat: most('flat'), cumulative: most('cumulative') };
+        const most = name => items.reduce((a, i) => Math.max(a, Math.abs(Number(i[name]) || 0)), 1);
+        scale = { total, unit, most: Object.fromEntries(costs.map(([, key]) => [key, most(key)])) };
         body.style.height = items.length * ROW + 'px';
         box.setAttribute('aria-rowcount', items.length + 1);
         if (keep === undefined) { current = -1; drawn = null; box.scrollTop = 0; }

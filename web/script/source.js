@@ -2,7 +2,7 @@
 //
 // The cost of each line of a function, beside its text, with the calls inlined there; and its instructions. Keys of the
 // selection: function (a name), file (one of its files), line (initial position), panel ("code": instructions),
-// build_id, syntax.
+// build_id, syntax; compared: the lines of both sides of a comparison, whose keys are those of diff_view.js.
 'use strict';
 const CairnSourceView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox } = CairnRecordTable, { sentence } = CairnNames;
@@ -43,6 +43,39 @@ const CairnSourceView = (() => {
     return items;
   }
 
+  // The lines of two versions beside each other: those after, with the lines before at their place. An item has `n` and
+  // `source` after, `n_before` and `source_before` before, and the total cost on both sides.
+  function makeComparedItems(answer, file) {
+    const costs = new Map(), items = [], keyOf = (n, isRemoved) => isRemoved ? -n : n;
+    for (const r of answer.rows) {
+      if (r.file !== file.file) continue;
+      const key = keyOf(r.line, r.is_removed), c = costs.get(key) || { before: 0, after: 0, self: [0, 0], source: r.source };
+      c.before = Math.max(c.before, r.cumulative);
+      c.after = Math.max(c.after, r.cumulative_after);
+      c.self = [c.self[0] + r.flat, c.self[1] + r.flat_after];
+      costs.set(key, c);
+    }
+    const add = (item, key) => {
+      const c = costs.get(key);
+      costs.delete(key);
+      if (!c) { items.push({ kind: 'line', rank: 0, ...item }); return; }
+      const shares = [answer.total ? c.before / answer.total : 0, answer.total_after ? c.after / answer.total_after : 0];
+      items.push({ kind: 'line', ...c, rank: Math.abs(shares[1] - shares[0]), change: CairnUnits.pointsText(...shares).replace(/,.*/, ''), source: c.source, ...item });
+    };
+    const split = text => { const all = (text || '').split('\n'); if (all[all.length - 1] === '') all.pop(); return all.map(s => s.replace(/\r$/, '')); };
+    const after = split(file.text), before = split(file.base_text), beforeOf = file.lines_before;
+    let next = 1;
+    after.forEach((source, i) => {
+      const b = beforeOf ? beforeOf[i] : i + 1;
+      for (; beforeOf && b && next < b; next++) add({ n_before: next, source_before: before[next - 1], source: '' }, -next);
+      if (b) next = b + 1;
+      add(beforeOf ? { n: i + 1, source, n_before: b, source_before: b ? before[b - 1] : '' } : { n: i + 1, source }, i + 1);
+    });
+    for (; beforeOf && next <= before.length; next++) add({ n_before: next, source_before: before[next - 1], source: '' }, -next);
+    for (const key of [...costs.keys()].sort((a, b) => a - b)) add(key ? { n: Math.abs(key) } : { source: '(code without a line)' }, key); // without a text
+    return items;
+  }
+
   // more: an element with another action, or null.
   function missingBox(missing, what, more) {
     return make('div', { className: 'missing', role: 'note' }, make('p', { textContent: `${what}: ${visible(missing.reason)}.` }),
@@ -64,7 +97,7 @@ const CairnSourceView = (() => {
     const place = make('span', { className: 'soft', role: 'status' });
     const step = (text, key, title, by) => make('button', { type: 'button', textContent: text, title, 'aria-keyshortcuts': key, onclick: () => { shown?.moveHot(by); shown?.focus(); } });
     const steps = [step('Previous hottest', 'p', 'Key p', -1), step('Next hottest', 'n', 'Key n', 1)];
-    const notice = make('div'), linesBox = make('div', { className: 'code-box' }), codeBox = make('div', { className: 'code-box' });
+    const notice = make('div'), linesBox = make('div', { className: 'code-box' }), comparedBox = make('div', { className: 'code-box compared' }), codeBox = make('div', { className: 'code-box' });
     const top = make('div', { className: 'table-box' });
     let about = { unit: '', total: 0 };
     const table = CairnTable.create(top, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
@@ -75,7 +108,7 @@ const CairnSourceView = (() => {
       event.preventDefault();
       context.go({ function: name.value.trim(), file: null, line: null, build_id: null });
     });
-    root.append(form, notice, linesBox, codeBox, top);
+    root.append(form, notice, linesBox, comparedBox, codeBox, top);
 
     let shown = null, current = null; // the visible list; its file: { lines, text, opened, answer }
     const moved = list => i => {
@@ -83,6 +116,8 @@ const CairnSourceView = (() => {
       place.textContent = rank < 0 ? `${count} with cost` : `${rank + 1} of ${count} by cost`;
     };
     const lines = CairnCodeList.create(linesBox, { label: 'Lines', columns: ['Line', 'Source'], fill, open, moved: moved(() => lines) });
+    const compared = CairnCodeList.create(comparedBox, { label: 'Lines of both sides', columns: ['Line', 'Text before', 'Line', 'Text after'], fill: fillCompared, open() {},
+      moved: moved(() => compared), costs: [['Before', 'before', 'self'], ['After', 'after', 'all'], ['Change', 'change', 'change']] });
     const code = CairnDisassembly.create(codeBox, changes => context.go({ file: null, line: null, build_id: null, ...changes }), moved(() => code));
 
     // ---- lines ----
@@ -141,6 +176,39 @@ const CairnSourceView = (() => {
         `total ${formatValue(answer.cumulative, answer.unit)} (${percent(answer.cumulative, answer.total)}) · ${visible(found.file || 'unknown file')}`);
     }
 
+    // ---- lines of both sides ----
+
+    function fillCompared(item, row) {
+      const cell = (className, text) => make('span', { role: 'gridcell', className, textContent: text });
+      if (item.self) row.title = `Self: ${formatValue(item.self[0], current.unit)} before, ${formatValue(item.self[1], current.unit)} after`;
+      if (item.n_before !== undefined && !item.n) row.classList.add('removed');
+      if (item.n && item.n_before === 0) row.classList.add('added');
+      row.append(cell('c-line', item.n_before || ''), cell('c-text', visible(item.source_before ?? '')), cell('c-line', item.n || ''), cell('c-text', visible(item.source ?? '')));
+    }
+    async function showCompared(selection, signal) {
+      const params = { ...CairnDiffView.makeParams(selection, Date.now()), function_name: selection.function, server: CairnApi.serverUrl(), source: 'file' };
+      const answer = await context.api.query('lines', params, signal);
+      const found = answer.files.find(f => f.file === selection.file) || answer.files[0], unit = answer.unit;
+      file.replaceChildren(...answer.files.map(f => new Option(visible(f.file || '(unknown file)'), f.file)));
+      file.hidden = answer.files.length < 2;
+      if (!found) return showNothing(selection, answer);
+      file.value = found.file;
+      current = answer;
+      const isAligned = found.lines_before !== undefined;
+      notice.replaceChildren(make('p', { className: 'bar' }, make('span', { textContent: isAligned ? 'Lines are aligned by a diff of both texts; costs are totals.' :
+        'Lines are compared by number: both texts are needed to align them.' }),
+      make('button', { type: 'button', textContent: 'The side after alone', onclick: () => context.go({ compared: null }) })),
+      ...(found.text === undefined && found.missing ? [missingBox(found.missing, 'Source not available')] : []));
+      comparedBox.hidden = false;
+      const items = makeComparedItems(answer, found);
+      compared.show(items, { total: Math.max(answer.total, answer.total_after), unit });
+      const asked = items.findIndex(i => selection.line && i.n === Number(selection.line));
+      if (asked >= 0) compared.moveTo(asked);
+      shown = compared;
+      context.about(`${visible(selection.function)}: total ${formatValue(answer.cumulative, unit)} (${percent(answer.cumulative, answer.total)}) before, ` +
+        `${formatValue(answer.cumulative_after, unit)} (${percent(answer.cumulative_after, answer.total_after)}) after · ${visible(found.file || 'unknown file')}`);
+    }
+
     // ---- instructions ----
 
     async function showCode(selection, signal) {
@@ -180,19 +248,20 @@ const CairnSourceView = (() => {
         const isCode = selection.panel === 'code';
         name.value = selection.function || '';
         for (const p of panels) { p.setAttribute('aria-pressed', (p.value === 'code') === isCode); p.hidden = !selection.function; }
-        for (const e of [file, object, syntax, linesBox, codeBox, top]) e.hidden = true;
+        for (const e of [file, object, syntax, linesBox, comparedBox, codeBox, top]) e.hidden = true;
         notice.replaceChildren();
         place.textContent = '';
         shown = null;
-        await (!selection.function ? showTop : isCode ? showCode : showLines)(selection, signal);
+        await (!selection.function ? showTop : isCode ? showCode : selection.compared ? showCompared : showLines)(selection, signal);
         for (const s of steps) s.hidden = !shown || !shown.hotCount();
       },
       destroy() {
         lines.destroy();
+        compared.destroy();
         code.destroy();
       },
     };
   }
 
-  return { create };
+  return { create, makeComparedItems };
 })();

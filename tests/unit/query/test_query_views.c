@@ -732,31 +732,36 @@ static void check_compared_lines(void)
         ASK(new, "lines", "function=parse", "from=now-30s", "base_to=now-190s", "base_from=now-200s", "format=csv");
         ASK(text, "lines", VERSIONS, "format=text");
 
-        ck_assert_str_eq(csv, "function,file,line,object,flat,cumulative,flat_after,cumulative_after,source\r\n"
-                              "parse,json.c,1,/bin/app,10,10,0,0,old 1\r\n"
-                              "parse,json.c,2,/bin/app,20,20,35,35,new 2\r\n"
-                              "parse,json.c,3,/bin/app,0,0,5,5,new 3\r\n");
+        ck_assert_str_eq(csv,
+                         "function,file,line,object,flat,cumulative,flat_after,cumulative_after,line_before,source\r\n"
+                         "parse,json.c,1,/bin/app,10,10,0,0,1,new 1\r\n"
+                         "parse,json.c,2,/bin/app,20,20,35,35,2,new 2\r\n"
+                         "parse,json.c,3,/bin/app,0,0,5,5,3,new 3\r\n");
         EXPECT(json, "\"total\":30,\"samples\":2,\"samples_are\":\"stacks\",\"total_after\":40,"
                      "\"samples_after\":2,\"samples_after_are\":\"stacks\",\"flat\":30,"
                      "\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
-        EXPECT(json, "\"line\":1,\"object\":\"/bin/app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
-                     "\"cumulative_after\":0,\"source\":\"old 1\"}");
+        EXPECT(json, "\"line\":1,\"line_before\":1,\"is_removed\":false,\"object\":\"/bin/"
+                     "app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
+                     "\"cumulative_after\":0,\"source\":\"new 1\"}");
         EXPECT(json, "\"build_id\":\"0200000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
-                     "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\"}");
-        EXPECT(most_of_share, "cumulative_after,source\r\nparse,json.c,1,/bin/app,10,10,0,0,old 1\r\n");
-        EXPECT(most, "cumulative_after,source\r\nparse,json.c,2,/bin/app,20,20,35,35,new 2\r\n");
+                     "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\","
+                     "\"base_text\":\"old 1\\u000aold 2\\u000aold 3\\u000a\",\"lines_before\":[1,2,3]}");
+        EXPECT(most_of_share, "cumulative_after,line_before,source\r\nparse,json.c,1,/bin/app,10,10,0,0,1,new 1\r\n");
+        EXPECT(most, "cumulative_after,line_before,source\r\nparse,json.c,2,/bin/app,20,20,35,35,2,new 2\r\n");
         EXPECT_NOT(most, "parse,json.c,1");
-        EXPECT(new, "cumulative_after,source\r\nparse,json.c,2,/bin/app,0,0,35,35,new 2\r\n");
+        EXPECT(new, "cumulative_after,line_before,source\r\nparse,json.c,2,/bin/app,0,0,35,35,2,new 2\r\n");
         EXPECT(text, "before: 30.0 ns in 2 stacks, ");
         EXPECT(text, "\nafter:  40.0 ns in 2 stacks, ");
         EXPECT(text, "\n" CPU "\n\njson.c\n");
-        EXPECT(text,
-               "\n     before       after      change   of share      before       after      change   of share    "
-               "line\n"
-               "    10.0 ns           0    -10.0 ns  -33.33 pp     10.0 ns           0    -10.0 ns  -33.33 pp       1  "
-               "old 1\n"
-               "    20.0 ns     35.0 ns    +15.0 ns  +20.83 pp     20.0 ns     35.0 ns    +15.0 ns  +20.83 pp       2  "
-               "new 2\n");
+        EXPECT(text, "\n     before       after      change   of share      before       after      change   of share  "
+                     "before   "
+                     "line\n"
+                     "    10.0 ns           0    -10.0 ns  -33.33 pp     10.0 ns           0    -10.0 ns  -33.33 pp    "
+                     "   1      1  "
+                     "new 1\n"
+                     "    20.0 ns     35.0 ns    +15.0 ns  +20.83 pp     20.0 ns     35.0 ns    +15.0 ns  +20.83 pp    "
+                     "   2      2  "
+                     "new 2\n");
 }
 
 START_TEST(lines_compare_two_selections_by_number)
@@ -1032,7 +1037,7 @@ START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
                 EXPECT(bad, "compare 'yes' is not one of shares, values");
                 EXPECT(bad_sort, "sort 'name' is not one of flat, cumulative");
                 EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
-                EXPECT(one_side, "base_from is a parameter of diff, sandwich, lines and gate, not of series");
+                EXPECT(one_side, "base_from is a parameter of diff, sandwich, lines, gate and services, not of series");
         }
         tear_down();
 }
