@@ -338,6 +338,7 @@ static void put_gate_link(const struct gate_sources *s, const struct json_node *
         put_link_time(to, "to", json_node_int(answer, "to_ms") + 999);
         put_link_time(to, "base_from", json_node_int(answer, "base_from_ms"));
         put_link_time(to, "base_to", json_node_int(answer, "base_to_ms") + 999);
+        put_link_text(to, "tenant", s->options.service.tenant);
         put_link_text(to, "type", s->options.type);
         put_link_text(to, "focus", s->view.focus);
         put_link_text(to, "ignore", s->view.ignore);
@@ -354,8 +355,8 @@ static void join_gate_rules(const struct option_list *rules, struct buf *to)
                 buf_printf(to, "%s%s", i ? "," : "", rules->items[i]);
 }
 
-static enum status run_gate(struct gate_sources *s, struct query_params *p, const char *format, const char *output,
-                            enum gate_verdict *ret, struct error *err)
+static enum status run_gate(struct gate_sources *s, struct query_params *p, gate_report_format *put_report,
+                            const char *output, enum gate_verdict *ret, struct error *err)
 {
         _cleanup_buf_ struct buf answer, text, link;
         _cleanup_arena_ struct arena arena;
@@ -382,7 +383,8 @@ static enum status run_gate(struct gate_sources *s, struct query_params *p, cons
                 r.link = buf_cstr(&link) ? (const char *)link.data : NULL;
         }
         *ret = gate_report_get_verdict(&r);
-        st = gate_report_put(&r, format, &text, err);
+        put_report(&r, &text);
+        st = buf_status(&text, err, "report");
         return st ? st : write_query_answer(&text, output, err);
 }
 
@@ -430,6 +432,7 @@ int command_gate(int argc, char **argv)
                 OPTION_END,
         };
         _cleanup_buf_ struct buf rule_text;
+        gate_report_format *put_report = NULL;
         enum gate_verdict verdict = GATE_PASSED;
         struct error err;
         enum status st = take_gate_sides(&argc, argv, s.sides, &err);
@@ -441,6 +444,9 @@ int command_gate(int argc, char **argv)
         if (!st && argc)
                 st = error_set(&err, ST_USAGE, "unexpected argument '%.80s': selections are --base and --head",
                                argv[0]);
+        format = format ? format : json ? "json" : gate_format_of(output);
+        if (!st)
+                st = gate_report_find_format(format, &put_report, &err);
         if (!st)
                 st = open_gate_sides(&s, &err);
         join_gate_rules(&rules, &rule_text);
@@ -450,8 +456,7 @@ int command_gate(int argc, char **argv)
                 query_param_add(&params, "fail_if", rules.count ? (const char *)rule_text.data : NULL);
                 query_param_add(&params, "cluster", s.has_files ? FILE_RUN_LABEL : cluster);
                 query_param_add(&params, "part", s.has_files ? "none" : part);
-                format = format ? format : json ? "json" : gate_format_of(output);
-                st = run_gate(&s, &params, format, output, &verdict, &err);
+                st = run_gate(&s, &params, put_report, output, &verdict, &err);
         }
         options_list_deinit(&rules);
         file_sides_deinit(&s.files);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
+#include "common/text.h"
 #include "common/text/utf8.h"
 #include "common/text/xml_text.h"
 #include "query/engine/unit_text.h"
@@ -250,26 +251,36 @@ static void put_report_junit(const struct gate_report *r, struct buf *to)
 
 /* ---- SARIF ---- */
 
-static void put_sarif_message(const struct gate_report *r, const struct gate_detail *d, struct json_out *j)
+/* What a result is about: a function, or the total. */
+struct sarif_subject {
+        const char *name;
+        const struct json_node *costs; /* has `before` and `after` */
+        const char *before, *after;
+        double percent;
+        const struct gate_detail *detail; /* NULL: no place */
+};
+
+static void put_sarif_message(const struct gate_report *r, const struct sarif_subject *s, struct json_out *j)
 {
         char text[SENTENCE_BYTES], change[32], before[40], after[40];
 
-        snprintf(text, sizeof text, "%.200s: %s -> %s, %s", json_node_text(d->row, "function"),
-                 format_cost(r, d->row, "flat", before), format_cost(r, d->row, "flat_after", after),
-                 format_gate_change(json_node_double(d->row, "change_percent"), change));
+        snprintf(text, sizeof text, "%.200s: %s -> %s, %s", s->name, format_cost(r, s->costs, s->before, before),
+                 format_cost(r, s->costs, s->after, after), format_gate_change(s->percent, change));
         json_out_object(j, "message");
         json_out_str(j, "text", text);
         json_out_object_end(j);
 }
 
-static void put_sarif_result(const struct gate_report *r, const struct gate_detail *d, struct json_out *j)
+static void put_sarif_result(const struct gate_report *r, const struct sarif_subject *s, struct json_out *j)
 {
+        const struct gate_detail *d = s->detail;
+
         json_out_object(j, NULL);
         json_out_str(j, "ruleId", "regression");
         json_out_str(j, "level", "error");
-        put_sarif_message(r, d, j);
+        put_sarif_message(r, s, j);
         json_out_array(j, "locations");
-        if (d->file) {
+        if (d && d->file) {
                 json_out_object(j, NULL);
                 json_out_object(j, "physicalLocation");
                 json_out_object(j, "artifactLocation");
@@ -287,6 +298,31 @@ static void put_sarif_result(const struct gate_report *r, const struct gate_deta
         if (r->link)
                 json_out_str(j, "hostedViewerUri", r->link);
         json_out_object_end(j);
+}
+
+/* A result for each failed rule of the total, then one for each failing function. */
+static void put_sarif_results(const struct gate_report *r, struct json_out *j)
+{
+        const struct json_node *rule;
+
+        for (struct json_node_list l = json_node_list(r->answer, "rules"); (rule = json_node_next(&l));) {
+                const struct sarif_subject s = {
+                        "total", r->answer, "total", "total_after", json_node_double(rule, "change_percent"), NULL
+                };
+
+                if (strcmp(json_node_text(rule, "state"), "failed") == 0 &&
+                    starts_with(json_node_text(rule, "rule"), "total>"))
+                        put_sarif_result(r, &s, j);
+        }
+        for (size_t i = 0; i < r->detail_count; i++) {
+                const struct gate_detail *d = &r->details[i];
+                const struct sarif_subject s = {
+                        json_node_text(d->row, "function"),         d->row, "flat", "flat_after",
+                        json_node_double(d->row, "change_percent"), d
+                };
+
+                put_sarif_result(r, &s, j);
+        }
 }
 
 static void put_report_sarif(const struct gate_report *r, struct buf *to)
@@ -310,8 +346,7 @@ static void put_report_sarif(const struct gate_report *r, struct buf *to)
         json_out_object_end(&j);
         json_out_object_end(&j);
         json_out_array(&j, "results");
-        for (size_t i = 0; i < r->detail_count; i++)
-                put_sarif_result(r, &r->details[i], &j);
+        put_sarif_results(r, &j);
         json_out_array_end(&j);
         json_out_object_end(&j);
         json_out_array_end(&j);
@@ -358,21 +393,21 @@ static void put_report_json(const struct gate_report *r, struct buf *to)
         buf_append_u8(to, '\n');
 }
 
-enum status gate_report_put(const struct gate_report *r, const char *format, struct buf *ret, struct error *err)
+enum status gate_report_find_format(const char *name, gate_report_format **ret, struct error *err)
 {
         static const struct {
                 const char *name;
-                void (*put)(const struct gate_report *r, struct buf *to);
+                gate_report_format *put;
         } formats[] = {
                 { "text", put_report_text },   { "markdown", put_report_markdown }, { "junit", put_report_junit },
                 { "sarif", put_report_sarif }, { "json", put_report_json },
         };
 
         for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-                if (strcmp(formats[i].name, format) != 0)
+                if (strcmp(formats[i].name, name) != 0)
                         continue;
-                formats[i].put(r, ret);
-                return buf_status(ret, err, "report");
+                *ret = formats[i].put;
+                return ST_OK;
         }
-        return error_set(err, ST_USAGE, "format '%.40s' is not one of text, markdown, junit, sarif, json", format);
+        return error_set(err, ST_USAGE, "format '%.40s' is not one of text, markdown, junit, sarif, json", name);
 }

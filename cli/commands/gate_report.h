@@ -35,8 +35,9 @@ struct gate_report {
 
 enum gate_verdict gate_report_get_verdict(const struct gate_report *r);
 
-/** @param format  text, markdown, junit, sarif or json.  @return ST_USAGE for another one. */
-enum status gate_report_put(const struct gate_report *r, const char *format, struct buf *ret,
-                            struct error *err) MUST_CHECK;
+typedef void gate_report_format(const struct gate_report *r, struct buf *to);
+
+/** @param name  text, markdown, junit, sarif or json.  @return ST_USAGE for another one. */
+enum status gate_report_find_format(const char *name, gate_report_format **ret, struct error *err) MUST_CHECK;
 
 #endif

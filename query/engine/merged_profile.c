@@ -71,6 +71,19 @@ static enum status keep_stack_ids(struct merged_profile *m, const struct stack_s
         return ST_OK;
 }
 
+bool merged_profile_find_leaf(const struct merged_profile *m, uint32_t stack, uint32_t *ret)
+{
+        for (size_t j = m->stacks->first[stack]; j < m->stacks->first[stack + 1]; j++) {
+                uint32_t location = m->stacks->indexes[j];
+
+                if (m->locations.end[location] > m->locations.first[location]) {
+                        *ret = m->locations.frames[m->locations.end[location] - 1];
+                        return true;
+                }
+        }
+        return false;
+}
+
 bool merged_profile_keeps_stack(const void *m, const stack_id id)
 {
         const struct merged_profile *kept = m;

@@ -64,6 +64,9 @@ enum status merged_profile_load_groups(struct store_scan *scan, const struct que
 enum status merged_profile_sort_by_group(struct merged_profile *m, const struct label_groups *groups,
                                          size_t **first_ret, struct error *err) MUST_CHECK;
 
+/** Find the innermost frame of a stack. @return false: all its frames are hidden. */
+bool merged_profile_find_leaf(const struct merged_profile *m, uint32_t stack, uint32_t *ret);
+
 /** Whether a stack is among kept_ids; for struct scan_group_by. @param m  struct merged_profile. */
 bool merged_profile_keeps_stack(const void *m, const stack_id id);
 

@@ -82,37 +82,51 @@ double student_upper_quantile(double p, double freedom)
         return high;
 }
 
-/* The variance of the mean. */
-static double compute_mean_variance(const struct observations *o)
+/* Rounding leaves a variance of equal observations a little over or under zero: then 0. */
+static double compute_variance(double count, double sum, double sum_of_squares)
 {
-        const double n = (double)o->count, mean = o->sum / n,
-                     variance = (o->sum_of_squares - n * mean * mean) / (n - 1);
+        const double mean = sum / count, variance = (sum_of_squares - count * mean * mean) / (count - 1);
 
-        /* Rounding leaves a variance of equal observations a little over or under zero. */
-        return variance > n * mean * mean * DBL_EPSILON ? variance / n : 0;
+        return variance > count * mean * mean * DBL_EPSILON ? variance : 0;
 }
 
-void welch_compare(const struct observations sides[2], struct welch_result *ret)
+/* The correlation of the pairs. */
+static double compute_correlation(const struct pair_sums *p)
 {
-        double variance[2], both, t;
+        const double n = (double)p->count, a = compute_variance(n, p->sum[0], p->sum_of_squares[0]),
+                     b = compute_variance(n, p->sum[1], p->sum_of_squares[1]),
+                     covariance = (p->product - p->sum[0] * p->sum[1] / n) / (n - 1);
+
+        return a > 0 && b > 0 ? fmax(-1, fmin(1, covariance / sqrt(a * b))) : 0;
+}
+
+void welch_compare(const struct observations sides[2], const struct pair_sums *pairs, struct welch_result *ret)
+{
+        const size_t pair_count = pairs && pairs->count >= WELCH_MIN_PAIRS ? pairs->count : 0;
+        double n[2], variance[2], both, t, freedom; /* variances of the means */
 
         assert(sides[0].count >= 2 && sides[1].count >= 2);
         for (int i = 0; i < 2; i++) {
-                ret->mean[i] = sides[i].sum / (double)sides[i].count;
-                variance[i] = compute_mean_variance(&sides[i]);
+                n[i] = (double)sides[i].count;
+                ret->mean[i] = sides[i].sum / n[i];
+                variance[i] = compute_variance(n[i], sides[i].sum, sides[i].sum_of_squares) / n[i];
         }
         both = variance[0] + variance[1];
-        ret->error = sqrt(both);
         t = ret->mean[1] - ret->mean[0];
-        if (both > 0) {
-                ret->freedom = both * both /
-                               (variance[0] * variance[0] / (double)(sides[0].count - 1) +
-                                variance[1] * variance[1] / (double)(sides[1].count - 1));
-                ret->p = student_upper_tail(t / ret->error, ret->freedom);
-        } else {
-                ret->freedom = (double)(sides[0].count + sides[1].count - 2);
-                ret->p = t > 0 ? 0 : 1;
+        freedom = both > 0 ? both * both /
+                                     (variance[0] * variance[0] / (n[0] - 1) + variance[1] * variance[1] / (n[1] - 1))
+                           : n[0] + n[1] - 2;
+        if (pair_count) {
+                const double m = (double)pair_count, shared = 2 * compute_correlation(pairs) *
+                                                              sqrt(variance[0] * variance[1]) * m / sqrt(n[0] * n[1]);
+
+                assert(m <= n[0] && m <= n[1]);
+                freedom = m - 1 + (freedom - m + 1) / (n[0] + n[1]) * (n[0] + n[1] - 2 * m);
+                both = both - shared > both * n[0] * DBL_EPSILON ? both - shared : 0;
         }
+        ret->freedom = freedom;
+        ret->error = sqrt(both);
+        ret->p = both > 0 ? student_upper_tail(t / ret->error, freedom) : t > 0 ? 0 : 1;
 }
 
 double welch_find_smallest_effect(const struct welch_result *r, double level, double power)

@@ -5,12 +5,19 @@
  * Problem: with thousands of functions, some always cost more than before by chance, and samples of one program within
  * seconds depend on each other: counted one by one, they make chance look like evidence.
  *
- * Model: an observation is a cluster, never a sample: a host (a value of the label `cluster`), or if there are few, a
- * part of at least 10 minutes of one. Of each cluster a function has one number, its share of the cluster's cost or its
- * cost per second; Welch's test compares the numbers of both sides (welch_test.h). Functions under MIN_SHARE of the
- * cost of both sides are not tested. The total has a level of TOTAL_LEVEL, and the expected share of false alarms among
- * those of functions is at most FALSE_DISCOVERIES; so without any change at most 5% of the runs have an alarm. A rule
- * fails if the change is significant and greater than its threshold.
+ * Model: an observation is a cluster, never a sample: a host (a value of the label `cluster`), or if there are few, the
+ * same on both sides, a part of at least 10 minutes of one. Of each cluster a function has one number, its share of the
+ * cluster's cost or its cost per second; Welch's test compares the numbers of both sides (welch_test.h). A host that is
+ * on both sides is a pair: what is special about it is in both numbers and cancels out. Functions under MIN_SHARE of
+ * the cost of both sides are not tested.
+ *
+ * The total has a level of TOTAL_LEVEL, and the expected share of false alarms among those of functions is at most
+ * FALSE_DISCOVERIES; so without any change at most 3% of the runs have an alarm. The level is divided among the
+ * functions by their cost (weighted Benjamini-Hochberg): the more a change can cost, the surer it is found, and many
+ * small functions do not make it harder to find a change of a great one. A rule fails if the change is significant and
+ * greater than its threshold.
+ *
+ * Rejected: to test by hosts and by pairs and take the better result, which has more false alarms than either.
  *
  * What was not found could be too small to be seen: each rule states the smallest change that would have been found
  * with a probability of POWER. For functions this is that of functions with half of the cost. A rule whose threshold is
@@ -36,11 +43,12 @@
 #include "query/engine/welch_test.h"
 
 #define TOTAL_LEVEL 0.01
-#define FALSE_DISCOVERIES 0.04
+#define FALSE_DISCOVERIES 0.02
 #define POWER 0.9
 #define MIN_SHARE 0.01
 #define MIN_HOSTS 8 /* with fewer on a side, hosts are divided into parts */
 #define MAX_PARTS 24
+#define NO_PARTNER UINT32_MAX
 #define DEFAULT_PART_NS (INT64_C(600) * 1000000000)
 #define DEFAULT_RULES "total>5%,function>2%"
 #define DEFAULT_CLUSTER "host_name"
@@ -101,16 +109,23 @@ struct gate_row {
         struct welch_result test; /* if p is a number */
         double mean[2];           /* share of a cluster's total, or cost per second */
         double change;            /* relative; INFINITY: new */
+        double share;             /* of all costs, the mean of both sides: its weight among tests */
         double p;                 /* NAN: not tested */
         double smallest_effect;   /* relative; NAN: not known */
         bool is_significant;
         bool is_failure;
 };
 
+struct gate_observations {
+        struct observations sides[2];
+        struct pair_sums pairs;
+};
+
 struct gate_side {
         struct query_selection selection; /* clipped to its samples; borrows the selector */
         double *sums;                     /* of clusters; owned */
-        size_t count, capacity;
+        uint32_t *partners;               /* the cluster of the same host on the other side; NO_PARTNER. Owned */
+        size_t count, capacity, partner_capacity;
         int64_t total;
         uint64_t samples;
         bool is_average, counts_stacks;
@@ -130,16 +145,25 @@ struct gate {
         struct gate_cell *cells[2]; /* by side; owned */
         size_t cell_count[2], cell_capacity[2];
         struct gate_side sides[2];
+        struct label_groups hosts;       /* of both sides */
+        struct number_map host_clusters; /* of the side before: (host, part) */
+        uint32_t *cluster_of_number;     /* of host_clusters; owned */
+        size_t cluster_capacity, pair_count;
+        double *observed; /* scratch of observe_pairs(), by cluster of the side before; owned */
         char type[256], unit[32];
         struct gate_rule rules[LIMIT_GATE_RULES];
         size_t rule_count;
         struct gate_row *rows; /* owned */
         size_t row_count, row_capacity, tested_count;
+        double tested_share; /* the sum of `share` of those that are tested */
         struct memory_reservation memory;
 };
 
 static void clear_gate_costs(struct gate *g)
 {
+        number_map_deinit(&g->host_clusters);
+        g->host_clusters = (struct number_map){ 0 };
+        g->pair_count = 0;
         for (unsigned side = 0; side < 2; side++) {
                 number_map_deinit(&g->cell_numbers[side]);
                 g->cell_numbers[side] = (struct number_map){ 0 };
@@ -156,7 +180,11 @@ static void gate_deinit(struct gate *g)
         for (unsigned side = 0; side < 2; side++) {
                 free(g->cells[side]);
                 free(g->sides[side].sums);
+                free(g->sides[side].partners);
         }
+        free(g->cluster_of_number);
+        free(g->observed);
+        label_groups_deinit(&g->hosts);
         for (size_t i = 0; i < LIMIT_GATE_RULES; i++) {
                 free(g->rules[i].text);
                 free(g->rules[i].subject);
@@ -191,47 +219,68 @@ static enum status add_gate_cell(struct gate *g, unsigned side, uint32_t frame, 
         return st;
 }
 
-/* The innermost frame of a stack; false: it has none. */
-static bool find_leaf_frame(const struct merged_profile *m, uint32_t stack, uint32_t *ret)
-{
-        for (size_t j = m->stacks->first[stack]; j < m->stacks->first[stack + 1]; j++) {
-                uint32_t location = m->stacks->indexes[j];
-
-                if (m->locations.end[location] > m->locations.first[location]) {
-                        *ret = m->locations.frames[m->locations.end[location] - 1];
-                        return true;
-                }
-        }
-        return false;
-}
-
 static enum status reserve_clusters(struct gate *g, struct gate_side *s, size_t more)
 {
         if (more > LIMIT_GATE_CLUSTERS - s->count)
                 return error_set(g->q->err, ST_TOO_BIG, "more than %u values of %s; choose another label with cluster",
                                  (unsigned)LIMIT_GATE_CLUSTERS, g->cluster.names[0]);
-        if (!array_reserve_many(&s->sums, &s->capacity, s->count, more))
+        if (!array_reserve_many(&s->sums, &s->capacity, s->count, more) ||
+            !array_reserve_many(&s->partners, &s->partner_capacity, s->count, more))
                 return error_no_memory(g->q->err);
         if (more)
                 memset(s->sums + s->count, 0, more * sizeof *s->sums);
+        for (size_t i = 0; i < more; i++)
+                s->partners[s->count + i] = NO_PARTNER;
         return ST_OK;
 }
 
+/* Remember the cluster of a host and part of the side before; of the side after, find its partner. */
+static enum status pair_gate_cluster(struct gate *g, unsigned side, uint32_t part, const struct label_group *group,
+                                     uint32_t cluster)
+{
+        struct scan_group_label values[LIMIT_GROUP_LABELS] = { 0 };
+        struct number_key key = { { 0, part } };
+        uint32_t host = 0, number = 0;
+        bool fresh = false;
+        enum status st;
+
+        for (size_t i = 0; i < g->cluster.count; i++)
+                values[i].value = group->values[i];
+        st = label_groups_find_or_add(&g->hosts, values, &host, g->q->err);
+        key.parts[0] = host;
+        if (st || side) {
+                if (!st && number_map_find(&g->host_clusters, &key, &number)) {
+                        g->sides[0].partners[g->cluster_of_number[number]] = cluster;
+                        g->sides[1].partners[cluster] = g->cluster_of_number[number];
+                        g->pair_count++;
+                }
+                return st;
+        }
+        st = number_map_get(&g->host_clusters, &key, &number, &fresh, g->q->err);
+        if (!st && !array_reserve(&g->cluster_of_number, &g->cluster_capacity, number))
+                st = error_no_memory(g->q->err);
+        if (!st)
+                g->cluster_of_number[number] = cluster;
+        return st;
+}
+
 /* Add the clusters of a loaded part of a side. */
-static enum status add_gate_clusters(struct gate *g, unsigned side, const struct merged_profile *m,
+static enum status add_gate_clusters(struct gate *g, unsigned side, uint32_t part, const struct merged_profile *m,
                                      const struct label_groups *groups)
 {
         struct gate_side *s = &g->sides[side];
         const uint32_t first = (uint32_t)s->count;
         enum status st = reserve_clusters(g, s, groups->count);
 
+        for (uint32_t i = 0; !st && i < groups->count; i++)
+                st = pair_gate_cluster(g, side, part, &groups->items[i], first + i);
         for (size_t i = 0; !st && i < m->count; i++) {
                 const struct merged_entry *e = &m->entries[i];
                 uint32_t frame;
 
                 st = work_meter_add(g->q->meter, 16, g->q->err);
                 s->sums[first + e->group] += (double)e->value;
-                if (!st && find_leaf_frame(m, e->stack, &frame))
+                if (!st && merged_profile_find_leaf(m, e->stack, &frame))
                         st = add_gate_cell(g, side, frame, first + e->group, e->value);
         }
         if (st)
@@ -250,7 +299,7 @@ static enum status add_gate_clusters(struct gate *g, unsigned side, const struct
 
 /* ---- loading hosts and parts ---- */
 
-static enum status load_gate_part(struct gate *g, unsigned side, int64_t from_ns, int64_t to_ns)
+static enum status load_gate_part(struct gate *g, unsigned side, uint32_t part, int64_t from_ns, int64_t to_ns)
 {
         struct query_selection selection = g->sides[side].selection;
         _cleanup_merged_profile_ struct merged_profile m = { 0 };
@@ -264,7 +313,7 @@ static enum status load_gate_part(struct gate *g, unsigned side, int64_t from_ns
         selection.to_unix_ns = to_ns;
         label_groups_init(&groups, &g->cluster, g->q->meter);
         st = merged_profile_load(g->q->scan, &selection, &request, &m, g->q->err);
-        return st ? st : add_gate_clusters(g, side, &m, &groups);
+        return st ? st : add_gate_clusters(g, side, part, &m, &groups);
 }
 
 /* Load a side as equal parts of its time. */
@@ -275,7 +324,7 @@ static enum status load_gate_side(struct gate *g, unsigned side, int64_t parts)
         enum status st = ST_OK;
 
         for (int64_t i = 0; !st && i < parts; i++)
-                st = load_gate_part(g, side, from + length / parts * i,
+                st = load_gate_part(g, side, (uint32_t)i, from + length / parts * i,
                                     i + 1 == parts ? from + length : from + length / parts * (i + 1));
         g->seconds[side] = (double)(length / parts) / 1e9;
         return st;
@@ -289,6 +338,20 @@ static int64_t count_gate_parts(const struct gate *g, unsigned side)
         return parts < 1 ? 1 : parts > MAX_PARTS ? MAX_PARTS : parts;
 }
 
+/*
+ * Whether to divide hosts into parts. Parts of one host have in common what is special about it: that cancels out if
+ * the hosts are the same on both sides; if they are not, only hosts are independent of each other. With one host on a
+ * side there is nothing but its parts.
+ */
+static bool should_divide_hosts(const struct gate *g)
+{
+        const size_t before = g->sides[0].count, after = g->sides[1].count;
+
+        return g->part_ns && (before < MIN_HOSTS || after < MIN_HOSTS) &&
+               (count_gate_parts(g, 0) > 1 || count_gate_parts(g, 1) > 1) &&
+               (before < 2 || after < 2 || (g->pair_count == before && g->pair_count == after));
+}
+
 /* The hosts of both sides; if they are few, parts of them. */
 static enum status load_gate_costs(struct gate *g)
 {
@@ -296,8 +359,7 @@ static enum status load_gate_costs(struct gate *g)
 
         for (unsigned side = 0; !st && side < 2; side++)
                 st = load_gate_side(g, side, 1);
-        if (st || !g->part_ns || (g->sides[0].count >= MIN_HOSTS && g->sides[1].count >= MIN_HOSTS) ||
-            (count_gate_parts(g, 0) == 1 && count_gate_parts(g, 1) == 1))
+        if (st || !should_divide_hosts(g))
                 return st;
         g->has_parts = true;
         clear_gate_costs(g);
@@ -356,12 +418,26 @@ static double observe_cost(const struct gate *g, unsigned side, uint32_t cluster
         return divide_by_time(g, side, (double)value);
 }
 
-/* Sum the cells of one function on one side, which are cells[*at ...]; clusters without one are 0. */
-static struct observations observe_function(struct gate *g, unsigned side, uint32_t name, size_t *at,
-                                            struct gate_row *row)
+/* Of a side; of the side before it is kept for its partner until forget_observed_costs(). */
+static void add_gate_observation(struct gate *g, unsigned side, uint32_t cluster, double x,
+                                 struct gate_observations *ret)
 {
-        struct observations o = { 0 };
+        const uint32_t partner = g->sides[side].partners[cluster];
 
+        observations_add(&ret->sides[side], x);
+        if (partner == NO_PARTNER)
+                return;
+        pair_sums_add(&ret->pairs, side, x);
+        if (side == 0)
+                g->observed[cluster] = x;
+        else
+                ret->pairs.product += g->observed[partner] * x;
+}
+
+/* Sum the cells of one function on one side, which are cells[*at ...]; clusters without one are 0. */
+static void observe_function(struct gate *g, unsigned side, uint32_t name, size_t *at, struct gate_row *row,
+                             struct gate_observations *ret)
+{
         while (*at < g->cell_count[side] && g->cells[side][*at].name == name) {
                 const uint32_t cluster = g->cells[side][*at].cluster;
                 int64_t value = 0;
@@ -372,10 +448,16 @@ static struct observations observe_function(struct gate *g, unsigned side, uint3
                      ++*at)
                         add_saturating(&value, g->cells[side][*at].value);
                 add_saturating(&row->flat[side], value);
-                observations_add(&o, observe_cost(g, side, cluster, value));
+                add_gate_observation(g, side, cluster, observe_cost(g, side, cluster, value), ret);
         }
-        o.count = g->sides[side].count;
-        return o;
+        ret->sides[side].count = g->sides[side].count;
+        ret->pairs.count = g->pair_count;
+}
+
+static void forget_observed_costs(struct gate *g, size_t begin, size_t end)
+{
+        for (size_t i = begin; i < end; i++)
+                g->observed[g->cells[0][i].cluster] = 0;
 }
 
 static bool is_row_tested(const struct gate *g, const struct gate_row *row)
@@ -386,21 +468,27 @@ static bool is_row_tested(const struct gate *g, const struct gate_row *row)
         return false;
 }
 
-static void test_gate_row(const struct gate *g, const struct observations sides[2], struct gate_row *row)
+static void test_gate_row(struct gate *g, const struct gate_observations *o, struct gate_row *row)
 {
-        for (unsigned side = 0; side < 2; side++)
-                row->mean[side] = sides[side].count ? sides[side].sum / (double)sides[side].count : 0;
+        for (unsigned side = 0; side < 2; side++) {
+                const struct observations *of = &o->sides[side];
+
+                row->mean[side] = of->count ? of->sum / (double)of->count : 0;
+                if (g->sides[side].total > 0)
+                        row->share += (double)row->flat[side] / (double)g->sides[side].total / 2;
+        }
         row->change = row->mean[0] > 0 ? row->mean[1] / row->mean[0] - 1 : row->mean[1] > 0 ? INFINITY : 0;
         row->p = row->smallest_effect = NAN;
         if (!can_gate_test(g) || !is_row_tested(g, row))
                 return;
-        welch_compare(sides, &row->test);
+        welch_compare(o->sides, &o->pairs, &row->test);
         row->p = row->test.p;
+        g->tested_share += row->share;
+        g->tested_count++;
 }
 
-static enum status make_gate_rows(struct gate *g)
+static enum status sort_gate_cells(struct gate *g)
 {
-        size_t at[2] = { 0 };
         enum status st = ST_OK;
 
         for (unsigned side = 0; !st && side < 2; side++) {
@@ -412,22 +500,37 @@ static enum status make_gate_rows(struct gate *g)
                 st = work_meter_sort(g->q->meter, g->cells[side], g->cell_count[side], sizeof *g->cells[side],
                                      compare_cells, NULL, g->q->err);
         }
+        return st;
+}
+
+static enum status make_gate_rows(struct gate *g)
+{
+        size_t at[2] = { 0 };
+        enum status st = sort_gate_cells(g);
+
+        if (!st) {
+                g->observed = calloc(g->sides[0].count + 1, sizeof *g->observed);
+                if (!g->observed)
+                        st = error_no_memory(g->q->err);
+        }
         while (!st && (at[0] < g->cell_count[0] || at[1] < g->cell_count[1])) {
+                const size_t first = at[0];
                 struct gate_row row = { 0 };
-                struct observations sides[2];
+                struct gate_observations o = { 0 };
                 uint32_t name = UINT32_MAX;
 
                 for (unsigned side = 0; side < 2; side++)
                         if (at[side] < g->cell_count[side] && g->cells[side][at[side]].name < name)
                                 name = g->cells[side][at[side]].name;
                 for (unsigned side = 0; side < 2; side++)
-                        sides[side] = observe_function(g, side, name, &at[side], &row);
+                        observe_function(g, side, name, &at[side], &row, &o);
+                forget_observed_costs(g, first, at[0]);
                 st = array_charge_growth(&g->memory, g->row_capacity, g->row_count, sizeof row, g->q->err);
                 if (!st && !array_reserve(&g->rows, &g->row_capacity, g->row_count))
                         st = error_no_memory(g->q->err);
                 if (st)
                         break;
-                test_gate_row(g, sides, &row);
+                test_gate_row(g, &o, &row);
                 g->rows[g->row_count++] = row;
                 st = work_meter_add(g->q->meter, 64, g->q->err);
         }
@@ -444,10 +547,17 @@ static int compare_numbers(const void *x, const void *y, void *context)
         return *a < *b ? -1 : *a > *b;
 }
 
-/* Choose the significant rows. */
+/* The weight of a tested row: those of all rows have a mean of 1. */
+static double get_row_weight(const struct gate *g, const struct gate_row *row)
+{
+        return row->share * (double)g->tested_count / g->tested_share;
+}
+
+/* Choose the significant rows. Source: C. Genovese, K. Roeder and L. Wasserman, Biometrika 93 (2006). */
 static enum status test_gate_rows(struct gate *g)
 {
         _cleanup_free_ double *p = calloc(g->row_count + 1, sizeof *p);
+        size_t count = 0;
         double limit;
         enum status st;
 
@@ -455,11 +565,11 @@ static enum status test_gate_rows(struct gate *g)
                 return error_no_memory(g->q->err);
         for (size_t i = 0; i < g->row_count; i++)
                 if (!isnan(g->rows[i].p))
-                        p[g->tested_count++] = g->rows[i].p;
-        st = work_meter_sort(g->q->meter, p, g->tested_count, sizeof *p, compare_numbers, NULL, g->q->err);
-        limit = find_discovery_limit(p, g->tested_count, FALSE_DISCOVERIES);
+                        p[count++] = g->rows[i].p / get_row_weight(g, &g->rows[i]);
+        st = work_meter_sort(g->q->meter, p, count, sizeof *p, compare_numbers, NULL, g->q->err);
+        limit = find_discovery_limit(p, count, FALSE_DISCOVERIES);
         for (size_t i = 0; i < g->row_count; i++)
-                g->rows[i].is_significant = g->rows[i].p <= limit;
+                g->rows[i].is_significant = g->rows[i].p / get_row_weight(g, &g->rows[i]) <= limit;
         return st;
 }
 
@@ -470,9 +580,10 @@ static void find_row_effects(struct gate *g)
                 struct gate_row *row = &g->rows[i];
 
                 if (!isnan(row->p) && row->mean[0] > 0)
-                        row->smallest_effect = welch_find_smallest_effect(
-                                                       &row->test, FALSE_DISCOVERIES / (double)g->tested_count, POWER) /
-                                               row->mean[0];
+                        row->smallest_effect =
+                                welch_find_smallest_effect(&row->test, FALSE_DISCOVERIES * row->share / g->tested_share,
+                                                           POWER) /
+                                row->mean[0];
         }
 }
 
@@ -509,7 +620,7 @@ static double find_usual_effect(const struct gate *g)
 
 static void judge_total(const struct gate *g, struct gate_rule *rule)
 {
-        struct observations sides[2] = { 0 };
+        struct gate_observations o = { .pairs.count = g->pair_count };
         struct welch_result r;
         double mean[2];
 
@@ -517,16 +628,25 @@ static void judge_total(const struct gate *g, struct gate_rule *rule)
                 const struct gate_side *s = &g->sides[side];
 
                 for (size_t i = 0; i < s->count; i++)
-                        observations_add(&sides[side], divide_by_time(g, side, s->sums[i]));
-                mean[side] = s->count ? sides[side].sum / (double)s->count : 0;
+                        observations_add(&o.sides[side], divide_by_time(g, side, s->sums[i]));
+                mean[side] = s->count ? o.sides[side].sum / (double)s->count : 0;
         }
+        for (size_t i = 0; i < g->sides[0].count; i++)
+                if (g->sides[0].partners[i] != NO_PARTNER) {
+                        double before = divide_by_time(g, 0, g->sides[0].sums[i]),
+                               after = divide_by_time(g, 1, g->sides[1].sums[g->sides[0].partners[i]]);
+
+                        pair_sums_add(&o.pairs, 0, before);
+                        pair_sums_add(&o.pairs, 1, after);
+                        o.pairs.product += before * after;
+                }
         if (mean[0] > 0)
                 rule->change = mean[1] / mean[0] - 1;
         if (!can_gate_test(g)) {
                 rule->state = rule->change > rule->threshold ? RULE_FAILED : RULE_PASSED;
                 return;
         }
-        welch_compare(sides, &r);
+        welch_compare(o.sides, &o.pairs, &r);
         if (mean[0] > 0)
                 rule->smallest_effect = welch_find_smallest_effect(&r, TOTAL_LEVEL, POWER) / mean[0];
         rule->state = r.p <= TOTAL_LEVEL && rule->change > rule->threshold ? RULE_FAILED
@@ -681,6 +801,7 @@ static enum status put_gate_answer(struct gate *g)
         json_out_str(&j, "clusters_are", g->has_parts ? "parts" : "values");
         json_out_uint(&j, "clusters", g->sides[0].count);
         json_out_uint(&j, "clusters_after", g->sides[1].count);
+        json_out_uint(&j, "pairs", g->pair_count < WELCH_MIN_PAIRS ? 0 : g->pair_count);
         json_out_uint(&j, "tested", g->tested_count);
         put_gate_rules(g, &j);
         json_out_array(&j, "rows");
@@ -725,6 +846,7 @@ static enum status parse_gate_request(struct gate *g)
                                "part '%.40s' is under 10m: intervals that follow each other are not independent", part);
         if (!st)
                 st = label_list_parse(cluster ? cluster : DEFAULT_CLUSTER, &g->cluster, g->q->err);
+        label_groups_init(&g->hosts, &g->cluster, g->q->meter);
         return st ? st : frame_filter_parse(&g->q->params, &g->filter, g->q->err);
 }
 

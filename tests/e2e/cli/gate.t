@@ -32,6 +32,8 @@ is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>5%' --fail-if
         "a rule may name a function"
 is "$(code --base base?.folded)" 64 "a side is missing"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>x')" 64 "a rule is malformed"
+is "$(code --server http://127.0.0.1:9 --base-from now-2h --format sraif)" 64 \
+        "a format is checked before the comparison"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'solw>5%')" 3 "a rule of an absent function does not pass"
 is "$(code --base base1.folded --head slow1.folded --fail-if 'solw>5%')" 3 \
         "a rule of an absent function does not pass with thresholds only"
@@ -43,6 +45,10 @@ like "$(cat gate.md)" '^\| `slow` \| 501,500 \| 601,500 \| \+' "Markdown has a r
 gate --base base?.folded --head slow?.folded --format sarif >out
 is "$(jq -r '.runs[0].results[0].ruleId, .runs[0].results[0].level' out | tr '\n' ' ')" "regression error " \
         "SARIF has a result"
+for i in 1 2 3 4 5; do sed 's/ \(.*\)/ \1000/' base$i.folded >all$i.folded; done
+is "$(code --base base?.folded --head all?.folded --format sarif)" 1 "a cost that rises everywhere is a regression"
+is "$(jq -r '.runs[0].results[] | .message.text' out | sed 's/ [^ ]* -> [^ ]*,/ .../')" "total: ... +99900.0%" \
+        "SARIF has a result of the total when only it failed"
 gate --base base?.folded --head slow?.folded --format junit >out
 junit="import xml.etree.ElementTree as t; s = t.parse('out').getroot()"
 is "$(python3 -c "$junit; print(s.get('tests'), s.get('failures'))" 2>&1)" "2 1" "JUnit has two tests, one failed"
@@ -68,6 +74,9 @@ like "$(cat "$tmp/out")" "^$url/#view=diff&shown=table&selector=%7Bversion%3D%22
         "the report of a service has the link to the comparison"
 "$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --focus 'sl.w' >"$tmp/out" 2>&1
 like "$(cat "$tmp/out")" '&focus=sl.w' "the link has the filters of the comparison"
+"$cairn" gate --server "$url" --tenant team-a --base '{version="base"}' --head '{version="slow"}' \
+        >"$tmp/out" 2>&1
+like "$(cat "$tmp/out")" '&tenant=team-a' "the link has the tenant"
 "$cairn" gate --server "$url" --base '{version="none"}' --head '{version="slow"}' --format sarif >"$tmp/out" 2>&1
 is "$?" 3 "without samples before there is too little data"
 is "$(jq -c '.runs[0].results' "$tmp/out")" '[]' "SARIF has no result when a side has no samples"
