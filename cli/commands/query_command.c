@@ -152,7 +152,7 @@ int command_query(int argc, char **argv)
                    *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
         const struct query_operation *operation = NULL;
         const struct option_spec more[] = {
-                OPTION_STRING("step", 0, "DURATION", &step, "with --series: interval, as 15s or 1m"),
+                OPTION_STRING("step", 0, "DURATION", &step, "with --series and --services: interval, as 15s or 1m"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "with --lines and --disassembly: functions whose whole name matches"),
                 OPTION_STRING("file", 0, "REGEX", &file,

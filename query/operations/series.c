@@ -23,6 +23,7 @@
 #include "query/engine/merged_profile.h"
 #include "query/engine/no_samples.h"
 #include "query/engine/unit_text.h"
+#include "query/engine/service_versions.h"
 #include "query/operations/series.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -343,8 +344,40 @@ static void put_series_points(const struct series *s, uint32_t group, struct jso
         json_out_array_end(j);
 }
 
-static void put_series_json(const struct series *s, struct buf *ret)
+static const struct label_list service_label = { .names = { "service_name" }, .count = 1 };
+
+/* The versions of each service in the range, if they are requested. */
+static enum status put_series_versions(const struct series *s, struct json_out *j)
 {
+        _cleanup_service_versions_ struct service_versions v = { 0 };
+        bool wanted;
+        enum status st = query_param_get_flag(&s->q->params, "versions", &wanted, s->q->err);
+
+        if (st || !wanted)
+                return st;
+        service_versions_init(&v, &service_label, s->q->meter);
+        st = service_versions_add(&v, s->q->scan, &s->q->r.selection, &s->plan, s->step_ns, s->q->err);
+        if (!st)
+                st = service_versions_merge(&v, s->q->err);
+        json_out_array(j, "versions");
+        for (uint32_t service = 0; !st && service < v.services.count; service++) {
+                size_t count;
+                const struct service_version *items = service_versions_find(&v, service, &count);
+
+                for (size_t i = 0; i < count; i++) {
+                        json_out_object(j, NULL);
+                        json_out_str(j, "service_name", v.services.items[service].values[0]);
+                        service_version_put_json(&items[i], j);
+                        json_out_object_end(j);
+                }
+        }
+        json_out_array_end(j);
+        return st;
+}
+
+static enum status put_series_json(const struct series *s, struct buf *ret)
+{
+        enum status st;
         struct json_out j;
 
         json_out_init(&j, ret);
@@ -375,29 +408,31 @@ static void put_series_json(const struct series *s, struct buf *ret)
                 }
                 json_out_array_end(&j);
         }
+        st = put_series_versions(s, &j);
         json_out_object_end(&j);
+        return st;
 }
 
-static enum status fill_series(struct query_call *q, struct series *s)
+static enum status fill_series(struct query_call *q, const struct query_selection *base, struct series *s)
 {
-        const struct query_selection *selection = &q->r.selection;
+        const struct query_selection *sides[2] = { &q->r.selection, base };
         enum status st = set_steps(s, q->err);
 
         if (!st)
-                st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &s->plan, q->err);
+                st = type_plan_make_for_request(q->scan, sides, base ? 2 : 1, &q->r, &s->plan, q->err);
         if (!st)
                 st = sum_series(s, q->err);
         type_plan_copy_unit(&s->plan, s->unit, sizeof s->unit);
         return st;
 }
 
-enum status series_load(struct query_call *q, struct series *ret)
+enum status series_load(struct query_call *q, const struct query_selection *base, struct series *ret)
 {
         enum status st;
 
         *ret = (struct series){ .q = q };
         label_groups_init(&ret->groups, &q->r.by, q->meter);
-        st = fill_series(q, ret);
+        st = fill_series(q, base, ret);
         if (st)
                 series_deinit(ret);
         return st;
@@ -406,7 +441,7 @@ enum status series_load(struct query_call *q, struct series *ret)
 enum status query_answer_series(struct query_call *q)
 {
         _cleanup_series_ struct series s = { 0 };
-        enum status st = series_load(q, &s);
+        enum status st = series_load(q, NULL, &s);
 
         if (st)
                 return st;
@@ -422,6 +457,6 @@ enum status query_answer_series(struct query_call *q)
         else if (q->r.format == FORMAT_CSV)
                 put_series_csv(&s, q->ret);
         else
-                put_series_json(&s, q->ret);
-        return buf_status(q->ret, q->err, "series");
+                st = put_series_json(&s, q->ret);
+        return st ? st : buf_status(q->ret, q->err, "series");
 }

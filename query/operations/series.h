@@ -27,8 +27,12 @@ struct series {
         uint64_t snapshots; /* of an average: of all its series */
 };
 
-/** Sum the request's selection by its labels and step. @return ST_USAGE for too many points; ST_TOO_BIG. */
-enum status series_load(struct query_call *q, struct series *ret) MUST_CHECK;
+/**
+ * Sum the request's selection by its labels and step.
+ * @param base  the types are those of a comparison with it; NULL: those of the selection alone
+ * @return ST_USAGE for too many points; ST_TOO_BIG.
+ */
+enum status series_load(struct query_call *q, const struct query_selection *base, struct series *ret) MUST_CHECK;
 void series_deinit(struct series *s); /* also fine on a zeroed one */
 #define _cleanup_series_ _cleanup_(series_deinit)
 

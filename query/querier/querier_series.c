@@ -177,6 +177,6 @@ enum status querier_answer_select_series(struct querier_call *c, const void *req
                 return st;
         querier_call_select(c, &selection);
         c->q.r.average = r->aggregation == QUERIER__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE;
-        st = series_load(&c->q, &s);
+        st = series_load(&c->q, NULL, &s);
         return st ? st : make_series_answer(c, r, &s);
 }

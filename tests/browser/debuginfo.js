@@ -209,6 +209,8 @@ async function tryStatus(browser) {
   equal(wrapped, [], '  no label is wrapped where it has room');
   equal(await page.$$eval('.card dd', all => all.filter(v => v.getBoundingClientRect().height > 1.6 * parseFloat(getComputedStyle(v).lineHeight || 20) &&
     v.getBoundingClientRect().width < 0.7 * v.parentElement.getBoundingClientRect().width).map(v => v.textContent)), [], '  nor a value');
+  const named = await texts(page.locator('.card dt'));
+  equal(named.filter(name => name.includes('_')), [], '  names of tables and pools are words');
   match(await page.textContent('.card >> nth=5'), /Samples are kept30 d/, '  retention');
   match(await page.textContent('.card:has(h2:text-is("Debuginfo"))'), new RegExp(`Stored${(await ask('debuginfo')).objects.length} objects`), '  as many objects as are stored now');
   const reasons = await column(page, 'Errors', 'Reason');
@@ -226,7 +228,7 @@ async function tryStatus(browser) {
     return route.fulfill({ json: answer });
   });
   await page.click('#refresh');
-  await page.waitForSelector('text=code=5xx');
+  await page.waitForSelector('tr:has(td:text-is("code=5xx")):has(td:text-is("3"))');
   const failed = await texts(region(page, 'Errors').locator('tbody tr:not(.detail)', { hasText: 'code=5xx' }).locator('td'));
   match(failed.join('|'), /^Requests answered\|code=5xx\|3\|\d+ (s|min) ago\|/, 'answers of 5xx have the time of the last one');
   check(!(await column(page, 'Errors', 'Metric')).some(m => /last_5xx/.test(m)), '  which is no error itself');

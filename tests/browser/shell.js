@@ -5,7 +5,7 @@
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [url, saved] = process.argv.slice(2);
-const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'source', 'traces']; // debuginfo and status: debuginfo.js
+const VIEWS = ['services', 'changes', 'flame', 'top', 'sandwich', 'diff', 'source', 'traces']; // debuginfo and status: debuginfo.js
 // Colours are the same in narrow windows; checking them takes most of axe's time.
 const WITHOUT_CONTRAST = { rules: { 'color-contrast': { enabled: false } } };
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['narrow', { width: 360, height: 740 }]];
@@ -101,7 +101,7 @@ async function goThroughHistory(browser) {
   await ready(page);
   match(page.url(), /#view=top&from=now-15m&to=now$/, 'the selection is in the address');
   await page.goBack();
-  await page.waitForSelector('#tab-flame[aria-selected=true]');
+  await page.waitForSelector('#tab-services[aria-selected=true]');
   await page.goForward();
   await page.waitForSelector('#tab-top[aria-selected=true]');
   check(true, 'the browser goes back and forward through selections');
@@ -145,6 +145,11 @@ async function chooseTimes(browser) {
   await page.waitForSelector('.empty');
   match(await page.textContent('.empty'), /No samples in this range.*cairn-agent --server http/s, '  an empty range says where profiles come from');
   match(await page.textContent('#note'), /^no samples are in this time range; there are some from \d{4}-/, '  and the note which range has some');
+  await page.click('[role=tab]:has-text("Status")');
+  await ready(page);
+  equal(await page.isHidden('#note'), true, '  the status has no note about samples');
+  await page.goBack();
+  await ready(page);
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'empty');
   await page.click('#earlier');
@@ -165,7 +170,7 @@ async function chooseTimes(browser) {
   await page.mouse.down();
   await page.mouse.move(chart.x + chart.width * 0.4, chart.y + 40);
   await page.mouse.move(chart.x + chart.width * 0.6, chart.y + 40);
-  match(await page.textContent('#series .readout'), /^2.* – .*: [0-9.]+ m?s$/, 'dragging over the chart says what it selects');
+  match(await page.textContent('#series .readout'), /^2.* – .*: [0-9.]+ cores \([0-9.]+ m?s\)/, 'dragging over the chart says what it selects');
   await page.mouse.up();
   await hasSelection(page, 'from', /^20.*Z$/);
   await ready(page);
@@ -352,7 +357,7 @@ async function buildQueries(browser) {
   await page.mouse.move(stacked.x + stacked.width * 0.75, stacked.y + 30);
   await page.mouse.down();
   await page.mouse.move(stacked.x + stacked.width * 0.99, stacked.y + 30);
-  match(await page.textContent('#series .readout'), /: [0-9.]+ m?s · zstd [0-9.]+ m?s · python3.11 [0-9.]+ m?s · /, '  which says what groups cost in a range');
+  match(await page.textContent('#series .readout'), /: [0-9.]+ cores \([0-9.]+ m?s\) · zstd [0-9.]+ cores · python3.11 [0-9.]+ cores · /, '  which says what groups cost in a range');
   await page.keyboard.press('Escape');
   await page.mouse.up();
   await page.click('text=Side by side');

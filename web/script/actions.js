@@ -4,6 +4,9 @@
 // service, which has no sources.
 'use strict';
 const CairnActions = (() => {
+  // From a comparison to the source of both sides.
+  const sidesOf = ({ view, compare, label, before, after }) => view === 'diff' ? { compared: 1, compare, label, before, after } : { compared: null };
+
   // now() returns the shown selection.
   function create(context, now) {
     const { go } = context, actions = {
@@ -15,14 +18,14 @@ const CairnActions = (() => {
       hide: name => go(CairnFilters.addName(now(), 'hide', name)),
     };
     if (context.canShow && context.canShow('source'))
-      actions.source = (name, f, line) => go({ view: 'source', function: name, file: f[1] || null, line: line || null });
+      actions.source = (name, f, line) => go({ view: 'source', ...sidesOf(now()), function: name, file: f[1] || null, line: line || null });
     return actions;
   }
 
   // A link to the source of a row's function, at its most expensive line; '' if none.
   function sourceOf(context, now) {
     if (!context.canShow || !context.canShow('source')) return undefined;
-    return row => row.file ? CairnSelection.format(CairnSelection.change(now(), { view: 'source', function: row.function, file: row.file, line: row.line || null })) : '';
+    return row => row.file ? CairnSelection.format(CairnSelection.change(now(), { view: 'source', ...sidesOf(now()), function: row.function, file: row.file, line: row.line || null })) : '';
   }
 
   // Links to other views of the same selection, for new tabs.
@@ -31,7 +34,7 @@ const CairnActions = (() => {
     if (!canShow) return () => [];
     const href = changes => CairnSelection.format(CairnSelection.change(now(), changes));
     return (name, f, line) => [
-      ...(canShow('source') && f[1] ? [{ text: 'Open its source in a new tab', href: href({ view: 'source', function: name, file: f[1], line: line || null }) }] : []),
+      ...(canShow('source') && f[1] ? [{ text: 'Open its source in a new tab', href: href({ view: 'source', ...sidesOf(now()), function: name, file: f[1], line: line || null }) }] : []),
       ...(canShow('debuginfo') && name === CairnNames.JIT ? [{ text: 'Why it has no name', href: href({ view: 'debuginfo', panel: 'why', function: name }) }] :
         canShow('debuginfo') && f[3] < 4 && (f[3] === 3 || !line) ? [{ text: f[3] === 3 ? 'Why it has no name' : 'Why it has no line', href: href({ view: 'debuginfo', panel: 'why', function: name }) }] : []),
     ];

@@ -32,12 +32,14 @@ const CairnApi = (() => {
   // Values that are offered for a choice: a note about them does not concern what the page shows.
   const isChoice = path => /^api\/v1\/query\/label(s|\/[^/]*\/values)(\?|$)/.test(path);
 
-  // hooks.unauthorized() is called for each 401, hooks.note(text) with the omissions that an answer reports.
+  // hooks.unauthorized() is called for each 401, hooks.note(text) with the omissions that an answer reports;
+  // hooks.tenant() is the tenant of requests, '' for that of the token.
   function create(hooks = {}) {
-    async function send(path, options) {
+    async function send(path, options = {}) {
+      const tenant = hooks.tenant ? hooks.tenant() : '', headers = tenant ? { ...options.headers, 'X-Scope-OrgID': tenant } : options.headers;
       let answer;
       try {
-        answer = await fetch(path, options);
+        answer = await fetch(path, { ...options, headers });
       } catch (e) {
         if (e.name === 'AbortError') throw e;
         throw new Error('the service cannot be reached', { cause: e });

@@ -4,41 +4,55 @@
 // { show(selection, signal), destroy() }; show may return a promise; its failure is shown above the view. signal is
 // aborted when another selection is to be shown. The context:
 //   api            CairnApi.create()
-//   go(change)     changes keys of the selection (null removes one) and shows it
+//   go(change, replaces)   changes keys of the selection (null removes one) and shows it, in place of the current
+//                  entry of the browser's history if `replaces`
 //   about(text)    sets the description below the chart
 //   canShow(id)    whether the view exists
 //   theme          CairnTheme; its changes are the event "cairn-theme"
 'use strict';
 {
   const VIEWS = [
+    { id: 'services', title: 'Services', view: CairnServicesView },
+    { id: 'changes', title: 'Changes', view: CairnChangesView },
     { id: 'flame', title: 'Flame graph', view: CairnFlameView },
     { id: 'top', title: 'Top functions', view: CairnTopView },
     { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'source', title: 'Source', view: CairnSourceView },
     { id: 'traces', title: 'Traces', view: CairnTracesView },
-    { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView },
-    { id: 'status', title: 'Status', view: CairnStatusView },
+    { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView, hasNoCosts: true },
+    { id: 'status', title: 'Status', view: CairnStatusView, hasNoCosts: true },
   ];
   const LIVE_MS = 5000; // as in the label of the switch
+  const REVOKE_MS = 60000; // when a download has begun for certain
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
     unauthorized: () => dispatchEvent(new Event('cairn-unauthorized')),
-    note: text => { $('note').textContent = CairnNames.display(text); $('note').hidden = false; },
+    tenant: () => selection.tenant || '',
+    // What an answer leaves out concerns costs; the chart above the other views asks for some, too.
+    note: text => {
+      $('note').textContent = CairnNames.display(text);
+      $('note').hidden = Boolean(viewOf(selection.view).hasNoCosts);
+    },
   });
   const panels = new Map(); // id of a view: { tab, root, instance, about }
-  let selection = CairnSelection.parse(location.hash), running = null, timer = 0;
+  let selection = readAddress(), running = null, timer = 0;
 
   // ---- the selection ------------------------------------------------------------------------------
 
-  function go(changes) {
+  // Without a selection in the address the page lists the services.
+  function readAddress() {
+    const read = CairnSelection.parse(location.hash);
+    return /^#?$/.test(location.hash) ? { ...read, view: 'services' } : read;
+  }
+  function go(changes, replaces) {
     const next = CairnSelection.change(selection, changes), address = CairnSelection.format(next);
-    if (address !== location.hash) history.pushState(null, '', address);
+    if (address !== location.hash) history[replaces ? 'replaceState' : 'pushState'](null, '', address);
     selection = next;
     refresh();
   }
   addEventListener('popstate', () => {
-    selection = CairnSelection.parse(location.hash);
+    selection = readAddress();
     refresh();
   });
 
@@ -56,9 +70,24 @@
     $('page').href = CairnApi.makeUrl('api/v1/query/flame', { ...p, format: 'html' });
   }
 
+  // A link sends no header, which names the tenant.
+  async function download(event) {
+    const link = event.currentTarget;
+    if (!selection.tenant) return;
+    event.preventDefault();
+    try {
+      const file = URL.createObjectURL(await (await api.send(link.href)).blob());
+      make('a', { href: file, download: link.download }).click();
+      setTimeout(() => URL.revokeObjectURL(file), REVOKE_MS);
+    } catch (e) {
+      showError(e);
+    }
+  }
+  for (const id of ['pprof', 'folded', 'csv', 'page']) $(id).addEventListener('click', download);
+
   // ---- the views ----------------------------------------------------------------------------------
 
-  const viewOf = id => VIEWS.find(v => v.id === id) || VIEWS[0];
+  const viewOf = id => VIEWS.find(v => v.id === id) || VIEWS.find(v => v.id === 'flame');
 
   function makeTabs() {
     for (const { id, title } of VIEWS) {
@@ -100,6 +129,10 @@
 
   const series = CairnSeries.create($('series'), { api, go });
 
+  function showError(e) {
+    $('error').textContent = CairnNames.sentence(e.message);
+    $('error').hidden = false;
+  }
   async function refresh() {
     if (running) running.abort();
     const mine = running = new AbortController(), { signal } = mine;
@@ -118,8 +151,7 @@
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
-      $('error').textContent = CairnNames.sentence(e.message);
-      $('error').hidden = false;
+      showError(e);
       document.body.classList.add('stale'); // what is shown is the result of another selection
     } finally {
       if (running === mine) {

@@ -8,11 +8,12 @@ const CairnChart = (() => {
   const TICKS_MS = [1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 10800e3, 21600e3, 43200e3,
     86400e3, 2 * 86400e3, 7 * 86400e3, 30 * 86400e3, 365 * 86400e3];
 
-  // "12:05", with seconds or a date if the ticks need them.
-  function tickText(ms, every) {
-    const text = CairnTimes.toText(ms);
+  // "12:05", with seconds if the ticks need them, and with the date at the first tick of a day unless all are of one.
+  function tickText(ms, every, first, last) {
+    const text = CairnTimes.toText(ms), day = text.slice(0, 10), time = every < 60e3 ? text.slice(11) : text.slice(11, 16);
     if (every >= 86400e3) return text.slice(5, 10);
-    return every < 60e3 ? text.slice(11) : text.slice(11, 16);
+    const isFirst = ms - every < first || CairnTimes.toText(ms - every).slice(0, 10) !== day;
+    return isFirst && CairnTimes.toText(first).slice(0, 10) !== CairnTimes.toText(last).slice(0, 10) ? `${text.slice(5, 10)} ${time}` : time;
   }
 
   // options: label (for screen readers), small, onRange(from, to) in milliseconds, onHover(text or '').
@@ -28,6 +29,8 @@ const CairnChart = (() => {
       const points = group.points.slice(from, to), sum = points.reduce((s, p) => s + p[1], 0);
       return data.average ? sum / (points.filter(p => p[2]).length || 1) : sum;
     }
+    // A sum over a number of steps. CPU time per second is the number of cores in use.
+    const costText = (value, steps) => data.is_cores ? `${CairnUnits.coresText(value / (steps * data.step_ms * 1e6))} cores` : CairnUnits.formatValue(value, data.unit);
     const indexAt = x => Math.max(0, Math.min(count() - 1, Math.floor(x / canvas.clientWidth * count())));
 
     function say() {
@@ -36,8 +39,9 @@ const CairnChart = (() => {
       const from = anchor < 0 ? cursor : Math.min(anchor, cursor), to = (anchor < 0 ? cursor : Math.max(anchor, cursor)) + 1;
       const parts = data.groups.map(g => ({ name: g.name, value: sumOf(g, from, to) })), sum = parts.reduce((s, p) => s + p.value, 0);
       const greatest = parts.filter(p => p.name && p.value).sort((a, b) => b.value - a.value).slice(0, NAMED_MAX);
-      options.onHover(`${CairnTimes.toText(timeAt(from))} – ${CairnTimes.toText(timeAt(to)).slice(11)}: ${CairnUnits.formatValue(sum, data.unit)}` +
-        greatest.map(p => ` · ${p.name} ${CairnUnits.formatValue(p.value, data.unit)}`).join(''));
+      options.onHover(`${CairnTimes.toText(timeAt(from))} – ${CairnTimes.toText(timeAt(to)).slice(11)}: ${costText(sum, to - from)}` +
+        (data.is_cores ? ` (${CairnUnits.formatValue(sum, data.unit)})` : '') + greatest.map(p => ` · ${p.name} ${costText(p.value, to - from)}`).join('') +
+        data.deploys.filter(d => d.ms >= timeAt(from) && d.ms < timeAt(to)).slice(0, NAMED_MAX).map(d => ` · new version: ${d.text}`).join(''));
     }
 
     function drawTicks(c, w, h, style) {
@@ -47,13 +51,31 @@ const CairnChart = (() => {
       c.strokeStyle = style.getPropertyValue('--line');
       c.lineWidth = 1;
       for (let t = Math.ceil(first / every) * every; t < first + length; t += every) {
-        const x = Math.round((t - first) / length * w) + 0.5, text = tickText(t, every), half = c.measureText(text).width / 2;
+        const x = Math.round((t - first) / length * w) + 0.5, text = tickText(t, every, first, first + length - 1), half = c.measureText(text).width / 2;
         c.beginPath();
         c.moveTo(x, h - AXIS);
         c.lineTo(x, h - AXIS + 4);
         c.stroke();
         if (x > half && x + half < w) c.fillText(text, x - half, h - 3);
       }
+    }
+    // A broken line where a service has a new version, with the version if there is room.
+    function drawDeploys(c, w, h, style) {
+      let free = 0;
+      c.strokeStyle = c.fillStyle = style.getPropertyValue('--text');
+      c.setLineDash([3, 3]);
+      for (const { ms, name } of data.deploys.slice().sort((a, b) => a.ms - b.ms)) {
+        const x = Math.round((ms - timeAt(0)) / (count() * data.step_ms) * w) + 0.5, wide = c.measureText(name).width;
+        if (x < 0 || x > w) continue;
+        c.beginPath();
+        c.moveTo(x, 0);
+        c.lineTo(x, h - AXIS);
+        c.stroke();
+        if (x < Math.max(free, 110) || x + wide + 6 > w) continue; // beside the greatest value
+        c.fillText(name, x + 4, 10);
+        free = x + wide + 10;
+      }
+      c.setLineDash([]);
     }
     function draw() {
       frame = 0;
@@ -81,8 +103,10 @@ const CairnChart = (() => {
         c.strokeStyle = style.getPropertyValue('--line');
         c.strokeRect(-1, h - axis + 0.5, w + 2, 0);
         drawTicks(c, w, h, style);
+        drawDeploys(c, w, h, style);
+        c.fillStyle = style.getPropertyValue('--soft');
         const per = CairnTimes.formatDuration(data.step_ms);
-        c.fillText(CairnUnits.formatValue(data.max, data.unit) + (data.average ? `, average of ${per}` : ` per ${per}`), 4, 11);
+        c.fillText(costText(data.max, 1) + (data.is_cores ? '' : data.average ? `, average of ${per}` : ` per ${per}`), 4, 11);
       }
       if (cursor >= 0) {
         const from = anchor < 0 ? cursor : Math.min(anchor, cursor), to = (anchor < 0 ? cursor : Math.max(anchor, cursor)) + 1;
@@ -144,7 +168,7 @@ const CairnChart = (() => {
 
     return {
       element: canvas,
-      // { unit, step_ms, average, max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
+      // { unit, step_ms, average, is_cores, deploys: [{ ms, name, text }], max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
       show(shown) {
         data = shown && shown.groups.length && shown.groups[0].points.length ? shown : null;
         cursor = anchor = -1;
@@ -155,5 +179,5 @@ const CairnChart = (() => {
     };
   }
 
-  return { create };
+  return { create, tickText };
 })();

@@ -2,6 +2,7 @@
 //
 // The selection: the state of the page, as a plain object of strings. It is stored in the fragment of the URL, so that
 // the browser's history and links work.
+//   tenant                       whose samples, with a token for several tenants
 //   selector, type, from, to     as in the query API
 //   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
@@ -31,7 +32,7 @@ const CairnSelection = (() => {
   }
 
   // Apply a change, as for go(): null or '' removes a key. Keys specific to the previous view are removed.
-  const SHARED = new Set(['view', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector', 'focus', 'ignore', 'hide', 'show']);
+  const SHARED = new Set(['view', 'tenant', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector', 'focus', 'ignore', 'hide', 'show']);
   function change(selection, changes) {
     const next = {};
     const moved = changes.view !== undefined && changes.view !== selection.view;
@@ -58,7 +59,7 @@ const CairnSelection = (() => {
   const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
 
   // A readable type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds" is "CPU time".
-  const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'wall:wall': 'Wall-clock time',
+  const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'process_cpu:latency': 'Latency', 'wall:wall': 'Wall-clock time',
     'off_cpu:off_cpu': 'Time waited', 'off_cpu:events': 'Time waited' };
   function typeText(id) {
     const [name, sample = ''] = id.split(':');

@@ -19,6 +19,14 @@ const CairnSeries = (() => {
   const textOf = (group, grouped) => !grouped ? '' : group.labels ? valuesText(group.labels) : 'all others';
   const valuesText = labels => CairnNames.label(Object.values(labels).map(v => v || '(none)').join(', '));
 
+  // Where a service had its first samples of a version other than the first, of the versions of the API.
+  function findDeploys(versions) {
+    return versions.flatMap((v, i) => {
+      const before = versions[i - 1], isNext = before && before.service_name === v.service_name && v.first_ms > before.first_ms;
+      return isNext ? [{ ms: v.first_ms, name: CairnNames.display(v.value, 40), text: CairnNames.label(`${v.service_name || '(none)'} ${before.value} → ${v.value}`) }] : [];
+    });
+  }
+
   // context: api, go(change).
   function create(root, { api, go }) {
     const readout = make('span', { className: 'soft readout', role: 'status' });
@@ -80,14 +88,14 @@ const CairnSeries = (() => {
         legend.replaceChildren();
         return;
       }
-      const { unit, step_ms, average } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped), name: textOf(g, grouped) }));
+      const { unit, step_ms, average, is_cores, deploys } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped), name: textOf(g, grouped) }));
       if (apart) {
         clearCharts('apart');
         const max = Math.max(...groups.map(g => maxOf([g])));
         body.replaceChildren(...groups.map((g, i) => make('div', { className: 'chart-cell' }, nameOf(g, i),
-          addChart(g.labels ? valuesText(g.labels) : 'All others', { unit, step_ms, average, max, groups: [g] }, true))));
+          addChart(g.labels ? valuesText(g.labels) : 'All others', { unit, step_ms, average, is_cores, deploys: [], max, groups: [g] }, true))));
       } else {
-        const label = grouped ? `Cost over time by ${shown.by}` : 'Cost over time', data = { unit, step_ms, average, max: maxOf(groups), groups };
+        const label = grouped ? `Cost over time by ${shown.by}` : 'Cost over time', data = { unit, step_ms, average, is_cores, deploys, max: maxOf(groups), groups };
         if (kind === label) charts[0].show(data); // which keeps the focus
         else {
           clearCharts(label);
@@ -106,16 +114,16 @@ const CairnSeries = (() => {
       },
       async show(next, signal) {
         const { by } = next, params = { ...CairnSelection.params(next), ...CairnFilters.params(next) };
-        const series = await api.query('series', { ...params, by, groups: by ? GROUPS_SHOWN : '' }, signal);
+        const series = await api.query('series', { ...params, by, groups: by ? GROUPS_SHOWN : '', versions: 1 }, signal);
         if (signal.aborted) return;
         const groups = by ? series.groups : series.points.length ? [{ labels: null, points: series.points, total: series.total }] : [];
         const total = groups.reduce((s, g) => s + g.total, 0);
         selection = next;
-        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, total, average: series.aggregation === 'average' };
+        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, is_cores: CairnUnits.isCores(series), deploys: findDeploys(series.versions), total, average: series.aggregation === 'average' };
         build();
       },
     };
   }
 
-  return { create };
+  return { create, findDeploys };
 })();

@@ -66,7 +66,7 @@ const CairnStatusView = (() => {
         q.limit_bytes ? ['Filled', meter(q.bytes, q.limit_bytes, 'Queue')] : null, ['On disk', bytes(q.disk_bytes)],
         ['Quarantine', q.quarantined_batches ? `${batches(q.quarantined_batches)}, ${bytes(q.quarantined_bytes)}` : '']], failure(q)),
       card('Storage of samples', [['On disk', bytes(storage.bytes)], ['Oldest', day(storage.oldest_unix_s)], ['Newest', day(storage.newest_unix_s)],
-        ...tables.flatMap(t => [[t.table[0].toUpperCase() + t.table.slice(1), things(t.rows, 'row')], ['', `${things(t.files, 'file')}, ${bytes(t.bytes)}`]])]),
+        ...tables.flatMap(t => [[words(t.table[0].toUpperCase() + t.table.slice(1)), things(t.rows, 'row')], ['', `${things(t.files, 'file')}, ${bytes(t.bytes)}`]])]),
       card('Compaction', [['Small files to be merged', count(s.compaction.backlog_files)], ['Their size', bytes(s.compaction.backlog_bytes)],
         ...(m ? [['Merges since the start', count(m.one('cairn_compactions_total'))], ['Files merged', count(m.one('cairn_compaction_merged_files_total'))], ['Failed', count(m.one('cairn_compaction_failures_total'))]] : [])], failure(s.compaction)),
       card('Re-symbolization', [['Addresses without a name', count(r.unresolved_locations)],

@@ -300,7 +300,6 @@ for name, want, method, request in (
         ("a method that is not here", (501, "unimplemented"), "SelectHeatmap", {})):
     check(name + " is refused", call(method, **request), want)
 for service, method in (("vcs.v1.VCSService", "GithubApp"), ("settings.v1.SettingsService", "Get"),
-                        ("settings.v1.RecordingRulesService", "ListRecordingRules"),
                         ("adhocprofiles.v1.AdHocProfileService", "List"), ("capabilities.v1.FeatureFlagsService", "GetFeatureFlags")):
     check(service + " is not here", call(method, service=service), (501, "unimplemented"))
 check("another content type is refused", call("LabelNames", headers={"Content-Type": "text/plain"}), (415, "unimplemented"))

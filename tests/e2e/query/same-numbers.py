@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random samples, selections, types, ranges and filters: every interface has the same numbers, those of a simple model.
 
-usage: same-numbers.py fill|check URL CAIRN SEED NOW
+usage: same-numbers.py fill|check URL[,URL]... CAIRN SEED NOW
 
-The interfaces: top as JSON, rows (cairn top), CSV; flame graphs as JSON; folded stacks; pprof; series; diff;
+Of several URLs, services on one store, each gets a part of the samples, and the first one answers.
+
+The interfaces: top as JSON, rows (cairn top), CSV; flame graphs as JSON; folded stacks; pprof; series; services; diff;
 SelectMergeStacktraces and SelectSeries of querier.v1; /pyroscope/render.
 """
 import collections
@@ -23,7 +25,8 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from pprof import fields  # noqa: E402
 
-MODE, URL, CAIRN, SEED, NOW = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+MODE, URLS, CAIRN, SEED, NOW = sys.argv[1], sys.argv[2].split(","), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+URL = URLS[0]
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 ALLOC = "memory:alloc_space:bytes:space:bytes"
 HEAP = "memory:inuse_space:bytes:space:bytes"
@@ -50,11 +53,12 @@ def make_samples():
 
 
 def fill(imports):
-    for kind, time, labels, stacks in imports:
+    for i, (kind, time, labels, stacks) in enumerate(imports):
         with tempfile.NamedTemporaryFile("w", suffix=".folded") as f:
             f.writelines(";".join(stack) + f" {value}\n" for stack, value in stacks.items())
             f.flush()
-            subprocess.run([CAIRN, "import", "--server", URL, "--time", str(time), "--type", kind, f.name] +
+            url = URLS[i % len(URLS)]
+            subprocess.run([CAIRN, "import", "--server", url, "--time", str(time), "--type", kind, f.name] +
                            [x for k, v in labels.items() for x in ("--label", f"{k}={v}")], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -205,6 +209,14 @@ def check_question(samples, question):
     by_series = json.loads(get("api/v1/query/series", {**params, "by": "instance", "step": f"{step}s"}))["groups"]
     same("series of groups", question, {g["labels"]["instance"]: g["total"] for g in by_series},
          {g["labels"]["instance"]: g["total"] for g in by})
+    services = json.loads(get("api/v1/query/services", {**params, "by": "instance", "step": f"{step}s"}))
+    same("services", question, {r["labels"]["instance"]: [r["value"], r["samples"]] for r in services["rows"] if r["samples"]},
+         {g["labels"]["instance"]: [g["total"], g["samples"]] for g in by})
+    same("total of services", question, [services["total"], services["samples"], services["named"]], [top["total"], top["samples"], top["total"]])
+    points_of = {r["labels"]["instance"]: r["points"] for r in services["rows"]}
+    for g in by_series:
+        if g["samples"]:  # services without samples that pass the filter have no row
+            same("points of services", question, points_of.get(g["labels"]["instance"]), [p[1] for p in g["points"]])
     if focus:
         return
     whole = {"start": start * 1000, "end": end * 1000 - 1}
@@ -227,6 +239,10 @@ def check_diff(before, after):
     tops = [rows_of(json.loads(get("api/v1/query/top", params_of(q)))["rows"]) for q in (before, after)]
     base = {f"base_{k}": v for k, v in params_of(before).items() if k in ("from", "to", "selector")}
     diff = json.loads(get("api/v1/query/diff", {**params_of(after), **base, "view": "top"}))
+    services = json.loads(get("api/v1/query/services", {**params_of(after), **base, "by": "instance"}))
+    groups = json.loads(get("api/v1/query/diff", {**params_of(after), **base, "view": "top", "by": "instance"}))["groups"]
+    same("services and diff", (before, after), {r["labels"]["instance"]: [r["value_before"], r["value"]] for r in services["rows"]},
+         {g["labels"]["instance"]: [g["total"], g["total_after"]] for g in groups})
     for suffix, top in (("", tops[0]), ("_after", tops[1])):
         same("diff" + suffix, (before, after), {k: v for k, v in rows_of(diff["rows"], suffix).items() if any(v)}, top)
 

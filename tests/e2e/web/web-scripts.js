@@ -144,6 +144,9 @@ check(CairnPalette.diffStep(counted, nodeOf(counted, 'log'), 'ratio') > 0, '  so
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
 check([...oneSided.w].every(Number.isFinite), 'an empty side divides by nothing');
 equal([1, 2].map(i => CairnPalette.diffStep(oneSided, i, 'ratio')), [0, 0], '  and colours nothing');
+const measured = [[1234567, 'microseconds'], [90, 's'], [5120, 'kilobytes'], [1234567, 'count'], [5, 'toString']];
+equal(measured.map(([v, unit]) => CairnUnits.formatValue(v, unit)),
+  ['1.23 s', '1.50 min', '5.00 MiB', '1,234,567', '5'], 'times and sizes have their unit, whatever the unit of the profile');
 const { changeText, pointsText } = CairnUnits;
 equal([changeText(5e9, 4e9, 'nanoseconds'), changeText(1, 3, 'count'), changeText(0, 2048, 'bytes'), changeText(7, 7, 'count')],
   ['-1.00 s, ×0.80', '+2, ×3.00', '+2.00 KiB, new', '0'], 'a change has the sign and the unit of its values');

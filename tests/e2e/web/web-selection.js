@@ -4,11 +4,11 @@
 'use strict';
 const { readFileSync } = require('fs');
 
-const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView'];
+const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView', 'CairnChart', 'CairnSeries', 'CairnServicesView'];
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
 const kept = new Map();
 const storage = { getItem: k => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: k => kept.delete(k) };
-const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView } =
+const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView, CairnChart, CairnSeries, CairnServicesView } =
   new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
     { documentElement: { dataset: {} } }, () => ({ matches: false, addEventListener() {} }), storage, () => {});
 
@@ -96,9 +96,38 @@ CairnRecent.add({ selector: 'x'.repeat(5000) });
 equal(CairnRecent.read()[0].selector, 'a="15"', '  long ones are not kept');
 kept.set('cairn-recent', '[{"selector":{"a":1}},7,{"selector":"ok"}]');
 equal(CairnRecent.read(), [{ selector: 'ok' }], '  and what others wrote is not believed');
+
+// ---- the chart and the services -------------------------------------------------------------------------
+
+const day = Date.UTC(2026, 0, 31), ticks = (first, last, every) => {
+  const texts = [];
+  for (let t = Math.ceil(first / every) * every; t < last; t += every) texts.push(CairnChart.tickText(t, every, first, last - 1));
+  return texts;
+};
+equal(ticks(day + 3600e3, day + 5 * 3600e3, 3600e3), ['01:00', '02:00', '03:00', '04:00'], 'times of one day have no date');
+equal(ticks(day - 12 * 3600e3, day + 36 * 3600e3, 6 * 3600e3), ['01-30 12:00', '18:00', '01-31 00:00', '06:00', '12:00', '18:00', '02-01 00:00', '06:00'],
+  '  of several days the first of each has');
+const answer = { type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', unit: 'nanoseconds', from_ms: day, to_ms: day + 10e3, base_from_ms: day - 20e3, base_to_ms: day };
+const changes = [[10e9, 10e9], [10e9, 20e9], [4e9, 0], [0, 1e9], [0, 0]].map(([value, value_before]) => CairnServicesView.changeOf({ value, value_before }, answer).text);
+equal(changes, ['▲ +100.0%', '0.0%', 'new', 'gone', ''], 'changes are those of the cost per second');
+equal([15e9, 1e6, 0].map(value => CairnServicesView.costText({ value, value_before: 0 }, answer)), ['1.50', '0.0001', '0.00'], '  and CPU time is in cores');
+const versions = [{ label: 'version', value: '1', first_ms: day - 20e3, last_ms: day - 10e3 }, { label: 'version', value: '2', first_ms: day, last_ms: day + 10e3 }];
+const comparison = v => CairnServicesView.comparisonOf({ labels: { service_name: 'a"b' }, versions: v }, answer, { selector: 'x="1"' });
+equal([comparison(versions).text, comparison(versions).change.from, comparison(versions).change.selector, comparison([]).text],
+  ['1', '2026-01-30T23:59:40Z', 'x="1", service_name="a\\"b"', 'the time before'], 'a version that ended before the range is compared in a range that has it');
+equal(CairnSeries.findDeploys([{ service_name: 'api', value: '1', first_ms: 5 }, { service_name: 'api', value: '1b', first_ms: 5 }, { service_name: 'api', value: '2', first_ms: 9 },
+  { service_name: 'web', value: '7', first_ms: 9 }]), [{ ms: 9, name: '2', text: 'api 1b → 2' }], 'a deployment is a version that appears later than others of its service');
+
 const notes = [], api = CairnApi.create({ note: text => notes.push(text) });
 globalThis.fetch = async path => ({ ok: true, status: 200, headers: new Map([['X-Cairn-Note', path.replace(/\?.*/, '')]]), json: () => ({}) });
 const noted = Promise.all([api.query('top', {}), api.query('labels', { from: 1 }), api.query('label/a%2Fb/values', { from: 1 }), api.query('series', {})]);
 noted.then(() => equal(notes, ['api/v1/query/top', 'api/v1/query/series'], 'only notes about what the page shows are shown'));
+const sent = [];
+noted.then(async () => {
+  globalThis.fetch = async (path, options) => { sent.push(options.headers || {}); return { ok: true, status: 200, headers: new Map(), json: () => ({}) }; };
+  await CairnApi.create({ tenant: () => 'team-a' }).query('top', {});
+  await CairnApi.create({ tenant: () => '' }).query('top', {});
+  equal(sent, [{ 'X-Scope-OrgID': 'team-a' }, {}], 'requests are those of the tenant that the link names');
+});
 
 equal(CairnApi.makeUrl('api/x', { a: '1&2', b: undefined, c: null, d: '', e: ['p', 'q'], f: 0 }), 'api/x?a=1%262&e=p&e=q&f=0', 'parameters');
