@@ -131,7 +131,7 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 # those of the offline page with one flame graph.
 WEB_SCRIPTS_SHARED := dom theme units names times selection selector_text search flame_layout change palette flame_canvas flame_keys \
 	flame_menu flame_search flame table filters actions flame_view top_view sandwich diff_view
-WEB_SCRIPTS_SERVICE := icons api sign_in popover completion recent query_builder time_picker chart series code_list disassembly record_table source traces_view why debuginfo_view status_view app
+WEB_SCRIPTS_SERVICE := icons api sign_in popover completion recent query_builder time_picker chart series code_list disassembly record_table services_view changes_view source traces_view why debuginfo_view status_view app
 WEB_SCRIPTS_OFFLINE := offline_api offline
 WEB_STYLES := base shell flame sign_in source records
 WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js offline.js style.css)
@@ -275,6 +275,10 @@ check-gate: ## measure false alarms and power of `cairn gate` by 200 simulated s
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/query/test_gate
 	$(Q)CAIRN_GATE_SEEDS=200 CK_TIMEOUT_MULTIPLIER=30 $(O)/tests/unit/query/test_gate
 
+check-changes: ## measure precision and recall of `cairn query --changes` by 200 simulated services (minutes)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/query/test_changes
+	$(Q)CAIRN_CHANGE_SEEDS=200 CK_TIMEOUT_MULTIPLIER=30 $(O)/tests/unit/query/test_changes
+
 check-unit: ## run only the unit tests and the fuzz corpora, with the sanitizers
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) $(patsubst $(O)/%,build/san/%,$(UNIT_TESTS) $(FUZZ_REPLAYS))
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) $(PLAIN_TESTS:%=build/%)
@@ -283,6 +287,6 @@ check-unit: ## run only the unit tests and the fuzz corpora, with the sanitizers
 # The tests of code with threads, also run under the thread sanitizer.
 tsan-built: $(THREAD_TESTS)
 
-.PHONY: all programs modules fuzz-replays tests-built generated check check-fast check-gate check-unit tsan-built
+.PHONY: all programs modules fuzz-replays tests-built generated check check-changes check-fast check-gate check-unit tsan-built
 
 include scripts/targets.mk

@@ -13,16 +13,23 @@
 
 static const struct usage query_usage = {
         .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
-                    "[--types | --labels | --values LABEL | --series | --spans | --missing | --lines | --disassembly | "
-                    "--sandwich REGEX] "
+                    "[--types | --labels | --values LABEL | --series | --services | --spans | --missing | --lines | "
+                    "--disassembly | "
+                    "--sandwich REGEX | --trend REGEX | --changes] "
                     "[--json | --csv] [SELECTOR]",
         .about = "Print the merged call tree of the samples that SELECTOR matches. Other views: cost over time\n"
                  "(--series), by source line (--lines) or by instruction (--disassembly); the most expensive spans\n"
-                 "and traces (--spans); callers and callees of functions (--sandwich); profile types (--types),\n"
-                 "labels (--labels) and their values (--values); objects without debuginfo (--missing).",
+                 "and traces (--spans); callers and callees of functions (--sandwich), and their cost by the\n"
+                 "hour, also when their samples are gone (--trend); since when functions cost more or less, and\n"
+                 "the build that came then (--changes); services with cost, change and versions\n"
+                 "(--services); profile types (--types), labels (--labels) and their\n"
+                 "values (--values); objects without debuginfo (--missing).",
         .examples = "  cairn query '{process.executable.name=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --series --by host.name --groups 5 --csv\n"
+                    "  cairn query --services --from now-1d\n"
+                    "  cairn query --trend parse --from now-90d --by service_version '{service.name=\"api\"}'\n"
+                    "  cairn query --changes --from now-7d '{service.name=\"api\"}'\n"
                     "  cairn query --spans --limit 10 '{service.name=\"api\"}'\n"
                     "  cairn query '{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"}'\n"
                     "  cairn query --lines --function 'parse.*'\n"
@@ -147,9 +154,9 @@ int command_query(int argc, char **argv)
         struct query_params params = { .command = "query" };
         struct query_view view = { 0 };
         struct operation_options operations = { 0 };
-        bool json = false, csv = false;
+        bool json = false, csv = false, all = false;
         const char *step = NULL, *limit = NULL, *function = NULL, *file = NULL, *selector, *output = NULL,
-                   *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
+                   *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL, *min_change = NULL;
         const struct query_operation *operation = NULL;
         const struct option_spec more[] = {
                 OPTION_STRING("step", 0, "DURATION", &step, "with --series and --services: interval, as 15s or 1m"),
@@ -163,12 +170,16 @@ int command_query(int argc, char **argv)
                               "with --disassembly, instead of --function: first address"),
                 OPTION_STRING("end", 0, "ADDRESS", &end, "with --disassembly: end address, exclusive"),
                 OPTION_STRING("syntax", 0, "S", &syntax, "with --disassembly on x86: intel (default) or att"),
+                OPTION_STRING("min-change", 0, "PERCENT", &min_change, "with --changes: smallest one (default 5%)"),
+                OPTION_FLAG("all", 0, &all, "with --changes: also those that went away, moved or are daily"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
-                OPTION_FLAG("csv", 0, &csv, "print CSV; with --series, --spans, --lines, --disassembly and lists"),
+                OPTION_FLAG(
+                        "csv", 0, &csv,
+                        "print CSV; with --series, --services, --changes, --spans, --lines, --disassembly and lists"),
                 OPTION_END,
         };
         struct option_spec specs[OPTION_SPECS_MAX] = { QUERY_OPTIONS(&o) };
@@ -200,6 +211,8 @@ int command_query(int argc, char **argv)
                 query_param_add(&params, "start", start);
                 query_param_add(&params, "end", end);
                 query_param_add(&params, "syntax", syntax);
+                query_param_add(&params, "min_change", min_change);
+                query_param_add(&params, "all", all ? "1" : NULL);
                 if (query_operation_has_parameter(operation, "server"))
                         query_param_add(&params, "server", o.service.server);
                 if (query_operation_has_parameter(operation, "source") && !json && !csv)

@@ -76,6 +76,7 @@ enum status query_answer_autofdo(struct query_call *q) MUST_CHECK;
 enum status query_answer_series(struct query_call *q) MUST_CHECK;
 enum status query_answer_services(struct query_call *q) MUST_CHECK;
 enum status query_answer_trend(struct query_call *q) MUST_CHECK;
+enum status query_answer_changes(struct query_call *q) MUST_CHECK;
 enum status query_answer_spans(struct query_call *q) MUST_CHECK;
 enum status query_answer_sandwich(struct query_call *q) MUST_CHECK;
 enum status query_answer_lines(struct query_call *q) MUST_CHECK;
