@@ -227,20 +227,27 @@
 #define LIMIT_TRIE_STACK_BYTES MiB(1)   /* one stack of it */
 #define LIMIT_TRIE_DEPTH 65536          /* nesting of nodes */
 #define LIMIT_SHARE_BYTES MiB(16)       /* a profile shared by a link, as sent and as stored */
-#define LIMIT_SHARES 10000              /* stored shared profiles */
-#define LIMIT_JFR_BYTES MiB(256)        /* a JFR recording, decompressed */
-#define LIMIT_JFR_UNUSED 64             /* kinds of unused events that are counted for a message */
-#define LIMIT_JFR_UNUSED_NAMES 5        /* of them in the message */
-#define LIMIT_JFR_CHUNKS 1024           /* in one recording */
-#define LIMIT_JFR_CLASSES 16384         /* described by one chunk of a recording */
-#define LIMIT_JFR_FIELDS 262144         /* in all classes of a chunk */
-#define LIMIT_JFR_DEPTH 16              /* nesting of values and arrays of a recording */
-#define LIMIT_JFR_INLINED 64            /* frames inlined into one frame */
-#define LIMIT_JFR_ENTRIES (4 << 20)     /* constant pools of a chunk: stacks, methods, classes, symbols */
-#define LIMIT_JFR_LABEL_BYTES MiB(16)   /* labels sent with a recording, decompressed */
-#define LIMIT_JFR_LABEL_MEMORY MiB(256) /* these labels as decoded messages */
-#define LIMIT_JFR_CONTEXTS (1 << 20)    /* label sets sent with a recording */
-#define LIMIT_JFR_WORKER_BYTES GiB(1)   /* memory of the worker that reads a recording */
+#define LIMIT_RECORDING_RULES 32        /* of a tenant, of each origin */
+#define LIMIT_RECORDING_LABELS 8        /* by which a rule groups, and as many of its own */
+#define LIMIT_RECORDING_SERIES 100      /* of a rule, the greatest; the rest is one more */
+#define LIMIT_RECORDING_TEXT_BYTES 1024 /* names and values in a rule */
+#define LIMIT_RECORDING_MATCHERS 64     /* of a rule */
+#define LIMIT_RECORDING_FILE_BYTES KiB(256)
+#define LIMIT_RECORDING_MEMORY_BYTES MiB(2) /* of the rules of a file */
+#define LIMIT_SHARES 10000                  /* stored shared profiles */
+#define LIMIT_JFR_BYTES MiB(256)            /* a JFR recording, decompressed */
+#define LIMIT_JFR_UNUSED 64                 /* kinds of unused events that are counted for a message */
+#define LIMIT_JFR_UNUSED_NAMES 5            /* of them in the message */
+#define LIMIT_JFR_CHUNKS 1024               /* in one recording */
+#define LIMIT_JFR_CLASSES 16384             /* described by one chunk of a recording */
+#define LIMIT_JFR_FIELDS 262144             /* in all classes of a chunk */
+#define LIMIT_JFR_DEPTH 16                  /* nesting of values and arrays of a recording */
+#define LIMIT_JFR_INLINED 64                /* frames inlined into one frame */
+#define LIMIT_JFR_ENTRIES (4 << 20)         /* constant pools of a chunk: stacks, methods, classes, symbols */
+#define LIMIT_JFR_LABEL_BYTES MiB(16)       /* labels sent with a recording, decompressed */
+#define LIMIT_JFR_LABEL_MEMORY MiB(256)     /* these labels as decoded messages */
+#define LIMIT_JFR_CONTEXTS (1 << 20)        /* label sets sent with a recording */
+#define LIMIT_JFR_WORKER_BYTES GiB(1)       /* memory of the worker that reads a recording */
 #define LIMIT_JFR_WORKER_CPU_S 60
 #define LIMIT_JFR_WAITING 64 /* recordings being read or queued; others get 503 */
 #define LIMIT_LABELS_PER_SAMPLE 128

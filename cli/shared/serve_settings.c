@@ -138,6 +138,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "memory of one query, and of all together (default: 20% and 40% of --memory)"),
                 OPTION_STRING("slow-query", 0, "SECONDS", &s->slow_query,
                               "log queries that take longer, as 0.5 (default 10); 0: none"),
+                OPTION_STRING("recording-rules", 0, "FILE", &s->server.recording_rules,
+                              "rules that make metrics of selections, of the default tenant; JSON"),
                 OPTION_FLAG("self-profile", 0, &s->server.self_profile,
                             "profile the service itself into its own tables, with service_name=\"cairn\""),
                 OPTION_RANGE("query-timeout", 0, "SECONDS", &s->server.query_timeout_s, 1, 86400,

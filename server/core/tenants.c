@@ -292,6 +292,8 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         if (!st)
                 st = share_store_open(base, &shares, options.read_only, &t->shares, err);
         if (!st)
+                st = recording_rules_open(base, i == 0 ? o->server->recording_rules : NULL, &t->recording, err);
+        if (!st)
                 st = ingest_history_create(&t->ingested, err);
         if (!st && o->configs)
                 st = register_tenant_metrics(t, err);
@@ -439,6 +441,7 @@ static void close_tenant(struct tenants *tenants, struct tenant *t)
         pthread_mutex_unlock(&tenants->drain_lock);
         profile_store_close(profiles);
         share_store_close(t->shares);
+        recording_rules_close(t->recording);
         ingest_history_destroy(t->ingested);
         unregister_tenant_metrics(t);
         storage_close(t->tables);

@@ -19,6 +19,7 @@
 #include "server/access/tenant_config.h"
 #include "server/core/debuginfo_space.h"
 #include "server/core/ingest_history.h"
+#include "server/core/recording_rules.h"
 #include "server/core/share_store.h"
 #include "server/server_options.h"
 
@@ -28,6 +29,7 @@ struct tenant {
         struct profile_store *profiles;
         struct debuginfo_space *space;           /* source of its symbols: the shared space, or its own */
         struct share_store *shares;              /* shared profiles */
+        struct recording_rules *recording;       /* rules for metrics */
         struct ingest_history *ingested;         /* recent ingest and its senders */
         bool acks_in_store;                      /* server_options */
         _Atomic uint64_t max_age_s, max_ahead_s; /* limits on accepted samples; 0: none */

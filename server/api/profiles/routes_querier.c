@@ -90,8 +90,6 @@ static const struct http_route routes[] = {
           .handle = refuse_service, .put_error = connect_put_query_error },
         { ROUTE("POST", "/settings.v1.SettingsService/{method}", SCOPE_READ, TENANCY_OWN), .max_body = GRPC_QUERY_BYTES,
           .handle = refuse_service, .put_error = connect_put_query_error },
-        { ROUTE("POST", "/settings.v1.RecordingRulesService/{method}", SCOPE_READ, TENANCY_OWN),
-          .max_body = GRPC_QUERY_BYTES, .handle = refuse_service, .put_error = connect_put_query_error },
         { ROUTE("POST", "/adhocprofiles.v1.AdHocProfileService/{method}", SCOPE_READ, TENANCY_OWN),
           .max_body = GRPC_QUERY_BYTES, .handle = refuse_service, .put_error = connect_put_query_error },
         { ROUTE("POST", "/capabilities.v1.FeatureFlagsService/{method}", SCOPE_READ, TENANCY_OWN),
