@@ -98,7 +98,7 @@ READERS ?=
 check-alerts: ## check deploy/prometheus with promtool (extracted from Debian's package of Prometheus if it is not installed)
 	$(Q)scripts/check-alerts.sh $(abspath $(O))
 
-check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention, and compare sums with those of cairn (READERS="polars"; installs them)
+check-interop: ## read a store, in files and over S3, with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention, compare sums with those of cairn, and ask DuckDB, chdb and Spark the questions of deploy/sql (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
 

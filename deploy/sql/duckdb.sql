@@ -76,11 +76,37 @@ SET VARIABLE cairn_locations_scan = CASE WHEN getvariable('cairn_way') = 'delta'
         ELSE 'FROM read_parquet(getvariable(''cairn_locations''), union_by_name = true)' END;
 CREATE OR REPLACE VIEW locations AS FROM query(getvariable('cairn_locations_scan'));
 
+-- Stores of earlier releases lack this table.
+SET VARIABLE cairn_history_log = coalesce(CASE WHEN getvariable('cairn_way') = 'log' THEN cairn_log_query((
+                SELECT list(file) FROM glob(coalesce(getvariable('cairn'), '') || '/function_history/_delta_log/*')))
+        END, 'SELECT NULL::VARCHAR AS path WHERE false');
+SET VARIABLE cairn_history = CASE WHEN getvariable('cairn_way') = 'files'
+        THEN getvariable('cairn_files')['function_history']
+        ELSE (SELECT list(getvariable('cairn') || '/function_history/' || path)
+                FROM query(getvariable('cairn_history_log'))) END;
+-- Without an hour that is over the table has no files.
+SET VARIABLE cairn_history_scan = CASE WHEN getvariable('cairn_way') = 'delta'
+        THEN 'FROM delta_scan(''' || replace(getvariable('cairn'), '''', '''''') || '/function_history'')'
+        WHEN coalesce(len(getvariable('cairn_history')), 0) > 0
+        THEN 'FROM read_parquet(getvariable(''cairn_history''), union_by_name = true, hive_partitioning = true)'
+        ELSE 'SELECT NULL::TIMESTAMPTZ AS hour, NULL::VARCHAR AS profile_type, NULL::VARCHAR AS unit, ' ||
+                'NULL::VARCHAR AS service, NULL::VARCHAR AS version, NULL::VARCHAR AS build_id, NULL::VARCHAR AS runtime, ' ||
+                'NULL::VARCHAR AS function, NULL::VARCHAR AS file, NULL::BIGINT AS self, NULL::BIGINT AS total, ' ||
+                'NULL::BIGINT AS self_samples, NULL::BIGINT AS samples, NULL::BIGINT AS source_version, ' ||
+                'NULL::DATE AS date WHERE false' END;
+CREATE OR REPLACE VIEW function_history AS FROM query(getvariable('cairn_history_scan'));
+
+-- The cost of functions by hour, service and version, over all objects.
+CREATE OR REPLACE VIEW function_hours AS
+SELECT hour, profile_type, unit, service, version, function, file, sum(self)::BIGINT AS self, sum(total)::BIGINT AS total,
+        sum(samples)::BIGINT AS samples
+FROM function_history GROUP BY ALL HAVING sum(samples) > 0;
+
 -- One row per frame of a stack. position 1 is the innermost frame of the leaf.
 -- A location without symbols is one frame, named by its address and object.
 CREATE OR REPLACE VIEW stack_frames AS
 WITH named AS (
-        SELECT location_id, is_kernel, state, mapping, len(frames) = 0 AS bare,
+        SELECT location_id, is_kernel, build_id, state, quality, mapping, len(frames) = 0 AS bare,
                 CASE WHEN len(frames) > 0 THEN frames ELSE [NULL] END AS frames,
                 CASE WHEN mapping IS NOT NULL
                         THEN '0x' || lower(to_hex(coalesce(address, 0))) || ' [' || parse_filename(mapping) || ']'
@@ -91,13 +117,14 @@ WITH named AS (
         SELECT date, stack_id, unnest(location_ids) AS location_id, generate_subscripts(location_ids, 1) AS place
         FROM stacks
 ), flat AS (
-        SELECT date, stack_id, place, mapping, is_kernel, state, bare, place_name, unnest(frames) AS frame,
+        SELECT date, stack_id, place, build_id, mapping, is_kernel, state, quality, bare, place_name, unnest(frames) AS frame,
                 generate_subscripts(frames, 1) AS inner_place
         FROM placed JOIN named USING (location_id)
 )
 SELECT date, stack_id, row_number() OVER (PARTITION BY date, stack_id ORDER BY place, inner_place) AS position,
         CASE WHEN bare THEN place_name ELSE coalesce(frame.function, frame.linkage_name, '[no name]') END AS function,
-        frame.file AS file, frame.line AS line, coalesce(frame.inlined, false) AS inlined, mapping, is_kernel, state
+        frame.file AS file, frame.line AS line, coalesce(frame.inlined, false) AS inlined, build_id, mapping, is_kernel,
+        state, quality
 FROM flat;
 
 -- One row per stack and date: its frames as a list, leaf first.

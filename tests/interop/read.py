@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+from object_store import (connect_duckdb, delta_options, file_system, is_remote, name_clickhouse_table, name_spark_table,
+                          open_spark)
+
 COLUMNS = {
     "samples": ("value", "stack_id", "date", "label_service_name"),
     "stacks": ("stack_id", "date", "location_ids"),
@@ -22,41 +25,34 @@ COLUMNS = {
 
 def delta_rs(path, columns):
     import deltalake
-    return deltalake.DeltaTable(path).to_pyarrow_table(columns=list(columns)).to_pylist()
+    return deltalake.DeltaTable(path, storage_options=delta_options(path)).to_pyarrow_table(columns=list(columns)).to_pylist()
 
 
 def pyarrow(path, columns):
     import deltalake
     import pyarrow.dataset
     import pyarrow.parquet
-    files = deltalake.DeltaTable(path).file_uris()
-    schema = pyarrow.unify_schemas([pyarrow.parquet.read_schema(f) for f in files])
+    system, base = file_system(path)
+    files = [base + uri[len(path):] for uri in deltalake.DeltaTable(path, storage_options=delta_options(path)).file_uris()]
+    schema = pyarrow.unify_schemas([pyarrow.parquet.read_schema(f, filesystem=system) for f in files])
     partitions = pyarrow.dataset.partitioning(pyarrow.schema([("date", pyarrow.string())]), flavor="hive")
     if "date" in columns:
         schema = schema.append(pyarrow.field("date", pyarrow.string()))
-    data = pyarrow.dataset.dataset(files, schema=schema, partitioning=partitions, partition_base_dir=path)
+    data = pyarrow.dataset.dataset(files, schema=schema, filesystem=system, format="parquet", partitioning=partitions,
+                                   partition_base_dir=base)
     return data.to_table(columns=list(columns)).to_pylist()
 
 
 def duckdb(path, columns):
-    import duckdb
-    from duckdb_extensions import import_extension
-    import_extension("delta")
-    connection = duckdb.connect()
-    connection.sql("LOAD delta")
+    connection = connect_duckdb(path, "delta")
     rows = connection.sql(f"SELECT {', '.join(columns)} FROM delta_scan('{path}')").fetchall()
     return [dict(zip(columns, row)) for row in rows]
 
 
 def read_views(path, columns, way):
     """Through the views of deploy/sql/duckdb.sql, with this way of finding files."""
-    import duckdb
-    from duckdb_extensions import import_extension
-    connection = duckdb.connect()
-    if way == "delta":
-        import_extension("delta")
-        connection.sql("LOAD delta")
-    else:  # a directory without installed extensions
+    connection = connect_duckdb(path, *(["delta"] if way == "delta" else []))
+    if way == "log":  # a directory without installed extensions
         connection.execute("SET extension_directory = ?", [os.path.join(tempfile.gettempdir(), "no-duckdb-extensions")])
     connection.execute("SET VARIABLE cairn = ?", [os.path.dirname(path)])
     with open("deploy/sql/duckdb.sql", encoding="utf-8") as script:
@@ -77,22 +73,23 @@ def duckdb_delta_views(path, columns):
 
 def polars(path, columns):
     import polars
-    return polars.scan_delta(path).select(list(columns)).collect().to_dicts()
+    return polars.scan_delta(path, storage_options=delta_options(path)).select(list(columns)).collect().to_dicts()
 
 
 def datafusion(path, columns):
     import datafusion
     import deltalake
     context = datafusion.SessionContext()
-    context.register_table("t", deltalake.DeltaTable(path))
+    context.register_table("t", deltalake.DeltaTable(path, storage_options=delta_options(path)))
     return context.sql(f"SELECT {', '.join(columns)} FROM t").to_pylist()
 
 
 def chdb(path, columns):
     import chdb
-    os.chdir(path)  # ClickHouse reads only below its working directory
+    if not is_remote(path):
+        os.chdir(path)  # ClickHouse reads only below its working directory
     wanted = ["hex(stack_id) AS stack_id" if c == "stack_id" else c for c in columns]  # its strings may be binary
-    rows = chdb.query(f"SELECT {', '.join(wanted)} FROM deltaLakeLocal('{path}')", "ArrowTable").to_pylist()
+    rows = chdb.query(f"SELECT {', '.join(wanted)} FROM {name_clickhouse_table(path)}", "ArrowTable").to_pylist()
     for row in rows:
         if "stack_id" in row:
             row["stack_id"] = bytes.fromhex(row["stack_id"])
@@ -113,15 +110,8 @@ def hyparquet(path, columns):
 
 
 def spark(path, columns):
-    import pyspark.sql
-    session = (pyspark.sql.SparkSession.builder.master("local[1]")
-               .config("spark.jars.packages", "io.delta:delta-spark_2.12:3.3.2")
-               .config("spark.jars.ivy", os.environ["SPARK_IVY"])
-               .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-               .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-               .config("spark.ui.enabled", "false")
-               .getOrCreate())
-    return [row.asDict(recursive=True) for row in session.read.format("delta").load(path).select(*columns).collect()]
+    table = open_spark(path).read.format("delta").load(name_spark_table(path))
+    return [row.asDict(recursive=True) for row in table.select(*columns).collect()]
 
 
 READERS = (delta_rs, pyarrow, duckdb, duckdb_views, duckdb_delta_views, polars, datafusion, chdb, hyparquet, spark)
@@ -135,7 +125,7 @@ def get_bytes(value):
 
 def main():
     read = next(r for r in READERS if r.__name__ == sys.argv[1])
-    tables = os.path.abspath(sys.argv[2])
+    tables = sys.argv[2] if is_remote(sys.argv[2]) else os.path.abspath(sys.argv[2])
     rows = {name: read(os.path.join(tables, name), columns) for name, columns in COLUMNS.items()}
     functions = {}
     for row in rows["locations"]:
