@@ -24,9 +24,10 @@ def read(path):
 
 
 def read_metric_labels():
-    """Metric name to labels, and label values if they are listed. docs.t compares the list with the code."""
+    """Metric name to labels, and label values if they are listed. docs.t compares the list of /metrics with the code."""
     labels_of = {}
-    for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", read("docs/metrics.md"), re.M):
+    pages = read("docs/metrics.md") + read("docs/recording-rules.md")
+    for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", pages, re.M):
         for name in re.findall(r"`(\w+)`", names):
             labels_of.setdefault(name, set()).update(re.findall(r"`(\w+)`", labels))
             if name.endswith("_duration_seconds"):
