@@ -78,6 +78,10 @@ check-collector: ## build an OpenTelemetry Collector and forward profiles throug
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/collector/run
 
+check-kafka: ## forward profiles of collectors and the agent through Kafka (installs both; GO="go 1.26 or later", MVN, java)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/collector/run-kafka
+
 FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/query/query.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
