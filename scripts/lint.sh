@@ -14,11 +14,13 @@ need() {
 }
 
 # cppcheck does not follow scope guards, so leaks are left to the address sanitizer. It also tries configurations of
-# unsupported processors, so an #error is left to the compiler.
+# unsupported processors, so an #error is left to the compiler. Results are kept, and files that did not change are not
+# read again.
 if need cppcheck; then
         queue=$(echo '#include <sys/queue.h>' | cc -E - | sed -n 's|^# 1 "\(.*/sys/queue\.h\)".*|\1|p') # its macros are control flow
+        mkdir -p build/cppcheck
         # shellcheck disable=SC2046  # a list of files on purpose
-        cppcheck --include="$queue" --quiet --std=c11 --enable=warning --inline-suppr --error-exitcode=1 -D_GNU_SOURCE \
+        cppcheck --cppcheck-build-dir=build/cppcheck -j "$(nproc)" --include="$queue" --quiet --std=c11 --enable=warning --inline-suppr --error-exitcode=1 -D_GNU_SOURCE \
                 -I. --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=memleak --suppress=resourceLeak \
                 --suppress=preprocessorErrorDirective \
                 $(git ls-files '*.c' | grep -vE '^(bpf|tests)/') || bad=1

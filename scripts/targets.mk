@@ -105,6 +105,8 @@ check-alerts: ## check deploy/prometheus with promtool (extracted from Debian's 
 check-interop: ## read a store, in files and over S3, with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention, compare sums with those of cairn, and ask DuckDB, chdb and Spark the questions of deploy/sql (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
+	$(Q)CAIRN_BUILD=$(abspath $(O)) STORE=s3 tests/interop/run $(READERS)
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/parse-trino
 
 READ_SECONDS ?= 30
 check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes, compacts and re-symbolizes (READ_SECONDS=600; installs them)

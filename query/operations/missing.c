@@ -202,16 +202,39 @@ static void put_upload_rows(const struct scan_upload *items, size_t count, bool 
                 buf_printf(ret, "... %zu more\n", count - count_shown_objects(count, form));
 }
 
+static size_t count_distribution_objects(const struct scan_upload *items, size_t count)
+{
+        size_t ret = 0;
+
+        for (size_t i = 0; i < count; i++)
+                ret += is_of_distribution_server(&items[i]);
+        return ret;
+}
+
+/* The rows have a command for each of these objects; one option of the service does it for all, also for later ones. */
+static void put_distribution_advice(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        size_t count = count_distribution_objects(u->missing, u->missing_count) +
+                       count_distribution_objects(u->poor, u->poor_count);
+
+        if (count)
+                buf_printf(ret,
+                           "\n%zu %s of a distribution; the service fetches such debuginfo itself with\n"
+                           "  cairn serve --upstream %s\n",
+                           count, count == 1 ? "object is" : "objects are", form->distribution);
+}
+
 static void put_uploads_text(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
 {
         if (u->missing_count)
                 put_upload_rows(u->missing, u->missing_count, false, u, form, ret);
         else
                 buf_append_str(ret, "no object of these samples lacks debuginfo\n");
-        if (!u->poor_count)
-                return;
-        buf_append_str(ret, "\nobjects with names only, which would gain lines and inlined frames:\n");
-        put_upload_rows(u->poor, u->poor_count, true, u, form, ret);
+        if (u->poor_count) {
+                buf_append_str(ret, "\nobjects with names only, which would gain lines and inlined frames:\n");
+                put_upload_rows(u->poor, u->poor_count, true, u, form, ret);
+        }
+        put_distribution_advice(u, form, ret);
 }
 
 /* ---- CSV ---- */

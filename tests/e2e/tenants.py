@@ -27,6 +27,7 @@ SELECT = {"profileTypeID": "samples:cpu:nanoseconds:cpu:nanoseconds", "labelSele
           "end": "4102444800000", "step": 86400.0, "limit": "100", "maxNodes": "1000", "query": "{}",
           "name": "service_name", "groupBy": ["service_name"]}
 KINDS = [f"{name}:cpu:nanoseconds:cpu:nanoseconds" for name in ("samples", "cpu", "process_cpu")]
+RULES = "/settings.v1.RecordingRulesService/"
 PARCA = "/parca.query.v1alpha1.QueryService/"
 
 
@@ -182,6 +183,12 @@ def own_requests(foreign, share, otlp):
              for rule in ("age=1h", '{service_name=~".*"},age=1h') for dry in (True, False)], False),
         ("POST", "/ingest"): (
             [("POST", "/ingest?name=sent-by-alpha&format=folded", "text/plain", b"sent;by;alpha 1\n")], False),
+        **{("POST", RULES + name): ([("POST", RULES + name, JSON, json.dumps({"id": "x", "metricName": "m"}).encode())], False)
+           for name in ("ListRecordingRules", "GetRecordingRule", "UpsertRecordingRule", "DeleteRecordingRule")},
+        # Refused without an object store; fresh-nodes.t tries it with one.
+        ("GET", "/api/v1/node/head"): ([("GET", "/api/v1/node/head" + q, None, b"") for q in ("", "?after=0")], False),
+        ("GET", "/api/v1/recorded"): ([("GET", "/api/v1/recorded", None, b"")], False),
+        ("GET", "/api/v1/recorded/changes"): ([("GET", "/api/v1/recorded/changes", None, b"")], False),
         ("POST", "/push.v1.PusherService/Push"): ([("POST", "/push.v1.PusherService/Push", JSON, b"{}")], False),
         ("POST", "/v1development/profiles"): (
             [("POST", "/v1development/profiles", "application/x-protobuf", otlp)], False),
@@ -190,7 +197,7 @@ def own_requests(foreign, share, otlp):
         ("GET", "/share/{id}"): ([("GET", share + q, None, b"") for q in ("", "?format=folded", "?format=json")], True),
         ("GET", "/share/{id}/profile"): ([("GET", share + "/profile", None, b"")], True),
         **{("POST", f"/{name}/{{method}}"): ([("POST", f"/{name}/Any", JSON, b"{}")], False) for name in (
-            "vcs.v1.VCSService", "settings.v1.SettingsService", "settings.v1.RecordingRulesService",
+            "vcs.v1.VCSService", "settings.v1.SettingsService",
             "adhocprofiles.v1.AdHocProfileService", "capabilities.v1.FeatureFlagsService")},
     }
 

@@ -106,6 +106,9 @@ like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
 like "$(advice /usr/lib/x86_64-linux-gnu/libof.so.1)" \
         "DEBUGINFOD_URLS=https://[a-z./]+ debuginfod-find debuginfo $(id 04)" \
         "  the advice has the command that fetches it from there"
+like "$(missing | tail -2 | tr '\n' ' ')" \
+        '^1 object is of a distribution; .* cairn serve --upstream https://[a-z./]+ $' \
+        "  the list ends with the option that fetches all such files"
 like "$(advice /usr/local/lib/libown.so.1)" "^cairn-upload --server $url /usr/local/lib/libown.so.1\$" \
         "  the advice for a file of one's own is an upload"
 like "$(advice /usr/local/lib/libown.so.1)" 'if it is stripped, upload its debug file or build it with -g$' \

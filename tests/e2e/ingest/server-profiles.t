@@ -35,6 +35,10 @@ is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches
         "the samples of a repeated batch are counted once"
 send_otlp good.otlp.gz -H 'Content-Encoding: gzip'
 is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is decompressed before the batch is compared"
+send_otlp good.otlp.gz -H 'Content-Encoding: x-gzip'
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "  by its older name, too"
+send_otlp good.otlp -H 'Content-Encoding;' # curl sends the header without a value
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "an empty encoding is none"
 python3 - "$tmp/p" <<'EOF'
 import sys
 data = open(sys.argv[1] + "/good.otlp", "rb").read()
@@ -104,6 +108,10 @@ send_otlp cut.gz -H 'Content-Encoding: gzip'
 refused 400 'cut off|ends' "a gzip body that is cut off"
 send_otlp noise.gz -H 'Content-Encoding: gzip'
 refused 400 'gzip|damaged' "a gzip body of noise"
+python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(open(sys.argv[1], "rb").read())[2:-4])' \
+        "$tmp/p/good.otlp" >"$tmp/p/raw.deflate"
+send_otlp raw.deflate -H 'Content-Encoding: deflate'
+refused 400 'this is raw deflate data: .*zlib header' "a body in raw deflate"
 before=$(peak_memory_kb)
 send_otlp bomb.gz -H 'Content-Encoding: gzip'
 refused 413 'after unpacking' "a gzip bomb of 256 MiB"

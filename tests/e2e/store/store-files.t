@@ -28,8 +28,8 @@ is "$(jq '[.sample_files, .stack_files, .location_files] ==
 # ---- files ----
 store files --json >"$tmp/files"
 is "$(jq -c 'group_by(.table) | map([.[0].table, length, (map(.rows) | add), (map(.bytes) | add)])' "$tmp/files")" \
-        "$(jq -c '.tables | to_entries | sort_by(.key) | map([.key, .value.files, .value.rows, .value.bytes])' \
-        "$tmp/status")" \
+        "$(jq -c '.tables | to_entries | sort_by(.key) | map(select(.value.files > 0)) |
+                map([.key, .value.files, .value.rows, .value.bytes])' "$tmp/status")" \
         "files has the files of each table"
 is "$(jq -r '.[] | "\(.bytes) \(.path)"' "$tmp/files" | sort)" \
         "$(jq -r '.[].path' "$tmp/files" | xargs stat -c '%s %n' | sort)" \
@@ -45,7 +45,7 @@ like "$(store files --table stacks | head -1)" \
         "  files of a table are shown as text"
 store files --table stack >"$tmp/out" 2>&1
 is $? 64 "a table that does not exist is wrong usage"
-like "$(cat "$tmp/out")" "'stack' is not one of samples, stacks, locations" "  the tables that exist are listed"
+like "$(cat "$tmp/out")" "'stack' is not one of samples, stacks, locations, function_history" "  the tables that exist are listed"
 "$cairn" store files --data "$tmp/nothing" >"$tmp/out" 2>&1
 is $? 1 "a directory that does not exist fails"
 like "$(cat "$tmp/out")" "no store in '$tmp/nothing'" "  the missing directory is named"

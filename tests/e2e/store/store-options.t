@@ -52,7 +52,7 @@ is "$? $(cat "$tmp/err")" "64 cairn store: 'drop' is not one of list, retry, rem
         "an unknown subcommand of quarantine is named"
 store check
 is "$? $(cat "$tmp/err")" \
-        "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, export, compact, expire or quarantine" \
+        "64 cairn store: unknown command 'check': expected status, files, verify, snapshot, copy, export, compact, expire or quarantine" \
         "an unknown command of store is named"
 
 # ---- pages ----
@@ -62,11 +62,11 @@ is "$(options quarantine)" "data output tenant json" "  those of its own verbs t
 is "$(options quarantine retry)" "$(options quarantine)" "  the page of a verb's own verb is the same"
 like "$("$cairn" store compact --help | head -1)" '^Usage: cairn store compact \[' \
         "  the page of a verb has its synopsis"
-is "$(options | wc -w)" "$({ for verb in status files verify snapshot export compact expire \
+is "$(options | wc -w)" "$({ for verb in status files verify snapshot copy export compact expire \
         quarantine; do options $verb; done; } | tr ' ' '\n' | sort -u | wc -l)" \
         "each option is of some verb"
 is "$("$cairn" store --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | paste -sd ' ')" \
-        "status files verify snapshot export compact expire quarantine" "the page of the command lists the verbs"
+        "status files verify snapshot copy export compact expire quarantine" "the page of the command lists the verbs"
 
 # ---- a service ----
 store quarantine retry all --json --data "$data"

@@ -75,7 +75,7 @@ test("each option of --help is in its manual page, and the other way round", mis
 
 mistakes = set()
 for path, text in PAGES.items():
-    for command in re.findall(r"(?:^|[`/ ])(cairn(?:-agent|-upload)? [^`|\n]*)", text, re.M):
+    for command in re.findall(r"(?:^|[`/ ])(?<!helm install )(?<!helm upgrade )(cairn(?:-agent|-upload)? [^`|\n]*)", text, re.M):
         own = re.split(r" [|;&] |'", command)[0]
         mistakes |= {f"{path}: {own.strip()}" for o in re.findall(r" --([a-z][a-z-]*)", own)
                      if o not in every_option | {"help", "version", "doctor"}}
