@@ -16,8 +16,8 @@ writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is th
 /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method, PUT /-/away and /-/back
 refuse all requests and end that; PUT /-/writes/N does the former after N objects were put. PUT /-/hold lets requests
 that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT /-/ahead/SECONDS sets the clock of
-answers, so that what was put before is old. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume;
-GET /-/stalled counts those that wait. PUT /-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while its answer is
+answers, so that what was put before is old. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume,
+PUT /-/stall/commits those that put a file of a Delta log; GET /-/stalled counts those that wait. PUT /-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while its answer is
 lost, is 500, or is cut short.
 """
 import datetime
@@ -46,6 +46,7 @@ class Proxy(BaseHTTPRequestHandler):
     resumed = threading.Event()
     resumed.set()
     passing = 0
+    stalls_only_commits = False
     stalled = 0
     region = None
     last_key = ''
@@ -79,7 +80,8 @@ class Proxy(BaseHTTPRequestHandler):
         elif word == 'writes':
             Proxy.writes_left = int(value)
         elif word == 'stall':
-            Proxy.passing = int(value)
+            Proxy.stalls_only_commits = value == 'commits'
+            Proxy.passing = 0 if Proxy.stalls_only_commits else int(value)
             Proxy.resumed.clear()
         elif word == 'resume':
             Proxy.resumed.set()
@@ -106,8 +108,11 @@ class Proxy(BaseHTTPRequestHandler):
             return
         self.answer(200, json.dumps(Proxy.requests).encode())
 
+    def is_commit(self):
+        return self.command == 'PUT' and '/_delta_log/' in self.path
+
     def wait_for_resume(self):
-        if self.resumed.is_set():
+        if self.resumed.is_set() or (Proxy.stalls_only_commits and not self.is_commit()):
             return
         with self.lock:
             Proxy.passing -= 1

@@ -17,10 +17,10 @@ start() { start_node "$1" --flush-interval 1; }
 start a
 start b
 for i in 1 2 3; do
-        stall_store
+        stall_commits
         send a "" "main;work $((i * 100))" "main;work;new_$i;only_a 1"
         send b "" "main;work $((i * 100 + 1))" "main;work;new_$i;only_b 1"
-        wait_for "both flushes" stalled_at_least 2
+        wait_for "the commits of both" stalled_at_least 2
         resume_store
         wait_flushed a b
         is "$(doubled)" "locations 0 stacks 0" "round $i: no location and no stack is there twice"
