@@ -37,7 +37,8 @@ int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
                 const char *name;
                 int64_t ns;
         } units[] = {
-                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 }
+                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 },
+                { "ns", 1 },          { "us", 1000 },           { "ms", 1000000 },           { "s", 1000000000 },
         };
 
         for (size_t i = 0; i < sizeof units / sizeof *units; i++)

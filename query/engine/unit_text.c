@@ -239,6 +239,13 @@ static const struct known_unit *find_known_unit(const char *name)
         return NULL;
 }
 
+double get_unit_ns(const char *unit)
+{
+        const struct known_unit *known = find_known_unit(unit);
+
+        return known && known->is_time ? known->factor : 0;
+}
+
 const char *format_value(int64_t value, const char *unit, char *out, size_t size)
 {
         const struct known_unit *known = find_known_unit(unit);

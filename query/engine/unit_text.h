@@ -27,6 +27,9 @@ enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error 
  */
 const char *format_value(int64_t value, const char *unit, char *out, size_t size);
 
+/** Nanoseconds of a unit of time: 1000 of "microseconds" and "us"; 0 for other units. */
+double get_unit_ns(const char *unit);
+
 /** 0 if the total is 0. */
 double compute_percent(int64_t value, int64_t total);
 

@@ -17,6 +17,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "query/engine/loaded_sides.h"
+#include "query/engine/unit_text.h"
 
 #define LIMIT_LINE_OFFSET 0xffff /* line offsets of the format have 16 bits */
 #define NO_NODE UINT32_MAX
@@ -227,13 +228,15 @@ enum status query_answer_autofdo(struct query_call *q)
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
         _cleanup_(sample_profile_deinit) struct sample_profile p = { .q = q, .l = &l };
         enum status st;
+        double unit_ns;
 
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of autofdo; narrow the selector");
         st = loaded_sides_load(q, NULL, &l);
         if (st)
                 return st;
-        p.unit = strcmp(l.sides[0].unit, "nanoseconds") == 0 ? 1000000 : 1; /* counts are milliseconds */
+        unit_ns = get_unit_ns(l.sides[0].unit);
+        p.unit = unit_ns > 0 && unit_ns < 1e6 ? (uint64_t)(1e6 / unit_ns) : 1; /* counts of times are milliseconds */
         for (size_t i = 0; !st && i < l.sides[0].count; i++)
                 st = add_leaf(&p, &l.sides[0].entries[i]);
         if (!st)

@@ -23,6 +23,7 @@
 #include "common/memory/array.h"
 #include "common/memory/memory_budget.h"
 #include "profile-formats/number_map.h"
+#include "query/engine/unit_text.h"
 
 #define FORMAT_VERSION 60
 #define GECKO_VERSION 31 /* version of the browser's own format, which readers require as well */
@@ -361,16 +362,17 @@ static void put_shared_tables(struct firefox_writer *w)
 
 /* ---- samples ---- */
 
-static void put_weight(struct firefox_writer *w, int64_t value, bool is_time)
+/* unit_ns: of a unit of time, which becomes milliseconds; else 0. */
+static void put_weight(struct firefox_writer *w, int64_t value, double unit_ns)
 {
-        if (is_time)
-                json_out_double(&w->j, NULL, (double)value / 1e6);
+        if (unit_ns > 0)
+                json_out_double(&w->j, NULL, (double)value * unit_ns / 1e6);
         else
                 json_out_int(&w->j, NULL, value);
 }
 
 /* The start of each sample, in ms. */
-static void put_times(struct firefox_writer *w, bool is_time)
+static void put_times(struct firefox_writer *w, double unit_ns)
 {
         int64_t at = 0;
 
@@ -380,8 +382,8 @@ static void put_times(struct firefox_writer *w, bool is_time)
 
                 if (!value)
                         continue;
-                put_weight(w, at, is_time);
-                if (!is_time)
+                put_weight(w, at, unit_ns);
+                if (!(unit_ns > 0))
                         at++;
                 else if (value > 0)
                         add_saturating(&at, value);
@@ -392,7 +394,7 @@ static void put_times(struct firefox_writer *w, bool is_time)
 static void put_samples(struct firefox_writer *w)
 {
         const char *unit = w->f->sides[0]->unit;
-        bool is_time = strcmp(unit, "nanoseconds") == 0;
+        const double unit_ns = get_unit_ns(unit);
         struct json_out *j = &w->j;
         uint64_t count = 0;
 
@@ -408,13 +410,13 @@ static void put_samples(struct firefox_writer *w)
                         put_null(j, NULL);
         }
         json_out_array_end(j);
-        put_times(w, is_time);
+        put_times(w, unit_ns);
         json_out_array(j, "weight");
         for (uint32_t i = 0; i < w->d.count && count_row(w); i++)
                 if (w->d.nodes[i].self[0])
-                        put_weight(w, w->d.nodes[i].self[0], is_time);
+                        put_weight(w, w->d.nodes[i].self[0], unit_ns);
         json_out_array_end(j);
-        json_out_str(j, "weightType", is_time ? "tracing-ms" : strcmp(unit, "bytes") == 0 ? "bytes" : "samples");
+        json_out_str(j, "weightType", unit_ns > 0 ? "tracing-ms" : strcmp(unit, "bytes") == 0 ? "bytes" : "samples");
         json_out_uint(j, "length", count);
         json_out_object_end(j);
 }

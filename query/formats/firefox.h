@@ -13,7 +13,7 @@
 
 /**
  * One thread whose samples are the stacks of the tree, weighted by their values: milliseconds if the unit is
- * nanoseconds, else bytes or counts. A sample begins where the previous one ends, so the timeline shows shares, not
+ * one of time, else bytes or counts. A sample begins where the previous one ends, so the timeline shows shares, not
  * points in time. Beyond max_nodes nodes the smallest are merged into one frame "(other)" per caller.
  */
 enum status flame_put_firefox(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;

@@ -233,7 +233,8 @@ static const char *format_rate_change(const struct services *s, const struct lab
 /* CPU time per second is the number of cores in use. Returns out. */
 static const char *format_service_cost(const struct services *s, int64_t value, char *out, size_t size)
 {
-        double cores = (double)value / 1e9 / get_range_seconds(&s->q->r.selection);
+        double seconds = (double)value * get_unit_ns(s->trend.unit) / 1e9,
+               cores = seconds / get_range_seconds(&s->q->r.selection);
 
         if (s->l.plan.type && is_cpu_time_type(s->l.plan.type))
                 snprintf(out, size, cores > 0 && cores < 0.1 ? "%.2g cores" : "%.2f cores", cores);

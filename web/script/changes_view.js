@@ -18,7 +18,7 @@ const CairnChangesView = (() => {
   // The cost of the change: of CPU time as cores.
   function costText(row, answer) {
     const sign = row.cost_per_hour > 0 ? '+' : '−', size = Math.abs(row.cost_per_hour || 0);
-    return isCores(answer) ? sign + coresText(size / 3600e9) : `${sign}${formatValue(Math.round(size), answer.unit)} an hour`;
+    return isCores(answer) ? sign + coresText(size, answer.unit, 3600e3) : `${sign}${formatValue(Math.round(size), answer.unit)} an hour`;
   }
   function causeText(row) {
     const from = row.cause === 'build' ? row.build_before : null, build = row.build_after && row.build_after.slice(0, 8), parts = [];

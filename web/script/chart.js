@@ -30,7 +30,7 @@ const CairnChart = (() => {
       return data.average ? sum / (points.filter(p => p[2]).length || 1) : sum;
     }
     // A sum over a number of steps. CPU time per second is the number of cores in use.
-    const costText = (value, steps) => data.is_cores ? `${CairnUnits.coresText(value / (steps * data.step_ms * 1e6))} cores` : CairnUnits.formatValue(value, data.unit);
+    const costText = (value, steps) => data.is_cores ? `${CairnUnits.coresText(value, data.unit, steps * data.step_ms)} cores` : CairnUnits.formatValue(value, data.unit);
     const indexAt = x => Math.max(0, Math.min(count() - 1, Math.floor(x / canvas.clientWidth * count())));
 
     function say() {

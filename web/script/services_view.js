@@ -20,7 +20,7 @@ const CairnServicesView = (() => {
   }
   function costText(row, answer) {
     if (!isCores(answer)) return formatValue(row.value, answer.unit);
-    return coresText(ratesOf(row, answer)[1] / 1e9);
+    return coresText(ratesOf(row, answer)[1], answer.unit, 1000);
   }
   function changeOf(row, answer) {
     const [before, now] = ratesOf(row, answer);

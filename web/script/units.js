@@ -34,8 +34,12 @@ const CairnUnits = (() => {
   }
   const ratioText = (before, after) => before > 0 ? `, ×${(after / before).toFixed(2)}` : after > 0 ? ', new' : '';
   // Whether values are CPU time, which per second is the number of cores in use.
-  const isCores = answer => /^process_cpu:cpu:nanoseconds/.test(answer.type) && answer.unit === 'nanoseconds';
-  const coresText = cores => cores && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2);
+  const isCores = answer => /^[^:]*:cpu:/.test(answer.type) && Object.hasOwn(TIMES, answer.unit);
+  // The cores of so much CPU time in a number of milliseconds.
+  function coresText(value, unit, ms) {
+    const cores = value * TIMES[unit] / (ms * 1e6);
+    return cores && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2);
+  }
   // The title of a column with numbers of samples.
   const samplesTitle = answer => answer.samples_are === 'stacks' ? 'Stacks' : 'Samples';
   const timeText = ms => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');

@@ -155,16 +155,21 @@ static void put_rule_labels(const Recording__Rule *rule, struct buf *to)
         }
 }
 
-/* A value per second, in seconds for times. */
+/* A value per second: seconds of times. */
+static double convert_rate(const struct json_node *answer, double value)
+{
+        double unit_ns = get_unit_ns(json_node_text(answer, "unit"));
+
+        return unit_ns > 0 ? value * unit_ns / 1e9 : value;
+}
+
 static void put_rule_value(const struct json_node *answer, const struct json_node *of, struct buf *to)
 {
         double value = (double)json_node_int(of, "total");
 
         if (strcmp(json_node_text(answer, "aggregation"), "average") != 0)
                 value /= (double)WINDOW_NS / 1e9;
-        if (strcmp(json_node_text(answer, "unit"), "nanoseconds") == 0)
-                value /= 1e9;
-        buf_printf(to, "} %.17g\n", value);
+        buf_printf(to, "} %.17g\n", convert_rate(answer, value));
 }
 
 static void put_rule_groups(const Recording__Rule *rule, const struct json_node *answer, struct buf *to)
@@ -326,9 +331,7 @@ static void put_change_series(const struct json_node *answer, const struct json_
                 buf_append_str(to, ",");
         }
         metric_label(to, "since", format_time_utc(json_node_int(row, "time_ms") * 1000000, time, sizeof time));
-        if (strcmp(json_node_text(answer, "unit"), "nanoseconds") == 0)
-                cost /= 1e9;
-        buf_printf(to, "} %.6g\n", cost);
+        buf_printf(to, "} %.6g\n", convert_rate(answer, cost));
 }
 
 static void handle_recorded_changes(struct http_request *req)

@@ -6,6 +6,7 @@
 
 command -v jq >/dev/null || skip_all "jq is not installed"
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
+slow=process_cpu:cpu:microseconds:wall:microseconds
 cat >"$tmp/rules.json" <<END
 {"rules": [{"id": "parse", "metricName": "parse_cpu_cores",
             "matchers": ["{__profile_type__=\"$cpu\"}", "{service_name=\"api\"}"],
@@ -44,8 +45,8 @@ for back in 1 2 3 4 5; do
         printf 'main;json::parse(int*) 6000000000\nmain;other 12000000000\n' >"$tmp/api.folded"
         "$cairn" import --server "$url" --time $at --type $cpu --label service.name=api "$tmp/api.folded" \
                 >/dev/null 2>&1
-        printf 'main 30000000000\n' >"$tmp/web.folded"
-        "$cairn" import --server "$url" --time $at --type $cpu --label service.name=web "$tmp/web.folded" \
+        printf 'main 30000000\n' >"$tmp/web.folded"
+        "$cairn" import --server "$url" --time $at --type $slow --label service.name=web "$tmp/web.folded" \
                 >/dev/null 2>&1
 done
 is "$(recorded | grep -v '^#' | sort)" "cores{rule_id=\"$id\",service_name=\"api\"} 0.29999999999999999
@@ -56,6 +57,10 @@ is "$(recorded | grep -c '^# TYPE [a-z_]* gauge')" 2 "each metric has a type"
 if command -v promtool >/dev/null; then
         ok "promtool accepts the text" sh -c "curl -sS '$url/api/v1/recorded' | promtool check metrics"
 fi
+slow_id=$(rpc UpsertRecordingRule \
+        "{\"metricName\": \"slow\", \"matchers\": [\"{__profile_type__=\\\"$slow\\\"}\"]}" | jq -r .rule.id)
+is "$(recorded | sed -n 's/^slow{.*} //p')" 0.5 "a rule of CPU time in microseconds has cores, too"
+rpc DeleteRecordingRule "{\"id\": \"$slow_id\"}" >/dev/null
 for i in $(seq 1 120); do
         printf 'main 1000000\n' >"$tmp/many.folded"
         "$cairn" import --server "$url" --time $((now - now % 60 - 90)) --type $cpu --label "service.name=s$i" \

@@ -111,6 +111,9 @@ const answer = { type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', unit: 'nan
 const changes = [[10e9, 10e9], [10e9, 20e9], [4e9, 0], [0, 1e9], [0, 0]].map(([value, value_before]) => CairnServicesView.changeOf({ value, value_before }, answer).text);
 equal(changes, ['▲ +100.0%', '0.0%', 'new', 'gone', ''], 'changes are those of the cost per second');
 equal([15e9, 1e6, 0].map(value => CairnServicesView.costText({ value, value_before: 0 }, answer)), ['1.50', '0.0001', '0.00'], '  and CPU time is in cores');
+const inUnit = (name, unit, value) => CairnServicesView.costText({ value, value_before: 0 }, { ...answer, type: `process_cpu:${name}:${unit}:wall:${unit}`, unit });
+equal([inUnit('cpu', 'microseconds', 15e6), inUnit('cpu', 'ms', 15e3), inUnit('wall', 'microseconds', 15e6), inUnit('cpu', 'count', 15)], ['1.50', '1.50', '15.0 s', '15'],
+  '  in any unit of time');
 const versions = [{ label: 'version', value: '1', first_ms: day - 20e3, last_ms: day - 10e3 }, { label: 'version', value: '2', first_ms: day, last_ms: day + 10e3 }];
 const comparison = v => CairnServicesView.comparisonOf({ labels: { service_name: 'a"b' }, versions: v }, answer, { selector: 'x="1"' });
 equal([comparison(versions).text, comparison(versions).change.from, comparison(versions).change.selector, comparison([]).text],
