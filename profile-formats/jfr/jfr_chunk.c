@@ -381,6 +381,7 @@ static bool add_field(struct metadata_reader *m, const struct jfr_field *field)
         }
         c->fields[c->field_count++] = *field;
         c->classes[c->class_count - 1].field_count++;
+        c->classes[c->class_count - 1].has_stack |= field->name == JFR_STACK_TRACE;
         return true;
 }
 

@@ -105,6 +105,7 @@ struct jfr_class {
         struct jfr_text name;
         enum jfr_kind kind;
         uint32_t first_field, field_count;
+        bool has_stack;
 };
 
 struct jfr_chunk {

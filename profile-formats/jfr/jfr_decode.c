@@ -646,15 +646,7 @@ static enum status add_event(struct jfr_decoder *d, enum jfr_kind kind, const st
 
 /* ---- chunks ---- */
 
-static bool has_stack_field(const struct jfr_decoder *d, const struct jfr_class *class)
-{
-        for (uint32_t i = 0; i < class->field_count; i++)
-                if (d->chunk.fields[class->first_field + i].name == JFR_STACK_TRACE)
-                        return true;
-        return false;
-}
-
-/* Count an event that is not used, for the message about a recording without samples. */
+/* Count an event that is not used, for the note. */
 static void count_unused_event(struct jfr_decoder *d, const struct jfr_class *class)
 {
         uint32_t i = 0;
@@ -665,7 +657,7 @@ static void count_unused_event(struct jfr_decoder *d, const struct jfr_class *cl
         if (i == LIMIT_JFR_UNUSED || !class->name.size)
                 return;
         if (i == d->unused_count)
-                d->unused[d->unused_count++] = (struct unused_event){ class->name, 0, has_stack_field(d, class) };
+                d->unused[d->unused_count++] = (struct unused_event){ class->name, 0, class->has_stack };
         d->unused[i].count++;
 }
 
@@ -678,15 +670,23 @@ static int compare_unused_events(const void *a, const void *b)
                                             : (x->count < y->count) - (x->count > y->count);
 }
 
+/* With samples, only events with stacks, which are others than one may expect; without, all kinds. */
 static void note_unused_events(struct jfr_decoder *d)
 {
         char *note = d->p->note;
-        size_t used;
+        const bool is_empty = !d->p->samples.count;
+        size_t used = strlen(note);
 
         qsort(d->unused, d->unused_count, sizeof *d->unused, compare_unused_events);
-        used = (size_t)snprintf(note, sizeof d->p->note, "no event of the recording is used%s",
-                                d->unused_count ? "; it has " : "");
+        if (is_empty)
+                used = (size_t)snprintf(note, sizeof d->p->note, "no event of the recording is used%s",
+                                        d->unused_count ? "; it has " : "");
+        else if (d->unused_count && d->unused[0].has_stack)
+                used += (size_t)snprintf(note + used, sizeof d->p->note - used,
+                                         "%sevents with stacks that are not used: ", used ? "; " : "");
         for (uint32_t i = 0; i < d->unused_count && i < LIMIT_JFR_UNUSED_NAMES; i++) {
+                if (!is_empty && !d->unused[i].has_stack)
+                        break;
                 const struct unused_event *e = &d->unused[i];
                 const int n = e->name.size < EVENT_NAME_BYTES ? (int)e->name.size : EVENT_NAME_BYTES;
                 const int added = snprintf(note + used, sizeof d->p->note - used, "%s%" PRIu64 " %.*s", i ? ", " : "",
@@ -714,7 +714,7 @@ static enum status read_jfr_event(struct jfr_decoder *d, struct jfr_event *e, en
         kind = class ? class->kind : JFR_OTHER;
         if (pass == PASS_POOLS && kind == JFR_CPU_TIME_SAMPLE)
                 d->has_cpu_time = true;
-        if (pass == PASS_POOLS && class && kind == JFR_OTHER && !d->p->samples.count)
+        if (pass == PASS_POOLS && class && kind == JFR_OTHER && (class->has_stack || !d->p->samples.count))
                 count_unused_event(d, class);
         if (pass == PASS_POOLS ? kind != JFR_ACTIVE_SETTING : !event_rules[kind].name)
                 return ST_OK;
@@ -776,7 +776,7 @@ static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, siz
                 jfr_constants_clear(&d->constants);
                 jfr_chunk_close(&d->chunk);
         }
-        if (!st && !d->p->samples.count)
+        if (!st)
                 note_unused_events(d);
         return st;
 }

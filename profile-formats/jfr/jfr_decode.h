@@ -23,7 +23,7 @@
  *     jdk.NativeMethodSample             native_method:samples, which Pyroscope leaves out: threads inside of native
  *                                        methods, running or waiting
  *
- * Other events are skipped; a recording of which nothing is used has a note with their names. A frame is
+ * Other events are skipped; a note has the names of those with stacks, or of all if nothing is used. A frame is
  * "package/Class.method" with its line; numbers that the JVM gives to generated classes are left out of names, so that
  * equal code has one. Frames that the compiler inlined are lines of one location with the frame that they were inlined
  * into; a location's mapping says how its code ran ("[jit]", "[interpreted]").

@@ -2,10 +2,10 @@
 """Writes JFR recordings for tests, and reads the output of the JDK's reader for real ones.
 
     jfr.py make FILE [broken KIND]   a recording of one chunk with known samples, or a broken one
-    jfr.py times FILE [NAME=VALUE]... [cpu-time] [none]
+    jfr.py times FILE [NAME=VALUE]... [cpu-time] [native-lock] [none]
                                      3 execution and 5 wall clock samples with these settings of async-profiler (event=,
                                      interval=, wall=, nobatch=) or the JDK (period=); with 2 CPU time samples of 7 ms;
-                                     without all of these
+                                     with 4 events that are not used; without all samples
     jfr.py labels FILE               the labels of its contexts, as Pyroscope's Java agent sends them
     jfr.py slow FILE                 a compressed recording whose constants take seconds to read
     jfr.py corpus DIR                good/ and bad/ recordings for the fuzz target
@@ -93,7 +93,7 @@ def event(type, payload):
 
 MS = TICKS_PER_S // 1000
 TRACE, FRAME, METHOD, CLASS, SYMBOL, STATE, FRAMETYPE, THREAD, ODD = 30, 31, 32, 33, 34, 35, 36, 37, 38
-EXEC, WALL, TLAB, OUTSIDE, ALLOC, LOCK, PARK, NATIVE, SETTING, OTHER, LIVE, MALLOC, CPU_TIME = range(50, 63)
+EXEC, WALL, TLAB, OUTSIDE, ALLOC, LOCK, PARK, NATIVE, SETTING, OTHER, LIVE, MALLOC, CPU_TIME, NATIVE_LOCK = range(50, 64)
 
 
 def metadata():
@@ -119,6 +119,7 @@ def metadata():
     m.add(OUTSIDE, "jdk.ObjectAllocationOutsideTLAB", common + [("objectClass", CLASS, "pool"), ("allocationSize", c["long"], "")] + context)
     m.add(ALLOC, "jdk.ObjectAllocationSample", common + [("objectClass", CLASS, "pool"), ("weight", c["long"], "")])
     m.add(LOCK, "jdk.JavaMonitorEnter", timed + [("monitorClass", CLASS, "pool"), ("address", c["long"], "")] + context)
+    m.add(NATIVE_LOCK, "profiler.NativeLock", timed + [("address", c["long"], "")])
     m.add(PARK, "jdk.ThreadPark", timed + [("parkedClass", CLASS, "pool"), ("timeout", c["long"], "")])
     m.add(NATIVE, "jdk.NativeMethodSample", common + [("state", STATE, "pool")])
     m.add(SETTING, "jdk.ActiveSetting", timed + [("id", c["long"], ""), ("name", c["java.lang.String"], ""), ("value", c["java.lang.String"], "")])
@@ -206,6 +207,8 @@ def times(start_ns, options):
         events += [event(WALL, common + number(2) + number(5))]
     if "cpu-time" in options:
         events += [event(CPU_TIME, common + b"\0" + number(7 * MS) + b"\0")] * 2
+    if "native-lock" in options:
+        events += [event(NATIVE_LOCK, number(1000) + number(7) + number(9) + number(2) + number(0))] * 4
     return chunk(events, start_ns)
 
 

@@ -181,6 +181,12 @@ like "$("$cairn" import --dry-run "$tmp/cut.jfr" 2>&1)" \
         'jfr, [2-9] samples.*, the last 900 bytes of the recording are not read.*; not sent' \
         "a recording that is complete is read although the next one is cut off"
 answers 200 'last 900 bytes' "  and the service says so" --data-binary "@$tmp/cut.jfr" "$url/ingest?name=cut&format=jfr"
+make_recording times "$tmp/lock.jfr" native-lock
+like "$("$cairn" import --dry-run "$tmp/lock.jfr" 2>&1)" \
+        'jfr, [0-9]+ samples.*, events with stacks that are not used: 4 profiler.NativeLock; not sent' \
+        "events with stacks that are not used are named"
+answers 200 'not used: 4 profiler.NativeLock' "  by the service, too" --data-binary "@$tmp/lock.jfr" \
+        "$url/ingest?name=lock&format=jfr"
 make_recording times "$tmp/none.jfr" none
 "$cairn" import --dry-run "$tmp/none.jfr" >/dev/null 2>"$tmp/err"
 is "$? $(sed 's/.*: no event/no event/' "$tmp/err")" \
