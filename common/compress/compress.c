@@ -52,13 +52,13 @@ static size_t skip_zero_padding(const uint8_t *data, size_t at, size_t n)
         return at;
 }
 
-/* Whether data, or its beginning, unpacks as a deflate stream without a header. */
-static bool is_raw_deflate(const uint8_t *data, size_t n)
+/* Whether data, or its beginning, unpacks as a deflate stream with the header that zlib's window_bits names. */
+static bool is_deflate(const uint8_t *data, size_t n, int window_bits)
 {
         uint8_t out[4096];
         z_stream z = { .next_in = (Bytef *)data, .avail_in = (uInt)(n < STEP_BYTES ? n : STEP_BYTES) };
         size_t unpacked = 0;
-        int rc = inflateInit2(&z, -15);
+        int rc = inflateInit2(&z, window_bits);
 
         if (rc != Z_OK)
                 return false;
@@ -72,21 +72,31 @@ static bool is_raw_deflate(const uint8_t *data, size_t n)
         return rc == Z_STREAM_END || (rc == Z_OK && unpacked >= STEP_BYTES);
 }
 
-/* What data is by its first bytes (RFC 1952, 2.3.1; RFC 1950, 2.2); NULL: neither. */
+/* RFC 1950, 2.2. */
+static bool has_zlib_header(const uint8_t *data, size_t n)
+{
+        return n >= 2 && (data[0] & 15) == Z_DEFLATED && data[0] >> 4 <= 7 && (data[0] << 8 | data[1]) % 31 == 0;
+}
+
+bool zlib_detect(const void *data, size_t n)
+{
+        return has_zlib_header(data, n) && is_deflate(data, n, 15);
+}
+
+/* What data is by its first bytes; NULL: neither. */
 static const char *name_zlib_format(const uint8_t *data, size_t n)
 {
         if (n < 2 || gzip_detect(data, n))
                 return "gzip data";
-        return (data[0] & 15) == Z_DEFLATED && data[0] >> 4 <= 7 && (data[0] << 8 | data[1]) % 31 == 0 ? "zlib data"
-                                                                                                       : NULL;
+        return has_zlib_header(data, n) ? "zlib data" : NULL;
 }
 
 static enum status refuse_unknown_header(const uint8_t *data, size_t n, struct error *err)
 {
         return error_set(err, ST_BAD_DATA, "%s",
-                         is_raw_deflate(data, n) ? "this is raw deflate data: the coding 'deflate' has a zlib header, "
-                                                   "which is missing (RFC 9110, 8.4.1.2)"
-                                                 : "this is neither gzip nor zlib data");
+                         is_deflate(data, n, -15) ? "this is raw deflate data: the coding 'deflate' has a zlib header, "
+                                                    "which is missing (RFC 9110, 8.4.1.2)"
+                                                  : "this is neither gzip nor zlib data");
 }
 
 static enum status decompress_gzip_members(z_stream *z, const char *what, const uint8_t *data, size_t n,

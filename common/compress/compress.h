@@ -25,6 +25,8 @@
 /** Whether data begins with the magic of a gzip member / of a zstd frame. */
 bool gzip_detect(const void *data, size_t n);
 bool zstd_detect(const void *data, size_t n);
+/** Whether data has the header of zlib, and its beginning unpacks: the header alone may be text. */
+bool zlib_detect(const void *data, size_t n);
 
 /** gzip, or zlib ("deflate" of HTTP). */
 enum status gzip_decompress(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;

@@ -51,6 +51,10 @@ static const struct {
         { "BZh91AY", COMPRESSED("bzip2") },
         { "\x04\x22\x4d\x18", COMPRESSED("lz4") },
         { "\x28\xb5\x2f\xfd", "zstd data; send it with its Content-Encoding, or unpack it first" },
+        { "\xff\x06", "snappy data; send it with its Content-Encoding, or unpack it first" },
+        { "7z\xbc\xaf", COMPRESSED("7z") },
+        { "LZIP\001", COMPRESSED("lzip") },
+        { "\x1f\x9d", COMPRESSED("compress") },
         { "\xff\xfe", UTF16 },
         { "\xfe\xff", UTF16 },
 };
@@ -203,6 +207,12 @@ struct content_description content_describe(const void *data, size_t n)
                 if (n >= size && memcmp(data, foreign_files[i].magic, size) == 0)
                         return (struct content_description){ CONTENT_FOREIGN, foreign_files[i].what };
         }
+        if (zlib_detect(data, n))
+                return (struct content_description){
+                        CONTENT_FOREIGN,
+                        "zlib data; compress pprof with gzip, and send other formats with 'Content-Encoding: "
+                        "deflate', or unpack them first"
+                };
         json_scan_init(&s, data, n);
         first = json_scan_peek(&s);
         if (first == '{')

@@ -10,6 +10,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -226,6 +227,11 @@ func main() {
 	http.HandleFunc("/encoded", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "br")
 		w.Write([]byte("\x0b\x02\x80abc\x03"))
+	})
+	http.HandleFunc("/zlib", func(w http.ResponseWriter, r *http.Request) {
+		packed := zlib.NewWriter(w)
+		packed.Write(droppedProfile(""))
+		packed.Close()
 	})
 	http.HandleFunc("/twice", func(w http.ResponseWriter, r *http.Request) {
 		outer := gzip.NewWriter(w)

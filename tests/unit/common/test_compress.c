@@ -237,6 +237,21 @@ static void pack(int window_bits, struct buf *ret)
         deflateEnd(&z);
 }
 
+START_TEST(zlib_data_is_told_from_text_with_its_header)
+{
+        _cleanup_buf_ struct buf packed;
+
+        buf_init(&packed, KiB(4));
+        pack(15, &packed);
+        ck_assert(zlib_detect(packed.data, packed.size));
+        ck_assert(!zlib_detect(packed.data, 1));
+        packed.size = 0;
+        pack(15 + 16, &packed);
+        ck_assert(!zlib_detect(packed.data, packed.size));
+        ck_assert(!zlib_detect("x^main;work 5\n", 14)); /* 0x78 0x5e is a header of zlib */
+}
+END_TEST
+
 START_TEST(damaged_data_is_named_by_its_format)
 {
         static const struct {
@@ -327,5 +342,5 @@ END_TEST
 
 TEST_SUITE("compress", each_chunk_is_flushed_and_concatenates, compressed_text_round_trips, bomb_stops_at_limit,
            truncated_input_is_bad_data, output_of_go_libraries_is_decompressed, damaged_lz4_and_snappy_are_refused,
-           consecutive_gzip_members_are_concatenated, damaged_data_is_named_by_its_format, zeros_may_follow_gzip_data,
-           frames_of_pzstd_are_zstd_data)
+           consecutive_gzip_members_are_concatenated, zlib_data_is_told_from_text_with_its_header,
+           damaged_data_is_named_by_its_format, zeros_may_follow_gzip_data, frames_of_pzstd_are_zstd_data)
