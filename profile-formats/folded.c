@@ -195,7 +195,7 @@ static enum status add_folded_line(struct folded_reader *r, const char *line, si
         if (st == ST_BAD_DATA && *line == '#') /* a comment without a blank */
                 return ST_OK;
         r->has_one_count = r->has_one_count || !ends_in_number(line, n);
-        return st ? st : stack_builder_add_text(r->b, line, n, &s, err);
+        return st || !s.value ? st : stack_builder_add_text(r->b, line, n, &s, err);
 }
 
 static enum status add_plain_line(struct folded_reader *r, const char *line, size_t n, struct error *err)

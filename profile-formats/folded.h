@@ -8,8 +8,8 @@
  *
  * A frame that ends in "_[k]" is a kernel frame; the mark is removed. Frames have names only (ADDRESS_NONE).
  * Blank lines are skipped, as are lines that begin with '#' and have a blank after it or no count, and a byte order
- * mark. Counts with a fraction are rounded so that their sum is right. A text whose lines all end in two numbers has a
- * note (profile.h).
+ * mark, and stacks with the count 0. Counts with a fraction are rounded so that their sum is right. A text whose lines
+ * all end in two numbers has a note (profile.h).
  *
  * folded_decode_addresses() also accepts frames that are addresses of an object: "0x1f2c" (the caller knows the
  * object),

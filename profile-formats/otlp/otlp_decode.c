@@ -187,7 +187,7 @@ static enum status add_sample_events(struct otlp_decoder *d, const struct otlp_c
                         return ST_OK;
                 }
                 s->time_unix_ns = c->time_unix_ns;
-                return profile_add_sample(d->p, s, &number, err);
+                return s->value ? profile_add_sample(d->p, s, &number, err) : ST_OK;
         }
         for (size_t i = 0; !st && i < times; i++) {
                 if (__builtin_mul_overflow(values ? (int64_t)get_collected_number(&d->values, i) : 1, c->factor,
@@ -196,7 +196,8 @@ static enum status add_sample_events(struct otlp_decoder *d, const struct otlp_c
                         continue;
                 }
                 s->time_unix_ns = clamp_otlp_time(get_collected_number(&d->timestamps, i));
-                st = profile_add_sample(d->p, s, &number, err);
+                if (s->value)
+                        st = profile_add_sample(d->p, s, &number, err);
         }
         return st;
 }

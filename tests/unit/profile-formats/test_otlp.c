@@ -397,6 +397,14 @@ START_TEST(values_and_timestamps_are_combined_as_specified)
         ck_assert_int_eq(decode_request(&q, &p, &err), ST_OK);
         ck_assert_uint_eq(p.rejected_samples, 1);
         profile_deinit(&p);
+
+        q.value = 0; /* no sample was taken, as in pprof */
+        for (q.timestamps = 0; q.timestamps <= 4; q.timestamps += 4) {
+                q.values = 4;
+                ck_assert_int_eq(decode_request(&q, &p, &err), ST_OK);
+                ck_assert_uint_eq(p.samples.count + p.rejected_samples, 0);
+                profile_deinit(&p);
+        }
 }
 END_TEST
 
