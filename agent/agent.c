@@ -28,6 +28,7 @@
 #include "common/program/log.h"
 #include "common/program/service_notify.h"
 #include "common/program/shutdown_signals.h"
+#include "common/text/number_text.h"
 #include "profile-formats/otlp/otlp.h"
 #include "sampling/objects/mount_probe.h"
 #include "sampling/recorder.h"
@@ -352,8 +353,8 @@ static enum status flush_sender(struct agent *r, struct error *err)
                  read(r->signals, &signal, sizeof signal) < 0);
         if (st != ST_BUSY || !all_spooled)
                 return st;
-        log_info("agent", "%" PRIu64 " batches stay in the spool '%s' for the next run", stats.outbox.spooled,
-                 r->o->spool);
+        log_info("agent", "%s in the spool '%s' for the next run",
+                 COUNTED(stats.outbox.spooled, "batch stays", "batches stay"), r->o->spool);
         return ST_OK;
 }
 

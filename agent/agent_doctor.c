@@ -36,6 +36,7 @@
 #include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "http/http_client.h"
 #include "sampling/processes/kernel.h"
 #include "sampling/processes/process_read.h"
@@ -491,13 +492,14 @@ static void check_runtimes(struct doctor *d, const struct doctor_options *o)
                          "interpreter",
                          "process %u (%s): %s is not read: %s", found.refused[i].pid, found.refused[i].process,
                          found.refused[i].runtime, found.refused[i].reason);
-        add_item(d, "runtimes", SAMPLER_BPF, FINDING_OK, "", "%zu processes are read, %zu are refused",
-                 found.read_count, found.refused_count);
+        add_item(d, "runtimes", SAMPLER_BPF, FINDING_OK, "", "%s, %s",
+                 COUNTED(found.read_count, "process is read", "processes are read"),
+                 COUNTED(found.refused_count, "is refused", "are refused"));
         if (o->reads_context)
-                add_item(d, "contexts", SAMPLER_AUTO, FINDING_OK, "",
-                         "%zu processes publish an OpenTelemetry context, %zu contexts of their threads; labels of %zu "
-                         "Go programs are read",
-                         found.process_context_count, found.thread_context_count, found.go_labels_count);
+                add_item(d, "contexts", SAMPLER_AUTO, FINDING_OK, "", "%s an OpenTelemetry context, %s; labels of %s",
+                         COUNTED(found.process_context_count, "process publishes", "processes publish"),
+                         COUNTED(found.thread_context_count, "context of their threads", "contexts of their threads"),
+                         COUNTED(found.go_labels_count, "Go program are read", "Go programs are read"));
 }
 
 /* An error for both samplers: --off-cpu is refused rather than ignored. */

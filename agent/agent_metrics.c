@@ -17,6 +17,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/program/metrics_write.h"
+#include "common/text/number_text.h"
 #include "http/http_server.h"
 #include "http/listen.h"
 #include "sampling/objects/mount_probe.h"
@@ -406,8 +407,9 @@ void agent_metrics_log(bool with_sender)
                        metric_get(&sampler[STAT_LOST_RING_FULL]) + metric_get(&not_queued);
         int64_t lost_batches = 0;
 
-        log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",
-                 metric_get(&sampler[STAT_SAMPLES]), lost, metric_get(&stacks), metric_get(&ends[0]));
+        log_info("agent", "%s, %" PRId64 " lost; %s, %" PRId64 " cut early",
+                 COUNTED(metric_get(&sampler[STAT_SAMPLES]), "sample", "samples"), lost,
+                 COUNTED(metric_get(&stacks), "user stack", "user stacks"), metric_get(&ends[0]));
         if (!with_sender)
                 return;
         for (size_t i = 0; i < DROP_COUNT; i++)

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "elf-image/elf_image.h"
 #include "package-trees/inspector.h"
@@ -221,8 +222,9 @@ static void on_file_inspected(void *context, struct package_contents *contents, 
                 count_scan_error(r, t->job.path, st, why);
         if (contents->odd_paths) {
                 metric_add(&odd_path, contents->odd_paths);
-                log_warn("scan", "'%s': %u members have paths that leave the archive, ignoring them", t->job.path,
-                         contents->odd_paths);
+                log_warn("scan", "'%s': %s", t->job.path,
+                         COUNTED(contents->odd_paths, "member has a path that leaves the archive, ignoring it",
+                                 "members have paths that leave the archive, ignoring them"));
         }
         if (contents->broken) {
                 metric_add(&broken, contents->broken);
@@ -311,10 +313,9 @@ static void log_progress(struct package_scan_run *r)
         if (now - r->told_ns < PROGRESS_NS)
                 return;
         r->told_ns = now;
-        log_info("scan",
-                 "%" PRIu64 " files seen, %" PRIu64 " read, %" PRIu64 " of them archives, %" PRIu64 " objects, %" PRIu64
-                 " errors so far",
-                 r->seen, r->read, r->archives, r->objects, r->errors);
+        log_info("scan", "%s, %" PRIu64 " read, %" PRIu64 " of them archives, %s, %s",
+                 COUNTED(r->seen, "file seen", "files seen"), r->read, r->archives,
+                 COUNTED(r->objects, "object", "objects"), COUNTED(r->errors, "error so far", "errors so far"));
 }
 
 /* Wait up to a second for a change of the queue or is_walked, then commit and log if due. Caller holds the lock. */
@@ -517,10 +518,10 @@ void package_scan_run_walk(struct package_scan *s, bool *news_ret)
         atomic_store(&s->moved_ns, 0);
         if (!atomic_load(&s->stop)) {
                 metric_add(&rounds, 1);
-                log_info("scan",
-                         "%" PRIu64 " files seen, %" PRIu64 " read, %" PRIu64 " of them archives, %" PRIu64
-                         " objects found, %" PRIu64 " files deleted, %" PRIu64 " errors, in %" PRId64 " ms",
-                         r->seen, r->read, r->archives, r->objects, gone_count, r->errors,
+                log_info("scan", "%s, %" PRIu64 " read, %" PRIu64 " of them archives, %s, %s, %s, in %" PRId64 " ms",
+                         COUNTED(r->seen, "file seen", "files seen"), r->read, r->archives,
+                         COUNTED(r->objects, "object found", "objects found"),
+                         COUNTED(gone_count, "file deleted", "files deleted"), COUNTED(r->errors, "error", "errors"),
                          (monotonic_ns() - start) / 1000000);
         }
         *news_ret = r->objects > 0;

@@ -12,6 +12,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/stable_clock.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "debuginfo-store/gc.h"
 #include "pipeline/index_state.h"
@@ -108,9 +109,9 @@ static bool run_collection(struct gc_thread *g, bool sweep)
                 count += r.removed[i];
         if (count || r.orphans)
                 log_info("debuginfo",
-                         "%sremoved %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
+                         "%sremoved %s of %" PRIu64 " bytes by the retention rules and %" PRIu64
                          " files without a record; %" PRIu64 " objects of %" PRIu64 " bytes stay",
-                         g->whose, count, r.removed_bytes, r.orphans, r.objects, r.bytes);
+                         g->whose, COUNTED(count, "object", "objects"), r.removed_bytes, r.orphans, r.objects, r.bytes);
         return r.needed;
 }
 
@@ -140,9 +141,8 @@ static void expire_symbols(struct gc_thread *g)
 
         metric_add(&expired_symbols, (int64_t)count);
         if (count)
-                log_info("index",
-                         "%sremoved the symbols of %" PRIu64 " objects without a stored file and without samples",
-                         g->whose, count);
+                log_info("index", "%sremoved the symbols of %s without a stored file and without samples", g->whose,
+                         COUNTED(count, "object", "objects"));
         if (st)
                 log_error("index", "%scannot look for symbols of unused objects: %s; retrying in a day", g->whose,
                           err.text);

@@ -30,6 +30,7 @@
 #include "common/files/file.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "debuginfo-store/stored_tables.h"
 #include "pipeline/debounce.h"
@@ -201,8 +202,8 @@ static void postpone_object(struct indexer *ix, const struct build_id *id, const
         if (st)
                 log_warn("index", "not enough memory to record an object; it is indexed after the next start");
         else if (starts) /* one message per pause, however many objects fail meanwhile */
-                log_error("index", "%s: %s; retrying in %u s, %zu objects are waiting", build_id_hex(id, hex),
-                          why->text, ix->retry.pause_s, ix->retry.ids.count);
+                log_error("index", "%s: %s; retrying in %u s, %s", build_id_hex(id, hex), why->text, ix->retry.pause_s,
+                          COUNTED(ix->retry.ids.count, "object is waiting", "objects are waiting"));
         update_indexer_metrics(ix);
         pthread_cond_broadcast(&ix->work);
         pthread_mutex_unlock(&ix->lock);
@@ -853,7 +854,8 @@ enum status indexer_start(const struct indexer_options *options, struct indexer 
         if (!st)
                 st = indexer_enqueue_unindexed(ix, err);
         if (!st && ix->queue.count)
-                log_info("index", "%zu stored objects are not indexed yet", ix->queue.count);
+                log_info("index", "%s not indexed yet",
+                         COUNTED(ix->queue.count, "stored object is", "stored objects are"));
         for (; !st && ix->thread_count < thread_count; ix->thread_count++) {
                 int refused = pthread_create(&ix->threads[ix->thread_count], NULL, run_indexer_thread, ix);
 

@@ -27,6 +27,7 @@
 #include "common/memory/array.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "pipeline/id_set.h"
 
@@ -153,7 +154,8 @@ static enum status load_queue(struct resymbolizer *r, struct error *err)
                 at += n + 1;
         }
         if (r->ready.count)
-                log_info("resymbolize", "%zu objects were not re-symbolized before the last stop", r->ready.count);
+                log_info("resymbolize", "%s not re-symbolized before the last stop",
+                         COUNTED(r->ready.count, "object was", "objects were"));
         return ST_OK;
 }
 
@@ -338,11 +340,11 @@ static void resymbolize_objects(struct resymbolizer *r, struct round *round, con
         if (count == 1) {
                 postpone_failing_object(r, ids, err.text);
         } else if (may_be_caused_by_one_object(st)) {
-                log_warn("resymbolize", "%zu objects: %s; bisecting", count, err.text);
+                log_warn("resymbolize", "%s: %s; bisecting", COUNTED(count, "object", "objects"), err.text);
                 resymbolize_objects(r, round, ids, count / 2);
                 resymbolize_objects(r, round, ids + count / 2, count - count / 2);
         } else {
-                log_warn("resymbolize", "%zu objects: %s; retrying", count, err.text);
+                log_warn("resymbolize", "%s: %s; retrying", COUNTED(count, "object", "objects"), err.text);
                 for (size_t i = 0; i < count; i++)
                         enqueue_ready(r, &ids[i]);
                 round->wait = true;

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "common/text/number_text.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/delta/delta_place.h"
 #include "profile-store/profile_store.h"
@@ -183,12 +184,11 @@ static enum status check_queue_empty(const char *dir, struct error *err)
         st = profile_store_stat(store, &stat, err);
         profile_store_close(store);
         if (!st && (stat.queued_batches || stat.health.quarantined_batches))
-                st = error_set(
-                        err, ST_BUSY,
-                        "'%.150s' has %llu batches in its queue and %llu in quarantine, which are not copied: let "
-                        "the service end, which writes the queue to the tables, and see cairn store quarantine",
-                        dir, (unsigned long long)stat.queued_batches,
-                        (unsigned long long)stat.health.quarantined_batches);
+                st = error_set(err, ST_BUSY,
+                               "'%.150s' has %s in its queue and %llu in quarantine, which are not copied: let the "
+                               "service end, which writes the queue to the tables, and see cairn store quarantine",
+                               dir, COUNTED(stat.queued_batches, "batch", "batches"),
+                               (unsigned long long)stat.health.quarantined_batches);
         return st;
 }
 

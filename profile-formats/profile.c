@@ -20,6 +20,7 @@
 
 #include "common/hash/hash_table.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "profile-formats/sample_labels.h"
 
@@ -367,7 +368,8 @@ void profile_explain_absence(const struct profile *p, char *text, size_t size)
         const char *reason = p->rejected_samples ? p->rejected_reason : p->note;
 
         if (p->rejected_samples)
-                snprintf(text, size, "all %" PRIu64 " samples rejected: %s", p->rejected_samples, reason);
+                snprintf(text, size, "%s%s rejected: %s", p->rejected_samples == 1 ? "" : "all ",
+                         COUNTED(p->rejected_samples, "sample", "samples"), reason);
         else
                 snprintf(text, size, "the profile has no samples%s%s", *reason ? ": " : "", reason);
 }

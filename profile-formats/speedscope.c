@@ -9,6 +9,7 @@
 #include "common/json/json_value.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "common/text/number_text.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_labels.h"
 
@@ -186,8 +187,8 @@ static enum status read_evented_profile(struct speedscope_reader *r, const struc
         while (!st && json_value_next(&items, &event))
                 st = read_speedscope_event(r, &event, &last, err);
         if (!st && r->depth)
-                return error_set(err, ST_BAD_DATA, "a speedscope profile ends with %zu frames open; it may be cut off",
-                                 (size_t)r->depth);
+                return error_set(err, ST_BAD_DATA, "a speedscope profile ends with %s open; it may be cut off",
+                                 COUNTED(r->depth, "frame", "frames"));
         return st;
 }
 

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "profile-formats/profile_copy.h"
 
 /* A batch is complete when it has either number. */
@@ -85,7 +86,7 @@ static void send_merged(struct batch_merge *b, struct profile *p)
 
         if (sender_put_profile(b->sender, p, &err)) {
                 lost = p->samples.count;
-                log_error("scrape", "%u samples lost: %s", lost, err.text);
+                log_error("scrape", "%s lost: %s", COUNTED(lost, "sample", "samples"), err.text);
         }
         profile_deinit(p);
         pthread_mutex_lock(&b->lock);

@@ -20,6 +20,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 
 /* Identity and version of a file: differs after it was replaced or written. */
@@ -161,7 +162,8 @@ static bool refresh_target_file(struct target_file *f)
                 return false;
         }
         if (f->was_read)
-                log_info("scrape", "reloaded '%s': %zu targets", PRINTABLE(f->path), groups.address_count);
+                log_info("scrape", "reloaded '%s': %s", PRINTABLE(f->path),
+                         COUNTED(groups.address_count, "target", "targets"));
         target_groups_deinit(&f->groups);
         f->groups = groups;
         f->was_read = true;
@@ -251,8 +253,8 @@ static bool remove_lost_files(struct job_files *files)
                         files->items[kept++] = files->items[i];
                         continue;
                 }
-                log_info("scrape", "'%s' was removed: dropping %zu targets", PRINTABLE(files->items[i].path),
-                         files->items[i].groups.address_count);
+                log_info("scrape", "'%s' was removed: dropping %s", PRINTABLE(files->items[i].path),
+                         COUNTED(files->items[i].groups.address_count, "target", "targets"));
                 free_target_file(&files->items[i]);
         }
         files->count = kept;

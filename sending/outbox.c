@@ -23,6 +23,7 @@
 #include "common/program/log.h"
 #include "common/stable_clock.h"
 #include "common/text.h"
+#include "common/text/number_text.h"
 
 #define DAMAGED_FILES_MAX 64 /* kept for inspection; further ones are removed */
 
@@ -353,12 +354,13 @@ static enum status append_found_batches(struct outbox *o, const struct spool_fou
         }
         (void)make_room_in_spool(o, 0);
         if (o->stats.spooled)
-                log_info("sender", "%" PRIu64 " batches of an earlier run wait in the spool '%s'", o->stats.spooled,
+                log_info("sender", "%s in the spool '%s'",
+                         COUNTED(o->stats.spooled, "batch of an earlier run waits", "batches of an earlier run wait"),
                          spool_dir(o->spool));
         if (found->damaged)
-                log_warn("sender",
-                         "the spool '%s' holds %zu damaged files (*.damaged); remove them when they are not needed",
-                         spool_dir(o->spool), found->damaged);
+                log_warn("sender", "the spool '%s' holds %s not needed", spool_dir(o->spool),
+                         COUNTED(found->damaged, "damaged file (*.damaged); remove it when it is",
+                                 "damaged files (*.damaged); remove them when they are"));
         return ST_OK;
 }
 
@@ -375,7 +377,8 @@ enum status outbox_init(struct outbox *o, const char *dir, uint64_t spool_max, s
         if (st)
                 return st;
         if (foreign.count > FOREIGN_NAMES_MAX)
-                log_warn("sender", "the spool '%s' holds %zu files that are not batches", dir, foreign.count);
+                log_warn("sender", "the spool '%s' holds %s", dir,
+                         COUNTED(foreign.count, "file that is not a batch", "files that are not batches"));
         o->damaged_files = found.damaged;
         st = append_found_batches(o, &found, err);
         spool_found_deinit(&found);

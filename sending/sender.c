@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "common/threads/condition.h"
@@ -220,8 +221,8 @@ static void split_large_batch(struct sender *s, struct outbox_batch *b)
 static void finish_sent_batch(struct sender *s, struct outbox_batch *b, const struct post_result *result)
 {
         if (s->stats.failing)
-                log_info("sender", "the server accepts batches again, %" PRIu64 " are waiting",
-                         s->outbox.stats.queued - 1);
+                log_info("sender", "the server accepts batches again, %s",
+                         COUNTED(s->outbox.stats.queued - 1, "is waiting", "are waiting"));
         if (result->response.rejected)
                 log_warn("sender", "the server rejected samples of a batch: %s", PRINTABLE(result->response.message));
         s->stats.sent++;
@@ -368,7 +369,8 @@ static enum status queue_profile_halves(struct sender *s, const struct profile *
         lost = first ? half : second ? rest : 0;
         if (!lost)
                 return ST_OK;
-        log_error("sender", "%u samples of a profile are lost: %s", lost, failures[!first].text);
+        log_error("sender", "%s lost: %s", COUNTED(lost, "sample of a profile is", "samples of a profile are"),
+                  failures[!first].text);
         pthread_mutex_lock(&s->service.lock);
         s->stats.lost_samples += lost;
         pthread_mutex_unlock(&s->service.lock);
@@ -385,7 +387,8 @@ enum status sender_put_profile(struct sender *s, const struct profile *p, struct
         if (!st) {
                 st = sender_queue_batch(s, &id, &packed, err);
                 if (!st)
-                        log_debug("sender", "batch %s waits: %u samples", batch_id_to_hex(&id, hex), p->samples.count);
+                        log_debug("sender", "batch %s waits: %s", batch_id_to_hex(&id, hex),
+                                  COUNTED(p->samples.count, "sample", "samples"));
                 return st;
         }
         return st == ST_TOO_BIG && p->samples.count > 1 ? queue_profile_halves(s, p, err) : st;
@@ -401,8 +404,8 @@ enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *e
         pthread_cond_broadcast(&s->service.changed);
         while (s->outbox.first && !st)
                 if (!condition_wait_until(&s->service.changed, &s->service.lock, until))
-                        st = error_set(err, ST_BUSY, "%" PRIu64 " %s could not be sent: %.150s", s->outbox.stats.queued,
-                                       s->outbox.stats.queued == 1 ? "batch" : "batches",
+                        st = error_set(err, ST_BUSY, "%s could not be sent: %.150s",
+                                       COUNTED(s->outbox.stats.queued, "batch", "batches"),
                                        s->last_error[0] ? s->last_error : "the server does not respond in time");
         pthread_mutex_unlock(&s->service.lock);
         return st;

@@ -15,6 +15,7 @@
 #include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "http/http_client.h"
 #include "pipeline/index_state.h"
@@ -131,8 +132,9 @@ static void print_upstream(const struct json_node *u)
                json_node_uint(u, "missing"), json_node_uint(u, "failed") + json_node_uint(u, "refused"),
                json_node_uint(u, "skipped"), json_node_uint(u, "mean_ms"), json_node_uint(u, "slowest_ms"));
         if (strcmp(json_node_text(u, "breaker"), "closed") != 0)
-                printf("  failed %" PRIu64 " times in a row, next request in %" PRIu64 " s\n",
-                       json_node_uint(u, "failures_in_a_row"), json_node_uint(u, "retry_in_s"));
+                printf("  failed %s, next request in %" PRIu64 " s\n",
+                       COUNTED(json_node_uint(u, "failures_in_a_row"), "time", "times in a row"),
+                       json_node_uint(u, "retry_in_s"));
         if (json_node_text(u, "last_error")[0])
                 printf("  last: %s\n", PRINTABLE(json_node_text(u, "last_error")));
 }
@@ -152,11 +154,11 @@ static void print_upstreams(const struct json_node *all)
         for (; one; one = json_node_next(&upstreams))
                 print_upstream(one);
         if (questions)
-                printf("%" PRIu64 " requests queued, %" PRIu64 " in flight; %" PRIu64
-                       " objects known to be missing, %" PRIu64 " not retried "
-                       "yet\n",
-                       json_node_uint(questions, "queued"), json_node_uint(questions, "in_flight"),
-                       json_node_uint(questions, "known_missing"), json_node_uint(questions, "known_failed"));
+                printf("%s, %" PRIu64 " in flight; %s to be missing, %" PRIu64 " not retried yet\n",
+                       COUNTED(json_node_uint(questions, "queued"), "request queued", "requests queued"),
+                       json_node_uint(questions, "in_flight"),
+                       COUNTED(json_node_uint(questions, "known_missing"), "object known", "objects known"),
+                       json_node_uint(questions, "known_failed"));
 }
 
 static enum status debuginfo_upstreams(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
@@ -315,13 +317,14 @@ static enum status print_gc_report(struct buf *body, struct error *err)
                        PRINTABLE(json_node_text(r, "name")), *json_node_text(r, "tag") ? "  " : "",
                        PRINTABLE(json_node_text(r, "tag")));
         }
-        printf("%s %zu objects, %" PRId64 " bytes, and %" PRId64 " files without a record, %" PRId64 " bytes\n",
-               dry_run ? "would remove" : "removed", removed, json_node_int(root, "removed_bytes"),
-               json_node_int(root, "strays"), json_node_int(root, "stray_bytes"));
-        printf("%" PRId64 " objects stay, %" PRId64 " bytes; past their rule, but pinned: %" PRId64
+        printf("%s %s, %" PRId64 " bytes, and %s a record, %" PRId64 " bytes\n", dry_run ? "would remove" : "removed",
+               COUNTED(removed, "object", "objects"), json_node_int(root, "removed_bytes"),
+               COUNTED(json_node_int(root, "strays"), "file without", "files without"),
+               json_node_int(root, "stray_bytes"));
+        printf("%s, %" PRId64 " bytes; past their rule, but pinned: %" PRId64
                ", or not in the symbol index yet: %" PRId64 "\n",
-               json_node_int(root, "objects"), json_node_int(root, "bytes"), json_node_int(root, "pinned"),
-               json_node_int(root, "needed"));
+               COUNTED(json_node_int(root, "objects"), "object stays", "objects stay"), json_node_int(root, "bytes"),
+               json_node_int(root, "pinned"), json_node_int(root, "needed"));
         return ST_OK;
 }
 

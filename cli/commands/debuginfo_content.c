@@ -12,6 +12,7 @@
 #include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/debuginfo_store.h"
 #include "http/http_client.h"
@@ -25,7 +26,8 @@ struct sink {
         int fd;
         const char *name;
         uint64_t bytes;
-        struct error *err;
+        enum status failed; /* to write */
+        struct error err;
 };
 
 static enum status take_download(void *context, const void *data, size_t n)
@@ -33,7 +35,8 @@ static enum status take_download(void *context, const void *data, size_t n)
         struct sink *s = context;
 
         s->bytes += n;
-        return file_write_all(s->fd, data, n, s->name, s->err);
+        s->failed = file_write_all(s->fd, data, n, s->name, &s->err);
+        return s->failed;
 }
 
 static enum status get_from_server(const struct debuginfo_options *o, const char *hex, struct sink *sink,
@@ -63,13 +66,11 @@ static enum status copy_object_pieces(struct object_reader *r, uint64_t size, st
                 return error_no_memory(err);
         while (sink->bytes < size) {
                 ssize_t n = object_reader_pread(r, bytes, PIECE_BYTES, sink->bytes, err);
-                enum status st;
 
                 if (n <= 0)
                         return n < 0 ? ST_BAD_DATA : error_set(err, ST_BAD_DATA, "the stored object is cut off");
-                st = take_download(sink, bytes, (size_t)n);
-                if (st)
-                        return st;
+                if (take_download(sink, bytes, (size_t)n))
+                        return sink->failed;
         }
         return ST_OK;
 }
@@ -97,10 +98,12 @@ static enum status get_object(const struct debuginfo_options *o, const struct bu
                               struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX];
+        enum status st = o->ask.data ? get_from_directory(o, id, sink, err)
+                                     : get_from_server(o, build_id_hex(id, hex), sink, err);
 
-        sink->err = err;
-        return o->ask.data ? get_from_directory(o, id, sink, err)
-                           : get_from_server(o, build_id_hex(id, hex), sink, err);
+        if (sink->failed && err)
+                *err = sink->err;
+        return st;
 }
 
 /* The file appears complete or not at all. */
@@ -244,14 +247,12 @@ enum status debuginfo_verify(const struct debuginfo_options *o, const struct bui
         if (!st && o->json)
                 printf("%.*s\n", (int)t.out.size, (const char *)t.out.data);
         else if (!st)
-                printf("%" PRIu64 " objects are whole, %" PRIu64 " damaged\n", t.good, t.bad);
+                printf("%s, %" PRIu64 " damaged\n", COUNTED(t.good, "object is whole", "objects are whole"), t.bad);
         buf_deinit(&t.out);
         debuginfo_dir_close(&dir);
         if (!st && t.bad)
-                return error_set(err, ST_BAD_DATA,
-                                 "%" PRIu64 " objects are damaged: remove them with 'cairn debuginfo rm' and "
-                                 "upload them again",
-                                 t.bad);
+                return error_set(err, ST_BAD_DATA, "%s: remove them with 'cairn debuginfo rm' and upload them again",
+                                 COUNTED(t.bad, "object is damaged", "objects are damaged"));
         return st;
 }
 
@@ -290,7 +291,8 @@ static enum status print_offsets(struct buf *body, struct error *err)
                 else
                         printf("%-60s  %s\n", PRINTABLE(json_node_text(f, "field")), PRINTABLE(state));
         }
-        return missing ? error_set(err, ST_NOT_FOUND, "%zu fields were not found", missing) : ST_OK;
+        return missing ? error_set(err, ST_NOT_FOUND, "%s not found", COUNTED(missing, "field was", "fields were"))
+                       : ST_OK;
 }
 
 enum status debuginfo_offsets(const struct debuginfo_options *o, const struct build_id *ids, size_t count,

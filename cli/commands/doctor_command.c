@@ -13,6 +13,7 @@
 #include "common/files/file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "http/listen.h"
 
@@ -110,8 +111,9 @@ static const char *name_result(const struct doctor_output *out)
 static void print_doctor_end(struct doctor_output *out)
 {
         if (!out->json) {
-                printf("%u errors, %u warnings, %u fine, %u not checked\n", out->counts[FINDING_ERROR],
-                       out->counts[FINDING_WARNING], out->counts[FINDING_OK], out->counts[FINDING_SKIPPED]);
+                printf("%s, %s, %u fine, %u not checked\n", COUNTED(out->counts[FINDING_ERROR], "error", "errors"),
+                       COUNTED(out->counts[FINDING_WARNING], "warning", "warnings"), out->counts[FINDING_OK],
+                       out->counts[FINDING_SKIPPED]);
                 return;
         }
         json_out_array_end(&out->j);

@@ -8,6 +8,7 @@
 
 #include "common/json/json_out.h"
 #include "common/text.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text/xml_text.h"
 #include "query/engine/unit_text.h"
@@ -63,16 +64,15 @@ static const char *describe_clusters(const struct gate_report *r, char ret[stati
                          " values of %.100s on the sides: compared with thresholds only, nothing is said about chance",
                          before, after, cluster);
         else if (runs)
-                snprintf(ret, SENTENCE_BYTES,
-                         "%" PRIu64 " runs before, %" PRIu64 " after; %" PRIu64 " functions tested", before, after,
-                         json_node_uint(r->answer, "tested"));
+                snprintf(ret, SENTENCE_BYTES, "%s, %" PRIu64 " after; %s", COUNTED(before, "run before", "runs before"),
+                         after, COUNTED(json_node_uint(r->answer, "tested"), "function tested", "functions tested"));
         else
-                snprintf(ret, SENTENCE_BYTES,
-                         "%" PRIu64 " %s %.100s before, %" PRIu64 " after; %" PRIu64 " functions tested", before,
+                snprintf(ret, SENTENCE_BYTES, "%" PRIu64 " %s %.100s before, %" PRIu64 " after; %s", before,
                          strcmp(json_node_text(r->answer, "clusters_are"), "parts") == 0
                                  ? "parts of the time of values of"
                                  : "values of",
-                         cluster, after, json_node_uint(r->answer, "tested"));
+                         cluster, after,
+                         COUNTED(json_node_uint(r->answer, "tested"), "function tested", "functions tested"));
         return ret;
 }
 

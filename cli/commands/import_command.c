@@ -9,6 +9,7 @@
 #include "common/compress/compress.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "http/http_client.h"
 #include "profile-formats/otlp/otlp.h"
@@ -100,10 +101,12 @@ static void print_import(const char *path, const char *format, const struct prof
 
         printf("%s: %s, ", path, format);
         if (!are_stacks)
-                printf("%" PRIu64 " samples, ", samples);
-        printf("%u stacks, %u locations", p->stacks.count, p->locations.count);
+                printf("%s, ", COUNTED(samples, "sample", "samples"));
+        printf("%s, %s", COUNTED(p->stacks.count, "stack", "stacks"),
+               COUNTED(p->locations.count, "location", "locations"));
         if (p->rejected_samples)
-                printf(", %" PRIu64 " samples left out: %s", p->rejected_samples, PRINTABLE(p->rejected_reason));
+                printf(", %s out: %s", COUNTED(p->rejected_samples, "sample left", "samples left"),
+                       PRINTABLE(p->rejected_reason));
         if (*p->note)
                 printf(", %s", PRINTABLE(p->note));
         if (response->rejected)

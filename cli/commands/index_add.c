@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/memory/array.h"
+#include "common/text/number_text.h"
 #include "symbol-index/index_load.h"
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
@@ -237,9 +238,10 @@ static void write_indexed_line(struct index_command *c, const struct added *a)
         const struct symbol_object *o = &a->object;
         char hex[BUILD_ID_HEX_MAX];
 
-        buf_printf(&c->text, "%s: %s: %s%" PRIu64 " ranges, %" PRIu64 " functions, %" PRIu64 " files from %s", a->path,
-                   build_id_hex(&a->id, hex), a->replaced ? "" : "kept the ", o->range_count, o->function_count,
-                   o->file_count, symbol_quality_name(o->quality));
+        buf_printf(&c->text, "%s: %s: %s%s, %s, %s %s", a->path, build_id_hex(&a->id, hex),
+                   a->replaced ? "" : "kept the ", COUNTED(o->range_count, "range", "ranges"),
+                   COUNTED(o->function_count, "function", "functions"),
+                   COUNTED(o->file_count, "file from", "files from"), symbol_quality_name(o->quality));
         buf_printf(&c->text,
                    a->replaced ? ", %" PRIu64 " bytes in the index, %" PRId64 " ms\n"
                                : ", which are better (%" PRIu64 " bytes, %" PRId64 " ms)\n",
@@ -307,11 +309,9 @@ static bool index_input(struct adder *a, const char *path)
 static void write_index_totals(struct adder *a)
 {
         buf_printf(&a->c->text,
-                   "%" PRIu64 " files: %" PRIu64 " indexed, %" PRIu64 " kept as they were, %" PRIu64
-                   " failed; %.1f MB, "
-                   "%.1f MB/s\n",
-                   a->progress.done, a->added, a->kept, a->failed, (double)a->progress.bytes / 1e6,
-                   index_progress_rate(&a->progress));
+                   "%s%" PRIu64 " indexed, %" PRIu64 " kept as they were, %" PRIu64 " failed; %.1f MB, %.1f MB/s\n",
+                   COUNTED(a->progress.done, "file: ", "files: "), a->added, a->kept, a->failed,
+                   (double)a->progress.bytes / 1e6, index_progress_rate(&a->progress));
 }
 
 int index_add(struct index_command *c, int argc, char **argv)

@@ -23,6 +23,7 @@
 #include "common/files/data_format.h"
 #include "common/files/file.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "elf-image/elf_image.h"
 #include "symbol-index/range_walk.h"
 #include "symbolizer/extraction/debug_file_search.h"
@@ -359,10 +360,11 @@ static void write_index_problem(void *context, const char *text)
 static void write_verify_totals(struct index_command *c, const struct index_verify *v)
 {
         if (!c->json) {
-                buf_printf(&c->text,
-                           "%" PRIu64 " objects, %" PRIu64 " map pages, %" PRIu64 " blocks (%" PRIu64
-                           " shared), %" PRIu64 " pages of strings: %" PRIu64 " problems\n",
-                           v->objects, v->map_pages, v->blocks, v->shared_blocks, v->string_pages, v->problems);
+                buf_printf(&c->text, "%s, %s, %s (%" PRIu64 " shared), %s: %s\n",
+                           COUNTED(v->objects, "object", "objects"), COUNTED(v->map_pages, "map page", "map pages"),
+                           COUNTED(v->blocks, "block", "blocks"), v->shared_blocks,
+                           COUNTED(v->string_pages, "page of strings", "pages of strings"),
+                           COUNTED(v->problems, "problem", "problems"));
                 return;
         }
         json_out_array_end(&c->out);
@@ -394,9 +396,8 @@ static int index_verify(struct index_command *c, int argc, char **argv)
         }
         if (!st && v.problems)
                 st = error_set(&err, ST_BAD_DATA,
-                               "the index has %" PRIu64 " problems; index the files again, or delete it; cairn "
-                               "serve then rebuilds it",
-                               v.problems);
+                               "the index has %s; index the files again, or delete it; cairn serve then rebuilds it",
+                               COUNTED(v.problems, "problem", "problems"));
         return st ? index_report_failure(st, &err) : EXIT_DONE;
 }
 

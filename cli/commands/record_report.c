@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/files/distribution.h"
 #include "common/files/file.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "sampling/samplers/sample_end.h"
@@ -77,8 +78,8 @@ static void report_stacks(const struct record_counts *c)
                 separator = ", ";
         }
         if (c->unmapped || c->unwind_full)
-                fprintf(stderr, "; no room for unwind tables of %" PRIu64 " processes, %" PRIu64 " files", c->unmapped,
-                        c->unwind_full);
+                fprintf(stderr, "; no room for unwind tables of %s, %s", COUNTED(c->unmapped, "process", "processes"),
+                        COUNTED(c->unwind_full, "file", "files"));
         fputs("\n", stderr);
         if (ends[SAMPLE_END_TOO_DEEP])
                 fprintf(stderr,
@@ -96,8 +97,8 @@ void record_report_samples(const struct record_counts *c, const struct record_ta
 
         for (uint32_t i = 0; i < p->samples.count; i++)
                 samples += ((uint64_t)p->samples.items[i].value * t->frequency_hz + 500000000) / 1000000000;
-        fprintf(stderr, "recorded %.1f s at %" PRIu64 " Hz by %s: %" PRIu64 " samples, %" PRIu64 " lost",
-                (double)c->duration_ns / 1e9, t->frequency_hz, c->name, samples, count_lost_samples(c));
+        fprintf(stderr, "recorded %.1f s at %" PRIu64 " Hz by %s: %s, %" PRIu64 " lost", (double)c->duration_ns / 1e9,
+                t->frequency_hz, c->name, COUNTED(samples, "sample", "samples"), count_lost_samples(c));
         report_lost_samples(c);
         fputs("\n", stderr);
         if (c->end == RECORD_FULL)

@@ -11,6 +11,7 @@
 #include "common/json/json_node.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 #include "pipeline/resymbolize_report.h"
 #include "query/engine/unit_text.h"
@@ -246,9 +247,10 @@ static enum status print_report(const struct resymbolize_options *o, const struc
                 printf("%.*s\n", (int)report->size - (report->data[report->size - 1] == '\n'),
                        (const char *)report->data);
         } else {
-                printf("%" PRIu64 " locations looked up, %" PRIu64 " %s, %" PRIu64 " files %s\n",
-                       json_node_uint(answer, "locations_seen"), json_node_uint(answer, "locations_changed"),
-                       o->dry_run ? "would change" : "changed", json_node_uint(answer, "files_rewritten"),
+                printf("%s up, %" PRIu64 " %s, %s %s\n",
+                       COUNTED(json_node_uint(answer, "locations_seen"), "location looked", "locations looked"),
+                       json_node_uint(answer, "locations_changed"), o->dry_run ? "would change" : "changed",
+                       COUNTED(json_node_uint(answer, "files_rewritten"), "file", "files"),
                        o->dry_run ? "would be rewritten" : "rewritten");
                 print_reasons("of these locations", json_node_member(answer, "locations"), &heading);
                 if (why)

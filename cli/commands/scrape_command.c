@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/program/log.h"
 #include "common/program/shutdown_signals.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "scrape/scrape_status.h"
 
@@ -223,14 +224,13 @@ static enum status flush_scrape_sender(const struct scrape_command *c, struct sc
         for (size_t i = 0; i < DROP_COUNT; i++)
                 batches += stats.outbox.dropped[i];
         if (st == ST_BUSY && stats.outbox.spooled == stats.outbox.queued) {
-                log_info("scrape", "%" PRIu64 " batches stay in the spool '%s' for the next run", stats.outbox.spooled,
-                         c->spool);
+                log_info("scrape", "%s in the spool '%s' for the next run",
+                         COUNTED(stats.outbox.spooled, "batch stays", "batches stay"), c->spool);
                 st = ST_OK;
         }
         if (!st && (batches || samples))
-                st = error_set(err, ST_BAD_DATA,
-                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; see the log", batches,
-                               samples);
+                st = error_set(err, ST_BAD_DATA, "%s and %s; see the log", COUNTED(batches, "batch", "batches"),
+                               COUNTED(samples, "further sample were lost", "further samples were lost"));
         return st;
 }
 
@@ -260,7 +260,9 @@ static enum status judge_single_scrape(struct scraper *s, struct error *err)
         scraper_visit(s, count_report, &all);
         if (!all)
                 return error_set(err, ST_NOT_FOUND, "there are no targets");
-        return down ? error_set(err, ST_BUSY, "%zu of %zu profiles could not be scraped", down, all) : ST_OK;
+        return down ? error_set(err, ST_BUSY, "%zu of %s not be scraped", down,
+                                COUNTED(all, "profile could", "profiles could"))
+                    : ST_OK;
 }
 
 static enum status run_scraper_until_signal(const struct scrape_command *c, struct scraper *s, struct sender *sender,

@@ -18,6 +18,7 @@
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "query/engine/unit_text.h"
@@ -397,8 +398,11 @@ static void put_refusals_text(struct buf *out, struct buf *report)
         if (!open_refusals(report, &items))
                 return;
         for (; read_next_refusal(&items, &r); is_first = false) {
-                buf_printf(out, "%-16s %" PRIu64 " %s: %s, last of %s", is_first ? "refused" : "", r.count,
-                           PRINTABLE(r.of), PRINTABLE(r.reason), *r.agent ? PRINTABLE(r.agent) : "a sender");
+                const bool is_of_batches = strcmp(r.of, "batches") == 0;
+
+                buf_printf(out, "%-16s %s: %s, last of %s", is_first ? "refused" : "",
+                           is_of_batches ? COUNTED(r.count, "batch", "batches") : COUNTED(r.count, "sample", "samples"),
+                           PRINTABLE(r.reason), *r.agent ? PRINTABLE(r.agent) : "a sender");
                 buf_printf(out, " from %s\n%-16s   %s\n", *r.address ? PRINTABLE(r.address) : "an unknown address", "",
                            PRINTABLE(r.next_step));
         }

@@ -190,8 +190,9 @@ static void print_why_row(const struct json_node *r)
         if (json_node_int(row, "rows_at_address") > 1)
                 print_why_line("", "the last of %d rows at that address", json_node_int(row, "rows_at_address"));
         if (json_node_int(row, "other_sequences"))
-                print_why_line("", "%d other sequences cover the address and begin later",
-                               json_node_int(row, "other_sequences"));
+                print_why_line("", "%s the address and begin later",
+                               COUNTED(json_node_int(row, "other_sequences"), "other sequence covers",
+                                       "other sequences cover"));
 }
 
 static void print_why_symbol(const struct json_node *r)
@@ -256,9 +257,9 @@ static void print_why_index(const struct json_node *r)
                 print_why_line("index", "%s, unlike the files", json_node_text(of, "state"));
         if (!b)
                 return;
-        print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %d times", json_node_int(b, "number"),
+        print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %s", json_node_int(b, "number"),
                        json_node_int(b, "bytes"), json_node_text(b, "anchor"), json_node_text(b, "start"),
-                       json_node_text(b, "last"), json_node_int(b, "users"));
+                       json_node_text(b, "last"), COUNTED(json_node_int(b, "users"), "time", "times"));
         print_why_line("", "row %d of %d, to %s%s", json_node_int(b, "row"), json_node_int(b, "rows"),
                        json_node_text(b, "row_end"), json_node_flag(b, "is_gap") ? ": a gap" : "");
         print_why_line("", "entry %d of %d of the map page %s", json_node_int(b, "map_entry"),
@@ -321,10 +322,10 @@ static void print_why_report(const struct json_node *report)
                                json_node_text(report, "partial"));
         print_why_files(report);
         if (index)
-                print_why_line("index", "%s, %s, generation %d, %d ranges%s%s", json_node_text(index, "state"),
+                print_why_line("index", "%s, %s, generation %d, %s%s%s", json_node_text(index, "state"),
                                json_node_text(index, "quality"), json_node_int(index, "generation"),
-                               json_node_int(index, "ranges"), *json_node_text(index, "error") ? ": " : "",
-                               json_node_text(index, "error"));
+                               COUNTED(json_node_int(index, "ranges"), "range", "ranges"),
+                               *json_node_text(index, "error") ? ": " : "", json_node_text(index, "error"));
         if (*json_node_text(report, "error"))
                 print_why_line("files", "cannot be explained: %s", json_node_text(report, "error"));
         if (*json_node_text(report, "second_opinion_error"))

@@ -12,6 +12,7 @@
 #include "cli/shared/programs.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "http/tls.h"
 #include "server/access/tenant_config.h"
 #include "server/access/tokens.h"
@@ -175,9 +176,9 @@ static void report_expiry(int64_t end_s, const char *path, struct findings *f)
                        : left_s < CERTIFICATE_DAYS * INT64_C(86400) ? FINDING_WARNING
                                                                     : FINDING_OK,
                        "certificate", "renew it, and reload the service (systemctl reload cairn, or SIGHUP)",
-                       left_s <= 0 ? "'%s' expired at %s UTC, %" PRId64 " days ago: clients reject it"
-                                   : "'%s' is valid until %s UTC, %" PRId64 " days more",
-                       path, text, (left_s < 0 ? -left_s : left_s) / DAY_S);
+                       left_s <= 0 ? "'%s' expired at %s UTC, %s ago: clients reject it"
+                                   : "'%s' is valid until %s UTC, %s more",
+                       path, text, COUNTED((left_s < 0 ? -left_s : left_s) / DAY_S, "day", "days"));
 }
 
 void check_certificates(const struct examined *x, struct findings *f)

@@ -13,6 +13,7 @@
 #include "common/metrics.h"
 #include "common/program/log_limit.h"
 #include "common/request_id.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 
 static _Atomic enum log_level threshold = LOG_INFO;
@@ -268,7 +269,8 @@ static void write_limited(const struct log_entry *e, const char *fmt, va_list ar
                         return;
                 }
                 if (count)
-                        log_line_always(e->level, e->subsystem, "%" PRIu64 " similar messages suppressed", count);
+                        log_line_always(e->level, e->subsystem, "%s suppressed",
+                                        COUNTED(count, "similar message", "similar messages"));
         }
         write_entry(e, fmt, args);
 }

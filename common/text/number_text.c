@@ -71,6 +71,12 @@ bool parse_age(const char *text, uint64_t *seconds_ret)
         return parse_amount(text, times, true, seconds_ret);
 }
 
+const char *format_counted(uint64_t n, const char *one, const char *many, char out[static COUNTED_SIZE])
+{
+        snprintf(out, COUNTED_SIZE, "%" PRIu64 " %s", n, n == 1 ? one : many);
+        return out;
+}
+
 bool parse_hex(const char *text, uint64_t *ret)
 {
         return parse_base(text, 16, ret);

@@ -20,6 +20,11 @@ bool parse_age(const char *text, uint64_t *seconds_ret);
 const char *format_bytes(uint64_t bytes, char out[static NUMBER_TEXT_SIZE]);
 const char *format_age(uint64_t seconds, char out[static NUMBER_TEXT_SIZE]);
 
+#define COUNTED_SIZE 128
+/** A number of things for a message: "1 batch", "2 batches". Returns out. */
+const char *format_counted(uint64_t n, const char *one, const char *many, char out[static COUNTED_SIZE]);
+#define COUNTED(n, one, many) format_counted((uint64_t)(n), (one), (many), (char[COUNTED_SIZE]){ 0 })
+
 /** Hexadecimal, with or without 0x. */
 bool parse_hex(const char *text, uint64_t *ret);
 

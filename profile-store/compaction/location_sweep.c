@@ -24,6 +24,7 @@
 #include "common/memory/array.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/tables/part_read.h"
@@ -670,8 +671,9 @@ void location_sweep_run_if_due(struct profile_store *s, const struct sweep_reque
                 if (result.has_more)
                         atomic_store(&s->sweep_due, true);
                 if (result.removed.rows)
-                        log_info("store", "removed %" PRIu64 " rows of locations that no stack refers to",
-                                 result.removed.rows);
+                        log_info("store", "removed %s to",
+                                 COUNTED(result.removed.rows, "row of a location that no stack refers",
+                                         "rows of locations that no stack refers"));
                 if (removed && result.removed.rows && expiry_add_day(removed, &result.removed, &err))
                         log_error("store", "cannot report removed locations: %s", err.text);
         }

@@ -10,6 +10,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/stable_clock.h"
+#include "common/text/number_text.h"
 
 #define S_PER_DAY INT64_C(86400)
 #define US_PER_S INT64_C(1000000)
@@ -42,10 +43,9 @@ static void log_removed(const struct expired_day *d)
                 format_table_day(d->day, date);
                 snprintf(of_date, sizeof of_date, " of %s", date);
         }
-        log_info("store",
-                 "retention (%s) removed %" PRIu64 " rows, %" PRIu64 " bytes of %s%s: %" PRIu64
-                 " files deleted, %" PRIu64 " rewritten",
-                 reason_names[d->reason], d->rows, d->bytes, table_name(d->table), of_date, d->files, d->rewritten);
+        log_info("store", "retention (%s) removed %s, %" PRIu64 " bytes of %s%s: %s deleted, %" PRIu64 " rewritten",
+                 reason_names[d->reason], COUNTED(d->rows, "row", "rows"), d->bytes, table_name(d->table), of_date,
+                 COUNTED(d->files, "file", "files"), d->rewritten);
 }
 
 void retention_report_removed(const struct expired_day *d)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "common/search.h"
+#include "common/text/number_text.h"
 #include "profile-formats/profile_type.h"
 #include "query/engine/unit_text.h"
 
@@ -151,9 +152,11 @@ void merged_profile_put_total(const struct merged_profile *m, struct buf *ret)
         if (m->total != m->selected_total)
                 buf_printf(ret, " of %s", format_value(m->selected_total, m->unit, value, sizeof value));
         if (m->is_average)
-                buf_printf(ret, ", the average of %" PRIu64 " snapshot%s", m->snapshots, m->snapshots == 1 ? "" : "s");
+                buf_printf(ret, ", the average of %s", COUNTED(m->snapshots, "snapshot", "snapshots"));
+        else if (m->counts_stacks && m->count)
+                buf_printf(ret, " in %s", COUNTED(m->samples, "stack", "stacks"));
         else
-                buf_printf(ret, " in %" PRIu64 " %s", m->samples, m->counts_stacks && m->count ? "stacks" : "samples");
+                buf_printf(ret, " in %s", COUNTED(m->samples, "sample", "samples"));
 }
 
 /* ---- one group ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "query/engine/unit_text.h"
 
@@ -34,7 +35,8 @@ void put_missing_nodes_note(const struct missing_nodes *missing, struct buf *not
                 buf_append_str(note, m->name[0] ? " may be missing: it does not answer" : " could not be read");
         }
         if (missing->count > NAMED_NODES)
-                buf_printf(note, "; %zu more nodes do not answer", missing->count - NAMED_NODES);
+                buf_printf(note, "; %s not answer",
+                           COUNTED(missing->count - NAMED_NODES, "more node does", "more nodes do"));
 }
 
 static void put_missing_nodes(const struct missing_nodes *missing, struct buf *ret)

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "common/memory/array.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 
 #define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
@@ -485,13 +486,13 @@ void type_plan_put_note(const struct type_plan *p, struct buf *ret)
                 buf_append_str(ret, separator);
                 separator = "; ";
                 if (o->reason == OMITTED_NO_PERIOD)
-                        buf_printf(ret, "%" PRIu64 " samples without a period of type ", o->samples);
+                        buf_printf(ret, "%s without a period of type ", COUNTED(o->samples, "sample", "samples"));
                 else
                         buf_append_str(ret, "samples of type ");
                 utf8_append_escaped(ret, o->type);
         }
         if (others > 3)
-                buf_printf(ret, "; samples of %zu more types", others - 3);
+                buf_printf(ret, "; samples of %s", COUNTED(others - 3, "more type", "more types"));
         if (others)
                 buf_append_str(ret, "; choose one with type");
 }

@@ -16,6 +16,7 @@
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
+#include "common/text/number_text.h"
 #include "query/engine/loaded_sides.h"
 #include "query/engine/unit_text.h"
 
@@ -251,9 +252,8 @@ enum status query_answer_autofdo(struct query_call *q)
                 put_node_body(&p, p.order[i], 1, q->ret);
         }
         if (p.left_out)
-                buf_printf(&q->note,
-                           "%s%" PRIu64 " samples whose leaf lacks a line, or the first line of a function, which "
-                           "senders may provide",
-                           q->note.size ? "; " : "not included: ", p.left_out);
+                buf_printf(&q->note, "%s%s a line, or the first line of a function, which senders may provide",
+                           q->note.size ? "; " : "not included: ",
+                           COUNTED(p.left_out, "sample whose leaf lacks", "samples whose leaf lacks"));
         return buf_status(q->ret, q->err, "sample profile");
 }

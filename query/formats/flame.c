@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "query/engine/unit_text.h"
 #include "query/formats/assets.h"
@@ -219,7 +220,8 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
                 buf_append_u8(ret, '\n');
         }
         if (left_out)
-                buf_printf(ret, "\n%" PRIu32 " smaller frames are left out, each under half a percent\n", left_out);
+                buf_printf(ret, "\n%s under half a percent\n",
+                           COUNTED(left_out, "smaller frame is left out,", "smaller frames are left out, each"));
         return buf_status(ret, err, "call tree");
 }
 

@@ -6,6 +6,7 @@
 #include "common/json/json_out.h"
 #include "common/memory/array.h"
 #include "common/text/csv.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "profile-formats/profile_type.h"
 #include "query/engine/no_samples.h"
@@ -188,10 +189,10 @@ static void put_spans_text(const struct span_list *l, struct buf *ret)
         uint32_t shown = count_shown_spans(l);
         char value[40], total[40];
 
-        buf_printf(ret, "%s of %s, %" PRIu64 " of %" PRIu64 " %s have ids, of %" PRIu32 " spans\n",
+        buf_printf(ret, "%s of %s, %" PRIu64 " of %" PRIu64 " %s have ids, of %s\n",
                    format_value(l->total_with_id, l->unit, value, sizeof value),
                    format_value(l->total, l->unit, total, sizeof total), l->samples_with_id, l->samples,
-                   l->counts_stacks ? "stacks" : "samples", l->spans.count);
+                   l->counts_stacks ? "stacks" : "samples", COUNTED(l->spans.count, "span", "spans"));
         if (!shown)
                 return;
         buf_printf(ret, "\n%12s %7s %9s\n", "value", "", l->counts_stacks ? "stacks" : "samples");

@@ -8,6 +8,7 @@
 
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "http/tls.h"
 
 #define OTLP_GRPC_PORT 4317
@@ -142,7 +143,7 @@ enum status access_reload_tokens(struct access_control *control, const char *pat
 
         if (st)
                 return st;
-        log_info("serve", "%zu tokens from '%s'", count, path);
+        log_info("serve", "%s from '%s'", COUNTED(count, "token", "tokens"), path);
         warn_of_unbound_tokens(control, path);
         sessions_end_revoked(control->sessions, control->tokens);
         return ST_OK;

@@ -28,6 +28,7 @@
 #include "common/files/lmdb_check.h"
 #include "common/limits.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "debuginfo-store/federation/fetch.h"
 #include "debuginfo-store/stored_tables.h"
 #include "server/core/node_roles.h"
@@ -133,9 +134,10 @@ static void on_upstream_changed(void *context, const struct upstream_status *u)
                 log_info("federation", "upstream %s responds again", u->url);
         else
                 log_warn("federation",
-                         "upstream %s failed %u times in a row and is skipped for %llu s; last error: %s. If "
-                         "'curl -I %s/metrics' fails on this machine too, remove it from --upstream or fix the network",
-                         u->url, u->failures, (unsigned long long)u->retry_in_s, u->last_error, u->url);
+                         "upstream %s failed %s and is skipped for %llu s; last error: %s. If 'curl -I %s/metrics' "
+                         "fails on this machine too, remove it from --upstream or fix the network",
+                         u->url, COUNTED(u->failures, "time", "times in a row"), (unsigned long long)u->retry_in_s,
+                         u->last_error, u->url);
 }
 
 static void on_object_indexed(void *context)

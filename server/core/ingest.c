@@ -249,9 +249,10 @@ static void add_expiring_message(uint64_t age_s, struct otlp_outcome *ret)
         char age[NUMBER_TEXT_SIZE];
 
         snprintf(ret->message + used, sizeof ret->message - used,
-                 "%s%" PRIu64 " samples are older than the retention of %s: the next maintenance removes them unless "
-                 "the age of --retain-samples is increased before",
-                 used ? "; " : "", ret->expiring, format_age(age_s, age));
+                 "%s%s than the retention of %s: the next maintenance removes them unless the age of --retain-samples "
+                 "is increased before",
+                 used ? "; " : "", COUNTED(ret->expiring, "sample is older", "samples are older"),
+                 format_age(age_s, age));
 }
 
 /* A duplicate is a success with a warning: partial_success with no rejected samples. So are expiring samples. */
@@ -263,9 +264,8 @@ static void describe_otlp_outcome(const struct ingest_batch *batch, const struct
 
         *ret = (struct otlp_outcome){ .rejected = p->rejected_samples };
         if (p->rejected_samples)
-                snprintf(ret->message, sizeof ret->message, "%s%s%" PRIu64 " samples rejected: %s",
-                         duplicate ? again : "", duplicate ? "; " : "", (uint64_t)p->rejected_samples,
-                         p->rejected_reason);
+                snprintf(ret->message, sizeof ret->message, "%s%s%s rejected: %s", duplicate ? again : "",
+                         duplicate ? "; " : "", COUNTED(p->rejected_samples, "sample", "samples"), p->rejected_reason);
         else if (duplicate)
                 snprintf(ret->message, sizeof ret->message, "%s", again);
         else if (!p->samples.count && *p->note)

@@ -24,6 +24,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "common/text/number_text.h"
 #include "common/threads/condition.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -157,7 +158,7 @@ void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, 
         else
                 set_state(&r->states[READY_CLOCK_JUMP],
                           steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
-                          "the clock was set within the last hour, %" PRIu64 " times since startup", steps);
+                          "the clock was set within the last hour, %s since startup", COUNTED(steps, "time", "times"));
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -246,9 +247,10 @@ static void update_store_conditions(struct watched_store *w)
                   h.sync_failure);
         set_state(&states[READY_QUEUE_FULL], h.queue_full, "%" PRIu64 " of %" PRIu64 " bytes are queued",
                   h.queued_bytes, h.queue_limit_bytes);
-        set_state(&states[READY_QUARANTINE], h.quarantined_batches != 0,
-                  "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s", h.quarantined_batches,
-                  h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
+        set_state(&states[READY_QUARANTINE], h.quarantined_batches != 0, "%s of %" PRIu64 " bytes %s set aside%s%.150s",
+                  COUNTED(h.quarantined_batches, "batch", "batches"), h.quarantined_bytes,
+                  h.quarantined_batches == 1 ? "is" : "are", h.quarantine_reason[0] ? ", the newest: " : "",
+                  h.quarantine_reason);
         set_state(&states[READY_COMPACTION_FAILING], h.compaction_failing_since != 0, "cannot merge files: %s",
                   h.compaction_failure);
         set_state(&states[READY_RETENTION_FAILING], h.label_expiry_failing_since != 0,

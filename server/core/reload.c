@@ -8,6 +8,7 @@
 #include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/program/service_notify.h"
+#include "common/text/number_text.h"
 #include "server/access/tenant_config.h"
 #include "server/core/query_work.h"
 #include "server/core/server_internal.h"
@@ -107,14 +108,13 @@ static void reload_tenants(struct reload *r)
                 fail_part(r, TENANTS, &err);
         else if (left.added || left.removed)
                 log_warn("serve",
-                         "reload: %u tenants were added to '%s' and %u removed from it, which takes effect at the next "
-                         "start; the limits and rules of the other tenants are applied",
-                         left.added, o->tenant_file, left.removed);
+                         "reload: %s added to '%s' and %u removed from it, which takes effect at the next start; the "
+                         "limits and rules of the other tenants are applied",
+                         COUNTED(left.added, "tenant was", "tenants were"), o->tenant_file, left.removed);
         if (!st && left.moved)
                 log_warn("serve",
-                         "reload: the setting debuginfo of %u tenants was changed in '%s', which takes effect at the "
-                         "next start",
-                         left.moved, o->tenant_file);
+                         "reload: the setting debuginfo of %s changed in '%s', which takes effect at the next start",
+                         COUNTED(left.moved, "tenant was", "tenants was"), o->tenant_file);
         r->needs_restart[TENANTS] = left.added || left.removed || left.moved;
 }
 
@@ -229,7 +229,8 @@ void server_reload(struct server *s)
                 log_error("serve", "reload: %u of the parts failed", r.failed_count);
         } else {
                 readiness_report(s->readiness, READY_RELOAD_FAILING, NULL);
-                log_info("serve", "reload: done, %u options wait for a restart", r.restart_count);
+                log_info("serve", "reload: done, %s for a restart",
+                         COUNTED(r.restart_count, "option waits", "options wait"));
         }
         service_notify_ready();
 }

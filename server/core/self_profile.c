@@ -12,6 +12,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/program/log.h"
+#include "common/text/number_text.h"
 #include "sampling/recorder.h"
 #include "server/core/ingest.h"
 
@@ -44,10 +45,8 @@ static void report_own_losses(struct self_profile *p)
         metric_add(&lost, (int64_t)(stats[STAT_LOST_RING_FULL] - p->lost));
         p->lost = stats[STAT_LOST_RING_FULL];
         if (stats[SAMPLER_STAT_REFUSED] > p->refused)
-                log_warn("self-profile",
-                         "%" PRIu64
-                         " threads are not sampled: the limit of pending signals (ulimit -i) allows them no timer",
-                         stats[SAMPLER_STAT_REFUSED] - p->refused);
+                log_warn("self-profile", "%s sampled: the limit of pending signals (ulimit -i) allows them no timer",
+                         COUNTED(stats[SAMPLER_STAT_REFUSED] - p->refused, "thread is not", "threads are not"));
         p->refused = stats[SAMPLER_STAT_REFUSED];
 }
 

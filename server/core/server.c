@@ -38,6 +38,7 @@
 #include "common/program/log.h"
 #include "common/program/service_notify.h"
 #include "common/stable_clock.h"
+#include "common/text/number_text.h"
 #include "debuginfo-store/federation/fetch.h"
 #include "http/http_server.h"
 #include "http/listen.h"
@@ -463,9 +464,10 @@ static void log_store_failures(struct server *s, struct logged_failures *logged)
         if (now[0].damaged_lookups <= logged->damaged_lookups) /* a counter of the process: equal in all stores */
                 return;
         log_error("index",
-                  "%llu lookups found damage in the symbol index; their addresses stay unresolved. Stop the service "
-                  "and remove '%s/index'%s: the index is rebuilt from the stored objects",
-                  (unsigned long long)(now[0].damaged_lookups - logged->damaged_lookups), s->options->dir,
+                  "%s damage in the symbol index; their addresses stay unresolved. Stop the service and remove "
+                  "'%s/index'%s: the index is rebuilt from the stored objects",
+                  COUNTED((now[0].damaged_lookups - logged->damaged_lookups), "lookup found", "lookups found"),
+                  s->options->dir,
                   debuginfo_spaces_count(s->spaces) > 1
                           ? ", or the one below tenants/NAME that 'cairn index verify --tenant NAME' reports"
                           : "");

@@ -191,7 +191,7 @@ async function tryStatus(browser) {
   const page = await openPage(browser, address({ view: 'status' }));
   await ready(page);
   const status = await ask('status'), { senders } = await ask('status/senders');
-  match(await page.textContent('.conditions'), /Warning: quarantine.*1 batches of 8 bytes.*Next: See 'cairn store quarantine list'/, 'a condition is shown with what to do');
+  match(await page.textContent('.conditions'), /Warning: quarantine.*1 batch of 8 bytes.*Next: See 'cairn store quarantine list'/, 'a condition is shown with what to do');
   const hosts = await column(page, 'Hosts', 'Host');
   equal(hosts.length, senders.length, 'all hosts are listed');
   const at = hosts.indexOf('web-71');

@@ -66,7 +66,7 @@ async function searchFor(page) {
   await press(page, 'n', 'n');
   check(/^rec — 250\.0 ms, 25\.00%$/.test(first) && /self 250/.test(await status(page)), '  n goes to the next match', first + await status(page));
   await button(page, 'Collapse recursion').click();
-  equal(await page.locator(`${panel} input[type=search] ~ [role=status]`).first().textContent(), '25.00% in 1 frames', 'direct recursion collapses');
+  equal(await page.locator(`${panel} input[type=search] ~ [role=status]`).first().textContent(), '25.00% in 1 frame', 'direct recursion collapses');
   await select(page, 'n');
   match(await status(page), /^rec — 250.*self 250/, '  and the function has all of its self');
   await button(page, 'Collapse recursion').click();

@@ -4,7 +4,7 @@
 // by the hour, so a short range is extended to a week. A row leads to the comparison of the time before and after.
 'use strict';
 const CairnChangesView = (() => {
-  const { make } = CairnDom, { isCores, formatValue, coresText } = CairnUnits;
+  const { make } = CairnDom, { isCores, formatValue, coresText, things } = CairnUnits;
   const WEEK_MS = 7 * 86400e3, DAY_MS = 86400e3, LIMIT = 1000;
   const STATES = { regression: 'costs more', improvement: 'costs less', went_away: 'went away', moved: 'moved', diluted: 'others changed', daily: 'every day' };
 
@@ -71,8 +71,8 @@ const CairnChangesView = (() => {
         answer = json;
         table.show(json.rows.map(row => ({ ...row, cause_text: causeText(row), state_text: stateText(row) })));
         const none = json.counts.went_away + json.counts.moved + json.counts.diluted + json.counts.daily;
-        note.textContent = `${json.tested.toLocaleString('en')} functions of ${json.services.toLocaleString('en')} ${json.services === 1 ? 'service' : 'services'}, ` +
-          `${CairnTimes.toText(json.from_ms).slice(0, 16)} – ${CairnTimes.toText(json.to_ms).slice(0, 16)}.` + (none && !all.checked ? ` ${none.toLocaleString('en')} were dismissed: they went away, moved, are daily, or were caused by others.` : '');
+        note.textContent = `${things(json.tested, 'function')} of ${things(json.services, 'service')}, ` +
+          `${CairnTimes.toText(json.from_ms).slice(0, 16)} – ${CairnTimes.toText(json.to_ms).slice(0, 16)}.` + (none && !all.checked ? ` ${things(none, 'was', 'were')} dismissed: ${none === 1 ? 'it' : 'they'} went away, moved, ${none === 1 ? 'is' : 'are'} daily, or ${none === 1 ? 'was' : 'were'} caused by others.` : '');
         context.about('');
       },
       destroy() {},

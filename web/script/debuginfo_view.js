@@ -4,7 +4,7 @@
 // the explanation of an address's name. Keys of the selection: panel ('' or that of a part); those of the part.
 'use strict';
 const CairnDebuginfoView = (() => {
-  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue } = CairnUnits, { commandBox, ago, duration } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, things } = CairnUnits, { commandBox, ago, duration } = CairnRecordTable;
   const bytes = n => formatValue(n, 'bytes'), count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const shortId = id => make('span', { className: 'mono', textContent: id.length > 16 ? id.slice(0, 16) + '…' : id || 'none', title: id });
   const heading = text => make('h2', { textContent: text });
@@ -47,7 +47,7 @@ const CairnDebuginfoView = (() => {
     let all = [];
     copyAll.onclick = async () => {
       const commands = all.map(r => r.command).filter(Boolean), text = commands.join('\n') + '\n';
-      said.textContent = await CairnFlameMenu.copyText(text) ? `${commands.length} commands copied, the most useful first` : 'The browser does not allow it';
+      said.textContent = await CairnFlameMenu.copyText(text) ? `${things(commands.length, 'command')} copied, the most useful first` : 'The browser does not allow it';
     };
     return async (selection, signal) => {
       about = await addCosts(selection, await ask(selection, signal), signal);
@@ -55,7 +55,7 @@ const CairnDebuginfoView = (() => {
       copyAll.parentElement.hidden = note.hidden = !all.length;
       said.textContent = '';
       sum.textContent = !about.samples ? 'No samples here. Try a longer time range or another selector.' :
-        all.length ? `${count(about.samples)} samples; ${all.length === 1 ? '1 object lacks' : `${count(all.length)} objects lack`} symbols.` : `${count(about.samples)} samples, all with names.`;
+        all.length ? `${things(about.samples, 'sample')}; ${things(all.length, 'object lacks', 'objects lack')} symbols.` : `${things(about.samples, 'sample')}, all with names.`;
       missing.show(about.missing);
       poor.show(about.poor);
       context.about('');
@@ -89,7 +89,7 @@ const CairnDebuginfoView = (() => {
       const { objects } = await context.api.get('api/v1/debuginfo', {}, signal);
       now = Date.now() / 1000;
       const total = key => objects.reduce((s, o) => s + o[key], 0), failed = objects.filter(o => o.index.state === 'failed').length;
-      sum.textContent = objects.length ? `${count(objects.length)} objects, ${bytes(total('size'))}, ${bytes(total('stored_bytes'))} on disk` + (failed ? `; ${count(failed)} could not be indexed` : '') : '';
+      sum.textContent = objects.length ? `${things(objects.length, 'object')}, ${bytes(total('size'))}, ${bytes(total('stored_bytes'))} on disk` + (failed ? `; ${count(failed)} could not be indexed` : '') : '';
       table.show(objects.map(o => ({ ...o, state: o.index.state, error: o.index.error, partial: o.index.partial, origin: originOf(o) })));
       context.about('');
     };
@@ -125,7 +125,7 @@ const CairnDebuginfoView = (() => {
       }
       now = Date.now() / 1000;
       const q = answer.questions;
-      sum.textContent = `${count(q.queued)} queries queued, ${count(q.in_flight)} in flight; ${count(q.known_missing)} answers “missing” and ${count(q.known_failed)} failures cached.`;
+      sum.textContent = `${things(q.queued, 'query', 'queries')} queued, ${count(q.in_flight)} in flight; ${things(q.known_missing, 'answer', 'answers')} “missing” and ${things(q.known_failed, 'failure')} cached.`;
       sum.hidden = !answer.upstreams.length;
       table.show(answer.upstreams.map((u, i) => ({ ...u, order: i + 1 })));
     };

@@ -122,7 +122,7 @@ const CairnFlame = (() => {
       let number = 1, count = 0;
       const p = d.parent[i];
       for (let c = p + 1; c < d.end[p] && count < 10000; c = d.end[c]) if (++count && c < i) number++;
-      return `, depth ${d.depth[i]}, ${number} of ${count} callees of ${display(nameOf(d, p), 80)}`;
+      return `, depth ${d.depth[i]}, ${number} of ${CairnUnits.things(count, 'callee')} of ${display(nameOf(d, p), 80)}`;
     }
 
     function select(i, reveal) {

@@ -6,14 +6,13 @@
 // zooming need no new layout.
 'use strict';
 const CairnLayout = (() => {
-  const { formatValue, timeText } = CairnUnits, { display, label } = CairnNames;
+  const { formatValue, things, timeText } = CairnUnits, { display, label } = CairnNames;
   const KINDS = ['native', 'inlined', 'kernel', 'unresolved', 'other', 'label'];
   const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'callees too small to be drawn each', label: 'samples with this label' };
   const OTHER = 4;
 
   // What a side's value is the sum or the average of: samples if their number is known, else stacks as they were sent.
   function countText(s) {
-    const things = (n, thing) => `${n.toLocaleString('en')} ${n === 1 ? thing : thing + 's'}`;
     return s.aggregation === 'average' ? 'average of ' + things(s.snapshots, 'snapshot') : things(s.samples, s.samples_are === 'stacks' ? 'stack' : 'sample');
   }
   // The side of an answer without a list of sides; suffix: "_after" for the second.

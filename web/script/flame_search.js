@@ -22,7 +22,7 @@ const CairnFlameSearch = (() => {
     }
     for (let k = 0; k < d.count; k++) matchedBefore[k + 1] = matchedBefore[k] + matches[d.rowNodes[k]];
     const text = frames.stopped ? 'The pattern takes too long: search for a part of the name instead' :
-      count ? `${percent(sum, d.total[0])}${d.diff ? ' → ' + percent(sum2, d.total2[0]) : ''} in ${count.toLocaleString('en')} frames` : 'nothing found';
+      count ? `${percent(sum, d.total[0])}${d.diff ? ' → ' + percent(sum2, d.total2[0]) : ''} in ${CairnUnits.things(count, 'frame')}` : 'nothing found';
     return { matches, matchedBefore, count, text };
   }
 

@@ -14,7 +14,7 @@ const CairnQueryBuilder = (() => {
     async function offerNames(context, text, signal) {
       const { from, to } = selection(), used = new Set(CairnSelectorText.matchers(text).map(m => m.name));
       const fits = ({ name }) => name.toLowerCase().includes(context.prefix.toLowerCase()) && !used.has(name);
-      const makeItem = ({ name, values, more }) => ({ label: visible(name), name, detail: values === undefined ? '' : values === 1 ? '1 value' : `${values.toLocaleString('en')}${more ? '+' : ''} values` });
+      const makeItem = ({ name, values, more }) => ({ label: visible(name), name, detail: values === undefined ? '' : more ? `${values.toLocaleString('en')}+ values` : CairnUnits.things(values, 'value') });
       let labels;
       try {
         labels = await api.query('labels', { from, to, selector: CairnSelectorText.without(text, context), counts: 1 }, signal);

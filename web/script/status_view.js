@@ -3,10 +3,10 @@
 // The status of the service: conditions and their remedies, ingest and senders, queue, storage, and maintenance.
 'use strict';
 const CairnStatusView = (() => {
-  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, percent, timeText } = CairnUnits, { ago, duration } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, percent, things, timeText } = CairnUnits, { ago, duration } = CairnRecordTable;
   const SILENT_S = 180; // agents send every few seconds, and at least once a minute
   const bytes = n => n ? formatValue(n, 'bytes') : '0 B', count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
-  const things = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`, batches = n => things(n, 'batch', 'batches');
+  const batches = n => things(n, 'batch', 'batches');
   const day = s => s ? timeText(s * 1000).slice(0, 16) + ' UTC' : '—';
 
   // A card of names and values: rows are [name, text or element]; rows without a value are omitted.
@@ -35,8 +35,8 @@ const CairnStatusView = (() => {
 
   function bars(minutes) {
     const most = Math.max(1, ...minutes.map(m => m.samples)), total = minutes.reduce((s, m) => s + m.samples, 0);
-    return make('div', { className: 'bars', role: 'img', 'aria-label': `Samples of each of the last ${minutes.length} minutes: ${count(total)} in all, at most ${count(most)} in one` }, ...minutes.map(m => {
-      const bar = make('i', { title: `${timeText(m.start_unix_s * 1000).slice(11, 16)}: ${count(m.samples)} samples, ${count(m.batches)} batches` + (m.refused ? `, ${count(m.refused)} refused` : '') });
+    return make('div', { className: 'bars', role: 'img', 'aria-label': `Samples of each of the last ${things(minutes.length, 'minute')}: ${count(total)} in all, at most ${count(most)} in one` }, ...minutes.map(m => {
+      const bar = make('i', { title: `${timeText(m.start_unix_s * 1000).slice(11, 16)}: ${things(m.samples, 'sample')}, ${batches(m.batches)}` + (m.refused ? `, ${count(m.refused)} refused` : '') });
       bar.style.height = Math.max(m.samples ? 4 : 1, 100 * m.samples / most) + '%';
       if (m.refused) bar.className = 'refused';
       return bar;
@@ -70,7 +70,7 @@ const CairnStatusView = (() => {
       card('Compaction', [['Small files to be merged', count(s.compaction.backlog_files)], ['Their size', bytes(s.compaction.backlog_bytes)],
         ...(m ? [['Merges since the start', count(m.one('cairn_compactions_total'))], ['Files merged', count(m.one('cairn_compaction_merged_files_total'))], ['Failed', count(m.one('cairn_compaction_failures_total'))]] : [])], failure(s.compaction)),
       card('Re-symbolization', [['Addresses without a name', count(r.unresolved_locations)],
-        ['Requested', r.requests_running ? `runs: ${count(r.locations_done)} of ${count(r.locations_all)} addresses` : r.locations_all ? `done: ${things(r.locations_all, 'address', 'addresses')}` : ''],
+        ['Requested', r.requests_running ? `runs: ${count(r.locations_done)} of ${things(r.locations_all, 'address', 'addresses')}` : r.locations_all ? `done: ${things(r.locations_all, 'address', 'addresses')}` : ''],
         ...(m ? [['Objects that wait', count(m.one('cairn_resymbolize_queue'))], ['Failing', m.one('cairn_resymbolize_failing') ? things(m.one('cairn_resymbolize_failing'), 'object') : ''],
           ['Rewritten since the start', things(m.one('cairn_resymbolize_locations_total'), 'address', 'addresses')], ['Upload-to-names time', delays ? `${formatValue(1e9 * m.one('cairn_resymbolize_delay_seconds_total') / delays, 'nanoseconds')} (average)` : '']] : [])]),
       card('Retention', [['Samples are kept', k.age_s ? duration(k.age_s) : k.size_bytes || rules.length ? 'at any age' : 'forever'], ['At most', k.size_bytes ? bytes(k.size_bytes) : ''], ...rules,

@@ -104,7 +104,7 @@ const CairnTable = (() => {
       table.setAttribute('aria-rowcount', some.length + 1);
       space.style.height = some.length ? HEAD + some.length * ROW + 'px' : 'auto';
       shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : !rows.length ? '' :
-        (rows.length >= ROWS_MAX ? 'Top ' : '') + `${rows.length.toLocaleString('en')} ${noun}`;
+        (rows.length >= ROWS_MAX ? 'Top ' : '') + CairnUnits.things(rows.length, noun.replace(/s\b/, ''), noun);
       if (!keep) {
         current = -1;
         box.scrollTop = 0;

@@ -5,7 +5,7 @@
 // build_id, whose addresses are listed.
 'use strict';
 const CairnWhy = (() => {
-  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue } = CairnUnits, { commandBox } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, things } = CairnUnits, { commandBox } = CairnRecordTable;
   const LISTED = 200;
   const words = text => String(text).replaceAll('_', ' '), count = n => n.toLocaleString('en');
   const kindOf = row => row.address_kind === 'file_offset' ? 'file_offset' : null; // of the selection: an address has none
@@ -35,7 +35,7 @@ const CairnWhy = (() => {
   function indexStep(report) {
     const i = report.index;
     if (!i) return null;
-    const text = i.error ? `${words(i.state)}: ${i.error}` : i.state === 'indexed' ? `Indexed, names by ${words(i.quality)}, ${count(i.ranges)} ranges of addresses.` : `The object is not in the index: ${words(i.state)}.`;
+    const text = i.error ? `${words(i.state)}: ${i.error}` : i.state === 'indexed' ? `Indexed, names by ${words(i.quality)}, ${things(i.ranges, 'range')} of addresses.` : `The object is not in the index: ${words(i.state)}.`;
     return stepItem(i.state === 'indexed', 'Index of symbols', [text, ...(report.partial ? [`Some of it could not be read: ${report.partial}`] : [])], details('All about it', i));
   }
   function placeStep(r) {

@@ -6,14 +6,15 @@
 #include "common/files/file.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "profile-store/profile_store.h"
 
 static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)
 {
         (void)context;
         if (isatty(STDERR_FILENO))
-                fprintf(stderr, "\rcairn store compact: %" PRIu64 " files merged into %" PRIu64 ", %" PRIu64 " due ",
-                        so_far->files_before, so_far->files_after, files_due);
+                fprintf(stderr, "\rcairn store compact: %s into %" PRIu64 ", %" PRIu64 " due ",
+                        COUNTED(so_far->files_before, "file merged", "files merged"), so_far->files_after, files_due);
         return true;
 }
 
@@ -90,9 +91,9 @@ enum status store_compact_command(const struct store_command *c, const char *arg
                        ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64 ",\"skipped_files\":%" PRIu64 "}\n",
                        r.merges, r.files_before, r.files_after, r.bytes_read, r.bytes_written, r.skipped_files);
         else
-                printf("%" PRIu64 " merges: %" PRIu64 " files became %" PRIu64 ", %s read, %s written, %" PRIu64
-                       " files skipped\n",
-                       r.merges, r.files_before, r.files_after, format_store_bytes(r.bytes_read, bytes_read),
-                       format_store_bytes(r.bytes_written, bytes_written), r.skipped_files);
+                printf("%s: %s %" PRIu64 ", %s read, %s written, %s\n", COUNTED(r.merges, "merge", "merges"),
+                       COUNTED(r.files_before, "file became", "files became"), r.files_after,
+                       format_store_bytes(r.bytes_read, bytes_read), format_store_bytes(r.bytes_written, bytes_written),
+                       COUNTED(r.skipped_files, "file skipped", "files skipped"));
         return ST_OK;
 }

@@ -10,6 +10,7 @@
 #include "common/files/data_format.h"
 #include "common/files/file.h"
 #include "common/files/tenant_name.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/object_copy.h"
 #include "pipeline/table_copy.h"
@@ -36,8 +37,8 @@ static void print_copy_progress(void *context, const struct storage_copies *c)
         char bytes[40];
 
         if (copy->shows_progress)
-                fprintf(stderr, "\rcairn store copy: %" PRIu64 " copied (%s), %" PRIu64 " were there\033[K", c->copied,
-                        format_store_bytes(c->copied_bytes, bytes), c->present);
+                fprintf(stderr, "\rcairn store copy: %" PRIu64 " copied (%s), %s\033[K", c->copied,
+                        format_store_bytes(c->copied_bytes, bytes), COUNTED(c->present, "was there", "were there"));
 }
 
 /* ---- source and target ---- */
@@ -158,14 +159,16 @@ enum status store_copy_command(const struct store_command *command, const char *
         bucket_directory_remove(&c.from.bucket);
         bucket_directory_remove(&c.to.bucket);
         if (st && c.count.copied)
-                error_prefix(err, st, "after %" PRIu64 " objects, which a repetition finds", c.count.copied);
+                error_prefix(err, st, "after %s, which a repetition finds",
+                             COUNTED(c.count.copied, "object", "objects"));
         if (st)
                 return st;
         if (command->json)
                 printf("{\"copied\":%" PRIu64 ",\"copied_bytes\":%" PRIu64 ",\"present\":%" PRIu64 "}\n",
                        c.count.copied, c.count.copied_bytes, c.count.present);
         else
-                printf("%s: %" PRIu64 " objects copied (%s), %" PRIu64 " were there\n", PRINTABLE(c.to.place),
-                       c.count.copied, format_store_bytes(c.count.copied_bytes, bytes), c.count.present);
+                printf("%s: %s (%s), %" PRIu64 " were there\n", PRINTABLE(c.to.place),
+                       COUNTED(c.count.copied, "object copied", "objects copied"),
+                       format_store_bytes(c.count.copied_bytes, bytes), c.count.present);
         return ST_OK;
 }

@@ -9,6 +9,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
+#include "common/text/number_text.h"
 #include "profile-store/lifecycle/sample_retention.h"
 #include "query/engine/sample_rules.h"
 
@@ -77,7 +78,7 @@ static void print_rewritten_files(const struct json_node *o, bool dry_run)
         int64_t files = json_node_int(o, "rewritten");
 
         if (files)
-                printf(", %s %" PRId64 " files", dry_run ? "would rewrite" : "rewrote", files);
+                printf(", %s %s", dry_run ? "would rewrite" : "rewrote", COUNTED(files, "file", "files"));
         printf("\n");
 }
 
@@ -101,7 +102,8 @@ static enum status print_expire_report(struct buf *body, struct error *err)
                json_node_int(root, "files"), json_node_int(root, "rows"), json_node_int(root, "bytes"));
         print_rewritten_files(root, dry_run);
         if (json_node_int(root, "skipped_files"))
-                printf("%" PRId64 " unreadable files were left unchanged\n", json_node_int(root, "skipped_files"));
+                printf("%s left unchanged\n",
+                       COUNTED(json_node_int(root, "skipped_files"), "unreadable file was", "unreadable files were"));
         return ST_OK;
 }
 

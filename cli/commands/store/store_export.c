@@ -8,6 +8,7 @@
 #include "cli/commands/store/store_command.h"
 #include "common/clock.h"
 #include "common/files/output_file.h"
+#include "common/text/number_text.h"
 #include "query/engine/unit_text.h"
 #include "query/operations/export.h"
 #include "symbol-index/lookup.h"
@@ -84,7 +85,8 @@ enum status store_export_command(const struct store_command *c, const char *sele
                 profile_store_close(store);
         if (options.symbols)
                 symbol_index_close(options.symbols);
-        if (!st && c->output)
-                printf("%s: %" PRIu64 " rows of %" PRIu64 " samples\n", c->output, r.rows, r.samples);
+        if (!st && c->output) /* the output may be standard output by another name */
+                fprintf(stderr, "%s: %s of %s\n", c->output, COUNTED(r.rows, "row", "rows"),
+                        COUNTED(r.samples, "sample", "samples"));
         return st;
 }

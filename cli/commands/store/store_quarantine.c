@@ -9,6 +9,7 @@
 #include "common/files/output_file.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "common/text.h"
 #include "profile-formats/otlp/otlp.h"
@@ -69,7 +70,8 @@ static void print_quarantined_item(const struct store_command *c, const struct q
                 json_out_object_end(j);
                 return;
         }
-        printf("%s %s %" PRIu64 " bytes, %" PRIu64 " samples, sender ", id, received, item->bytes, samples);
+        printf("%s %s %" PRIu64 " bytes, %s, sender ", id, received, item->bytes,
+               COUNTED(samples, "sample", "samples"));
         print_masked(sender);
         printf("\n  ");
         print_masked(item->reason);
@@ -166,8 +168,10 @@ static enum status export_quarantine(const struct store_command *c, const char *
         if (c->json)
                 printf("{\"batches\":%zu,\"action\":\"export\",\"damaged\":%zu}\n", found - failed, failed);
         else
-                printf("%zu batches: export done\n", found - failed);
-        return failed ? error_set(err, ST_BAD_DATA, "%zu batches of %zu are damaged", failed, found) : ST_OK;
+                fprintf(stderr, "%s: export done\n", COUNTED(found - failed, "batch", "batches"));
+        return failed ? error_set(err, ST_BAD_DATA, "%s, of %zu",
+                                  COUNTED(failed, "batch is damaged", "batches are damaged"), found)
+                      : ST_OK;
 }
 
 typedef enum status quarantine_change(struct profile_store *store, const struct quarantine_item *item,
@@ -206,7 +210,10 @@ static enum status change_quarantine(const struct store_command *c, const char *
                 return st;
         if (!found && strcmp(id, "all") != 0)
                 return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
-        printf(c->json ? "{\"batches\":%zu,\"action\":\"%s\"}\n" : "%zu batches: %s done\n", found, action);
+        if (c->json)
+                printf("{\"batches\":%zu,\"action\":\"%s\"}\n", found, action);
+        else
+                printf("%s: %s done\n", COUNTED(found, "batch", "batches"), action);
         return ST_OK;
 }
 

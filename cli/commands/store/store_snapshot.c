@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/commands/store/store_command.h"
+#include "common/text/number_text.h"
 #include "pipeline/snapshot.h"
 
 enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err)
@@ -19,9 +20,8 @@ enum status store_snapshot_command(const struct store_command *c, const char *di
                        ",\"sample_files\":%" PRIu64 ",\"sample_rows\":%" PRIu64 "}\n",
                        r.linked_files, r.copied_files, r.copied_bytes, r.sample_files, r.sample_rows);
         else
-                printf("%s: %" PRIu64 " samples in %" PRIu64 " files; %" PRIu64 " files linked, %" PRIu64
-                       " copied (%s)\n",
-                       dir, r.sample_rows, r.sample_files, r.linked_files, r.copied_files,
-                       format_store_bytes(r.copied_bytes, bytes));
+                printf("%s: %s in %s; %s, %" PRIu64 " copied (%s)\n", dir, COUNTED(r.sample_rows, "sample", "samples"),
+                       COUNTED(r.sample_files, "file", "files"), COUNTED(r.linked_files, "file linked", "files linked"),
+                       r.copied_files, format_store_bytes(r.copied_bytes, bytes));
         return ST_OK;
 }

@@ -8,6 +8,7 @@
 #include "common/json/json_out.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/text/number_text.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/tables/table_storage.h"
@@ -42,7 +43,7 @@ static void print_table_text(struct store_status *s, int table)
         printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files %12s", table_name(table), t->rows, t->files,
                format_store_bytes(t->bytes, bytes));
         if (s->has_logs)
-                printf(", log %" PRIu64 " files %s", s->log_files[table],
+                printf(", log %s %s", COUNTED(s->log_files[table], "file", "files"),
                        format_store_bytes(s->log_bytes[table], log_bytes));
         printf("\n");
         if (!t->oldest_unix_ns)

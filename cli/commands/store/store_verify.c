@@ -12,6 +12,7 @@
 #include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
+#include "common/text/number_text.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/object_verification.h"
 #include "debuginfo-store/remote_objects.h"
@@ -96,9 +97,9 @@ static enum status verify_objects(const char *data, struct verify_output *o, str
         total->problems += r.problems;
         if (r.unnamed && !o->json) {
                 clear_verify_progress(o);
-                printf("%s: %" PRIu64 " objects of %" PRIu64
+                printf("%s: %s of %" PRIu64
                        " bytes without a row in the table of objects, which garbage collection removes after a day\n",
-                       storage_root(objects), r.unnamed, r.unnamed_bytes);
+                       storage_root(objects), COUNTED(r.unnamed, "object", "objects"), r.unnamed_bytes);
         }
         return st;
 }
@@ -151,8 +152,8 @@ enum status store_verify_command(const struct store_command *c, const char *argu
                        ",\"complete\":%s}\n",
                        r.problems, r.files, r.rows, r.bytes, st ? "false" : "true");
         else if (!st || r.files)
-                printf("%" PRIu64 " files, %" PRIu64 " rows, %s checked: %" PRIu64 " problems\n", r.files, r.rows,
-                       format_store_bytes(r.bytes, bytes), r.problems);
+                printf("%" PRIu64 " files, %s, %s checked: %s\n", r.files, COUNTED(r.rows, "row", "rows"),
+                       format_store_bytes(r.bytes, bytes), COUNTED(r.problems, "problem", "problems"));
         if (!st && r.problems)
                 st = error_set(err, ST_BAD_DATA,
                                "'%s' has problems; restore the named files from a backup or a snapshot. A damaged "

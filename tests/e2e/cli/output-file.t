@@ -61,6 +61,13 @@ is "$? $(cat "$tmp/before")" "1 main;other 100" "a failure leaves the old conten
 
 { echo first; "$cairn" flame --format folded --profile "$tmp/folded" --output /dev/stdout; echo last; } >"$tmp/out"
 is "$(tr '\n' ' ' <"$tmp/out")" "first main;work 100 last " "/dev/stdout is the open file, at its offset"
+"$cairn" store export --data "$data" --format csv >"$tmp/want" 2>/dev/null
+"$cairn" store export --data "$data" --format csv --output /dev/stdout >"$tmp/out" 2>/dev/null
+ok "  which has the output alone" cmp "$tmp/out" "$tmp/want"
+if [ -c /dev/full ]; then
+        "$cairn" debuginfo get "$id" --data "$data" --output /dev/full 2>"$tmp/err"
+        like "$? $(cat "$tmp/err")" "^1 .*cannot write '/dev/full': No space left on device" "a full device is named"
+fi
 echo old >"$tmp/outside"
 echo hidden >"$tmp/mounted"
 # shellcheck disable=SC2016

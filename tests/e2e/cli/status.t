@@ -76,7 +76,7 @@ is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')
 is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' \
         "a refused batch has a text and a remedy"
 out=$("$cairn" status --server "$url")
-like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "the text lists the refused batch"
+like "$out" '^refused +1 batch: bad_data, last of broken/0.1 from 127.0.0.1$' "the text lists the refused batch"
 like "$out" '^ +the data violates its format' "the text has a remedy for the refused batch"
 # An older service does not have this route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
@@ -164,7 +164,7 @@ start_server --token-file "$tmp/tokens"
 status --token-file "$tmp/token"
 is "$code" 0 "a warning still gives 0"
 is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "the warning is listed by name"
-like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' \
+like "$(figure '.conditions[0].text')" '^1 batch of 8 bytes is set aside; see .cairn store quarantine list' \
         "the warning has a remedy"
 like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' \
         "the text lists the warning"

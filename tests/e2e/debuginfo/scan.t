@@ -196,7 +196,7 @@ is "$(metric 'cairn_scan_errors_total{reason="too_big"}')" 1 "a bomb is counted"
 is "$(metric 'cairn_scan_errors_total{reason="damaged"}')" 3 "as are a truncated file and two damaged packages"
 like "$(cat "$server_log")" "bomb.tar.zst': .*more than 256 times its size" "the log reports the bomb"
 like "$(cat "$server_log")" "truncated.deb': .*cannot be unpacked" "the log reports the truncated package"
-like "$(cat "$server_log")" "evil.tar': 1 members have paths that leave the archive" \
+like "$(cat "$server_log")" "evil.tar': 1 member has a path that leaves the archive" \
         "the log reports the archive with paths outside of it"
 
 # ---- changes ----

@@ -36,7 +36,7 @@ is "$(metric 'cairn_ingest_rejections_total{reason="too_far_ahead"}')" 2 \
 python3 tests/e2e/profiles.py otlp "$tmp/skewed.otlp" service=skewed values=7 addresses=401000 at_ns=7258118400000000000
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/skewed.otlp" "$url/v1development/profiles"
 is "$code" 200 "OTLP samples of 2200 are a partial success"
-like "$body" '1 samples rejected: the time 2200-01-01T00:00:00Z' "the partial success has count and time"
+like "$body" '1 sample rejected: the time 2200-01-01T00:00:00Z' "the partial success has count and time"
 ok "  and make no partition" no_day 2200
 
 # ---- many profiles in a push ----

@@ -68,7 +68,7 @@ cat >"$tmp/p/good.json" <<EOF
 EOF
 send /v1development/profiles good.json -H 'Content-Type: application/json'
 is "$code $(metric cairn_ingest_samples_total)" "200 7" "OTLP in JSON is accepted"
-is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 samples rejected: a sample has neither values nor timestamps"}}' \
+is "$body" '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"1 sample rejected: a sample has neither values nor timestamps"}}' \
         "OTLP in JSON is answered in JSON"
 answers 200 '"function": ?"leafA"' "  a query sees it at once" \
         "$url/api/v1/query/top?type=process_cpu:samples:count::&from=now-1h&to=now"

@@ -49,7 +49,7 @@ ok "a sample profile is written" "$cairn" flame --server "$url" --format autofdo
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:1500:0| 4: step:1500|  2: 500|  4: 1000|" \
         "  the profile has inlined calls and offsets of lines"
 like "$("$cairn" flame --server "$url" --format autofdo 2>&1 >/dev/null)" \
-        'not included: 1 samples whose leaf lacks a line, or the first line' \
+        'not included: 1 sample whose leaf lacks a line, or the first line' \
         "  a sample without a first line is named as not included"
 clang -O2 -g -S -emit-llvm -o "$tmp/plain.ll" "$tmp/hot.c"
 ok "clang accepts it" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" \

@@ -18,7 +18,7 @@ like "$err" 'OTLP stack index 3 is outside the table of 3 entries' "the message 
 err=$("$cairn" import --dry-run README.md 2>&1)
 is $? 2 "a file of another kind ends in 2"
 like "$err" 'unknown format' "the message says that the format is unknown"
-for content in '' '# only a comment' '{"traceEvents":[]}'; do
+for content in '' '# only a comment' 'main;idle 0' '{"traceEvents":[]}'; do
         err=$(printf '%s' "$content" | "$cairn" import --dry-run - 2>&1)
         is $? 2 "content without samples ends in 2: '$content'"
         like "$err" 'empty|no samples|a Chrome trace; open it in speedscope' "the message has the reason: '$content'"
@@ -210,7 +210,7 @@ for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # word splitting is intended
         "$cairn" top $where --from $from --to $to '{service.name=~"api|counted"}' >/dev/null 2>"$tmp/err"
         like "$(cat "$tmp/err")" \
-                '^cairn top: not included: 1 samples without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
+                '^cairn top: not included: 1 sample without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
                 "counts without a period are named as left out with ${where%% *}"
 done
 

@@ -72,13 +72,13 @@ hold "from the tables"
 # ---- CPU time in other units, as Node.js sends it ----
 
 printf 'main;work 1800000000\n' >"$tmp/node.folded"
-"$cairn" import --server "$url" --history --time $((now - 200000)) --type process_cpu:cpu:microseconds:wall:microseconds \
-        --label service.name=node "$tmp/node.folded" >/dev/null 2>&1
+"$cairn" import --server "$url" --history --time $((now - 200000)) --label service.name=node \
+        --type process_cpu:cpu:microseconds:wall:microseconds "$tmp/node.folded" >/dev/null 2>&1
 like "$("$cairn" query --server "$url" --services --from $((now - 203000)) --to $((now - 199400)))" \
         '^ +0\.50 cores 100\.00% ' "microseconds are cores, too"
 is "$("$cairn" flame --server "$url" --format firefox --from $((now - 203000)) --to $((now - 199400)) |
         jq -c '.threads[0].samples | [.weightType, .weight[0]]')" '["tracing-ms",1800000]' \
-        "  and times in the Firefox Profiler"
+        "  the Firefox Profiler shows them as times"
 
 # ---- the share with names: what `top` has ----
 

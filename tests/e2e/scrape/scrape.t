@@ -362,6 +362,7 @@ scrape_configs:
         empty: {path: /empty}
         encoded: {path: /encoded}
         twice: {path: /twice}
+        zlib: {path: /zlib}
         bomb: {path: /bomb}
         error: {path: /error}
         longerror: {path: /longerror}
@@ -390,6 +391,7 @@ refused file 'HTTP 302: redirected' "one to a file"
 refused encoded "not a profile: the target sends Content-Encoding 'br', which was not asked for; turn compression off for /encoded" "an encoding"
 refused twice "not a profile: the target sends Content-Encoding 'gzip', which was not asked for" \
         "a profile compressed twice"
+refused zlib "not a profile: content type .*: this is zlib data; compress pprof with gzip" "zlib data"
 refused empty 'the response is empty' "nothing"
 refused bomb '.*(too|more|large|big)' "a small body that unpacks to a large one"
 refused error 'HTTP 500: cpu profiling already in use' "an error"
@@ -428,9 +430,9 @@ scrape_configs:
 END
 "$cairn" scrape --server http://127.0.0.1:9 --spool large-spool --once large.yaml >out 2>err
 is $? 2 "a sample that is lost fails --once, though the rest waits in the spool"
-like "$(cat err)" 'error sender: 1 samples of a profile are lost: ' "the log says why"
+like "$(cat err)" 'error sender: 1 sample of a profile is lost: ' "the log says why"
 like "$(cat err)" 'batches stay in the spool' "the rest is queued"
-like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "the number of lost samples is reported"
+like "$(cat err)" '^cairn scrape: 0 batches and 1 further sample were lost' "the number of lost samples is reported"
 like "$(cat out)" "^large $real large up 2 samples" "the result of the scrape is printed nevertheless"
 start_server
 "$cairn" scrape --server "$url" --spool large-spool --once once.yaml >/dev/null 2>&1

@@ -71,7 +71,7 @@ leftover=$data/profiles/tables/samples/.tmp-being-read.parquet
 : >"$leftover"
 flushed 1 "before the clock is set"
 skewed $((day * 365 * 100))
-like "$body" '1 samples rejected: the time .* is too far in the future' "a host a century ahead gets an error"
+like "$body" '1 sample rejected: the time .* is too far in the future' "a host a century ahead gets an error"
 
 for days in 1 3; do
         step $((days * day))
@@ -110,7 +110,7 @@ sample 1
 is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 3" "  a batch from before still counts once"
 is "$(collect age=12h) $(expire)" '[] 0' "  nothing is removed"
 skewed $((day * 5))
-like "$body" '1 samples rejected: the time .* is too far in the future' "  a host five days ahead gets an error"
+like "$body" '1 sample rejected: the time .* is too far in the future' "  a host five days ahead gets an error"
 is "$(metric cairn_ingest_rejected_samples_total)" 2 "  no sample of a host with the right time was rejected"
 step 0
 flushed 21 "with the right time again"

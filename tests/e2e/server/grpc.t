@@ -49,7 +49,7 @@ is "$(client send)" 'OK - ' 'an empty request is a success'
 
 batch early values=1 at_ns=1500000000000000000
 like "$(client send message="$tmp/early.otlp")" \
-        'OK [0-9a-f]+ .*1 samples rejected: the time 2017-07-14T02:40:00Z is too long ago' \
+        'OK [0-9a-f]+ .*1 sample rejected: the time 2017-07-14T02:40:00Z is too long ago' \
         'samples that are too old are a partial success'
 
 # ---- rejected requests ----

@@ -40,7 +40,7 @@ CAIRN_INDEX_MAP_MIB=1
 export CAIRN_INDEX_MAP_MIB
 start_server --flush-interval 1
 ok "a batch in the quarantine is a condition" condition_is quarantine 1
-answers 200 '^warning quarantine: 1 batches of 8 bytes .*cairn store quarantine' \
+answers 200 '^warning quarantine: 1 batch of 8 bytes .*cairn store quarantine' \
         "  that leaves the service ready and says what to do" "$url/readyz"
 is "$(metric 'cairn_ready_condition{condition="index_failing"}')" 0 "the index has room"
 put_object executable "$tmp/large.so"

@@ -63,7 +63,7 @@ for option in rate retain; do
 done
 like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "--query-timeout needs a restart"
 unlike "$log" 'reload: --(listen|data|max-age|port-file)' "options of the command line are not reported as changed"
-like "$log" 'reload: done, 1 options wait for a restart' "  the option that needs a restart is counted"
+like "$log" 'reload: done, 1 option waits for a restart' "  the option that needs a restart is counted"
 is "$(get_metric cairn_reload_restart_options)" 1 "a metric has the settings that need a restart"
 get admin-of-all /api/v1/debuginfo/upstreams
 is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" \
@@ -172,7 +172,7 @@ pass "a tenant's new rule with labels removes its old samples"
 
 printf 'team-a bytes 1K\nteam-b\nteam-c\n' >"$tmp/tenants"
 reload
-like "$log" "reload: 1 tenants were added to '.*tenants' and 0 removed from it, which takes effect at the next start" \
+like "$log" "reload: 1 tenant was added to '.*tenants' and 0 removed from it, which takes effect at the next start" \
         "a new tenant needs a restart"
 head -c 4096 /dev/zero >"$tmp/zeros"
 is_limited() {

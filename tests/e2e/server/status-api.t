@@ -26,7 +26,7 @@ is "$(status '' \
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
 is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' \
         "the active condition is listed"
-like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' \
+like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batch of 8 bytes.*cairn store quarantine list' \
         "  the condition has its cause and a remedy"
 becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \

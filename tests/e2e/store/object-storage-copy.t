@@ -38,7 +38,7 @@ stop_server
 order writes/3 >"$tmp/order"
 "$cairn" store copy "$data" "$address" >"$tmp/copy.log" 2>&1
 is $? 1 "a copy fails when the store goes away"
-like "$(cat "$tmp/copy.log")" "after [0-9]+ objects, which a repetition finds: .*object store" \
+like "$(cat "$tmp/copy.log")" "after [0-9]+ objects?, which a repetition finds: .*object store" \
         "it says what is left"
 order back >"$tmp/order"
 like "$("$cairn" store copy "$data" "$address" --json)" '"copied":[1-9][0-9]*,"copied_bytes":[0-9]+,"present":3' \
@@ -84,7 +84,7 @@ wait "$server_pid" 2>/dev/null
 server_pid=
 "$cairn" store copy "$first_data" s3://cairn-test/other >"$tmp/refused" 2>&1
 unlike $? '^0$' "a directory with queued samples is refused"
-like "$(cat "$tmp/refused")" "has 1 batches in its queue" "the refusal says what is in the queue"
+like "$(cat "$tmp/refused")" "has 1 batch in its queue" "the refusal says what is in the queue"
 is "$(keys | grep -c '^other/')" 0 "nothing was copied"
 is "$(ls "$TMPDIR")" '' "no temporary directory is left"
 done_testing

@@ -90,7 +90,7 @@ is $? 0 "without a service the directory can be changed"
 start_server --retain 'size=1'
 gone() { [ -z "$(stored)" ]; }
 wait_for "the service to keep its rules" gone
-wait_for "the log, which is written after they are gone" grep -q 'removed 1 objects' "$server_log"
+wait_for "the log, which is written after they are gone" grep -q 'removed 1 object ' "$server_log"
 pass "the service collects by its own rules and says so"
 put_object debuginfo "$tmp/program-04"
 wait_for "what arrives to be collected too" gone

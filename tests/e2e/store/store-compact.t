@@ -38,7 +38,7 @@ ingest 4
 ok_code=0; "$cairn" store compact --data "$data" >/dev/null 2>"$tmp/err" || ok_code=$?
 is "$ok_code" 1 "not in a directory that a service writes"
 stop_server
-like "$("$cairn" store compact --data "$data")" '^1 merges: 2 files became 1, ' "in a directory without a service"
+like "$("$cairn" store compact --data "$data")" '^1 merge: 2 files became 1, ' "in a directory without a service"
 start_server
 is "$(top | jq '[.[].flat] | add')" "$((1 + 2 + 3 + 4 + 4 * 7))" "nothing is lost or duplicated"
 stop_server

@@ -44,8 +44,8 @@ like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 ro
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 \
         "the rows of the oldest day are not in the tables"
 is "$(metric cairn_store_expired_rows_total)" 2 "the removed rows are counted"
-like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u \
-        -d '20 days ago' +%F): 1 files" \
+like "$(cat "$server_log")" "info store: retention \(age\) removed 1 row, [0-9]+ bytes of samples of $(date -u \
+        -d '20 days ago' +%F): 1 file " \
         "the removed day is logged"
 expire --server "$url" >"$tmp/out"
 is "$(cat "$tmp/out")" "removed 0 files, 0 rows, 0 bytes" "a service without rules removes nothing"
@@ -61,7 +61,7 @@ answers 403 read-only "a read-only service removes nothing" -H 'Content-Type: ap
 stop_server
 start_server --flush-interval 1 --max-age any --retain-samples age=5d --retain-samples size=10G
 send_days_ago 7
-like "$body" '1 samples rejected: the time .* is too long ago' \
+like "$body" '1 sample rejected: the time .* is too long ago' \
         "samples that the service's rules would remove are rejected"
 send_days_ago 7 'X-Cairn-History: 1'
 wait_metric 'cairn_table_rows{table="samples"}' 2
@@ -72,7 +72,7 @@ answers 400 'an object' "as is what is not an object" -H 'Content-Type: applicat
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
 make_days_ago 8
 like "$("$cairn" import --server "$url" --history "$tmp/one.otlp")" \
-        '; sent; message of the service: 1 samples are older than the retention of 5d: the next maintenance removes them unless' \
+        '; sent; message of the service: 1 sample is older than the retention of 5d: the next maintenance removes them unless' \
         "an import of samples that retention removes says so"
 # Samples and stacks of the first removal and of this one.
 expired_again() { expire --server "$url" >/dev/null; metric_reached cairn_store_expired_rows_total 4; }
@@ -81,7 +81,7 @@ pass "  and retention removes them"
 make_days_ago 9
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" |
         jq -c '[.format, .sent, .samples, .rejected_samples, .expiring_samples, (.message | .[0:41])]')" \
-        '["otlp",true,1,0,1,"1 samples are older than the retention of"]' \
+        '["otlp",true,1,0,1,"1 sample is older than the retention of"]' \
         "cairn import reports expiring samples as JSON"
 is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.expiring_samples, .message]')" \
         '[0,"this batch was received before: no samples were added"]' \
@@ -119,7 +119,7 @@ is "$(jq -c '[.removed[] | [.table, .reason, .files, .rewritten, .rows]]' <"$tmp
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 4 "a dry run removes nothing"
 answers 400 "is not [{]LABELS[}],age=TIME" "a service refuses the same rules" -H 'Content-Type: application/json' \
         --data '{"rules": ["{env=\"dev\"},size=1G"]}' "$url/api/v1/store/expire"
-like "$(expire --server "$url" --retain-samples "$rule")" 'removed 2 files, 3 rows, [0-9]* bytes, rewrote 1 files' \
+like "$(expire --server "$url" --retain-samples "$rule")" 'removed 2 files, 3 rows, [0-9]* bytes, rewrote 1 file' \
         "a service removes the same samples"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "a service removes no other samples"
 is "$(metric cairn_store_rewritten_files_total)" 1 "a service counts the rewritten file"

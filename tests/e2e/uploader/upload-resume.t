@@ -25,7 +25,7 @@ wait_for "the last connection to end" passed_whole
 sent=$(awk '{ n += $2 } END { print n }' "$tmp/passed")
 size=$("$cairn" debuginfo show "$id" --server "$url" --json | jq '.objects[0].stored_bytes')
 ok "data sent before a cut was not sent again ($sent bytes for $size)" test "$sent" -lt $((size * 14 / 10))
-like "$(stored)" '^1 objects are whole, 0 damaged' "the object is complete"
+like "$(stored)" '^1 object is whole, 0 damaged' "the object is complete"
 is "$(ls "$data/debuginfo/partial")" '' "no partial files remain"
 
 # With curl: half of it, then a crash of the service, then the rest.
@@ -75,7 +75,7 @@ kill_server
 start_server
 wait "$uploader"
 is $? 0 "an upload outlives a crash of the service"
-like "$(stored)" '^2 objects|^1 objects' "the upload is complete after the crash"
+like "$(stored)" '^2 objects|^1 object ' "the upload is complete after the crash"
 
 # A connection that was lost without being closed is not waited for.
 "$cairn" debuginfo rm "$id" --server "$url" >/dev/null 2>&1

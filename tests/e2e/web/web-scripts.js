@@ -147,6 +147,8 @@ equal([1, 2].map(i => CairnPalette.diffStep(oneSided, i, 'ratio')), [0, 0], '  a
 const measured = [[1234567, 'microseconds'], [90, 's'], [5120, 'kilobytes'], [1234567, 'count'], [5, 'toString']];
 equal(measured.map(([v, unit]) => CairnUnits.formatValue(v, unit)),
   ['1.23 s', '1.50 min', '5.00 MiB', '1,234,567', '5'], 'times and sizes have their unit, whatever the unit of the profile');
+equal([CairnUnits.things(1, 'batch', 'batches'), CairnUnits.things(2000, 'batch', 'batches'), CairnUnits.things(0, 'row')], ['1 batch', '2,000 batches', '0 rows'],
+  'one thing is no plural');
 const { changeText, pointsText } = CairnUnits;
 equal([changeText(5e9, 4e9, 'nanoseconds'), changeText(1, 3, 'count'), changeText(0, 2048, 'bytes'), changeText(7, 7, 'count')],
   ['-1.00 s, ×0.80', '+2, ×3.00', '+2.00 KiB, new', '0'], 'a change has the sign and the unit of its values');

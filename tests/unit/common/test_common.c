@@ -345,6 +345,8 @@ START_TEST(numbers_are_written_as_they_are_read)
         ck_assert_str_eq(format_age(5400, text), "90m");
         ck_assert_str_eq(format_bytes(MiB(1536), text), "1536M");
         ck_assert_str_eq(format_bytes(0, text), "0");
+        ck_assert_str_eq(COUNTED(1, "batch", "batches"), "1 batch");
+        ck_assert_str_eq(COUNTED(0, "batch", "batches"), "0 batches");
 }
 END_TEST
 

@@ -82,6 +82,8 @@ START_TEST(other_content_is_refused_with_its_name)
                 { BYTES("heap_v2/524288\n"), "jemalloc" },
                 { BYTES("\xfd\x37zXZ\0\0\4"), "compressed with xz" },
                 { BYTES("BZh91AY&SY\1"), "compressed with bzip2" },
+                { BYTES("\xff\x06\0\0sNaPpY"), "snappy data" },
+                { BYTES("\x78\x9c\xcb\x4d\xcc\xcc\xb3\x4e\x54\x30\xe5\x02\0\x0f\xd8\x02\xa1"), "this is zlib data" },
                 { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
                 { BYTES("replicas: 5\nport: 80\n"), "or of settings" },
                 { BYTES("workers= 5\n"), "or of settings" },
@@ -92,7 +94,7 @@ START_TEST(other_content_is_refused_with_its_name)
                 /* their own format's errors */
                 { BYTES(SPEEDSCOPE("{\"type\":\"C\",\"frame\":0,\"at\":3}")),
                   "closes a frame that is not the innermost" },
-                { BYTES(SPEEDSCOPE("{\"type\":\"O\",\"frame\":0,\"at\":0}")), "ends with 1 frames open" },
+                { BYTES(SPEEDSCOPE("{\"type\":\"O\",\"frame\":0,\"at\":0}")), "ends with 1 frame open" },
                 { BYTES("{\"resourceProfiles\":7}"), "JSON is malformed at byte 20" },
                 { BYTES("\x32\0\x32\2ab\x12\2\x08\1"), "pprof" }, /* a string table, then a malformed sample */
                 /* read as protobuf, but without a sample of OTLP */

@@ -220,7 +220,7 @@ static void check_mixed_types(void)
                 ASK(again, "top", "format=text");
 
                 ck_assert_str_eq(answer.note, "not included: samples of type " MEMORY
-                                              "; 1 samples without a period of type " COUNT "; choose one with type");
+                                              "; 1 sample without a period of type " COUNT "; choose one with type");
                 EXPECT(again, "1.07 s in 107 samples");
         }
         {

@@ -132,7 +132,7 @@ START_TEST(clock_step_is_reported_for_an_hour)
         readiness_watch_clock(readiness, 0, 0, mono);
         expect(true, "");
         readiness_watch_clock(readiness, 1, 0, mono + 2 * SECOND);
-        expect(true, "warning clock_jump: the clock was set within the last hour, 1 times");
+        expect(true, "warning clock_jump: the clock was set within the last hour, 1 time");
         readiness_watch_clock(readiness, 1, 0, mono + 3601 * SECOND);
         expect(true, "warning clock_jump: ");
         readiness_watch_clock(readiness, 1, 0, mono + 3603 * SECOND);
