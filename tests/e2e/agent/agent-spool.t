@@ -88,7 +88,7 @@ wait_for "the spool to be empty" spool_is_empty
 kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "the next agent ends well"
-like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "it found the queued batches"
+like "$(cat back.log)" "$waiting batch(es)? of an earlier run waits? in the spool" "it found the queued batches"
 like "$(cat back.log)" "error sender: cannot read '$first': its header is truncated" "a truncated file is reported"
 ok "and moved aside" [ -e "$first.damaged" ]
 like "$(cat back.log)" "holds 'notes', which is not a batch" "a foreign file is reported"

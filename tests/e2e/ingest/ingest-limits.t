@@ -133,8 +133,8 @@ quarantine_export all "$tmp/exported"
 is $? 2 "an export of three batches fails for the damaged one"
 like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "the damaged batch is named"
 is "$(cd "$tmp/exported" && for f in *; do "$cairn" import --dry-run "$f"; done)" \
-        "$(for n in 1 2; do echo "$(cd "$tmp/exported" &&
-        ls -- *-*$n.otlp): otlp, $n samples, 2 stacks, 2 locations; not sent"; done)" \
+        "$(for n in "1 sample" "2 samples"; do echo "$(cd "$tmp/exported" &&
+        ls -- *-*${n% *}.otlp): otlp, $n, 2 stacks, 2 locations; not sent"; done)" \
                 "the other batches are files of their own"
 cmp -s "$tmp/second.otlp" "$tmp/exported/"*2.otlp
 is $? 0 "the file of a batch is the same as when exported alone"
