@@ -268,6 +268,9 @@
 #define LIMIT_HEAD_PAGE_BYTES MiB(1) /* size at which a page of a head ends: it is sent within --peer-timeout */
 /* a page and one more record */
 #define LIMIT_HEAD_ANSWER_BYTES (LIMIT_HEAD_PAGE_BYTES + LIMIT_QUEUE_RECORD_BYTES + KiB(64))
+/* batches that a gateway sends in one request: a page ends after the first, so a body has at most the second */
+#define LIMIT_FORWARD_PAGE_BYTES MiB(4)
+#define LIMIT_FORWARD_BODY_BYTES (LIMIT_FORWARD_PAGE_BYTES + LIMIT_HTTP_BODY_BYTES + MiB(1))
 #define LIMIT_PEER_HEAD_BYTES MiB(512)        /* memory of the batches of one other node */
 #define LIMIT_STACK_CACHE_BYTES MiB(64)       /* cached location ids of stacks read by queries */
 #define LIMIT_STACK_CACHE_FILL_BYTES MiB(256) /* files read to fill that cache at start */

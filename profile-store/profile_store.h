@@ -99,6 +99,14 @@ struct profile_store_options {
          */
         void (*missing_debuginfo)(void *context, const struct wanted_object *objects, size_t count);
         void *missing_context;
+        /*
+         * Of a gateway: a flush gives its batches to this function, in pages (docs/formats/head-page.md), instead of
+         * writing them to the tables. ST_OK when another node has them durably; ST_BAD_DATA or ST_TOO_BIG when that
+         * refuses a batch of the page; after other failures the flush is repeated. Called with the lock of the writer:
+         * it must not call the store. NULL: not a gateway.
+         */
+        enum status (*forward)(void *context, const void *page, size_t n, struct error *err);
+        void *forward_context;
 };
 
 /** Whether the tables could not be read since the opening (TABLES_MAY_BE_AWAY). */
@@ -142,6 +150,20 @@ enum status profile_store_append(struct profile_store *store, const struct profi
 /** As profile_store_append(). @param sender  for missing_debuginfo, as in struct wanted_object; not stored. */
 enum status profile_store_append_from(struct profile_store *store, const struct profile *profile, uint32_t sender,
                                       struct hash128 batch_id, bool *duplicate_ret, struct error *err) MUST_CHECK;
+
+/** Of a page: batches, those of them that were received before, and the samples of the others. */
+struct forwarded_batches {
+        uint64_t batches, duplicates, samples;
+};
+
+/**
+ * Append the batches of a page that a gateway forwards, each with its id, by one sync. After a failure some may have
+ * been added: the page is sent again.
+ * @return ST_BAD_DATA, ST_TOO_BIG or ST_UNSUPPORTED for a damaged page, or a batch that profile_store_append() refuses;
+ *         ST_BUSY when the queue is full.
+ */
+enum status profile_store_append_page(struct profile_store *store, const void *page, size_t n,
+                                      struct forwarded_batches *ret, struct error *err) MUST_CHECK;
 
 /**
  * Wait until the commit of an appended batch is made: in an object store it then survives the loss of this machine.

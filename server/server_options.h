@@ -29,7 +29,9 @@ struct server_options {
         const char *store;            /* s3://BUCKET/PREFIX for the tables; NULL: where the directory says, or in it */
         const char *const *peers;     /* URLs of other nodes on the same store */
         size_t peer_count;            /* at most LIMIT_PEERS */
-        const char *peer_token_file;  /* NULL: no token */
+        const char *const *forwards;  /* URLs of nodes to which a gateway forwards its batches */
+        size_t forward_count;         /* at most LIMIT_PEERS; not 0 with ROLE_GATEWAY */
+        const char *peer_token_file;  /* for both; NULL: no token */
         const char *peer_ca;          /* PEM; NULL: the system's */
         uint64_t peer_timeout_ms;     /* of a request to a peer; scans wait no longer */
         const char *listen;           /* parse_listen_address() */

@@ -15,6 +15,7 @@
 #include "server/core/node_roles.h"
 
 #define YEAR_S (366 * 86400)
+#define GATEWAY_INTERVAL_MS 1000 /* queries lack what a gateway has not forwarded */
 
 /* Order: --upstream, --upstreams, DEBUGINFOD_URLS. */
 static enum status collect_upstreams(struct upstream_list *l, const struct option_list *urls, const char *path,
@@ -73,7 +74,7 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "listen address (default 127.0.0.1:7700); port 0 selects a free one"),
                 OPTION_STRING("role", 0, "ROLE[,ROLE]...", &s->role,
                               "of several nodes on one object store: do only this, as ingest, query, symbolize, "
-                              "debuginfod, maintain (default: all)"),
+                              "debuginfod, maintain (default: all); gateway: forward batches to such nodes"),
                 OPTION_STRING("store", 0, "URL", &s->server.store,
                               "keep tables and debuginfo of a new directory in an object store, s3://BUCKET/PREFIX"),
                 OPTION_SIZE("store-cache", 0, "SIZE", &s->table_cache_bytes, MiB(64), 0,
@@ -81,10 +82,13 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_LIST("peer", 0, "URL", &s->peers,
                             "another node on the same object store: queries have its samples before it flushes them; "
                             "repeatable"),
+                OPTION_LIST("forward", 0, "URL", &s->forwards,
+                            "of a gateway: a node with the role ingest, or a proxy before several; repeatable, the "
+                            "next one is used after a failure"),
                 OPTION_STRING("peer-token-file", 0, "FILE", &s->server.peer_token_file,
-                              "token of the scope node to send to peers"),
+                              "token of the scope node to send to peers and to --forward"),
                 OPTION_STRING("peer-ca", 0, "FILE", &s->server.peer_ca,
-                              "CA certificates for peers, PEM (default: the system's)"),
+                              "CA certificates for peers and --forward, PEM (default: the system's)"),
                 OPTION_RANGE("peer-timeout", 0, "MS", &s->server.peer_timeout_ms, 1, 60000,
                              "time that a query waits for peers; its answer says which did not answer (default 1000)"),
                 OPTION_STRING("listen-otlp-grpc", 0, "HOST:PORT", &s->server.listen_otlp_grpc,
@@ -163,7 +167,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_FLAG("read-only", 0, &s->server.read_only,
                             "answer queries, change nothing in the data directory"),
                 OPTION_RANGE("flush-interval", 0, "SECONDS", &s->flush_interval_s, 0, 86400,
-                             "time between flushes of batches to the tables (default 10)"),
+                             "time between flushes of batches to the tables (default 10), of a gateway to --forward "
+                             "(default 1)"),
                 OPTION_CHOICE("ack", 0, "WHERE", &s->ack, ack_names,
                               "acknowledge batches that are on the local disk (default), or only in the object store: "
                               "disk, store"),
@@ -268,7 +273,8 @@ static enum status check_role_options(const struct serve_settings *s, struct err
                 { "ack=store", s->ack == ACK_STORE, ROLE_INGEST },
                 { "scan", s->trees.count, ROLE_DEBUGINFOD },
                 { "recording-rules", o->recording_rules, ROLE_QUERY },
-                { "listen-otlp-grpc", o->listen_otlp_grpc, ROLE_INGEST | ROLE_QUERY | ROLE_DEBUGINFOD },
+                { "listen-otlp-grpc", o->listen_otlp_grpc,
+                  ROLE_INGEST | ROLE_QUERY | ROLE_DEBUGINFOD | ROLE_GATEWAY },
         };
         char text[NODE_ROLES_TEXT];
 
@@ -279,17 +285,35 @@ static enum status check_role_options(const struct serve_settings *s, struct err
         return ST_OK;
 }
 
+static enum status check_forward_options(const struct serve_settings *s, struct error *err)
+{
+        const bool is_gateway = s->server.roles & ROLE_GATEWAY;
+
+        if (is_gateway && !s->forwards.count)
+                return error_set(err, ST_USAGE, "--role gateway needs --forward, the nodes that take its batches");
+        if (!is_gateway && s->forwards.count)
+                return error_set(err, ST_USAGE, "--forward is for --role gateway: other nodes write to the tables");
+        if (is_gateway && s->server.store)
+                return error_set(err, ST_USAGE, "--store and --role gateway exclude each other: it has no tables");
+        if (s->forwards.count > LIMIT_PEERS)
+                return error_set(err, ST_USAGE, "--forward is given %zu times, more than %d", s->forwards.count,
+                                 LIMIT_PEERS);
+        return ST_OK;
+}
+
 /* A read-only service writes nothing, so it has none of the roles that do. */
 static enum status choose_roles(struct serve_settings *s, struct error *err)
 {
-        const unsigned writing = ROLE_INGEST | ROLE_MAINTAIN;
+        const unsigned writing = ROLE_INGEST | ROLE_MAINTAIN | ROLE_GATEWAY;
         char text[NODE_ROLES_TEXT];
 
         s->server.roles = s->server.read_only ? ROLE_ALL & ~writing : ROLE_ALL;
+        if (s->role && node_roles_parse(s->role, &s->server.roles, err))
+                return ST_USAGE;
+        if (check_forward_options(s, err))
+                return ST_USAGE;
         if (!s->role)
                 return ST_OK;
-        if (node_roles_parse(s->role, &s->server.roles, err))
-                return ST_USAGE;
         if (s->server.read_only && s->server.roles & writing)
                 return error_set(err, ST_USAGE, "--read-only and the role %s exclude each other: it writes",
                                  node_roles_write(s->server.roles & writing, text));
@@ -337,6 +361,8 @@ static void fill_server_options(struct serve_settings *s)
 
         o->peers = s->peers.items;
         o->peer_count = s->peers.count;
+        o->forwards = s->forwards.items;
+        o->forward_count = s->forwards.count;
         o->upstreams = (const char *const *)s->upstreams.urls;
         o->upstream_headers = (const char *const *)s->upstreams.headers;
         o->upstream_count = s->upstreams.count;
@@ -356,6 +382,8 @@ static void fill_server_options(struct serve_settings *s)
         o->scan_cache_bytes = s->scan_cache_mib << 20;
         o->table_cache_bytes = s->table_cache_bytes;
         o->flush_interval_ms = s->flush_interval_s * 1000;
+        if (!o->flush_interval_ms && o->roles & ROLE_GATEWAY)
+                o->flush_interval_ms = GATEWAY_INTERVAL_MS;
         o->acks_in_store = s->ack == ACK_STORE;
         o->commit_interval_ms = s->ack_interval_s * 1000;
         o->removed_grace_ms = s->keep_removed_s * 1000;
@@ -407,7 +435,8 @@ bool serve_settings_has(const struct serve_settings *s, const char *option)
 void serve_settings_deinit(struct serve_settings *s)
 {
         struct option_list *lists[] = { &s->urls,  &s->origins, &s->hosts,   &s->rules,
-                                        &s->trees, &s->samples, &s->proxies, &s->peers };
+                                        &s->trees, &s->samples, &s->proxies, &s->peers,
+                                        &s->forwards };
 
         upstream_list_deinit(&s->upstreams);
         sample_rules_deinit(&s->sample_rules);

@@ -26,7 +26,7 @@ struct serve_settings {
         const char *slow_query, *upstreams_path, *query_memory, *role;
         unsigned log_level, log_format, ack;
         uint64_t flush_interval_s, ack_interval_s, keep_removed_s, lease_s, scan_cache_mib, table_cache_bytes;
-        struct option_list urls, origins, hosts, rules, trees, samples, proxies, peers;
+        struct option_list urls, origins, hosts, rules, trees, samples, proxies, peers, forwards;
         struct upstream_list upstreams;
         struct address_range *ranges;
         struct retention_rule retention[RETENTION_RULES_MAX];

@@ -19,6 +19,7 @@
 #include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "profile-store/core/batch_forward.h"
 #include "profile-store/core/flush_group.h"
 #include "profile-store/core/table_follow.h"
 #include "profile-store/core/table_removal.h"
@@ -195,6 +196,17 @@ static enum status take_missing_objects(struct flush_run *r, const struct flush_
         return ST_OK;
 }
 
+/* The other node has the batches before their ids are remembered here, and both before the queue forgets them. */
+static enum status forward_group(struct profile_store *s, struct flush_group *g, struct error *err)
+{
+        enum status st = forward_batches(s, g->batches, g->batch_count, err);
+
+        g->blames_batches = st == ST_BAD_DATA || st == ST_TOO_BIG;
+        if (!st)
+                st = flush_group_remember_ids(g, err);
+        return st ? st : advance_flushed(s, g->last, err);
+}
+
 /* Flush the batches [at, at + count) as one group. */
 static enum status flush_batch_range(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret,
                                      bool *must_restart_ret, struct error *err)
@@ -212,7 +224,7 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
                 g.last = r->sealed;
         assert(count > 0 && at + count <= r->batch_count);
         assert(g.first <= g.last);
-        st = flush_group_commit(&g, err);
+        st = r->s->options.forward ? forward_group(r->s, &g, err) : flush_group_commit(&g, err);
         *blames_batches_ret = g.blames_batches && !is_environment_failure(st);
         *must_restart_ret = g.must_restart;
         if (!st)

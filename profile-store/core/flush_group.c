@@ -565,7 +565,7 @@ static enum status flush_samples(struct flush_group *g, struct error *err)
 /* ---- batch ids ------------------------------------------------------------------------ */
 
 /* Step 4. On failure the segments are kept; their replay remembers the ids. */
-static enum status remember_batch_ids(struct flush_group *g, struct error *err)
+enum status flush_group_remember_ids(struct flush_group *g, struct error *err)
 {
         _cleanup_free_ struct hash128 *ids = NULL;
         enum status st = copy_batch_ids(g, &ids, err);
@@ -596,7 +596,7 @@ enum status flush_group_commit(struct flush_group *g, struct error *err)
                 st = flush_samples(g, err);
         if (!st) {
                 g->blames_batches = false;
-                st = remember_batch_ids(g, err);
+                st = flush_group_remember_ids(g, err);
         }
         if (!st)
                 st = store_publish_tables(s, err);

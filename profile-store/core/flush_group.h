@@ -49,6 +49,9 @@ struct flush_group {
  */
 enum status flush_group_commit(struct flush_group *g, struct error *err) MUST_CHECK;
 
+/** Remember the ids of the group's batches as flushed, durably. */
+enum status flush_group_remember_ids(struct flush_group *g, struct error *err) MUST_CHECK;
+
 void flush_group_deinit(struct flush_group *g);
 
 /** ST_BUSY while the store is being closed: shutdown waits for at most one file, since queued batches are durable. */

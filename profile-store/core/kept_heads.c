@@ -24,7 +24,6 @@
 #include "profile-formats/profile_accept.h"
 #include "profile-store/core/table_absence.h"
 #include "profile-store/core/table_follow.h"
-#include "profile-store/queue/head_page.h"
 #include "profile-store/queue/payload.h"
 
 static struct metric kept_batches =
@@ -85,18 +84,9 @@ void kept_heads_close(struct profile_store *s)
 
 /* ---- the page that this node answers with ---- */
 
-struct page_write {
-        struct head_page_writer writer;
-        const uint64_t *positions; /* of the head, ascending */
-        size_t count, next;
-        size_t most; /* bytes at which the page ends */
-        uint64_t last;
-        bool is_full;
-};
-
 static enum status write_head_record(void *context, const struct raw_record *record, bool *end_ret, struct error *err)
 {
-        struct page_write *w = context;
+        struct head_page_write *w = context;
         struct buf *to = w->writer.to;
 
         while (w->next < w->count && w->positions[w->next] < record->position)
@@ -109,7 +99,15 @@ static enum status write_head_record(void *context, const struct raw_record *rec
         }
         head_page_write_record(&w->writer, record);
         w->last = record->position;
+        w->written++;
         return buf_status(to, err, "the page of the head");
+}
+
+enum status head_write_records(struct profile_store *s, struct head_page_write *w, struct error *err)
+{
+        return w->count ? raw_queue_visit(s->queue, w->positions[0] - 1, w->positions[w->count - 1], write_head_record,
+                                          w, err)
+                        : ST_OK;
 }
 
 static enum status copy_head_positions(struct profile_store *s, uint64_t after, uint64_t **ret, size_t *count_ret,
@@ -144,7 +142,7 @@ enum status profile_store_write_head(struct profile_store *s, const struct head_
 {
         _cleanup_free_ uint64_t *positions = NULL;
         struct head_page_header header = { 0 };
-        struct page_write w = { .writer.to = ret, .most = LIMIT_HEAD_PAGE_BYTES };
+        struct head_page_write w = { .writer.to = ret, .most = LIMIT_HEAD_PAGE_BYTES };
         char tables[DELTA_TABLE_ID_SIZE];
         uint64_t after, synced;
         enum status st;
@@ -166,8 +164,7 @@ enum status profile_store_write_head(struct profile_store *s, const struct head_
                 return st;
         w.positions = positions;
         head_page_write_header(ret, &header);
-        if (w.count)
-                st = raw_queue_visit(s->queue, positions[0] - 1, positions[w.count - 1], write_head_record, &w, err);
+        st = head_write_records(s, &w, err);
         if (st)
                 return st;
         header.has_more = w.is_full;

@@ -5,6 +5,21 @@
 /** @file The batches of other nodes that a store keeps (profile-store/peer_heads.h). */
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/peer_heads.h"
+#include "profile-store/queue/head_page.h"
+
+/** The records of a page. */
+struct head_page_write {
+        struct head_page_writer writer;
+        const uint64_t *positions; /* of the head, ascending */
+        size_t count, next;
+        size_t most; /* bytes at which the page ends */
+        size_t written;
+        uint64_t last; /* position of the last record in the page */
+        bool is_full;  /* there are more */
+};
+
+/** Append the durable records of positions to a page, without those that another node committed meanwhile. */
+enum status head_write_records(struct profile_store *s, struct head_page_write *w, struct error *err) MUST_CHECK;
 
 enum status kept_heads_open(struct profile_store *s, struct error *err) MUST_CHECK;
 void kept_heads_close(struct profile_store *s);

@@ -11,7 +11,7 @@
  * Duplicates: s->queued has the batch ids of the head, s->ids those of flushed batches. A duplicate of a queued batch
  * returns ST_OK only after the first copy is durable.
  *
- * In the file: append; replay; retry and removal of quarantined batches; functions for scans and flushes.
+ * In the file: append, also of the batches of a gateway; replay; retry and removal of quarantined batches; functions for scans and flushes.
  * Locks: s->lock protects head and queued. head_open() and head_refresh() run with it (store_reload()), or before
  * other threads have the store. profile_store_discard() takes s->writer_lock.
  */
@@ -27,6 +27,7 @@
 #include "profile-formats/profile_accept.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/core/table_absence.h"
+#include "profile-store/queue/head_page.h"
 #include "profile-store/queue/payload.h"
 
 static struct metric torn_bytes = METRIC_COUNTER(
@@ -73,13 +74,13 @@ static enum status check_queue_room(const struct profile_store *s, struct error 
 }
 
 /* Takes the batch on ST_OK with *known_ret 0. Caller holds s->lock. */
-static enum status enqueue_batch(struct profile_store *s, struct batch *b, const struct buf *payload,
+static enum status enqueue_batch(struct profile_store *s, struct batch *b, const uint8_t *payload, size_t payload_size,
                                  uint64_t *known_ret, struct error *err)
 {
         struct raw_record record = { .batch_id = b->batch_id,
                                      .received_unix_ns = wall_clock_ns(),
-                                     .payload = payload->data,
-                                     .payload_size = (uint32_t)payload->size };
+                                     .payload = payload,
+                                     .payload_size = (uint32_t)payload_size };
         uint64_t *queued;
         enum status st;
 
@@ -100,6 +101,27 @@ static enum status enqueue_batch(struct profile_store *s, struct batch *b, const
         if (s->head_bytes >= s->options.flush_bytes)
                 pthread_cond_signal(&s->wake);
         return ST_OK;
+}
+
+/*
+ * Write a batch to the queue. It is durable after sync_position(*position_ret), also one that was known before.
+ * @param b             taken
+ * @param position_ret  UINT64_MAX: it is flushed already
+ */
+static enum status queue_batch(struct profile_store *s, struct batch *b, const uint8_t *payload, size_t payload_size,
+                               uint64_t *position_ret, bool *duplicate_ret, struct error *err)
+{
+        uint64_t known = 0;
+        enum status st;
+
+        pthread_mutex_lock(&s->lock);
+        st = enqueue_batch(s, b, payload, payload_size, &known, err);
+        *position_ret = known ? known : b->position;
+        pthread_mutex_unlock(&s->lock);
+        *duplicate_ret = !st && known;
+        if (st || known)
+                batch_unref(b);
+        return st;
 }
 
 static enum status check_admission(struct profile_store *s, const struct hash128 *batch_id, uint64_t *known_ret,
@@ -135,14 +157,10 @@ static enum status sync_position(struct profile_store *s, uint64_t position, str
         return st;
 }
 
-static enum status wait_for_first_copy(struct profile_store *s, uint64_t position, bool *duplicate_ret,
-                                       struct error *err)
+/* @param position  UINT64_MAX: it is flushed */
+static enum status wait_for_durable_batch(struct profile_store *s, uint64_t position, struct error *err)
 {
-        enum status st = position == UINT64_MAX ? ST_OK : sync_position(s, position, err);
-
-        if (!st && duplicate_ret)
-                *duplicate_ret = true;
-        return st;
+        return position == UINT64_MAX ? ST_OK : sync_position(s, position, err);
 }
 
 static enum status append_profile(struct profile_store *s, const struct profile *profile, uint32_t sender,
@@ -150,19 +168,21 @@ static enum status append_profile(struct profile_store *s, const struct profile 
 {
         _cleanup_buf_ struct buf payload;
         struct batch *b = NULL;
-        uint64_t known, position;
+        uint64_t position;
+        bool duplicate;
         enum status st;
 
         buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
-        if (duplicate_ret)
-                *duplicate_ret = false;
-        st = check_admission(s, &batch_id, &known, err);
-        if (st)
+        duplicate_ret = duplicate_ret ? duplicate_ret : &duplicate;
+        *duplicate_ret = false;
+        st = check_admission(s, &batch_id, &position, err);
+        if (!st && position) {
+                st = wait_for_durable_batch(s, position, err);
+                *duplicate_ret = !st;
                 return st;
-        if (known)
-                return wait_for_first_copy(s, known, duplicate_ret, err);
-        if (!profile->samples.count)
-                return ST_OK;
+        }
+        if (st || !profile->samples.count)
+                return st;
         st = batch_create(profile, &b, err);
         if (!st)
                 st = payload_encode(profile, &payload, err);
@@ -173,17 +193,10 @@ static enum status append_profile(struct profile_store *s, const struct profile 
         b->batch_id = batch_id;
         for (uint32_t i = 0; i < b->location_count; i++)
                 b->locations[i].sender = sender;
-        pthread_mutex_lock(&s->lock);
-        st = enqueue_batch(s, b, &payload, &known, err);
-        position = b->position;
-        pthread_mutex_unlock(&s->lock);
-        if (st || known) {
-                batch_unref(b);
-                if (st)
-                        note_queue_failure(s, st, err);
-                return st ? st : wait_for_first_copy(s, known, duplicate_ret, err);
-        }
-        return sync_position(s, position, err);
+        st = queue_batch(s, b, payload.data, payload.size, &position, duplicate_ret, err);
+        if (st)
+                note_queue_failure(s, st, err);
+        return st ? st : wait_for_durable_batch(s, position, err);
 }
 
 enum status profile_store_append(struct profile_store *s, const struct profile *profile, struct hash128 batch_id,
@@ -203,6 +216,70 @@ enum status profile_store_append_from(struct profile_store *s, const struct prof
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         st = profile_check_labels(profile, err);
         return st ? st : append_profile(s, profile, sender, batch_id, duplicate_ret, err);
+}
+
+/* ---- the batches of a gateway ------------------------------------------------------ */
+
+static enum status decode_forwarded_batch(const struct raw_record *record, struct batch **ret, struct error *err)
+{
+        struct profile p;
+        enum status st = payload_decode(record->payload, record->payload_size, &p, err);
+
+        if (st)
+                return st;
+        st = profile_check_labels(&p, err);
+        if (!st)
+                st = batch_create(&p, ret, err);
+        profile_deinit(&p);
+        return st;
+}
+
+/* @param position_ret  as of queue_batch() */
+static enum status queue_forwarded_batch(struct profile_store *s, const struct raw_record *record,
+                                         uint64_t *position_ret, struct forwarded_batches *sums, struct error *err)
+{
+        struct batch *b;
+        uint64_t samples;
+        bool duplicate = true;
+        enum status st = check_admission(s, &record->batch_id, position_ret, err);
+
+        if (!st && !*position_ret)
+                st = decode_forwarded_batch(record, &b, err);
+        if (!st && !*position_ret) {
+                b->batch_id = record->batch_id;
+                samples = b->sample_count;
+                st = queue_batch(s, b, record->payload, record->payload_size, position_ret, &duplicate, err);
+                sums->samples += duplicate ? 0 : samples;
+        }
+        sums->batches += !st;
+        sums->duplicates += !st && duplicate;
+        return st;
+}
+
+enum status profile_store_append_page(struct profile_store *s, const void *page, size_t n,
+                                      struct forwarded_batches *ret, struct error *err)
+{
+        struct forwarded_batches sums = { 0 };
+        struct head_page_reader r;
+        struct raw_record record;
+        uint64_t position, last = 0;
+        bool found = true;
+        enum status st = head_page_read(&r, page, n, err);
+
+        while (!st && found) {
+                st = head_page_next(&r, &record, &found, err);
+                if (!st && found)
+                        st = queue_forwarded_batch(s, &record, &position, &sums, err);
+                if (!st && found && position != UINT64_MAX && position > last)
+                        last = position;
+        }
+        if (st)
+                note_queue_failure(s, st, err);
+        if (!st && last)
+                st = sync_position(s, last, err);
+        if (!st)
+                *ret = sums;
+        return st;
 }
 
 /* ---- waiting for a flush ----------------------------------------------------------- */

@@ -81,16 +81,17 @@ static void handle_grpc_health(struct grpc_call *call, void *context)
         char service[SERVICE_BYTES];
         _cleanup_buf_ struct buf conditions;
         struct buf answer;
-        bool ready;
+        bool takes_profiles, ready;
 
         buf_init(&conditions, KiB(16));
         if (!parse_health_request(call, service)) {
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "not a HealthCheckRequest");
                 return;
         }
-        if (service[0] && (strcmp(service, PROFILES_SERVICE) != 0 || !(s->options->roles & ROLE_INGEST))) {
+        takes_profiles = s->options->roles & (ROLE_INGEST | ROLE_GATEWAY);
+        if (service[0] && (strcmp(service, PROFILES_SERVICE) != 0 || !takes_profiles)) {
                 grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist%s", service,
-                               s->options->roles & ROLE_INGEST ? "" : " on a node without the role ingest");
+                               takes_profiles ? "" : " on a node without the role ingest");
                 return;
         }
         ready = readiness_write(s->readiness, &conditions) && atomic_load(&s->ready);
@@ -189,9 +190,12 @@ unsigned get_grpc_method_roles(const char *path)
                 const char *service;
                 unsigned roles;
         } services[] = {
-                { "/" PROFILES_SERVICE "/", ROLE_INGEST }, { PARCA_PROFILES "/", ROLE_INGEST },
-                { PARCA_QUERY "/", ROLE_QUERY },           { QUERIER "/", ROLE_QUERY },
-                { PARCA_DEBUGINFO "/", ROLE_DEBUGINFOD },  { HEALTH "/", ROLE_ALL },
+                { "/" PROFILES_SERVICE "/", ROLE_INGEST | ROLE_GATEWAY },
+                { PARCA_PROFILES "/", ROLE_INGEST | ROLE_GATEWAY },
+                { PARCA_QUERY "/", ROLE_QUERY },
+                { QUERIER "/", ROLE_QUERY },
+                { PARCA_DEBUGINFO "/", ROLE_DEBUGINFOD },
+                { HEALTH "/", ROLE_ANY },
         };
 
         for (size_t i = 0; i < sizeof services / sizeof *services; i++)

@@ -21,6 +21,7 @@
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-store/lifecycle/sample_retention.h"
+#include "profile-store/queue/head_page.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -175,13 +176,13 @@ static void count_rejections(const struct ingest_batch *batch, const struct prof
  * Gives up the place in the thread pool meanwhile, so that others can join the commit. A batch without a place is on
  * the disk, as all that are refused here.
  */
-static enum status wait_for_commit(const struct ingest_batch *batch, struct error *err)
+static enum status wait_for_commit(const struct ingest_batch *batch, const struct hash128 *id, struct error *err)
 {
         enum status st = http_begin_wait(err);
 
         if (st)
                 return error_set(err, ST_TIMEOUT, "too many batches wait for the object store; send it again later");
-        st = profile_store_wait_flushed(batch->tenant->profiles, batch->id, STORE_ACK_S * 1000, err);
+        st = profile_store_wait_flushed(batch->tenant->profiles, *id, STORE_ACK_S * 1000, err);
         http_end_wait();
         metric_add(&uncommitted, st != ST_OK);
         return st;
@@ -201,12 +202,12 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
         if (!st && profile->samples.count)
                 st = profile_store_append_from(t->profiles, profile, batch->sender, batch->id, &duplicate, err);
         if (!st && t->acks_in_store && batch->is_request)
-                st = wait_for_commit(batch, err);
+                st = wait_for_commit(batch, &batch->id, err);
         if (st)
                 return st;
         histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);
         metric_add(&batches, 1);
-        tenant_count_batch(t, duplicate ? 0 : profile->samples.count);
+        tenant_count_batches(t, 1, duplicate ? 0 : profile->samples.count);
         recorded.is_duplicate = duplicate;
         ingest_history_add_batch(t->ingested, &recorded, ingest_time_now());
         count_rejections(batch, profile, &by_reason);
@@ -216,6 +217,42 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
                 metric_add(&samples, profile->samples.count);
         if (duplicate_ret)
                 *duplicate_ret = duplicate;
+        return ST_OK;
+}
+
+/* One that was set aside meanwhile is in the quarantine of this node: the gateway need not keep it. */
+static enum status wait_for_page_commit(const struct ingest_batch *batch, const void *page, size_t n, struct error *err)
+{
+        struct head_page_reader r;
+        struct raw_record record;
+        bool found = true;
+        enum status st = head_page_read(&r, page, n, err);
+
+        while (!st && found) {
+                st = head_page_next(&r, &record, &found, err);
+                if (st || !found)
+                        break;
+                st = wait_for_commit(batch, &record.batch_id, err);
+                if (st == ST_BAD_DATA)
+                        st = ST_OK;
+        }
+        return st;
+}
+
+enum status append_forwarded_batches(const struct ingest_batch *batch, const void *page, size_t n,
+                                     struct forwarded_batches *ret, struct error *err)
+{
+        enum status st = profile_store_append_page(batch->tenant->profiles, page, n, ret, err);
+
+        if (!st && batch->tenant->acks_in_store)
+                st = wait_for_page_commit(batch, page, n, err);
+        if (st)
+                return st;
+        histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);
+        metric_add(&batches, (int64_t)ret->batches);
+        metric_add(&duplicates, (int64_t)ret->duplicates);
+        metric_add(&samples, (int64_t)ret->samples);
+        tenant_count_batches(batch->tenant, ret->batches, ret->samples);
         return ST_OK;
 }
 

@@ -96,6 +96,13 @@ struct otlp_outcome {
 enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
                               struct error *err) MUST_CHECK;
 
+/**
+ * Append the batches of a page of a gateway (docs/formats/head-page.md), and count them. They are durable when it
+ * returns ST_OK, with --ack=store in the object store.
+ */
+enum status append_forwarded_batches(const struct ingest_batch *batch, const void *page, size_t n,
+                                     struct forwarded_batches *ret, struct error *err) MUST_CHECK;
+
 /** Register the histogram of ingest before the first batch. */
 void register_ingest_duration(void);
 

@@ -20,8 +20,10 @@ enum node_role {
         ROLE_DEBUGINFOD = 8, /* accepts and serves debuginfo, fetches from upstreams */
         ROLE_MAINTAIN = 16,  /* compacts the tables, applies retention */
         ROLE_ALL = 31,
+        ROLE_GATEWAY = 32, /* accepts batches and forwards them to nodes with the role ingest; alone, without a store */
+        ROLE_ANY = 63,
 };
-#define NODE_ROLES_TEXT 48 /* "ingest,query,symbolize,debuginfod,maintain" with its NUL fits */
+#define NODE_ROLES_TEXT 56 /* all names with their commas and the NUL fit */
 
 /** Parse names separated by commas. ST_USAGE for another name, one that is given twice, or none. */
 enum status node_roles_parse(const char *text, unsigned *ret, struct error *err) MUST_CHECK;

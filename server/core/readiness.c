@@ -265,10 +265,15 @@ static bool is_store_condition(enum ready_condition condition)
                condition == READY_RETENTION_FAILING;
 }
 
-static bool holds_in_all_stores(const struct readiness *r, enum ready_condition condition)
+static bool is_store_error(const struct watched_store *w, enum ready_condition condition)
+{
+        return w->states[condition].holds && !(condition == READY_FLUSH_FAILING && w->source.is_gateway);
+}
+
+static bool is_error_in_all_stores(const struct readiness *r, enum ready_condition condition)
 {
         for (size_t i = 0; i < r->store_count; i++)
-                if (!r->stores[i].states[condition].holds)
+                if (!is_store_error(&r->stores[i], condition))
                         return false;
         return true;
 }
@@ -277,7 +282,7 @@ static bool holds_in_all_stores(const struct readiness *r, enum ready_condition 
 static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
 {
         return strcmp(kinds[condition].severity, "error") == 0 &&
-               (!is_store_condition(condition) || holds_in_all_stores(r, condition));
+               (!is_store_condition(condition) || is_error_in_all_stores(r, condition));
 }
 
 bool readiness_visit(struct readiness *r, void (*visit)(void *context, const struct readiness_condition *c),

@@ -43,6 +43,7 @@ struct readiness;
 struct readiness_store {
         const char *tenant; /* named in reports; NULL: not named. Borrowed, as is the store */
         struct profile_store *store;
+        bool is_gateway; /* it queues batches for others: failing flushes are a warning until the queue is full */
 };
 
 /**

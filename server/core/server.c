@@ -214,7 +214,8 @@ static enum status start_readiness(struct server *s, struct error *err)
         size_t count = tenants_count(s->tenants);
 
         for (size_t i = 0; i < count; i++)
-                watched[i] = (struct readiness_store){ tenants_get_name(s->tenants, i), stores[i] };
+                watched[i] = (struct readiness_store){ tenants_get_name(s->tenants, i), stores[i],
+                                                       s->options->roles & ROLE_GATEWAY };
         return readiness_start(s->options->read_only ? NULL : s->options->dir, watched, count, &s->readiness, err);
 }
 
@@ -225,7 +226,10 @@ static enum status open_tenants(struct server *s, struct error *err)
 
         if (s->options->peer_count && s->options->roles & ROLE_QUERY)
                 st = peers_create(s->options, 1 + (o.configs ? o.configs->count : 0), &s->peers, err);
+        if (!st && s->options->roles & ROLE_GATEWAY)
+                st = forwarder_create(s->options, o.configs, tenants_get_drain_flag(), &s->forwarder, err);
         o.peers = s->peers;
+        o.forwarder = s->forwarder;
         if (!st)
                 st = tenants_open(&o, &s->tenants, err);
         if (!st && s->peers)
@@ -364,6 +368,7 @@ static void close_server(struct server *s)
         peers_stop(s->peers);
         tenants_close(s->tenants);
         peers_destroy(s->peers);
+        forwarder_destroy(s->forwarder);
         debuginfo_spaces_close(s->spaces);
         access_close(&s->access_control);
         free(s->routes);

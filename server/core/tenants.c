@@ -36,6 +36,7 @@
 #include "common/text/utf8.h"
 #include "common/threads/condition.h"
 #include "profile-store/tables/table_storage.h"
+#include "server/core/forwarder.h"
 #include "server/core/node_roles.h"
 #include "server/core/peers.h"
 #include "storage/s3/s3_location.h"
@@ -235,6 +236,21 @@ static enum status probe_object_store(void *context, struct storage *tables, str
         return ST_OK;
 }
 
+/* Tables of a gateway are empty: the position up to which its queue is forwarded is in their log. */
+static enum status check_place_of_roles(const struct server_options *o, struct storage *tables, struct error *err)
+{
+        const bool is_gateway = o->roles & ROLE_GATEWAY, is_remote = is_s3_url(storage_root(tables));
+
+        if (is_gateway && is_remote)
+                return error_set(err, ST_USAGE,
+                                 "a gateway has no tables: this data directory has them in an object store");
+        if (o->roles != ROLE_ALL && !is_gateway && !o->read_only && !is_remote)
+                return error_set(err, ST_USAGE,
+                                 "--role needs tables in an object store (--store): a local directory has one service "
+                                 "that writes it, with all roles, and others read it with --read-only");
+        return ST_OK;
+}
+
 static enum status open_tenant(struct tenants *tenants, const struct tenants_options *o, size_t i,
                                const struct sample_limits *limits, struct error *err)
 {
@@ -252,8 +268,8 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 .symbols = space ? space->symbols : NULL,
                 .missing_debuginfo = space ? debuginfo_space_request_missing : NULL,
                 .missing_context = space,
-                .has_no_flush = !(o->server->roles & ROLE_INGEST),
-                .has_no_maintenance = !(o->server->roles & ROLE_MAINTAIN),
+                .has_no_flush = !(o->server->roles & (ROLE_INGEST | ROLE_GATEWAY)),
+                .has_no_maintenance = !(o->server->roles & (ROLE_MAINTAIN | ROLE_GATEWAY)),
                 .has_no_scans = !(o->server->roles & ROLE_QUERY),
                 .when_away = i && profile_store_lacks_tables(tenants->stores[0]) ? TABLES_ARE_AWAY : TABLES_MAY_BE_AWAY,
                 .check_tables = i == 0 ? probe_object_store : NULL,
@@ -275,16 +291,15 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         st = choose_table_location(o->server, t->name, dir, err);
         if (!st)
                 st = open_table_storage(dir, &t->tables, err);
-        if (!st && o->server->roles != ROLE_ALL && !o->server->read_only && !is_s3_url(storage_root(t->tables)))
-                st = error_set(
-                        err, ST_USAGE,
-                        "--role needs tables in an object store (--store): a local directory has one service that "
-                        "writes it, with all roles, and others read it with --read-only");
+        if (!st)
+                st = check_place_of_roles(o->server, t->tables, err);
         if (!st && o->server->acks_in_store && !is_s3_url(storage_root(t->tables)))
                 st = error_set(err, ST_USAGE, "--ack=store needs tables in an object store: give --store");
         options.tables = t->tables;
         if (o->peers)
                 peers_set_store_options(o->peers, i, &options);
+        if (o->forwarder)
+                forwarder_set_store_options(o->forwarder, i, &options);
         if (!st)
                 st = profile_store_open(dir, &options, &t->profiles, err);
         if (!st)
@@ -727,11 +742,11 @@ struct tenant *get_request_tenant(const struct http_request *req)
 
 /* ---- metrics ---- */
 
-void tenant_count_batch(struct tenant *t, uint64_t samples)
+void tenant_count_batches(struct tenant *t, uint64_t batches, uint64_t samples)
 {
         if (!t->metrics)
                 return;
-        metric_add(&t->metrics->items[BATCHES], 1);
+        metric_add(&t->metrics->items[BATCHES], (int64_t)batches);
         metric_add(&t->metrics->items[SAMPLES], (int64_t)samples);
 }
 

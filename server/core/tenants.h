@@ -50,6 +50,7 @@ struct tenants_options {
         const struct server_options *server;  /* borrowed, as are all members */
         const struct tenant_configs *configs; /* NULL: only the default tenant, whatever the header of requests */
         struct peers *peers;                  /* whose heads scans have; NULL: none */
+        struct forwarder *forwarder;          /* of a gateway; NULL: the node writes to its tables */
         struct debuginfo_spaces *spaces;      /* NULL: stores without symbols */
 };
 
@@ -120,7 +121,7 @@ void tenants_finish(struct tenants *t, struct tenant *tenant, enum http_scope sc
 struct tenant *get_request_tenant(const struct http_request *req);
 
 /** Count an acknowledged batch and its samples. */
-void tenant_count_batch(struct tenant *t, uint64_t samples);
+void tenant_count_batches(struct tenant *t, uint64_t batches, uint64_t samples);
 /** Set the metrics of all tenants, from the statistics of their stores. */
 void tenants_publish_metrics(struct tenants *t, const struct profile_store_stat *stats);
 

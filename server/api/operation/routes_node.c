@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one node answers another one: docs/formats/head-page.md */
+/* What nodes answer other nodes and gateways: docs/formats/head-page.md */
 #include <string.h>
 
+#include "common/json/json_out.h"
 #include "common/text/number_text.h"
 #include "profile-store/peer_heads.h"
+#include "server/core/ingest.h"
 #include "server/core/route_tables.h"
 #include "server/core/server_internal.h"
 #include "server/protocol/respond.h"
@@ -48,4 +50,35 @@ static void handle_node_head(struct http_request *req)
 static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/node/head", SCOPE_NODE, TENANCY_OWN), .pool = POOL_STATUS, .handle = handle_node_head },
 };
-const struct route_table node_routes = ROUTE_TABLE(ROLE_ALL, routes);
+const struct route_table node_routes = ROUTE_TABLE(ROLE_ANY, routes);
+
+static void handle_node_batches(struct http_request *req)
+{
+        const struct ingest_batch batch = begin_http_batch(req);
+        struct forwarded_batches added;
+        struct json_out json;
+        struct error err;
+        struct buf body;
+        size_t n;
+        const void *page = http_body(req, &n);
+        enum status st = append_forwarded_batches(&batch, page, n, &added, &err);
+
+        if (st) {
+                fail_ingest(req, st, &err);
+                return;
+        }
+        buf_init(&body, KiB(4));
+        json_out_init(&json, &body);
+        json_out_object(&json, NULL);
+        json_out_uint(&json, "batches", added.batches);
+        json_out_uint(&json, "duplicates", added.duplicates);
+        json_out_uint(&json, "samples", added.samples);
+        json_out_object_end(&json);
+        http_respond_buf(req, 200, "application/json", &body);
+}
+
+static const struct http_route batch_routes[] = {
+        { ROUTE("POST", "/api/v1/node/batches", SCOPE_NODE, TENANCY_OWN), .pool = POOL_INGEST,
+          .max_body = LIMIT_FORWARD_BODY_BYTES, .handle = handle_node_batches },
+};
+const struct route_table node_batch_routes = ROUTE_TABLE(ROLE_INGEST, batch_routes);

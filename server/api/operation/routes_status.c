@@ -187,4 +187,4 @@ static const struct http_route routes[] = {
         { ROUTE("GET", "/api/v1/status/service", SCOPE_READ, TENANCY_WHOLE), .pool = POOL_STATUS,
           .handle = handle_service_status },
 };
-const struct route_table status_routes = ROUTE_TABLE(ROLE_ALL, routes);
+const struct route_table status_routes = ROUTE_TABLE(ROLE_ANY, routes);

@@ -297,7 +297,7 @@ static void put_service_head(struct json_out *j, const struct server *s)
         json_out_bool(j, "read_only", s->options->read_only);
         json_out_bool(j, "ready", atomic_load(&s->ready));
         json_out_array(j, "roles");
-        for (unsigned role = 1; role < ROLE_ALL; role <<= 1)
+        for (unsigned role = 1; role < ROLE_ANY; role <<= 1)
                 if (s->options->roles & role)
                         json_out_str(j, NULL, node_role_name(role));
         json_out_array_end(j);

@@ -97,4 +97,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/v1/profiles", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST,
           .max_body = LIMIT_HTTP_BODY_BYTES, .handle = handle_otlp_ingest, .put_error = put_status },
 };
-const struct route_table ingest_routes = ROUTE_TABLE(ROLE_INGEST, routes);
+const struct route_table ingest_routes = ROUTE_TABLE(ROLE_INGEST | ROLE_GATEWAY, routes);

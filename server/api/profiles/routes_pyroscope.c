@@ -457,4 +457,4 @@ static const struct http_route routes[] = {
         { ROUTE("POST", "/push.v1.PusherService/Push", SCOPE_INGEST, TENANCY_OWN), .pool = POOL_INGEST,
           .max_body = LIMIT_HTTP_BODY_BYTES, .handle = handle_push, .put_error = connect_put_error },
 };
-const struct route_table pyroscope_routes = ROUTE_TABLE(ROLE_INGEST, routes);
+const struct route_table pyroscope_routes = ROUTE_TABLE(ROLE_INGEST | ROLE_GATEWAY, routes);

@@ -339,6 +339,9 @@ def record_ingest():
     record("POST", "/push.v1.PusherService/Push", "", 200, {"series": []})
     record("POST", "/push.v1.PusherService/Push", "", 400, {"series": [{"samples": [{"rawProfile": "AAAA"}]}]})
     record("POST", "/ingest", "?name=x&format=odd", 415, b"a;b 1", "text/plain")
+    with open("docs/formats/head-page.md", encoding="utf-8") as f:  # the example, a page without batches
+        page = bytes.fromhex("".join(re.findall(r"^00[0-9]0  ((?:[0-9a-f]{2} ){15}[0-9a-f]{2})", f.read(), re.MULTILINE)))
+    record("POST", "/api/v1/node/batches", "", 200, page, "application/octet-stream")
     shared = record("POST", "/api/v1/share", "", 201, b"main;work 12\n", "text/plain")
     record("GET", "/share/{id}", shared["url"])
     record("GET", "/share/{id}", shared["url"] + "?format=json")

@@ -17,7 +17,10 @@ START_TEST(roles_are_written_as_they_are_parsed)
                 ck_assert_int_eq(node_roles_parse(node_roles_write(roles, text), &parsed, NULL), ST_OK);
                 ck_assert_uint_eq(parsed, roles);
         }
+        ck_assert_int_eq(node_roles_parse("gateway", &parsed, NULL), ST_OK);
+        ck_assert_uint_eq(parsed, ROLE_GATEWAY);
         ck_assert_str_eq(node_roles_write(0, text), "");
+        ck_assert_str_eq(node_roles_write(ROLE_ANY, text), "ingest,query,symbolize,debuginfod,maintain,gateway");
         ck_assert_str_eq(node_roles_write(ROLE_ALL, text), "ingest,query,symbolize,debuginfod,maintain");
         ck_assert_int_eq(node_roles_parse("maintain,query", &parsed, NULL), ST_OK);
         ck_assert_str_eq(node_roles_write(parsed, text), "query,maintain");
@@ -29,7 +32,7 @@ START_TEST(other_names_are_refused)
 {
         static const char *const wrong[] = { "",       ",",       "ingest,", ",ingest",  "ingest,,query",
                                              "Ingest", "ingest ", "in",      "ingester", "query,query",
-                                             "all" };
+                                             "all",    "gateway,query" };
         unsigned roles = 77;
 
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
