@@ -228,6 +228,7 @@ void labels_collect(const struct labels *l, const struct process *process, const
         };
 
         ret->count = 0;
+        ret->has_context_service = false;
         if (process->container)
                 collect_container_values(process->container, values);
         if (process->pod.pod)
@@ -287,12 +288,13 @@ void labels_add_context(const struct labels *l, const struct context_label *labe
         if (!size || starts_with(key, "__") || any_pattern_matches_key(&l->drop, key) ||
             (l->keep.count && !any_pattern_matches_key(&l->keep, key)))
                 return;
-        if ((is_service && l->service_name) || is_own_key(l, key, size))
+        if ((is_service && (l->service_name || ret->has_context_service)) || is_own_key(l, key, size))
                 return;
         for (size_t i = 0; i < ret->count; i++)
                 if (!is_service && share_column(ret->items[i].key, ret->items[i].key_size, key, size))
                         return;
         put_label(ret, is_service ? service : key, size, label->value);
+        ret->has_context_service |= is_service;
 }
 
 void labels_add_own(const struct labels *l, struct sample_label_set *ret)

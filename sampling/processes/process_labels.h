@@ -102,6 +102,7 @@ struct label_pair {
 struct sample_label_set {
         struct label_pair items[LIMIT_LABELS_PER_SAMPLE]; /* keys are unique */
         size_t count;
+        bool has_context_service; /* a context has named the service */
         /* storage of some values */
         char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16], cron_job[256], futex[24];
 };
@@ -116,7 +117,8 @@ void labels_collect(const struct labels *l, const struct process *process, const
 
 /**
  * Add a label from a context that the process itself published, borrowed. It replaces none that the agent found, since
- * any program may claim anything, except for the name of the service, which the program knows best.
+ * any program may claim anything, except for the name of the service, which the program knows best: that of the context
+ * which is added first.
  */
 void labels_add_context(const struct labels *l, const struct context_label *label, struct sample_label_set *ret);
 

@@ -339,6 +339,20 @@ START_TEST(labels_of_contexts_replace_no_other_by_another_spelling)
 }
 END_TEST
 
+/* The context of a thread is added first. */
+START_TEST(the_service_of_a_thread_replaces_that_of_its_process)
+{
+        static const struct context_label context[] = {
+                { "service.name", "of the thread" },
+                { "service.name", "of the process" },
+        };
+        const struct label_options o = { .keep = LIST("service.name") };
+
+        ck_assert_str_eq(labels_with_context(&o, context, 2), "service.name=of the thread");
+        ck_assert_str_eq(labels_with_context(&o, context + 1, 1), "service.name=of the process");
+}
+END_TEST
+
 START_TEST(pattern_that_matches_no_key_is_refused)
 {
         struct error err;
@@ -353,4 +367,5 @@ TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_parsed, truncated_cgroup
            names_over_the_limit_are_omitted, no_process_is_excluded_without_patterns, processes_are_excluded_by_name,
            processes_are_excluded_by_cgroup, optional_labels_are_sent_only_on_request,
            keys_are_kept_and_dropped_by_pattern, labels_of_user_take_precedence,
-           labels_of_contexts_replace_no_other_by_another_spelling, pattern_that_matches_no_key_is_refused)
+           labels_of_contexts_replace_no_other_by_another_spelling,
+           the_service_of_a_thread_replaces_that_of_its_process, pattern_that_matches_no_key_is_refused)
