@@ -28,7 +28,7 @@
 #include "http/http_client.h"
 #include "query/engine/unit_text.h"
 
-#define RETRY_NS INT64_C(1000000000) /* between requests to a peer that does not answer */
+#define RETRY_NS INT64_C(1000000000) /* between requests to a peer that does not answer, or that is this node */
 #define PAGES_MAX 1000               /* of one request */
 #define SECOND_NS INT64_C(1000000000)
 
@@ -60,7 +60,8 @@ struct peer {
         size_t next_slot;
         size_t failed_slots;
         bool is_missing, is_self;
-        int64_t retry_ns; /* monotonic; of a missing one */
+        int64_t retry_ns;      /* monotonic; of a missing one */
+        int64_t self_until_ns; /* monotonic; of this node: a proxy may answer for another one the next time */
         int64_t answered_unix_s;
         struct error failure;
         struct metric metrics[PEER_METRICS];
@@ -180,6 +181,19 @@ static void note_peer_answer(struct peer *peer, struct peer_slot *slot, int64_t 
                 log_info("peers", "%s answers again", peer->url);
 }
 
+/* Caller holds p->lock. */
+static void note_identity(struct peer *peer, bool is_self)
+{
+        if (is_self)
+                peer->self_until_ns = monotonic_ns() + RETRY_NS;
+        if (peer->is_self && !is_self)
+                log_warn("peers",
+                         "%s was this node, and is another one now: give the address of each node, since behind a "
+                         "common one only the node that answers is asked",
+                         peer->url);
+        peer->is_self = is_self;
+}
+
 /*
  * The next store with a request to make now; SIZE_MAX: none, *until_ret is the time of the next one, INT64_MAX when no
  * scan waits. What failed is asked again whether scans wait or not. Caller holds p->lock.
@@ -218,7 +232,8 @@ static void serve_slot(struct peer *peer, size_t store)
         st = request_head(peer, store, &answer, &err);
         pthread_mutex_lock(&p->lock);
         slot->done = slot->begun;
-        peer->is_self = !st && answer.is_self;
+        if (!st)
+                note_identity(peer, answer.is_self);
         if (st)
                 note_peer_failure(peer, slot, answer.has_answered, &err);
         else
@@ -271,7 +286,8 @@ static void ask_peers(void *context, struct missing_nodes *ret)
         for (size_t i = 0; p->tenants && i < p->count; i++) {
                 struct peer_slot *slot = &p->items[i].slots[asker->store];
 
-                tickets[i] = p->items[i].is_self ? slot->done : slot->begun + 1;
+                tickets[i] = p->items[i].is_self && monotonic_ns() < p->items[i].self_until_ns ? slot->done
+                                                                                               : slot->begun + 1;
                 if (slot->wanted < tickets[i])
                         slot->wanted = tickets[i];
         }

@@ -161,4 +161,44 @@ is "$(note_of a -H "$token" -H 'X-Scope-OrgID: team')" "" "the other tenants do 
 is "$(metric_of a "cairn_peer_up{peer=\"$url_b\"}")" 0 "the metric says that a request failed"
 stop_node a
 stop_node b
+
+# ---- an address that leads to this node, and later to another one ----
+
+cat >"$tmp/relay.py" <<'END'
+import socket, sys, threading
+def copy(source, target):
+    while data := source.recv(65536):
+        target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client, _ = listener.accept()
+    server = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for ends in ((client, server), (server, client)):
+        threading.Thread(target=copy, args=ends, daemon=True).start()
+END
+relay_port=$(free_port)
+relay_to() { # PORT
+        python3 "$tmp/relay.py" "$relay_port" "$1" 2>>"$tmp/relay.log" &
+        relay_pid=$!
+        background_pids="${background_pids:-} $relay_pid"
+}
+address=s3://cairn-test/relayed
+rm -r "$tmp/data-a" "$tmp/data-b"
+relay_to "$port_a"
+start_node a --flush-interval 3600 --listen "127.0.0.1:$port_a" --peer "http://127.0.0.1:$relay_port" \
+        --peer-timeout 5000
+start_node b --flush-interval 3600 --listen "127.0.0.1:$port_b"
+wait_for "node a to reach itself" reaches_all a
+send b "" "main;work 100"
+send a "" "main;work 10"
+is "$(sum_of a)" 10 "a peer that leads to the node itself adds nothing"
+kill "$relay_pid"
+relay_to "$port_b"
+has_both() { [ "$(sum_of a)" = 110 ]; }
+wait_for "the samples of the other node" has_both
+pass "when it leads to another node later, the samples of that are found"
+like "$(cat "$tmp/log-a")" "http://127.0.0.1:$relay_port was this node, and is another one now" "the log says so"
+stop_node a
+stop_node b
 done_testing
