@@ -280,6 +280,8 @@ struct profile_store_health {
         char compaction_failure[240];
         int64_t label_expiry_failing_since; /* retention by labels failed and is retried; 0: it works */
         char label_expiry_failure[240];
+        int64_t unmaintained_since; /* neither this node nor another one compacts the tables and applies retention */
+        char unmaintained[240];
         char quarantine_reason[240]; /* of the newest batch that this process quarantined */
 };
 

@@ -91,6 +91,7 @@ struct profile_store {
         atomic_bool sweep_due;           /* retention removed stacks since the last sweep of locations began */
         atomic_uint failed_sweeps;       /* consecutive failures */
         _Atomic int64_t next_sweep_ns;   /* monotonic */
+        int64_t next_maintained_check_ns; /* monotonic; used by the flush thread only */
         int64_t next_listing_ns; /* monotonic: next search for orphans and old log files; protected by writer_lock */
         atomic_bool stopping;
         bool sync_failed; /* the flush thread has not tried to recover yet; protected by lock */
@@ -106,6 +107,9 @@ bool health_set_sync(struct profile_store *s, enum status st, const struct error
 void health_set_compaction(struct profile_store *s, int64_t since_ns, const struct error *err);
 /* Record the outcome of label rules for a day, or, with ST_OK, for all days. */
 void health_set_label_expiry(struct profile_store *s, enum status st, const struct error *err);
+
+/* Whether another node maintains the tables, which this one does not. */
+void health_set_maintained(struct profile_store *s, enum status st, const struct error *err);
 
 /* Open the queue and replay it into the head. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;

@@ -108,6 +108,17 @@ static enum status read_lease_holder(const struct store_lease *l, struct storage
         return ST_OK;
 }
 
+enum status store_lease_get_age(const struct store_lease *l, struct storage *storage, int64_t *age_ms_ret,
+                                struct error *err)
+{
+        struct newest_lease newest;
+        enum status st = find_newest_lease(l, storage, &newest, err);
+
+        if (!st)
+                *age_ms_ret = newest.epoch ? storage_now_ms(storage) - newest.put_ms : INT64_MAX;
+        return st;
+}
+
 /* ---- take and renew ---- */
 
 static void remove_older_leases(const struct store_lease *l, struct storage *storage, int64_t epoch)

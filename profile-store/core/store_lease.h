@@ -34,6 +34,13 @@ struct store_lease {
 enum status store_lease_hold(struct store_lease *l, struct storage *storage, const char *node, int64_t lease_ms,
                              struct error *err) MUST_CHECK;
 
+/**
+ * How long ago any node held a lease of this name, by the clock of the store.
+ * @param age_ms_ret  INT64_MAX: none ever did
+ */
+enum status store_lease_get_age(const struct store_lease *l, struct storage *storage, int64_t *age_ms_ret,
+                                struct error *err) MUST_CHECK;
+
 /** Let another node take it at once. Failures are ignored: it ends by itself. */
 void store_lease_end(struct store_lease *l, struct storage *storage);
 

@@ -163,6 +163,27 @@ enum status store_hold_lease(struct profile_store *s, struct store_lease *l, str
         return st;
 }
 
+#define UNMAINTAINED_LEASES 5 /* the holder renews its lease several times in one; a rolling upgrade takes some */
+
+void store_check_maintained(struct profile_store *s)
+{
+        const int64_t most_ms = UNMAINTAINED_LEASES * (int64_t)s->options.lease_ms, now = monotonic_ns();
+        int64_t age_ms;
+        struct error err;
+
+        if (!s->options.has_no_maintenance || !has_shared_tables(s) || has_absent_tables(s) ||
+            now < s->next_maintained_check_ns)
+                return;
+        s->next_maintained_check_ns = now + most_ms * 1000000;
+        if (store_lease_get_age(&s->maintenance_lease, s->storage, &age_ms, &err)) /* as after a failed flush */
+                return;
+        if (age_ms == INT64_MAX)
+                error_set(&err, ST_BUSY, "no node has ever maintained the tables");
+        else
+                error_set(&err, ST_BUSY, "no node maintains the tables since %" PRId64 " s", age_ms / 1000);
+        health_set_maintained(s, age_ms < most_ms ? ST_OK : ST_BUSY, &err);
+}
+
 void store_end_lease(struct profile_store *s, struct store_lease *l)
 {
         pthread_mutex_lock(&s->lease_lock);

@@ -41,6 +41,12 @@ bool store_follow_for_scan(struct profile_store *s) MUST_CHECK;
  */
 enum status store_hold_lease(struct profile_store *s, struct store_lease *l, struct error *err) MUST_CHECK;
 
+/**
+ * Of a store that leaves maintenance to other nodes: find out now and then whether one does it, for the health. After a
+ * flush: tables that get nothing need no maintenance.
+ */
+void store_check_maintained(struct profile_store *s);
+
 /** Let another node take the lease at once. */
 void store_end_lease(struct profile_store *s, struct store_lease *l);
 

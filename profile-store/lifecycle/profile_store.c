@@ -98,6 +98,15 @@ void health_set_label_expiry(struct profile_store *s, enum status st, const stru
         pthread_mutex_unlock(&s->health_lock);
 }
 
+void health_set_maintained(struct profile_store *s, enum status st, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+
+        pthread_mutex_lock(&s->health_lock);
+        record_failure(&h->unmaintained_since, h->unmaintained, sizeof h->unmaintained, st, err);
+        pthread_mutex_unlock(&s->health_lock);
+}
+
 void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason)
 {
         struct profile_store_health *h = &s->health;
@@ -326,8 +335,10 @@ static void *run_flush_thread(void *context)
                 failed = store_flush(s, &err) != ST_OK;
                 if (before >= TRIM_BYTES) /* the batches of a burst were allocated from the heaps of many threads */
                         (void)malloc_trim(0);
-                if (!failed)
+                if (!failed) {
+                        store_check_maintained(s);
                         continue;
+                }
                 pthread_mutex_lock(&s->lock);
                 s->failed_flushes++;
                 s->last_failure = err;

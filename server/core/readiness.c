@@ -91,6 +91,9 @@ static const struct {
                                  "queries lack what that node acknowledged since then and did not flush; see the "
                                  "reason, "
                                  "and its log" },
+        [READY_UNMAINTAINED] = { "unmaintained", "warning",
+                                 "samples are written and read, but the tables grow and queries become slower: give a "
+                                 "node the role maintain (--role)" },
 };
 
 #define CONDITION(name) METRIC_GAUGE("cairn_ready_condition", "1: this condition holds.", "condition=\"" name "\"")
@@ -104,6 +107,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_QUARANTINE] = CONDITION("quarantine"),
         [READY_STALLED] = CONDITION("stalled"),
         [READY_PEER_MISSING] = CONDITION("peer_missing"),
+        [READY_UNMAINTAINED] = CONDITION("unmaintained"),
         [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
         [READY_RETENTION_FAILING] = CONDITION("retention_failing"),
         [READY_RELOAD_FAILING] = CONDITION("reload_failing"),
@@ -255,6 +259,7 @@ static void update_store_conditions(struct watched_store *w)
                   h.compaction_failure);
         set_state(&states[READY_RETENTION_FAILING], h.label_expiry_failing_since != 0,
                   "cannot remove samples by their labels: %s", h.label_expiry_failure);
+        set_state(&states[READY_UNMAINTAINED], h.unmaintained_since != 0, "%s", h.unmaintained);
 }
 
 /* Whether the stores report the condition; else the service does. */
@@ -262,7 +267,7 @@ static bool is_store_condition(enum ready_condition condition)
 {
         return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
                condition == READY_QUARANTINE || condition == READY_COMPACTION_FAILING ||
-               condition == READY_RETENTION_FAILING;
+               condition == READY_RETENTION_FAILING || condition == READY_UNMAINTAINED;
 }
 
 static bool is_store_error(const struct watched_store *w, enum ready_condition condition)

@@ -34,6 +34,7 @@ enum ready_condition {
         READY_RELOAD_FAILING,
         READY_STALLED,
         READY_PEER_MISSING,
+        READY_UNMAINTAINED,
         READY_CONDITION_COUNT,
 };
 

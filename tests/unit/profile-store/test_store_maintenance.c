@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "common/files/file.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/lifecycle/maintenance.h"
 #include "profile-store/profile_store.h"
 #include "profile-store/tables/tables.h"
@@ -313,10 +314,50 @@ START_TEST(removed_files_are_deleted_when_a_log_is_unreadable)
 }
 END_TEST
 
+/* ---- without the role ---- */
+
+static bool is_unmaintained(const char *text)
+{
+        struct profile_store_health h;
+
+        monotonic_step_s += 301;
+        store_check_maintained(fixture.store);
+        profile_store_get_health(fixture.store, &h);
+        ck_assert_msg(!h.unmaintained_since || strstr(h.unmaintained, text), "%s", h.unmaintained);
+        return h.unmaintained_since;
+}
+
+#define LEASE "tables/leases/maintenance/00000000000000000001"
+
+START_TEST(node_notices_that_no_node_maintains_the_tables)
+{
+        struct store_lease other = { .name = "maintenance" };
+        struct error err;
+
+        fixture = (struct store_fixture){ .options = { .flush_interval_ms = UINT64_MAX,
+                                                       .is_shared = true,
+                                                       .has_no_maintenance = true } };
+        store_fixture_begin(&fixture);
+        ck_assert(is_unmaintained("no node has ever maintained the tables"));
+        check_ok(store_lease_hold(&other, fixture.store->storage, "0123456789abcdef", 60000, &err), &err);
+        ck_assert(!is_unmaintained(""));
+        age_file(LEASE, 290); /* a node may be replaced */
+        ck_assert(!is_unmaintained(""));
+        age_file(LEASE, 310);
+        ck_assert(is_unmaintained("no node maintains the tables since 31"));
+        other.renew_ns = 0;
+        check_ok(store_lease_hold(&other, fixture.store->storage, "0123456789abcdef", 60000, &err), &err);
+        ck_assert(!is_unmaintained(""));
+        store_fixture_end(&fixture);
+        monotonic_step_s = 0;
+}
+END_TEST
+
 TEST_SUITE("store maintenance", old_removed_file_is_kept_for_grace_period,
            removed_file_and_empty_folder_are_deleted_after_grace_period, unreferenced_file_is_kept_for_a_day,
            store_without_threads_deletes_only_with_given_grace_period, long_grace_period_applies_to_orphans,
            old_commits_are_deleted_once_two_checkpoints_cover_them, removed_files_are_deleted_when_expiry_fails,
            removed_files_are_deleted_when_table_properties_cannot_be_set,
            removed_files_are_deleted_when_a_log_is_unreadable, folders_are_listed_hourly_after_clock_was_set_back,
-           file_with_future_removal_time_is_kept_for_grace_period_from_now)
+           file_with_future_removal_time_is_kept_for_grace_period_from_now,
+           node_notices_that_no_node_maintains_the_tables)
