@@ -46,6 +46,13 @@ is "$(node_of -X POST -H 'Content-Type: application/json' -d '{}' "$url/api/v1/s
 is "$(node_of "$url/api/v1/query/labels")" node3 "queries go to the node for queries"
 like "$(node_of "$url/api/v1/why?build_id=ab")" '^node[34]$' "lookups go to a node for symbols"
 
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        node_of "$url/api/v1/debuginfo/abcdef012345678$i" >>"$tmp/nodes-without"
+        node_of -b cairn=session "$url/api/v1/debuginfo/abcdef012345678$i" >>"$tmp/nodes-with"
+done
+is "$(sort -u "$tmp/nodes-without" | tr '\n' ' ')" "node3 node4 " "pages about debuginfo are of two nodes"
+is "$(sort -u "$tmp/nodes-with")" node3 "a browser that signed in stays at the node for queries"
+
 id=abcdef0123456789
 printf 'int work(int argc) { return argc + 1; }\nint main(int argc, char **argv) { (void)argv; return work(argc); }\n' \
         >"$tmp/program.c"
