@@ -171,7 +171,7 @@
     const { from, to, selector } = selection;
     const [types, labels] = await Promise.all([api.query('types', { from, to, selector }), api.query('labels', { from, to })]);
     $('type').replaceChildren(new Option('CPU (default)', ''), ...types.map(t => new Option(CairnNames.label(CairnSelection.typeText(t)), t)));
-    $('by').replaceChildren(new Option('nothing', ''), ...labels.map(l => new Option(CairnNames.label(l), l)));
+    $('by').replaceChildren(new Option('nothing', ''), ...CairnSelection.orderLabels(labels).map(l => new Option(CairnNames.label(l), l)));
     addOption($('type'), selection.type, CairnSelection.typeText);
     addOption($('by'), selection.by);
     $('type').value = selection.type || '';

@@ -59,7 +59,7 @@ const CairnDiffView = (() => {
     async function loadLabels(signal) {
       const { from, to } = now(), all = await context.api.query('labels', { from, to }, signal);
       const likely = LIKELY.filter(l => all.includes(l));
-      fill(name, all, now().label || likely[0]);
+      fill(name, CairnSelection.orderLabels(all), now().label || likely[0]);
       await loadValues(signal);
     }
     async function loadValues(signal) {

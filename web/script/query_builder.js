@@ -22,7 +22,7 @@ const CairnQueryBuilder = (() => {
         if (e.name === 'AbortError') throw e;
         labels = (await api.query('labels', { from, to }, signal)).map(name => ({ name }));
       }
-      return { title: 'Labels', items: labels.filter(fits).map(makeItem) };
+      return { title: 'Labels', items: CairnSelection.orderLabels(labels.filter(fits), l => l.name).map(makeItem) };
     }
     async function offerValues(context, text, signal) {
       const { from, to, type } = selection();

@@ -66,5 +66,13 @@ const CairnSelection = (() => {
     return TYPES[name + ':' + sample] || [name, sample].filter(Boolean).join(' · ').replaceAll('_', ' ');
   }
 
-  return { parse, format, change, makeAbsolute, params, typeText };
+  // Label names, or items that have one, in the order in which they are most often of use; all others follow as they came.
+  const LABELS = ['service_name', 'env', 'deployment_environment', 'deployment_environment_name', 'version', 'service_version', 'host', 'host_name', 'namespace', 'k8s_namespace_name',
+    'k8s_deployment_name', 'pod', 'k8s_pod_name', 'container', 'container_name', 'k8s_container_name', 'comm', 'process_executable_name', 'thread_name'];
+  const orderLabels = (items, nameOf = name => name) => {
+    const rank = item => (LABELS.indexOf(nameOf(item)) + LABELS.length + 1) % (LABELS.length + 1);
+    return [...items].sort((a, b) => rank(a) - rank(b));
+  };
+
+  return { orderLabels, parse, format, change, makeAbsolute, params, typeText };
 })();

@@ -75,6 +75,9 @@ T.matchers('a="' + '\\'.repeat(100000));
 T.contextAt('a='.repeat(50000) + '"' + 'x'.repeat(100000), 200000);
 equal(process.hrtime.bigint() - started < 20000000000n, true, 'texts that are no selector take no time');
 
+equal([CairnSelection.orderLabels(['arch', 'host', 'env', 'service_name', 'zone']), CairnSelection.orderLabels([{ name: 'a' }, { name: 'pod' }], l => l.name)],
+  [['service_name', 'env', 'host', 'arch', 'zone'], [{ name: 'pod' }, { name: 'a' }]], 'labels are ordered by use, others stay as they came');
+
 // ---- ids of traces and spans ------------------------------------------------------------------------------
 
 const V = CairnTracesView, trace = '4bf92f3577b34da6a3ce929d0e0e4736', span = '00f067aa0ba902b7';
