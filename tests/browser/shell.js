@@ -274,6 +274,28 @@ async function drawRecorded(browser) {
   await page.context().close();
 }
 
+// While an answer is pending one sees for how long, and can give up.
+async function giveUp(browser) {
+  const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now');
+  await ready(page);
+  let release;
+  const held = new Promise(done => { release = done; });
+  await page.route('**/api/v1/query/top*', async route => { await held; await route.abort().catch(() => {}); });
+  await page.click('#tab-top');
+  await page.waitForSelector('#waiting:not([hidden])');
+  match(await page.textContent('#waiting'), /^Waiting for the service: \d+ sCancel$/, 'a pending answer has a time');
+  await page.click('#cancel');
+  check(await page.isHidden('#waiting') && await page.isHidden('#progress'), '  and can be cancelled');
+  match(await page.textContent('#error'), /^Cancelled: what is shown/, '  which is said');
+  release();
+  await page.unroute('**/api/v1/query/top*');
+  await page.click('#refresh');
+  await ready(page);
+  check(await page.isHidden('#error') && await page.isVisible('#view-top tbody tr'), '  until it is asked for again');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 async function compareTimes(browser) {
   const page = await openPage(browser, url + '/#view=diff&from=now-9m&to=now');
   const said = () => page.textContent('#view-diff .bar [role=status]:not(:empty)');
@@ -432,6 +454,7 @@ run(async browser => {
   await buildQueries(browser);
   await chooseType(browser);
   await drawRecorded(browser);
+  await giveUp(browser);
   await compareTimes(browser);
   await showHostileLabels(browser);
 });

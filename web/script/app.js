@@ -24,6 +24,7 @@
     { id: 'status', title: 'Status', view: CairnStatusView, hasNoCosts: true },
   ];
   const LIVE_MS = 5000; // as in the label of the switch
+  const WAIT_MS = 1000; // between the times shown while an answer is pending
   const REVOKE_MS = 60000; // when a download has begun for certain
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
@@ -36,7 +37,7 @@
     },
   });
   const panels = new Map(); // id of a view: { tab, root, instance, about }
-  let selection = readAddress(), running = null, timer = 0;
+  let selection = readAddress(), running = null, timer = 0, waiting = 0;
 
   // ---- the selection ------------------------------------------------------------------------------
 
@@ -148,16 +149,14 @@
       if (running !== mine) return;
       $('error').hidden = true;
       document.body.classList.remove('stale');
+    showWaiting();
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
       showError(e);
       document.body.classList.add('stale'); // what is shown is the result of another selection
     } finally {
-      if (running === mine) {
-        panel.root.setAttribute('aria-busy', 'false');
-        $('progress').hidden = true;
-      }
+      if (running === mine) endWaiting();
     }
   }
 
@@ -166,6 +165,27 @@
   function addOption(select, value, text = v => v) {
     if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(CairnNames.label(text(value)), value));
   }
+  function showWaiting() {
+    const since = performance.now();
+    clearInterval(waiting);
+    $('waiting').hidden = true;
+    waiting = setInterval(() => {
+      $('waited').textContent = `Waiting for the service: ${Math.round((performance.now() - since) / 1000)} s`;
+      $('waiting').hidden = false;
+    }, WAIT_MS);
+  }
+  function endWaiting() {
+    clearInterval(waiting);
+    $('waiting').hidden = $('progress').hidden = true;
+    for (const { root } of panels.values()) root.setAttribute('aria-busy', 'false');
+  }
+  $('cancel').addEventListener('click', () => {
+    running.abort();
+    running = null;
+    endWaiting();
+    showError(new Error('cancelled: what is shown belongs to another selection'));
+    document.body.classList.add('stale');
+  });
   // Types and labels to choose from; a failure is shown with the query itself.
   async function loadChoices() {
     const { from, to, selector } = selection;
