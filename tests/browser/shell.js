@@ -296,6 +296,17 @@ async function giveUp(browser) {
   await page.context().close();
 }
 
+// The graph begins in sight, also at 200% of a laptop's window and on a phone.
+async function beginInSight(browser) {
+  for (const [width, height] of [[1440, 900], [720, 450], [360, 740]]) {
+    const page = await openPage(browser, url + '/#view=flame&from=now-15m&to=now', { width, height });
+    await ready(page);
+    const { y } = await page.locator('#view-flame canvas').boundingBox();
+    check(y < height - 40, `at ${width}x${height} the graph begins in sight`, y);
+    await page.context().close();
+  }
+}
+
 async function compareTimes(browser) {
   const page = await openPage(browser, url + '/#view=diff&from=now-9m&to=now');
   const said = () => page.textContent('#view-diff .bar [role=status]:not(:empty)');
@@ -455,6 +466,7 @@ run(async browser => {
   await chooseType(browser);
   await drawRecorded(browser);
   await giveUp(browser);
+  await beginInSight(browser);
   await compareTimes(browser);
   await showHostileLabels(browser);
 });
