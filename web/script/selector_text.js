@@ -49,5 +49,8 @@ const CairnSelectorText = (() => {
   const withMatcher = (text, name, value) =>
     format([...matchers(text).filter(m => m.name !== name || m.op !== '='), { name, op: '=', value }]);
 
-  return { quote, matchers, format, contextAt, without, withMatcher };
+  // The same for each label of a group; text may be undefined.
+  const withLabels = (text, labels) => Object.entries(labels).reduce((all, [name, value]) => withMatcher(all, name, value), text || '');
+
+  return { quote, matchers, format, contextAt, without, withMatcher, withLabels };
 })();

@@ -40,8 +40,7 @@ const CairnSeries = (() => {
 
     const onRange = (from, to) => go({ from: CairnTimes.toIso(from), to: CairnTimes.toIso(to) });
     const onHover = text => { readout.textContent = text || about; };
-    const only = group => go({ by: null, selector: Object.entries(group.labels)
-      .reduce((text, [name, value]) => CairnSelectorText.withMatcher(text, name, value), selection.selector || '') });
+    const only = group => go({ by: null, selector: CairnSelectorText.withLabels(selection.selector, group.labels) });
 
     function addChart(label, data, small) {
       const chart = CairnChart.create({ label, small, onRange, onHover });

@@ -10,8 +10,7 @@ const CairnServicesView = (() => {
 
   const nameOf = row => row.labels ? CairnNames.label(Object.values(row.labels).map(v => v || '(none)').join(', ')) : 'all others';
   // The selector of a row's samples.
-  const selectorOf = (row, selector) => Object.entries(row.labels)
-    .reduce((text, [name, value]) => CairnSelectorText.withMatcher(text, name, value), selector || '');
+  const selectorOf = (row, selector) => CairnSelectorText.withLabels(selector, row.labels);
 
   // Cost per second of both sides; an average of snapshots is one already.
   function ratesOf(row, answer) {
