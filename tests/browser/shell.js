@@ -274,6 +274,58 @@ async function drawRecorded(browser) {
   await page.context().close();
 }
 
+// The search, zoom, colours and order that one sees are in the address, and so in a link.
+async function shareWhatIsSeen(browser) {
+  const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now'), canvas = '#view-flame canvas', status = () => page.textContent('#view-flame .flame-status');
+  await ready(page);
+  await page.fill('#view-flame input[type=search]', 'sre_');
+  await hasSelection(page, 'search', /^sre_$/);
+  await page.selectOption('#view-flame select[aria-label="Colours by"]', 'kind');
+  await page.focus(canvas);
+  for (const key of ['ArrowDown', 'ArrowDown', 'Enter', 'i', 'r']) await page.keyboard.press(key);
+  await hasSelection(page, 'zoom', /^2\.[0-9a-f]+$/);
+  const zoomed = await status(), seen = selectionOf(page);
+  equal([seen.colours, seen.flip, seen.recursion], ['kind', '1', '1'], 'search, zoom, colours and direction are in the address');
+  const other = await openPage(browser, page.url());
+  await ready(other);
+  equal([await other.textContent('#view-flame .flame-status'), await other.inputValue('#view-flame input[type=search]'), await other.inputValue('#view-flame select[aria-label="Colours by"]'),
+    await other.isDisabled('#view-flame button:text-is("Reset zoom")'), ...await other.$$eval('#view-flame button[aria-pressed=true]', all => all.map(b => b.textContent))],
+  [zoomed, 'sre_', 'kind', false, 'Collapse recursion', 'Flip'], '  and another page shows the same');
+  equal(selectionOf(other), seen, '  with the same address');
+  await other.context().close();
+  await page.click('#view-flame button:text-is("Reset zoom")');
+  await page.waitForFunction(() => !/zoom=/.test(location.hash));
+  check(true, '  without a zoom the address has none');
+
+  await page.goto(url + '/#view=top&from=now-1h&to=now');
+  await page.reload();
+  await ready(page);
+  await page.click('#view-top th button:text-is("Function")');
+  await page.fill('#view-top input[type=search]', 'sre_ucs1_');
+  await hasSelection(page, 'filter', /^sre_ucs1_$/);
+  const rows = p => p.$$eval('#view-top tbody button.link', all => all.map(b => b.textContent)), listed = await rows(page);
+  check(selectionOf(page).sort === 'function' && listed.length > 1, 'so are the order and filter of a table', page.url());
+  await page.reload();
+  await ready(page);
+  equal([await rows(page), await page.inputValue('#view-top input[type=search]'), await page.getAttribute('#view-top th:has-text("Function")', 'aria-sort')],
+    [listed, 'sre_ucs1_', 'ascending'], '  which a reload leaves as they are');
+
+  await page.selectOption('#by', 'version');
+  await hasSelection(page, 'by', /^version$/);
+  await page.waitForSelector('#view-top th:has-text("version")');
+  await ready(page);
+  const grouped = await rows(page);
+  equal(grouped, listed.flatMap(name => [name, name]), 'grouped, each function has a row for each version');
+  await axe(page, '  axe has no complaint');
+  await page.click('#view-top tbody tr[aria-rowindex="3"]', { button: 'right' });
+  await page.click('[role=menuitem]:text-matches("^Only [12]$")');
+  await hasSelection(page, 'selector', /^version="[12]"$/);
+  await ready(page);
+  equal([await rows(page), selectionOf(page).by], [listed, undefined], '  and leads to its version alone');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 // While an answer is pending one sees for how long, and can give up.
 async function giveUp(browser) {
   const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now');
@@ -465,6 +517,7 @@ run(async browser => {
   await buildQueries(browser);
   await chooseType(browser);
   await drawRecorded(browser);
+  await shareWhatIsSeen(browser);
   await giveUp(browser);
   await beginInSight(browser);
   await compareTimes(browser);

@@ -6,6 +6,7 @@
 //   api            CairnApi.create()
 //   go(change, replaces)   changes keys of the selection (null removes one) and shows it, in place of the current
 //                  entry of the browser's history if `replaces`
+//   keep(keys)     changes keys for what the view shows by itself, such as a zoom, in the address and links only
 //   about(text)    sets the description below the chart
 //   canShow(id)    whether the view exists
 //   theme          CairnTheme; its changes are the event "cairn-theme"
@@ -23,8 +24,8 @@
     { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView, hasNoCosts: true },
     { id: 'status', title: 'Status', view: CairnStatusView, hasNoCosts: true },
   ];
-  const LIVE_MS = 5000; // as in the label of the switch
   const WAIT_MS = 1000; // between the times shown while an answer is pending
+  const LIVE_MS = 5000; // as in the label of the switch
   const REVOKE_MS = 60000; // when a download has begun for certain
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
@@ -51,6 +52,11 @@
     if (address !== location.hash) history[replaces ? 'replaceState' : 'pushState'](null, '', address);
     selection = next;
     refresh();
+  }
+  function keep(keys) {
+    selection = CairnSelection.change(selection, keys);
+    const address = CairnSelection.format(selection);
+    if (location.hash && address !== location.hash) history.replaceState(null, '', address);
   }
   addEventListener('popstate', () => {
     selection = readAddress();
@@ -123,7 +129,7 @@
         panel.about = text;
         if (!panel.root.hidden) series.about(text);
       };
-      panel.instance = viewOf(id).view.create(panel.root, { api, go, about, theme: CairnTheme, canShow: id => panels.has(id) });
+      panel.instance = viewOf(id).view.create(panel.root, { api, go, keep, about, theme: CairnTheme, canShow: id => panels.has(id) });
     }
     return panel;
   }
@@ -143,13 +149,13 @@
     $('note').hidden = true;
     panel.root.setAttribute('aria-busy', 'true');
     $('progress').hidden = false;
+    showWaiting();
     document.title = (selection.selector ? CairnNames.display(selection.selector, 100) + ' · ' : '') + 'Cairn';
     try {
       await Promise.all([panel.instance.show(selection, signal), series.show(selection, signal)]);
       if (running !== mine) return;
       $('error').hidden = true;
       document.body.classList.remove('stale');
-    showWaiting();
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
@@ -158,12 +164,6 @@
     } finally {
       if (running === mine) endWaiting();
     }
-  }
-
-  // ---- controls -----------------------------------------------------------------------------------
-
-  function addOption(select, value, text = v => v) {
-    if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(CairnNames.label(text(value)), value));
   }
   function showWaiting() {
     const since = performance.now();
@@ -186,6 +186,12 @@
     showError(new Error('cancelled: what is shown belongs to another selection'));
     document.body.classList.add('stale');
   });
+
+  // ---- controls -----------------------------------------------------------------------------------
+
+  function addOption(select, value, text = v => v) {
+    if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(CairnNames.label(text(value)), value));
+  }
   // Types and labels to choose from; a failure is shown with the query itself.
   async function loadChoices() {
     const { from, to, selector } = selection;

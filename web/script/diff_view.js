@@ -147,11 +147,12 @@ const CairnDiffView = (() => {
       column('Self before', 'flat', 7.6, cost('flat', 0), { wide: true }), column('Self after', 'flat_after', 7.2, cost('flat_after', 1), { wide: true }),
       column('Total before', 'cumulative', 8, cost('cumulative', 0), { wide: true }), column('Total after', 'cumulative_after', 7.6, cost('cumulative_after', 1), { wide: true }),
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)),
-    ], { caption: 'Largest changes', sort: 'self_size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions, links) });
+    ], { caption: 'Largest changes', sort: 'self_size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions, links), keep: context.keep });
 
     function putTable(rows) {
       const size = (r, key) => Math.abs(about.absolute ? r[key + '_after'] - r[key] : r[key + '_after'] / (about.totals[1] || 1) - r[key] / (about.totals[0] || 1));
       table.show(rows.map(r => ({ ...r, self_size: size(r, 'flat'), total_size: size(r, 'cumulative') })));
+      table.restore(current);
     }
     async function findBuilds({ from, to, selector }, signal) {
       const all = await context.api.query('labels', { from, to }, signal), label = LIKELY.slice(0, 3).find(l => all.includes(l));
@@ -171,9 +172,10 @@ const CairnDiffView = (() => {
       else {
         for (const g of graphs) g.destroy();
         graphs = datas.map((d, i) => CairnFlame.create(wanted === 'sides' ? halves[i] : graph, d,
-          { actions, links, small: wanted === 'sides', label: wanted === 'sides' ? `Flame graph ${['before', 'after'][i]}` : 'Flame graph of both' }));
+          { actions, links, keep: wanted === 'merged' ? context.keep : undefined, small: wanted === 'sides', label: wanted === 'sides' ? `Flame graph ${['before', 'after'][i]}` : 'Flame graph of both' }));
         kind = wanted;
       }
+      if (wanted === 'merged') graphs[0].restore(current);
     }
 
     return {

@@ -5,7 +5,7 @@
 'use strict';
 const CairnFlame = (() => {
   const { formatValue, percent, changeText, pointsText } = CairnUnits, { display } = CairnNames, { make } = CairnDom;
-  const { nameOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout, { ROW } = CairnFlameCanvas;
+  const { nameOf, linkageOf, kindOf, placeOf, keyOf, findKey, KIND_TEXT } = CairnLayout, { ROW } = CairnFlameCanvas;
   const SAY_MS = 150, SEARCH_MS = 120, MIN_SPAN = 1e-7;
   const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // shared by all graphs of the page
 
@@ -14,6 +14,7 @@ const CairnFlame = (() => {
   //              frame, line); { reverse } without arguments, for the button of that name
   //   links(name, frame, line)   [{ text, href }, ...] for the menu
   //   reversed   whether the tree is inverted already
+  //   keep(keys) called with the keys of the selection for what one sees: search, zoom, colours, flip, recursion
   //   label      accessible name of the graph
   //   hideRoot   omits the row of the root; flipped: fixed orientation, without a button; small: no controls
   function create(root, first, options = {}) {
@@ -226,10 +227,45 @@ const CairnFlame = (() => {
       status.textContent = said.textContent = copied ? 'Copied: ' + display(nameOf(d, i), 200) : 'The browser does not let this page copy';
     }
 
+    // ---- what one sees, in the link ----
+
+    const colourKey = () => d.diff ? 'diffBy' : 'mode';
+    function keep() {
+      const colour = kept[colourKey()];
+      if (options.keep) options.keep({ search: find.value, zoom: keyOf(d, view.zoomed), colours: colour === 'object' || colour === 'ratio' ? null : colour,
+        flip: view.flipped ? 1 : null, recursion: kept.collapsed ? 1 : null });
+    }
+    // Show what a selection says; the rest stays, and is kept.
+    function restore({ search: words, zoom: key, colours: colour, flip: wantsFlip, recursion: wantsCollapsed }) {
+      if (wantsCollapsed && !kept.collapsed) collapse();
+      if (wantsFlip && !view.flipped) turn();
+      if (colour && colour !== colours.value && [...colours.options].some(o => o.value === colour)) {
+        colours.value = kept[colourKey()] = colour;
+        recolour();
+      }
+      if (words && words !== find.value && !searchTimer) search(words);
+      const node = key ? findKey(d, key) : 0;
+      if (node && node !== view.zoomed) zoom(node, false);
+      keep();
+    }
+    const zoomTo = i => { zoom(i); keep(); };
+    function turn() {
+      view.flipped = kept.flipped = !view.flipped;
+      flip.setAttribute('aria-pressed', view.flipped);
+      scroll.scrollTop = view.flipped ? scroll.scrollHeight : 0;
+      redraw();
+    }
+    function collapse() {
+      kept.collapsed = !kept.collapsed;
+      recursion.setAttribute('aria-pressed', kept.collapsed);
+      setData(source);
+    }
+
     // ---- searching ------------------------------------------------------------------------------
 
     function search(words) {
       clearTimeout(searchTimer);
+      searchTimer = 0;
       if (find.value !== words) find.value = words;
       result = CairnFlameSearch.find(d, words);
       view.matches = result ? result.matches : null;
@@ -244,11 +280,11 @@ const CairnFlame = (() => {
     }
     find.addEventListener('input', () => {
       clearTimeout(searchTimer);
-      searchTimer = setTimeout(() => search(find.value), d.count > 50000 ? SEARCH_MS : 0);
+      searchTimer = setTimeout(() => { search(find.value); keep(); }, d.count > 50000 ? SEARCH_MS : 0);
     });
     find.addEventListener('keydown', event => {
-      if (event.key === 'Escape') { search(''); canvas.focus(); }
-      else if (event.key === 'Enter') { search(find.value); goMatch(event.shiftKey ? -1 : 1); }
+      if (event.key === 'Escape') { search(''); keep(); canvas.focus(); }
+      else if (event.key === 'Enter') { search(find.value); keep(); goMatch(event.shiftKey ? -1 : 1); }
       else return;
       event.preventDefault();
     });
@@ -264,24 +300,18 @@ const CairnFlame = (() => {
     const middle = () => Math.max(0, Math.min(1, (d.x[view.selected] + d.w[view.selected] / 2 - view.left) / view.span));
     const run = {
       down: () => view.flipped ? outward() : inward(), up: () => view.flipped ? inward() : outward(),
-      left: () => step(-1), right: () => step(1), zoom: () => zoom(view.selected), all: () => zoom(0),
-      back: () => { if (tip.hidden) zoom(view.zoomed ? Math.max(d.parent[view.zoomed], 0) : 0); else { hideTip(); redraw(); } },
+      left: () => step(-1), right: () => step(1), zoom: () => zoomTo(view.selected), all: () => zoomTo(0),
+      back: () => { if (tip.hidden) zoomTo(view.zoomed ? Math.max(d.parent[view.zoomed], 0) : 0); else { hideTip(); redraw(); } },
       closer: () => scale(0.5, middle()), wider: () => scale(2, middle()), panLeft: () => pan(width / 8), panRight: () => pan(-width / 8),
       pageDown: () => { scroll.scrollTop += height * 0.8; }, pageUp: () => { scroll.scrollTop -= height * 0.8; },
       search: () => { find.focus(); find.select(); }, next: () => goMatch(1), previous: () => goMatch(-1),
       menu: () => openMenuAt(view.selected), copy: () => copyName(view.selected), help: () => CairnFlameKeys.showHelp(canvas),
       flip: () => {
         if (options.flipped !== undefined) return;
-        view.flipped = kept.flipped = !view.flipped;
-        flip.setAttribute('aria-pressed', view.flipped);
-        scroll.scrollTop = view.flipped ? scroll.scrollHeight : 0;
-        redraw();
+        turn();
+        keep();
       },
-      recursion: () => {
-        kept.collapsed = !kept.collapsed;
-        recursion.setAttribute('aria-pressed', kept.collapsed);
-        setData(source);
-      },
+      recursion: () => { collapse(); keep(); },
       reverse: () => { if (actions.reverse) actions.reverse(); },
       ignore: () => act('ignore', view.selected), source: () => act('source', view.selected),
     };
@@ -300,7 +330,7 @@ const CairnFlame = (() => {
     if (onCalls) onCalls.onclick = () => act('sandwich', view.selected);
     onMore.onclick = () => openMenuAt(view.selected, onMore);
     if (reverse) reverse.onclick = run.reverse;
-    colours.onchange = () => { kept[d.diff ? 'diffBy' : 'mode'] = colours.value; recolour(); };
+    colours.onchange = () => { kept[colourKey()] = colours.value; recolour(); keep(); };
 
     // ---- the pointer ----------------------------------------------------------------------------
 
@@ -333,7 +363,7 @@ const CairnFlame = (() => {
       const moved = drag && drag.moved, node = nodeAt(event);
       drag = null;
       if (moved || node === null) return;
-      if (node >= 0) zoom(node);
+      if (node >= 0) zoomTo(node);
       else { // a run of narrow frames: zoom in on it
         const i = d.rowNodes[~node];
         select(i, false);
@@ -373,7 +403,7 @@ const CairnFlame = (() => {
     setData(first);
     resize();
     return {
-      setData, resize, search, query: () => find.value, zoom,
+      setData, resize, search, query: () => find.value, zoom, restore,
       destroy() { abort.abort(); observer.disconnect(); CairnFlameMenu.close(); cancelAnimationFrame(frame); clearTimeout(sayTimer); clearTimeout(searchTimer); },
     };
   }

@@ -107,5 +107,26 @@ const CairnLayout = (() => {
     return parts.map(p => label(p)).join(' · ');
   }
 
-  return { parse, place, makeColumns, about, countText, sideOf, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT, KINDS, OTHER };
+  // A node in links: its depth and a hash of the names from the root to it, which it also has in later answers.
+  function hashName(before, name) {
+    let h = before ^ 0x811c9dc5;
+    for (let k = 0; k < name.length; k++) h = Math.imul(h ^ name.charCodeAt(k), 0x01000193);
+    return h >>> 0;
+  }
+  function keyOf(d, i) {
+    const path = [];
+    for (let at = i; at > 0; at = d.parent[at]) path.push(nameOf(d, at));
+    return path.length ? `${d.depth[i]}.${path.reduceRight(hashName, 0).toString(16)}` : '';
+  }
+  // The node of a key; 0 if there is none.
+  function findKey(d, key) {
+    const [depth, hash] = key.split('.'), wanted = parseInt(hash, 16), hashes = new Uint32Array(d.count);
+    for (let i = 1; i < d.count; i++) {
+      hashes[i] = hashName(hashes[d.parent[i]], nameOf(d, i));
+      if (hashes[i] === wanted && d.depth[i] === Number(depth)) return i;
+    }
+    return 0;
+  }
+
+  return { keyOf, findKey, parse, place, makeColumns, about, countText, sideOf, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT, KINDS, OTHER };
 })();

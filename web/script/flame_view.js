@@ -29,7 +29,7 @@ const CairnFlameView = (() => {
       const words = flame ? flame.query() : '';
       if (flame) flame.destroy();
       flame = CairnFlame.create(graph, data, {
-        reversed,
+        reversed, keep: context.keep,
         actions: { ...CairnActions.create(context, () => current), reverse: () => context.go({ tree: reversed ? null : 'callers', callers_of: null, callees_of: null }) },
         links: CairnActions.links(context, () => current),
       });
@@ -54,6 +54,7 @@ const CairnFlameView = (() => {
           reversed = upside;
           makeGraph(data);
         }
+        flame.restore(selection);
         restBar.hidden = !data.leftOut;
         rest.textContent = data.leftOut ? `${data.leftOut.toLocaleString('en')} small frames are grouped as (other); totals are exact.` : '';
         more.hidden = Number(max_nodes) >= MOST_NODES;

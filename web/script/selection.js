@@ -7,6 +7,7 @@
 //   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
 //   focus, ignore, hide, show    filters of the query API
+//   search, zoom, colours, flip, recursion   of a flame graph; sort, filter: of a table (flame.js, table.js)
 //   view                         the id of a view; other keys belong to views
 'use strict';
 const CairnSelection = (() => {

@@ -48,7 +48,7 @@ const CairnTable = (() => {
   // '', in a new tab with `external: true`.
   // options: caption, noun (of the rows), sort (a column's key), empty (text without rows), follow (description of the
   // key s), menu(row): entries of a menu; filter: the keys searched by the filter; without it there is no filter;
-  // keyOf(row): the row's identity across refreshes.
+  // keyOf(row): the row's identity across refreshes; keep(keys): called with the keys of the selection for what one sees, sort and filter.
   //
   // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 opens
   // the menu, slash focuses the filter.
@@ -73,6 +73,7 @@ const CairnTable = (() => {
         sorted = c;
         order();
         choose();
+        keep();
       };
       return th;
     });
@@ -93,8 +94,8 @@ const CairnTable = (() => {
       });
       ordered = rows.slice().sort(compare);
     }
-    // Apply the filter; `keep`: keep the position.
-    function choose(keep) {
+    // Apply the filter; `stays`: keep the position.
+    function choose(stays) {
       some = ordered;
       if (options.filter && words.value) {
         const texts = ordered.map(r => options.filter.map(k => r[k] || ''));
@@ -105,11 +106,17 @@ const CairnTable = (() => {
       space.style.height = some.length ? HEAD + some.length * ROW + 'px' : 'auto';
       shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : !rows.length ? '' :
         (rows.length >= ROWS_MAX ? 'Top ' : '') + CairnUnits.things(rows.length, noun.replace(/s\b/, ''), noun);
-      if (!keep) {
+      if (!stays) {
         current = -1;
         box.scrollTop = 0;
       }
       draw(true);
+    }
+
+    // "-flat" for falling values. The usual order is not kept.
+    const orderText = () => (down ? '-' : '') + sorted.key;
+    function keep() {
+      if (options.keep) options.keep({ sort: orderText() === '-' + options.sort ? null : orderText(), filter: words.value });
     }
 
     // ---- drawing ----
@@ -223,7 +230,7 @@ const CairnTable = (() => {
     });
     box.addEventListener('scroll', () => draw(false), { passive: true });
     new ResizeObserver(() => draw(false)).observe(box);
-    words.addEventListener('input', () => choose());
+    words.addEventListener('input', () => { choose(); keep(); });
     words.addEventListener('keydown', event => {
       if (event.key !== 'Enter' && event.key !== 'ArrowDown') return;
       event.preventDefault();
@@ -238,6 +245,18 @@ const CairnTable = (() => {
         choose(true);
         current = at === null ? -1 : some.findIndex(r => keyOf(r) === at);
         mark();
+      },
+      // Show what a selection says; the rest stays, and is kept.
+      restore({ sort, filter }) {
+        const column = columns.find(c => c.key === (sort || '').replace(/^-/, ''));
+        if (filter && bar) words.value = filter;
+        if (column) {
+          sorted = column;
+          down = sort[0] === '-';
+          order();
+        }
+        if (column || filter) choose(true);
+        keep();
       },
     };
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of each function, as a table. Opening a function shows its callers and callees.
+// The cost of each function, with `by` in each group, as a table. Opening a function shows its callers and callees.
 'use strict';
 const CairnTopView = (() => {
   const { make } = CairnDom;
+  const GROUP_ROWS = 2000; // of each of 20 groups and the rest
 
   // Menu entries of a row, for the available actions and links.
   function menuOf(actions, links) {
@@ -19,15 +20,27 @@ const CairnTopView = (() => {
     const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const box = make('div', { className: 'table-box' });
     root.append(box);
-    const table = CairnTable.create(box, CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
-      open: row => actions.sandwich(row.function), menu: menuOf(actions, links) });
+    const menu = menuOf(actions, links), only = row => row.labels ? [{ text: 'Only ' + row.group, run: () => context.go({ by: null, selector: CairnSelectorText.withLabels(current.selector, row.labels) }) }] : [];
+    let table = null, grouped = null;
+
+    // With labels in `by` there is a row for each group of a function.
+    function makeTable(by) {
+      const columns = CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), at = columns.findIndex(c => c.name);
+      if (by) columns.splice(at, 0, { title: by, key: 'group', share: 0.6 });
+      table = CairnTable.create(box, columns, { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'], noun: by ? 'functions of groups' : undefined,
+        open: row => actions.sandwich(row.function), menu: row => [...menu(row), ...only(row)], keyOf: row => [row.group, row.function, row.file].join('\0'), keep: context.keep });
+      grouped = by;
+    }
+    const groupOf = labels => labels ? CairnNames.label(Object.values(labels).map(v => v || '(none)').join(', ')) : 'all others';
     return {
       async show(selection, signal) {
         current = selection;
         filters.show(selection);
-        const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), limit: CairnTable.ROWS_MAX }, signal);
+        const by = !context.offline && selection.by || '', top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), by, limit: by ? GROUP_ROWS : CairnTable.ROWS_MAX }, signal);
         about = top;
-        table.show(top.rows);
+        if (grouped !== by) makeTable(by);
+        table.show(by ? top.groups.flatMap(g => g.rows.map(r => ({ ...r, labels: g.labels, group: groupOf(g.labels) }))) : top.rows);
+        table.restore(selection);
         context.about(CairnLayout.about({ type: top.type, unit: top.unit, sides: [CairnLayout.sideOf(top, selection.selector)] }));
       },
       destroy() {},
