@@ -83,7 +83,8 @@ struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t per
                       (profile_type_has_part(id, TYPE_SAMPLE_TYPE, "samples") ||
                        profile_type_has_part(id, TYPE_SAMPLE_TYPE, "sample"));
 
-        if (profile_type_is_gauge(id))
+        /* An allocation is sampled once at most, however many periods of bytes it has. */
+        if (profile_type_is_gauge(id) || profile_type_has_part(id, TYPE_SAMPLE_UNIT, "bytes"))
                 return (struct sample_count_rule){ 0 };
         if (counts)
                 return (struct sample_count_rule){ .interval = 1, .unit = 1 };

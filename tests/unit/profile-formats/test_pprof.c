@@ -8,6 +8,7 @@
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/pprof/pprof_fields.h"
+#include "profile-formats/profile_type.h"
 #include "profile-formats/proto/pprof.pb-c.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
@@ -179,9 +180,8 @@ static void put_number_label(struct buf *b, uint64_t key, int64_t number, uint64
 /* A heap profile whose only sample has numeric labels, and whose default sample type is the first of two. */
 static void put_heap_file(struct buf *b)
 {
-        static const char *const strings[] = {
-                "", "alloc_space", "bytes", "inuse_space", "request", "kilobytes", "span"
-        };
+        static const char *const strings[] = { "",        "alloc_space", "bytes", "inuse_space",
+                                               "request", "kilobytes",   "span",  "space" };
         size_t m;
 
         for (int i = 0; i < 2; i++) {
@@ -200,6 +200,11 @@ static void put_heap_file(struct buf *b)
         wire_end(b, m);
         for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
                 wire_put_bytes(b, PPROF_STRING_TABLE, strings[i], strlen(strings[i]));
+        m = wire_begin(b, PPROF_PERIOD_TYPE);
+        wire_put_varint(b, PPROF_VALUE_TYPE_TYPE, 7);
+        wire_put_varint(b, PPROF_VALUE_TYPE_UNIT, 2);
+        wire_end(b, m);
+        wire_put_varint(b, PPROF_PERIOD, 512);
         wire_put_varint(b, PPROF_DEFAULT_SAMPLE_TYPE, 1);
 }
 
@@ -230,6 +235,7 @@ START_TEST(numeric_labels_and_default_type_come_back)
         _cleanup_free_ char *text = NULL;
         _cleanup_buf_ struct buf b, out;
         Pprof__Profile *file;
+        bool are_stacks;
         struct error err;
 
         buf_init(&b, MiB(1));
@@ -240,6 +246,8 @@ START_TEST(numeric_labels_and_default_type_come_back)
         ck_assert_ptr_nonnull(strstr(text, "{__pprof_default_type=alloc_space} {__pprof_num_bytes=512} "
                                            "{__pprof_num_request=-9223372036854775808 kilobytes} "
                                            "{__pprof_num_span=0 bytes}"));
+        ck_assert_uint_eq(profile_count_samples(&p, &are_stacks), 1); /* not 4096 / 512: an allocation is one sample */
+        ck_assert(are_stacks);
         ck_assert_int_eq(pprof_encode_plain(&p, &out, &err), ST_OK);
         file = pprof__profile__unpack(NULL, out.size, out.data);
         ck_assert_ptr_nonnull(file);
