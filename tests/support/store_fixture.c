@@ -12,6 +12,7 @@
 #include "common/memory/buf.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
+#include "tests/support/random_draw.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
 
@@ -72,6 +73,29 @@ void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t addr
         leaf = test_location(&t, address);
         test_sample(&t, STORE_FIXTURE_T0, 1, &leaf, 1, NULL);
         check_ok(profile_store_append(f->store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
+#define LARGE_NAMES 600
+#define LARGE_NAME_BYTES (STORE_FIXTURE_LARGE_BYTES / LARGE_NAMES)
+
+void store_fixture_append_large(struct profile_store *s, unsigned batch)
+{
+        struct test_profile t;
+        uint32_t stack[LARGE_NAMES];
+        struct error err;
+
+        random_state = batch + 1;
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        for (unsigned i = 0; i < LARGE_NAMES; i++) {
+                char name[LARGE_NAME_BYTES + 1] = "";
+
+                for (unsigned k = 0; k < LARGE_NAME_BYTES; k++)
+                        name[k] = (char)('A' + (int)(draw_uniform() * 57));
+                stack[i] = test_named_location(&t, true, 0x1000 + i, name, "", 1);
+        }
+        test_sample(&t, STORE_FIXTURE_T0, 1, stack, LARGE_NAMES, (const char *[]){ NULL });
+        check_ok(profile_store_append(s, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
         test_profile_deinit(&t);
 }
 

@@ -31,6 +31,11 @@ struct hash128 store_fixture_batch_id(unsigned i);
 /* Append one sample of value 1 at T0 on a stack of one location at this address. */
 void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t address);
 
+#define STORE_FIXTURE_LARGE_BYTES 600000
+
+/* The same, with a stack of names of so many bytes that cannot be compressed much: more than 400 KiB in the queue. */
+void store_fixture_append_large(struct profile_store *s, unsigned batch);
+
 /* Sum of the values of all samples, and the number of stacks. */
 int64_t store_fixture_sum(struct store_fixture *f);
 size_t store_fixture_count_stacks(struct store_fixture *f);

@@ -2,6 +2,7 @@
 /* A gateway: a store that forwards its batches in pages, and one that takes them. */
 #include <string.h>
 
+#include "common/stable_clock.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -128,6 +129,42 @@ START_TEST(a_lost_answer_counts_once)
 }
 END_TEST
 
+START_TEST(many_bytes_are_several_pages)
+{
+        for (unsigned i = 0; i < 12; i++)
+                store_fixture_append_large(gateway.store, i);
+        link_state.losses = 1;
+        fail_flush(ST_BUSY);
+        store_fixture_flush(&gateway);
+        ck_assert_uint_eq(link_state.pages, 3); /* the first one twice */
+        ck_assert_uint_eq(link_state.sums.samples, 12);
+        ck_assert_int_eq(store_fixture_sum(&node), 12);
+}
+END_TEST
+
+START_TEST(batches_with_remembered_ids_are_not_sent_again)
+{
+        struct hash128 ids[3];
+        struct error err;
+
+        for (unsigned i = 0; i < 3; i++) {
+                store_fixture_append(&gateway, i, 0x1000 + i);
+                ids[i] = store_fixture_batch_id(i);
+        }
+        link_state.losses = 1;
+        fail_flush(ST_BUSY);
+        /* As after a crash between this step and the commit of the position. */
+        check_ok(batch_ids_add(gateway.store->ids, ids, 3, stable_unix_s(), &err), &err);
+        store_fixture_reopen(&gateway);
+        ck_assert_uint_eq(count_queued(&gateway), 0);
+        store_fixture_append(&gateway, 3, 0x2000);
+        store_fixture_flush(&gateway);
+        ck_assert_uint_eq(link_state.pages, 2);
+        ck_assert_uint_eq(link_state.sums.duplicates, 0);
+        ck_assert_int_eq(store_fixture_sum(&node), 4);
+}
+END_TEST
+
 /* A sender that repeats its batch, to the gateway or to the node itself. */
 START_TEST(a_batch_that_is_sent_again_counts_once)
 {
@@ -208,6 +245,7 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("batch_forward", batches_are_sent_in_one_page,
                         acknowledged_batches_survive_restarts, a_lost_answer_counts_once,
+                        many_bytes_are_several_pages, batches_with_remembered_ids_are_not_sent_again,
                         a_batch_that_is_sent_again_counts_once, batches_wait_while_the_node_is_away,
                         a_full_queue_refuses_batches, a_batch_that_the_node_refuses_is_set_aside,
                         a_damaged_page_adds_nothing_after_the_damage)

@@ -13,7 +13,6 @@
 #include "profile-store/queue/head_page.h"
 #include "storage/local_storage.h"
 #include "tests/support/profiles.h"
-#include "tests/support/random_draw.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temporary_dir.h"
 
@@ -68,29 +67,6 @@ static void append_sample(struct profile_store *s, unsigned number)
 }
 
 #define LARGE_BATCHES 6
-#define LARGE_NAMES 600
-#define LARGE_NAME_BYTES 1000
-
-/* A batch with names that cannot be compressed much: more than 400 KiB in the queue. */
-static void append_large_batch(struct profile_store *s, unsigned number)
-{
-        struct test_profile t;
-        uint32_t stack[LARGE_NAMES];
-        struct error err;
-
-        random_state = number + 1;
-        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
-        for (unsigned i = 0; i < LARGE_NAMES; i++) {
-                char name[LARGE_NAME_BYTES + 1] = "";
-
-                for (unsigned k = 0; k < LARGE_NAME_BYTES; k++)
-                        name[k] = (char)('A' + (int)(draw_uniform() * 57));
-                stack[i] = test_named_location(&t, true, 0x1000 + i, name, "", 1);
-        }
-        test_sample(&t, STORE_FIXTURE_T0, 1, stack, LARGE_NAMES, (const char *[]){ NULL });
-        check_ok(profile_store_append(s, &t.p, store_fixture_batch_id(number), NULL, &err), &err);
-        test_profile_deinit(&t);
-}
 
 static void flush_store(struct profile_store *s)
 {
@@ -342,7 +318,7 @@ static unsigned read_next_page(struct head_mark *mark, bool *has_more_ret)
 
         buf_init(&page, LIMIT_HEAD_ANSWER_BYTES);
         check_ok(profile_store_write_head(stores[1], mark, &page, &err), &err);
-        ck_assert_uint_lt(page.size, LIMIT_HEAD_PAGE_BYTES + LARGE_NAMES * LARGE_NAME_BYTES + KiB(64));
+        ck_assert_uint_lt(page.size, LIMIT_HEAD_PAGE_BYTES + STORE_FIXTURE_LARGE_BYTES + KiB(64));
         check_ok(head_page_read(&r, page.data, page.size, &err), &err);
         for (;;) {
                 check_ok(head_page_next(&r, &record, &found, &err), &err);
@@ -364,7 +340,7 @@ START_TEST(a_large_head_is_several_pages_which_follow_each_other)
         bool has_more = true;
 
         for (unsigned i = 0; i < LARGE_BATCHES; i++)
-                append_large_batch(stores[1], i);
+                store_fixture_append_large(stores[1], i);
         for (; has_more; pages++)
                 batches += read_next_page(&mark, &has_more);
         ck_assert_uint_eq(batches, LARGE_BATCHES);
