@@ -273,8 +273,7 @@ static enum status check_role_options(const struct serve_settings *s, struct err
                 { "ack=store", s->ack == ACK_STORE, ROLE_INGEST },
                 { "scan", s->trees.count, ROLE_DEBUGINFOD },
                 { "recording-rules", o->recording_rules, ROLE_QUERY },
-                { "listen-otlp-grpc", o->listen_otlp_grpc,
-                  ROLE_INGEST | ROLE_QUERY | ROLE_DEBUGINFOD | ROLE_GATEWAY },
+                { "listen-otlp-grpc", o->listen_otlp_grpc, ROLE_INGEST | ROLE_QUERY | ROLE_DEBUGINFOD | ROLE_GATEWAY },
         };
         char text[NODE_ROLES_TEXT];
 
@@ -434,9 +433,8 @@ bool serve_settings_has(const struct serve_settings *s, const char *option)
 
 void serve_settings_deinit(struct serve_settings *s)
 {
-        struct option_list *lists[] = { &s->urls,  &s->origins, &s->hosts,   &s->rules,
-                                        &s->trees, &s->samples, &s->proxies, &s->peers,
-                                        &s->forwards };
+        struct option_list *lists[] = { &s->urls,    &s->origins, &s->hosts, &s->rules,   &s->trees,
+                                        &s->samples, &s->proxies, &s->peers, &s->forwards };
 
         upstream_list_deinit(&s->upstreams);
         sample_rules_deinit(&s->sample_rules);

@@ -7,7 +7,8 @@
 #include "common/limits.h"
 #include "profile-store/core/kept_heads.h"
 
-#define NO_NODE "0000000000000000" /* the batches of a page are committed under the identity of the node that takes them */
+#define NO_NODE                                                                                                        \
+        "0000000000000000" /* the batches of a page are committed under the identity of the node that takes them */
 
 /* @param sent_ret  batches in the page, at least 1 */
 static enum status make_forward_page(struct profile_store *s, const uint64_t *positions, size_t count, struct buf *ret,

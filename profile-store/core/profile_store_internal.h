@@ -87,10 +87,10 @@ struct profile_store {
         pthread_cond_t left_head; /* batches left the head; used with lock */
         pthread_t maintenance_thread;
         bool maintenance_runs;
-        pthread_cond_t maintenance_wake; /* used with lock */
-        atomic_bool sweep_due;           /* retention removed stacks since the last sweep of locations began */
-        atomic_uint failed_sweeps;       /* consecutive failures */
-        _Atomic int64_t next_sweep_ns;   /* monotonic */
+        pthread_cond_t maintenance_wake;  /* used with lock */
+        atomic_bool sweep_due;            /* retention removed stacks since the last sweep of locations began */
+        atomic_uint failed_sweeps;        /* consecutive failures */
+        _Atomic int64_t next_sweep_ns;    /* monotonic */
         int64_t next_maintained_check_ns; /* monotonic; used by the flush thread only */
         int64_t next_listing_ns; /* monotonic: next search for orphans and old log files; protected by writer_lock */
         atomic_bool stopping;

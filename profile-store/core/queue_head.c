@@ -11,7 +11,9 @@
  * Duplicates: s->queued has the batch ids of the head, s->ids those of flushed batches. A duplicate of a queued batch
  * returns ST_OK only after the first copy is durable.
  *
- * In the file: append, also of the batches of a gateway; replay; retry and removal of quarantined batches; functions for scans and flushes.
+ * In the file: append, also of the batches of a gateway; replay; retry and removal of quarantined batches; functions
+ * for scans and flushes.
+ *
  * Locks: s->lock protects head and queued. head_open() and head_refresh() run with it (store_reload()), or before
  * other threads have the store. profile_store_discard() takes s->writer_lock.
  */
@@ -169,7 +171,7 @@ static enum status append_profile(struct profile_store *s, const struct profile 
         _cleanup_buf_ struct buf payload;
         struct batch *b = NULL;
         uint64_t position;
-        bool duplicate;
+        bool duplicate = false;
         enum status st;
 
         buf_init(&payload, LIMIT_QUEUE_RECORD_BYTES);
@@ -238,7 +240,7 @@ static enum status decode_forwarded_batch(const struct raw_record *record, struc
 static enum status queue_forwarded_batch(struct profile_store *s, const struct raw_record *record,
                                          uint64_t *position_ret, struct forwarded_batches *sums, struct error *err)
 {
-        struct batch *b;
+        struct batch *b = NULL;
         uint64_t samples;
         bool duplicate = true;
         enum status st = check_admission(s, &record->batch_id, position_ret, err);

@@ -17,8 +17,8 @@ static struct metric requests =
         METRIC_COUNTER("cairn_forward_requests_total", "Requests of a gateway that a node answered with 200.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_forward_failures_total", "Requests of a gateway that failed; each is repeated.", "");
-static struct metric bytes =
-        METRIC_COUNTER("cairn_forward_bytes_total", "Bytes in requests of a gateway that a node answered with 200.", "");
+static struct metric bytes = METRIC_COUNTER("cairn_forward_bytes_total",
+                                            "Bytes in requests of a gateway that a node answered with 200.", "");
 
 /* What one store has of the forwarder. */
 struct forward_lane {

@@ -12,7 +12,7 @@
 static const char *const names[ROLE_COUNT] = { "ingest", "query", "symbolize", "debuginfod", "maintain", "gateway" };
 
 #define NODE_ROLE(name) METRIC_GAUGE("cairn_node_role", "1: the service has the role (--role).", "role=\"" name "\"")
-static struct metric metrics[ROLE_COUNT] = { NODE_ROLE("ingest"), NODE_ROLE("query"), NODE_ROLE("symbolize"),
+static struct metric metrics[ROLE_COUNT] = { NODE_ROLE("ingest"),     NODE_ROLE("query"),    NODE_ROLE("symbolize"),
                                              NODE_ROLE("debuginfod"), NODE_ROLE("maintain"), NODE_ROLE("gateway") };
 
 static unsigned find_role(const char *name, size_t n)
@@ -32,9 +32,10 @@ enum status node_roles_parse(const char *text, unsigned *ret, struct error *err)
                 unsigned role = find_role(p, n);
 
                 if (!role)
-                        return error_set(err, ST_USAGE,
-                                         "--role: '%.*s' is none of ingest, query, symbolize, debuginfod, maintain, gateway",
-                                         (int)(n < 40 ? n : 40), p);
+                        return error_set(
+                                err, ST_USAGE,
+                                "--role: '%.*s' is none of ingest, query, symbolize, debuginfod, maintain, gateway",
+                                (int)(n < 40 ? n : 40), p);
                 if (roles & role)
                         return error_set(err, ST_USAGE, "--role: '%.*s' is given twice", (int)n, p);
                 roles |= role;

@@ -243,9 +243,8 @@ START_TEST(a_damaged_page_adds_nothing_after_the_damage)
 }
 END_TEST
 
-TEST_SUITE_WITH_FIXTURE("batch_forward", batches_are_sent_in_one_page,
-                        acknowledged_batches_survive_restarts, a_lost_answer_counts_once,
-                        many_bytes_are_several_pages, batches_with_remembered_ids_are_not_sent_again,
-                        a_batch_that_is_sent_again_counts_once, batches_wait_while_the_node_is_away,
-                        a_full_queue_refuses_batches, a_batch_that_the_node_refuses_is_set_aside,
-                        a_damaged_page_adds_nothing_after_the_damage)
+TEST_SUITE_WITH_FIXTURE("batch_forward", batches_are_sent_in_one_page, acknowledged_batches_survive_restarts,
+                        a_lost_answer_counts_once, many_bytes_are_several_pages,
+                        batches_with_remembered_ids_are_not_sent_again, a_batch_that_is_sent_again_counts_once,
+                        batches_wait_while_the_node_is_away, a_full_queue_refuses_batches,
+                        a_batch_that_the_node_refuses_is_set_aside, a_damaged_page_adds_nothing_after_the_damage)

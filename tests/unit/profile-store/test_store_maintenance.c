@@ -334,9 +334,9 @@ START_TEST(node_notices_that_no_node_maintains_the_tables)
         struct store_lease other = { .name = "maintenance" };
         struct error err;
 
-        fixture = (struct store_fixture){ .options = { .flush_interval_ms = UINT64_MAX,
-                                                       .is_shared = true,
-                                                       .has_no_maintenance = true } };
+        fixture = (struct store_fixture){
+                .options = { .flush_interval_ms = UINT64_MAX, .is_shared = true, .has_no_maintenance = true }
+        };
         store_fixture_begin(&fixture);
         ck_assert(is_unmaintained("no node has ever maintained the tables"));
         check_ok(store_lease_hold(&other, fixture.store->storage, "0123456789abcdef", 60000, &err), &err);

@@ -30,9 +30,10 @@ END_TEST
 
 START_TEST(other_names_are_refused)
 {
-        static const char *const wrong[] = { "",       ",",       "ingest,", ",ingest",  "ingest,,query",
-                                             "Ingest", "ingest ", "in",      "ingester", "query,query",
-                                             "all",    "gateway,query" };
+        static const char *const wrong[] = {
+                "",        ",",  "ingest,",  ",ingest",     "ingest,,query", "Ingest",
+                "ingest ", "in", "ingester", "query,query", "all",           "gateway,query"
+        };
         unsigned roles = 77;
 
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
