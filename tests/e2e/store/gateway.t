@@ -40,7 +40,7 @@ start() { # NAME OPTION...
         echo $! >"$tmp/pid-$start_name"
         wait_for "$start_name" test -s "$tmp/ready"
 }
-start_node() { start node --token-file "$tmp/node-tokens" --tenants "$tmp/tenants" --flush-interval 3600 "$@"; }
+start_node() { start node --token-file "$tmp/node-tokens" --tenants "$tmp/tenants" --flush-interval 3600; }
 start_gateway() {
         start gateway --role gateway --token-file "$tmp/gateway-tokens" --tenants "$tmp/tenants" \
                 --forward "$(url_of node)" "$@"
