@@ -189,6 +189,32 @@ async function chooseTimes(browser) {
   await page.context().close();
 }
 
+// Times in the zone of the browser, if that is chosen; links and the API have UTC.
+async function useLocalTime(browser) {
+  const page = await openPage(browser, url + '/#view=top&from=2026-01-31T12:00:00Z&to=2026-01-31T13:00:00Z', { timezoneId: 'Asia/Kolkata' });
+  await ready(page);
+  equal(await page.textContent('#range'), '2026-01-31 12:00:00 – 13:00:00', 'times are in UTC');
+  await page.click('#range');
+  await Promise.all([page.waitForEvent('load'), page.selectOption('#range-panel select', { label: 'local time (UTC+05:30)' })]);
+  await ready(page);
+  equal([await page.textContent('#range'), await page.textContent('#range-note')], ['2026-01-31 17:30:00 – 18:30:00', 'Time range, in UTC+05:30'], '  or in local time');
+  await page.click('#range');
+  await axe(page, '  axe has no complaint');
+  await page.fill('#range-panel input >> nth=0', '2026-01-31 18:00');
+  await page.keyboard.press('Enter');
+  await ready(page);
+  equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T12:30:00Z', '2026-01-31T13:00:00Z'], '  as are the fields, while the address has UTC');
+  await page.goto(url + '/#view=top&from=now-15m&to=now');
+  await page.reload();
+  await ready(page);
+  match(await total(page), / UTC\+05:30$/, '  which the line below the chart says');
+  await page.click('#range');
+  await Promise.all([page.waitForEvent('load'), page.selectOption('#range-panel select', { label: 'UTC' })]);
+  equal(await page.evaluate(() => localStorage.getItem('cairn-times')), null, '  UTC is chosen again');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 // All controls are reachable with the Tab key, have a visible focus, and do not trap it.
 async function walkByKeyboard(browser) {
   const page = await openPage(browser, url + '/#view=flame&selector=' + encodeURIComponent('service_name="zstd"'));
@@ -514,6 +540,7 @@ run(async browser => {
   await goThroughHistory(browser);
   await walkByKeyboard(browser);
   await chooseTimes(browser);
+  await useLocalTime(browser);
   await buildQueries(browser);
   await chooseType(browser);
   await drawRecorded(browser);

@@ -247,7 +247,7 @@
   const current = () => selection;
   const builder = CairnQueryBuilder.create({ input: $('selector'), list: $('completions'), add: $('add-filter'), recent: $('recent'), recentPanel: $('recent-panel') },
     { api, selection: current, run, go });
-  const times = CairnTimePicker.create({ button: $('range'), panel: $('range-panel'), earlier: $('earlier'), later: $('later'), wider: $('wider') },
+  const times = CairnTimePicker.create({ button: $('range'), note: $('range-note'), panel: $('range-panel'), earlier: $('earlier'), later: $('later'), wider: $('wider') },
     { go, selection: current });
   makeTabs();
   refresh();

@@ -47,7 +47,7 @@ const CairnChangesView = (() => {
     const compareButton = row => make('button', { type: 'button', textContent: 'Compare', 'aria-label': `Compare before and after: ${CairnNames.label(row.function)}`,
       onclick: () => context.go(comparisonOf(row, range, selection.selector)) });
     const table = CairnRecordTable.create(box, [
-      { title: 'Since (UTC)', key: 'time_ms', number: true, text: row => CairnTimes.toText(row.time_ms).slice(0, 16) },
+      { title: `Since (${CairnTimes.zoneText(Date.now())})`, key: 'time_ms', number: true, text: row => CairnTimes.toText(row.time_ms).slice(0, 16) },
       { title: 'Service', key: 'service_name', text: row => row.service_name || '(none)' },
       { title: 'Function', key: 'function', className: 'mono' },
       { title: 'Share before', key: 'percent_before', number: true, text: row => share(row.percent_before), explain: 'Self cost in the cost of the service' },

@@ -50,7 +50,8 @@ const CairnChart = (() => {
       c.fillStyle = style.getPropertyValue('--soft');
       c.strokeStyle = style.getPropertyValue('--line');
       c.lineWidth = 1;
-      for (let t = Math.ceil(first / every) * every; t < first + length; t += every) {
+      const offset = CairnTimes.offset(first);
+      for (let t = Math.ceil((first + offset) / every) * every - offset; t < first + length; t += every) {
         const x = Math.round((t - first) / length * w) + 0.5, text = tickText(t, every, first, first + length - 1), half = c.measureText(text).width / 2;
         c.beginPath();
         c.moveTo(x, h - AXIS);

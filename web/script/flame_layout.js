@@ -6,7 +6,7 @@
 // zooming need no new layout.
 'use strict';
 const CairnLayout = (() => {
-  const { formatValue, things, timeText } = CairnUnits, { display, label } = CairnNames;
+  const { formatValue, things } = CairnUnits, { toText, zoneText } = CairnTimes, { display, label } = CairnNames;
   const KINDS = ['native', 'inlined', 'kernel', 'unresolved', 'other', 'label'];
   const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'callees too small to be drawn each', label: 'samples with this label' };
   const OTHER = 4;
@@ -21,7 +21,7 @@ const CairnLayout = (() => {
 
   function about(d) {
     const side = s => `${formatValue(s.total, d.unit)}${s.aggregation === 'average' ? ', ' : ' in '}${countText(s)}, ` +
-      `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${display(s.selector)}` : '');
+      `${toText(s.from_ms)} to ${toText(s.to_ms)} ${zoneText(s.to_ms)}` + (s.selector ? ` ${display(s.selector)}` : '');
     return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
 

@@ -115,7 +115,7 @@ const CairnRecordTable = (() => {
   // A time as its age; `now` and `s` in Unix seconds.
   function ago(s, now) {
     if (!s) return make('span', { className: 'soft', textContent: 'never' });
-    return make('time', { dateTime: new Date(s * 1000).toISOString(), title: CairnUnits.timeText(s * 1000) + ' UTC', textContent: now - s < 1 ? 'now' : `${duration(now - s)} ago` });
+    return make('time', { dateTime: new Date(s * 1000).toISOString(), title: `${CairnTimes.toText(s * 1000)} ${CairnTimes.zoneText(s * 1000)}`, textContent: now - s < 1 ? 'now' : `${duration(now - s)} ago` });
   }
 
 

@@ -3,11 +3,11 @@
 // The status of the service: conditions and their remedies, ingest and senders, queue, storage, and maintenance.
 'use strict';
 const CairnStatusView = (() => {
-  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, percent, things, timeText } = CairnUnits, { ago, duration } = CairnRecordTable;
+  const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, percent, things } = CairnUnits, { toText, zoneText } = CairnTimes, { ago, duration } = CairnRecordTable;
   const SILENT_S = 180; // agents send every few seconds, and at least once a minute
   const bytes = n => n ? formatValue(n, 'bytes') : '0 B', count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const batches = n => things(n, 'batch', 'batches');
-  const day = s => s ? timeText(s * 1000).slice(0, 16) + ' UTC' : '—';
+  const day = s => s ? toText(s * 1000).slice(0, 16) + ' ' + zoneText(s * 1000) : '—';
 
   // A card of names and values: rows are [name, text or element]; rows without a value are omitted.
   function card(title, rows, ...more) {
@@ -36,7 +36,7 @@ const CairnStatusView = (() => {
   function bars(minutes) {
     const most = Math.max(1, ...minutes.map(m => m.samples)), total = minutes.reduce((s, m) => s + m.samples, 0);
     return make('div', { className: 'bars', role: 'img', 'aria-label': `Samples of each of the last ${things(minutes.length, 'minute')}: ${count(total)} in all, at most ${count(most)} in one` }, ...minutes.map(m => {
-      const bar = make('i', { title: `${timeText(m.start_unix_s * 1000).slice(11, 16)}: ${things(m.samples, 'sample')}, ${batches(m.batches)}` + (m.refused ? `, ${count(m.refused)} refused` : '') });
+      const bar = make('i', { title: `${toText(m.start_unix_s * 1000).slice(11, 16)}: ${things(m.samples, 'sample')}, ${batches(m.batches)}` + (m.refused ? `, ${count(m.refused)} refused` : '') });
       bar.style.height = Math.max(m.samples ? 4 : 1, 100 * m.samples / most) + '%';
       if (m.refused) bar.className = 'refused';
       return bar;

@@ -8,7 +8,7 @@ const CairnTimePicker = (() => {
     ['12h', '12 hours'], ['1d', '24 hours'], ['2d', '2 days'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days']];
   const RANGE_MIN_MS = 1000, RANGE_MAX_MS = 10 * 365 * 86400e3;
 
-  // "Last 15 minutes", or both ends in UTC, a shared date only once.
+  // "Last 15 minutes", or both ends, a shared date only once.
   function textOf({ from, to }, now) {
     const relative = /^(?:now)?-(.+)$/.exec(from || '-1h');
     if (relative && (!to || to === 'now')) {
@@ -36,8 +36,8 @@ const CairnTimePicker = (() => {
     return { from: CairnTimes.toIso(Math.round(end - 2 * length)), to: CairnTimes.toIso(Math.round(end)) };
   }
 
-  // parts: button, panel, earlier, later, wider. go(change) and selection() as in the page.
-  function create({ button, panel, earlier, later, wider }, { go, selection }) {
+  // parts: button, note (its description), panel, earlier, later, wider. go(change) and selection() as in the page.
+  function create({ button, note, panel, earlier, later, wider }, { go, selection }) {
     const label = make('span', {});
     button.append(label);
     const from = make('input', { className: 'mono', size: 24, spellcheck: false, autocomplete: 'off' });
@@ -45,8 +45,13 @@ const CairnTimePicker = (() => {
     const wrong = make('p', { className: 'error', role: 'alert', hidden: true });
     const presets = PRESETS.map(([text, title]) => make('button', { type: 'button', className: 'menu-item', textContent: 'Last ' + title,
       onclick: () => { popover.close(); go({ from: 'now-' + text, to: 'now' }); } }));
+    const zone = CairnTimes.zoneText(Date.now()), zones = make('select', {}, ...[['', 'UTC'], ['local', `local time (${CairnTimes.localZoneText(Date.now())})`]]
+      .map(([value, textContent]) => make('option', { value, textContent })));
+    zones.value = CairnTimes.isLocal() ? 'local' : '';
+    zones.onchange = () => { CairnTimes.chooseLocal(Boolean(zones.value)); location.reload(); };
+    note.textContent = `Time range, in ${zone}`;
     const form = make('form', { className: 'time-fields' }, make('label', {}, 'From ', from), make('label', {}, 'To ', to),
-      make('p', { className: 'soft', textContent: 'UTC: 2026-01-31 12:00, now-2h, Unix seconds' }), wrong,
+      make('p', { className: 'soft', textContent: `${zone}: 2026-01-31 12:00, now-2h, Unix seconds` }), make('label', {}, 'Times in ', zones), wrong,
       make('button', { type: 'submit', className: 'primary', textContent: 'Apply' }));
     panel.append(make('div', { className: 'time-presets', role: 'group', 'aria-label': 'Relative ranges' }, ...presets), form);
     const popover = CairnPopover.attach(button, panel, () => {
@@ -59,7 +64,7 @@ const CairnTimePicker = (() => {
 
     // Absolute times as ISO text; relative ones stay as they are.
     function fieldValue(text) {
-      const ms = CairnTimes.parse(text, Date.now());
+      const ms = CairnTimes.parse(text, Date.now(), CairnTimes.isLocal());
       if (!Number.isFinite(ms)) throw new Error(`"${text}" is not a time`);
       return CairnTimes.isRelative(text) ? text : CairnTimes.toIso(ms);
     }

@@ -2,9 +2,31 @@
 //
 // Times as in the query API: "now-15m", "-1h30m", "2026-01-31T12:00:00Z", "2026-01-31", or a number of seconds,
 // milliseconds, microseconds or nanoseconds. All results are milliseconds of the Unix epoch, NaN for an invalid time.
+// Times are shown in UTC, or in local time if that was chosen, which is stored in this browser.
 'use strict';
 const CairnTimes = (() => {
   const UNITS = { ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
+
+  const KEY = 'cairn-times', LOCAL = 'local';
+  function isLocal() {
+    try { return localStorage.getItem(KEY) === LOCAL; } catch { return false; } // no storage, as of a saved page
+  }
+  // To be followed by a reload of the page, whose texts have times everywhere.
+  function chooseLocal(wanted) {
+    try {
+      if (wanted) localStorage.setItem(KEY, LOCAL);
+      else localStorage.removeItem(KEY);
+    } catch { /* not kept */ }
+  }
+  const localOffset = ms => -60e3 * new Date(ms).getTimezoneOffset();
+  const offset = ms => isLocal() ? localOffset(ms) : 0;
+  function zoneOf(minutes) {
+    const two = n => String(Math.floor(n)).padStart(2, '0'), size = Math.abs(minutes);
+    return minutes ? `UTC${minutes < 0 ? '-' : '+'}${two(size / 60)}:${two(size % 60)}` : 'UTC';
+  }
+  // The zone of a time that is shown: "UTC", "UTC+05:30".
+  const zoneText = ms => zoneOf(offset(ms) / 60e3);
+  const localZoneText = ms => zoneOf(localOffset(ms) / 60e3);
 
   function parseDuration(text) {
     if (!/^(\d{1,15}[a-z]*)+$/.test(text)) return NaN;
@@ -28,7 +50,8 @@ const CairnTimes = (() => {
     return text || '0s';
   }
 
-  function parse(text, now) {
+  // A date without a zone is in UTC, or with `inLocal` in local time.
+  function parse(text, now, inLocal) {
     const relative = /^(?:now)?(?:([+-])(.+))?$/.exec(text);
     if (relative && text) {
       if (!relative[1]) return now;
@@ -41,14 +64,14 @@ const CairnTimes = (() => {
     }
     const date = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([Zz]|[+-]\d\d:\d\d)?)?$/.exec(text);
     if (!date) return NaN;
-    return Date.parse(date[1] + 'T' + (date[2] || '00:00') + (date[3] || 'Z').toUpperCase());
+    return Date.parse(date[1] + 'T' + (date[2] || '00:00') + (date[3] || (inLocal ? '' : 'Z')).toUpperCase());
   }
 
   const isRelative = text => text === '' || text.startsWith('now') || text.startsWith('-');
   // For the query API; without fractions if seconds are exact.
   const toIso = ms => new Date(ms).toISOString().replace('.000Z', 'Z');
-  // For display, in UTC.
-  const toText = ms => Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 19).replace('T', ' ') : '';
+  // For display.
+  const toText = ms => Number.isFinite(ms) ? new Date(ms + offset(ms)).toISOString().slice(0, 19).replace('T', ' ') : '';
 
   // { from, to } of the selection in milliseconds, with the API's defaults.
   function resolveRange(selection, now) {
@@ -56,5 +79,5 @@ const CairnTimes = (() => {
     return { from: selection.from ? parse(selection.from, now) : to - 3600e3, to };
   }
 
-  return { parse, parseDuration, formatDuration, isRelative, toIso, toText, resolveRange };
+  return { isLocal, chooseLocal, offset, zoneText, localZoneText, parse, parseDuration, formatDuration, isRelative, toIso, toText, resolveRange };
 })();

@@ -44,7 +44,6 @@ const CairnUnits = (() => {
   const samplesTitle = answer => answer.samples_are === 'stacks' ? 'Stacks' : 'Samples';
   // A number of things: "1 batch", "2,000 batches".
   const things = (n, one, more = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : more}`;
-  const timeText = ms => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-  return { formatValue, percent, changeText, pointsText, isCores, coresText, samplesTitle, things, timeText };
+  return { formatValue, percent, changeText, pointsText, isCores, coresText, samplesTitle, things };
 })();
