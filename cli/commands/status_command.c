@@ -64,76 +64,78 @@ static const struct figure {
         const char *section, *key; /* key: name in JSON */
         enum figure_kind kind;
         const char *metric, *label; /* label NULL: the sum of all */
-        const char *unit;           /* after the number */
+        const char *unit;           /* after the number; "file(s)" has an ending that 1 lacks */
         bool only_if_set;           /* shown as text when it is not 0 */
 } figures[] = {
         { "ingest", "samples_per_s", FIGURE_RECENT_RATE, "cairn_ingest_samples_total", NULL, "samples/s", false },
         { "ingest", "batches_per_s", FIGURE_RECENT_RATE, "cairn_ingest_batches_total", NULL, "batches/s", false },
-        { "ingest", "samples", FIGURE_COUNT, "cairn_ingest_samples_total", NULL, "samples since the start", false },
-        { "ingest", "batches", FIGURE_COUNT, "cairn_ingest_batches_total", NULL, "batches", false },
-        { "ingest", "failed_batches", FIGURE_COUNT, "cairn_ingest_failures_total", NULL, "batches refused", true },
-        { "ingest", "rejected_samples", FIGURE_COUNT, "cairn_ingest_rejected_samples_total", NULL, "samples rejected",
+        { "ingest", "samples", FIGURE_COUNT, "cairn_ingest_samples_total", NULL, "sample(s) since the start", false },
+        { "ingest", "batches", FIGURE_COUNT, "cairn_ingest_batches_total", NULL, "batch(es)", false },
+        { "ingest", "failed_batches", FIGURE_COUNT, "cairn_ingest_failures_total", NULL, "batch(es) refused", true },
+        { "ingest", "rejected_samples", FIGURE_COUNT, "cairn_ingest_rejected_samples_total", NULL, "sample(s) rejected",
           true },
-        { "ingest", "limited_requests", FIGURE_COUNT, "cairn_limited_total", NULL, "requests limited", true },
-        { "queue", "batches", FIGURE_COUNT, "cairn_queue_batches", NULL, "batches", false },
+        { "ingest", "limited_requests", FIGURE_COUNT, "cairn_limited_total", NULL, "request(s) limited", true },
+        { "queue", "batches", FIGURE_COUNT, "cairn_queue_batches", NULL, "batch(es)", false },
         { "queue", "bytes", FIGURE_BYTES, "cairn_queue_bytes", NULL, "", false },
-        { "queue", "flushes", FIGURE_COUNT, "cairn_flushes_total", NULL, "flushes", false },
-        { "queue", "flush_failures", FIGURE_COUNT, "cairn_flush_failures_total", NULL, "flushes failed", true },
-        { "queue", "quarantined_batches", FIGURE_COUNT, "cairn_quarantined_batches", NULL, "batches in the quarantine",
-          true },
+        { "queue", "flushes", FIGURE_COUNT, "cairn_flushes_total", NULL, "flush(es)", false },
+        { "queue", "flush_failures", FIGURE_COUNT, "cairn_flush_failures_total", NULL, "flush(es) failed", true },
+        { "queue", "quarantined_batches", FIGURE_COUNT, "cairn_quarantined_batches", NULL,
+          "batch(es) in the quarantine", true },
         { "storage", "bytes", FIGURE_BYTES, "cairn_table_bytes", NULL, "in tables", false },
-        { "storage", "sample_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"samples\"", "samples", false },
-        { "storage", "stack_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"stacks\"", "stacks", false },
-        { "storage", "location_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"locations\"", "locations", false },
-        { "storage", "files", FIGURE_COUNT, "cairn_table_files", NULL, "files", false },
-        { "storage", "damaged_parts", FIGURE_COUNT, "cairn_damaged_parts_total", NULL, "damaged files", true },
-        { "compaction", "backlog_files", FIGURE_COUNT, "cairn_compaction_backlog_files", NULL, "files due", false },
+        { "storage", "sample_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"samples\"", "sample(s)", false },
+        { "storage", "stack_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"stacks\"", "stack(s)", false },
+        { "storage", "location_rows", FIGURE_COUNT, "cairn_table_rows", "table=\"locations\"", "location(s)", false },
+        { "storage", "files", FIGURE_COUNT, "cairn_table_files", NULL, "file(s)", false },
+        { "storage", "damaged_parts", FIGURE_COUNT, "cairn_damaged_parts_total", NULL, "damaged file(s)", true },
+        { "compaction", "backlog_files", FIGURE_COUNT, "cairn_compaction_backlog_files", NULL, "file(s) due", false },
         { "compaction", "backlog_bytes", FIGURE_BYTES, "cairn_compaction_backlog_bytes", NULL, "due", false },
-        { "compaction", "merges", FIGURE_COUNT, "cairn_compactions_total", NULL, "merges", false },
-        { "compaction", "failures", FIGURE_COUNT, "cairn_compaction_failures_total", NULL, "merges failed", true },
-        { "compaction", "skipped_files", FIGURE_COUNT, "cairn_compaction_skipped_files_total", NULL, "files skipped",
+        { "compaction", "merges", FIGURE_COUNT, "cairn_compactions_total", NULL, "merge(s)", false },
+        { "compaction", "failures", FIGURE_COUNT, "cairn_compaction_failures_total", NULL, "merge(s) failed", true },
+        { "compaction", "skipped_files", FIGURE_COUNT, "cairn_compaction_skipped_files_total", NULL, "file(s) skipped",
           true },
-        { "retention", "expired_rows", FIGURE_COUNT, "cairn_store_expired_rows_total", NULL, "rows expired", false },
+        { "retention", "expired_rows", FIGURE_COUNT, "cairn_store_expired_rows_total", NULL, "row(s) expired", false },
         { "retention", "expired_bytes", FIGURE_BYTES, "cairn_store_expired_bytes_total", NULL, "of samples", false },
-        { "retention", "objects_removed", FIGURE_COUNT, "cairn_debuginfo_removed_total", NULL, "objects removed",
+        { "retention", "objects_removed", FIGURE_COUNT, "cairn_debuginfo_removed_total", NULL, "object(s) removed",
           false },
         { "retention", "objects_removed_bytes", FIGURE_BYTES, "cairn_debuginfo_removed_bytes_total", NULL,
           "of debuginfo", false },
-        { "retention", "failures", FIGURE_COUNT, "cairn_store_label_expiry_failures_total", NULL, "days failed", true },
+        { "retention", "failures", FIGURE_COUNT, "cairn_store_label_expiry_failures_total", NULL, "day(s) failed",
+          true },
         { "retention", "collection_failures", FIGURE_COUNT, "cairn_debuginfo_collections_failed_total", NULL,
-          "collections failed", true },
+          "collection(s) failed", true },
         { "symbols", "unresolved_locations", FIGURE_COUNT, "cairn_unresolved_locations", NULL,
-          "locations without symbols", false },
-        { "symbols", "index_queue", FIGURE_COUNT, "cairn_index_queue", NULL, "objects to index", false },
+          "location(s) without symbols", false },
+        { "symbols", "index_queue", FIGURE_COUNT, "cairn_index_queue", NULL, "object(s) to index", false },
         { "symbols", "indexed_objects", FIGURE_COUNT, "cairn_objects_indexed_total", NULL, "indexed", false },
         { "symbols", "postponed_objects", FIGURE_COUNT, "cairn_index_postponed", NULL, "postponed", true },
-        { "symbols", "failed_objects", FIGURE_COUNT, "cairn_objects_failed_total", NULL, "objects failed", true },
-        { "resymbolization", "queue", FIGURE_COUNT, "cairn_resymbolize_queue", NULL, "objects to look up again",
+        { "symbols", "failed_objects", FIGURE_COUNT, "cairn_objects_failed_total", NULL, "object(s) failed", true },
+        { "resymbolization", "queue", FIGURE_COUNT, "cairn_resymbolize_queue", NULL, "object(s) to look up again",
           false },
-        { "resymbolization", "rounds", FIGURE_COUNT, "cairn_resymbolize_rounds_total", NULL, "rounds", false },
-        { "resymbolization", "locations", FIGURE_COUNT, "cairn_resymbolize_locations_total", NULL, "locations improved",
-          false },
-        { "resymbolization", "failing_objects", FIGURE_COUNT, "cairn_resymbolize_failing", NULL, "objects failing",
+        { "resymbolization", "rounds", FIGURE_COUNT, "cairn_resymbolize_rounds_total", NULL, "round(s)", false },
+        { "resymbolization", "locations", FIGURE_COUNT, "cairn_resymbolize_locations_total", NULL,
+          "location(s) improved", false },
+        { "resymbolization", "failing_objects", FIGURE_COUNT, "cairn_resymbolize_failing", NULL, "object(s) failing",
           true },
-        { "resymbolization", "failures", FIGURE_COUNT, "cairn_resymbolize_failures_total", NULL, "rounds failed",
+        { "resymbolization", "failures", FIGURE_COUNT, "cairn_resymbolize_failures_total", NULL, "round(s) failed",
           true },
-        { "debuginfo", "objects", FIGURE_COUNT, "cairn_debuginfo_objects", NULL, "objects", false },
+        { "debuginfo", "objects", FIGURE_COUNT, "cairn_debuginfo_objects", NULL, "object(s)", false },
         { "debuginfo", "bytes", FIGURE_BYTES, "cairn_debuginfo_stored_bytes", NULL, "", false },
-        { "debuginfo", "uploads_stored", FIGURE_COUNT, "cairn_uploads_total", "outcome=\"stored\"", "uploads", false },
+        { "debuginfo", "uploads_stored", FIGURE_COUNT, "cairn_uploads_total", "outcome=\"stored\"", "upload(s)",
+          false },
         { "debuginfo", "uploads_receiving", FIGURE_COUNT, "cairn_uploads_receiving", NULL, "arriving", true },
         { "debuginfo", "uploads_refused", FIGURE_COUNT, "cairn_uploads_total", "outcome=\"refused\"", "refused", true },
-        { "debuginfo", "requests", FIGURE_COUNT, "cairn_debuginfod_requests_total", NULL, "requests", false },
+        { "debuginfo", "requests", FIGURE_COUNT, "cairn_debuginfod_requests_total", NULL, "request(s)", false },
         { "debuginfo", "requests_missing", FIGURE_COUNT, "cairn_debuginfod_requests_total", "outcome=\"missing\"",
           "not found", true },
         { "memory", "bytes", FIGURE_BYTES, "cairn_memory_bytes", NULL, "reserved", false },
         { "memory", "limit_bytes", FIGURE_BYTES, "cairn_memory_limit_bytes", NULL, "at most", false },
-        { "memory", "refused", FIGURE_COUNT, "cairn_memory_refused_total", NULL, "requests refused", true },
-        { "requests", "connections", FIGURE_COUNT, "cairn_http_connections", NULL, "connections", false },
+        { "memory", "refused", FIGURE_COUNT, "cairn_memory_refused_total", NULL, "request(s) refused", true },
+        { "requests", "connections", FIGURE_COUNT, "cairn_http_connections", NULL, "connection(s)", false },
         { "requests", "requests_per_s", FIGURE_RATE, "cairn_http_requests_total", NULL, "requests/s", false },
-        { "requests", "server_errors", FIGURE_COUNT, "cairn_http_requests_total", "code=\"5xx\"", "answers of 5xx",
+        { "requests", "server_errors", FIGURE_COUNT, "cairn_http_requests_total", "code=\"5xx\"", "answer(s) of 5xx",
           true },
         { "requests", "access_refused", FIGURE_COUNT, "cairn_access_refused_total", NULL, "refused access", true },
-        { "requests", "reload_failures", FIGURE_COUNT, "cairn_reload_failures_total", NULL, "reloads failed", true },
+        { "requests", "reload_failures", FIGURE_COUNT, "cairn_reload_failures_total", NULL, "reload(s) failed", true },
 };
 #define FIGURE_TOTAL (sizeof figures / sizeof *figures)
 
@@ -326,6 +328,17 @@ static void format_byte_count(double bytes, char *ret, size_t size)
         snprintf(ret, size, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
+/* The unit without its ending in parentheses, which a single one lacks, or without the parentheses. */
+static void put_figure_unit(struct buf *out, const char *unit, bool is_single)
+{
+        for (bool is_ending = false; *unit; unit++) {
+                if (*unit == '(' || *unit == ')')
+                        is_ending = *unit == '(';
+                else if (!is_ending || !is_single)
+                        buf_append_u8(out, (uint8_t)*unit);
+        }
+}
+
 static void put_figure_text(struct buf *out, const struct figure *f, double value)
 {
         char number[64];
@@ -336,7 +349,8 @@ static void put_figure_text(struct buf *out, const struct figure *f, double valu
                 snprintf(number, sizeof number, "%.1f", value);
         else
                 format_value((int64_t)llround(value), "count", number, sizeof number);
-        buf_printf(out, "%s%s%s", number, *f->unit ? " " : "", f->unit);
+        buf_printf(out, "%s%s", number, *f->unit ? " " : "");
+        put_figure_unit(out, f->unit, strcmp(number, "1") == 0);
 }
 
 static void put_sections_text(struct buf *out, struct service_view *v)

@@ -78,6 +78,7 @@ is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | 
 out=$("$cairn" status --server "$url")
 like "$out" '^refused +1 batch: bad_data, last of broken/0.1 from 127.0.0.1$' "the text lists the refused batch"
 like "$out" '^ +the data violates its format' "the text has a remedy for the refused batch"
+like "$out" '^ingest .*, 1 batch refused$' "one refused batch is no plural"
 # An older service does not have this route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
 import http.server, os, sys, urllib.error, urllib.request
