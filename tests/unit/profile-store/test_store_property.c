@@ -127,6 +127,7 @@ static void hostile_samples(struct test_profile *t, bool *ok_ret)
                                             .duration_ns = extreme_number() };
                 struct profile_label label = { 0 };
 
+                s.value += !s.value; /* 0 is no sample, in no format */
                 s.time_unix_ns = late ? extreme_number() : T0 + (i % days) * DAY_NS;
                 if (wide || !i) {
                         label.key = random_text(&t->p, key_bytes, ok_ret);
