@@ -39,8 +39,8 @@
 #include "server/core/forwarder.h"
 #include "server/core/node_roles.h"
 #include "server/core/peers.h"
+#include "server/core/store_probe.h"
 #include "storage/s3/s3_location.h"
-#include "storage/storage_probe.h"
 #include "profile-store/tables/tables.h"
 
 #define FLUSH_BYTES (UINT64_C(64) << 20)
@@ -208,34 +208,6 @@ static enum status choose_table_location(const struct server_options *o, const c
         return url ? set_table_location(dir, url, err) : error_no_memory(err);
 }
 
-/* Several writers rely on what the probe finds; this one is alone, and warns of what later ones would suffer. */
-static enum status probe_object_store(void *context, struct storage *tables, struct error *err)
-{
-        struct storage_probe p;
-        enum status st;
-
-        (void)context;
-
-        if (!is_s3_url(storage_root(tables)))
-                return ST_OK;
-        st = storage_run_probe(tables, &p, err);
-        if (st)
-                return error_prefix(err, st, "cannot use %.80s", storage_root(tables));
-        if (!p.has_ranges || !p.reads_own_writes || !p.lists_own_writes)
-                return error_set(err, ST_UNSUPPORTED, "%.80s cannot hold tables: %s", storage_root(tables),
-                                 !p.has_ranges         ? "it does not answer ranges of objects"
-                                 : !p.reads_own_writes ? "an object is not read as it was written or removed"
-                                                       : "a list lacks an object that was written before");
-        if (storage_lacks_conditional_put(&p))
-                log_warn("serve",
-                         "%s does not refuse to replace objects: of %d racing creates of one key %u succeeded, %u were "
-                         "refused and %u failed; no other process may ever write there",
-                         storage_root(tables), STORAGE_PROBE_RACERS, p.created, p.refused, p.failed);
-        log_info("serve", "tables are in %s, whose clock is %+.1f s from this host's; of %d racing creates %u failed",
-                 storage_root(tables), (double)p.ahead_ms / 1000, STORAGE_PROBE_RACERS, p.failed);
-        return ST_OK;
-}
-
 /* Tables of a gateway are empty: the position up to which its queue is forwarded is in their log. */
 static enum status check_place_of_roles(const struct server_options *o, struct storage *tables, struct error *err)
 {
@@ -272,7 +244,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 .has_no_maintenance = !(o->server->roles & (ROLE_MAINTAIN | ROLE_GATEWAY)),
                 .has_no_scans = !(o->server->roles & ROLE_QUERY),
                 .when_away = i && profile_store_lacks_tables(tenants->stores[0]) ? TABLES_ARE_AWAY : TABLES_MAY_BE_AWAY,
-                .check_tables = i == 0 ? probe_object_store : NULL,
+                .check_tables = i == 0 ? store_probe_require : NULL,
         };
         struct tenant *t = &tenants->items[i];
         const struct share_limits shares = { o->server->share_bytes, o->server->share_age_s };

@@ -24,7 +24,7 @@ flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 start_server --store "$address/" --flush-interval 1
 like "$(cat "$server_log")" "tables are in $address/tables, whose clock is [-+]0\.[0-9] s" \
         "the service says where its tables are"
-unlike "$(keys)" probe "the probe at the start leaves nothing"
+is "$(keys | grep probe)" fleet/tables/probe/passed "the probe at the start leaves nothing but its result"
 ok "samples are taken" import_stacks 1000
 is "$(sum_of --server "$url")" 1001 "a query has them at once"
 wait_for "the flush" flushed
@@ -53,6 +53,8 @@ wait_for "the flush" flushed
 is "$(rows_and_sum)" "4 6002" "new samples join the others in the tables"
 stop_server
 start_server --flush-interval 1
+like "$(cat "$server_log")" "tables are in $address/tables, .* passed the probe 0\.[0-9] hours ago" \
+        "a store that passed the probe today is not probed again"
 is "$(sum_of --server "$url")" 6002 "the directory remembers its store"
 stop_server
 
