@@ -108,6 +108,12 @@ check-interop: ## read a store, in files and over S3, with DuckDB, pyarrow, delt
 	$(Q)CAIRN_BUILD=$(abspath $(O)) STORE=s3 tests/interop/run $(READERS)
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/parse-trino
 
+STORE_TESTS ?=
+check-store: ## run the tests of object storage with versitygw, 50 ms for each request (installs it; GO="go 1.25 or later", STORE_TESTS="tests/e2e/store/object-storage.t"; half an hour)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) build/san/cairn build/san/cairn-agent build/san/cairn-upload
+	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(CURDIR)/build/san GO='$(GO)' tests/store/run $(STORE_TESTS)
+
 READ_SECONDS ?= 30
 check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes, compacts and re-symbolizes (READ_SECONDS=600; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
@@ -209,4 +215,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-store check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help

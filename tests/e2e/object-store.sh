@@ -12,10 +12,13 @@ AWS_ENDPOINT_URL_S3=http://127.0.0.1:$store_port
 AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
 export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 unset AWS_REGION AWS_PROFILE
-keys() { curl -sS "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }
+# Signed by curl 7.88, which neither hashes the body nor encodes the path.
+curl_store() {
+        curl -sS --aws-sigv4 aws:amz:us-east-1:s3 --user key:secret -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
+}
+keys() { curl_store "$AWS_ENDPOINT_URL_S3/cairn-test?list-type=2" | grep -o '<Key>[^<]*' | sed 's/<Key>//'; }
 # change METHOD KEY [CURL-ARGUMENT]...: behind the service's back.
 change() {
-        change_method=$1; change_key=$2; shift 2
-        curl -sS --aws-sigv4 aws:amz:us-east-1:s3 --user key:secret -X "$change_method" "$@" \
-                "$AWS_ENDPOINT_URL_S3/cairn-test/$change_key"
+        change_method=$1; change_key=$(echo "$2" | sed 's/=/%3D/g'); shift 2
+        curl_store -X "$change_method" "$@" "$AWS_ENDPOINT_URL_S3/cairn-test/$change_key"
 }

@@ -96,7 +96,7 @@ put_object debuginfo "$tmp/named"
 is "$code" 201 "debuginfo with names only is stored"
 replaced=$(keys | grep '/ab/cdef0123456789/')
 waiting=fleet/objects/ab/cdef0123456789/debuginfo-00000000000000aa.zst
-curl -sS -X PUT -d waiting "$AWS_ENDPOINT_URL_S3/cairn-test/$waiting"
+change PUT "$waiting" -d waiting
 put_object debuginfo "$tmp/better"
 is "$code" 201 "debuginfo with lines replaces it"
 unlike "$(keys)" "$replaced" "what was replaced leaves the store"
@@ -136,7 +136,7 @@ ok "it is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456780 --kind
 for orphan in "fleet/objects/$folder/debuginfo-00000000000000aa-00000000000000bb.zst" fleet/objects/ab/cd/notes.txt \
         "fleet/symbols/$folder/symbol-table-00000000000000aa-00000000000000bb.v1.zst" \
         fleet/tables/objects/part-00000000000000000000000000000000.parquet; do
-        curl -sS -X PUT -d orphan "$AWS_ENDPOINT_URL_S3/cairn-test/$orphan"
+        change PUT "$orphan" -d orphan
 done
 "$cairn" debuginfo gc --server "$url" >"$tmp/gc.log" 2>&1
 is "$(keys | grep -c -e 00000000000000aa -e 0000000000000000000000.parquet)" 4 \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An S3-compatible store (moto) behind a proxy that fails requests from a seed.
+"""An S3-compatible store behind a proxy that fails requests from a seed. It is moto, or versitygw if CAIRN_TEST_VERSITYGW
+has its path; with CAIRN_TEST_S3_DELAY_MS each request takes that long.
 
     object-store.py serve SEED PORT_FILE   runs until it is killed; the file gets the proxy's port
     object-store.py keys PORT_FILE         services that give keys: instance metadata, a container's and a role's
@@ -15,18 +16,21 @@ The proxy takes orders by path: PUT /-/expire/KEY lets it refuse a key as expire
 writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is the last key that was used. PUT
 /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method, PUT /-/away and /-/back
 refuse all requests and end that; PUT /-/writes/N does the former after N objects were put. PUT /-/hold lets requests
-that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT /-/ahead/SECONDS sets the clock of
-answers, so that what was put before is old. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume,
+that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT /-/ahead/SECONDS makes what was
+put before old: it sets the clock of answers, or the times of versitygw's files, since that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume,
 PUT /-/stall/commits those that put a file of a Delta log; GET /-/stalled counts those that wait. PUT /-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while its answer is
 lost, is 500, or is cut short.
 """
 import datetime
 import http.client
 import json
+import os
 import random
 import re
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,6 +61,7 @@ class Proxy(BaseHTTPRequestHandler):
     held = []
     ahead_s = 0
     delay_s = 0
+    directory = None
 
     def date_time_string(self, timestamp=None):
         return super().date_time_string((timestamp or time.time()) + Proxy.ahead_s)
@@ -96,6 +101,8 @@ class Proxy(BaseHTTPRequestHandler):
             Proxy.region = value
         elif word in ('hold', 'release'):
             (Proxy.released.clear if word == 'hold' else Proxy.released.set)()
+        elif word == 'ahead' and Proxy.directory:
+            make_files_older(Proxy.directory, int(value))
         elif word == 'ahead':
             Proxy.ahead_s = int(value)
         elif word == 'delay':
@@ -263,15 +270,47 @@ def serve_keys(port_file):
     service.serve_forever()
 
 
-def serve(seed, port_file):
+def start_moto():
     from moto.server import ThreadedMotoServer
     store = ThreadedMotoServer('127.0.0.1', 0, verbose=False)
     store.start()
-    Proxy.store_port = store.get_host_and_port()[1]
-    Proxy.rng = random.Random(int(seed))
-    connection = http.client.HTTPConnection('127.0.0.1', Proxy.store_port)
+    port = store.get_host_and_port()[1]
+    connection = http.client.HTTPConnection('127.0.0.1', port)
     connection.request('PUT', f'/{BUCKET}')
     connection.getresponse().read()
+    return port
+
+
+def make_files_older(directory, seconds):
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = f'{folder}/{name}'
+            changed = os.stat(path).st_mtime - seconds
+            os.utime(path, (changed, changed))
+
+
+def start_versitygw(program):
+    """Its buckets are directories. It ends with this process."""
+    directory = tempfile.mkdtemp(dir=os.environ.get('TMPDIR'))
+    os.mkdir(f'{directory}/{BUCKET}')
+    Proxy.directory = directory
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        port = probe.getsockname()[1]
+    subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', program, '--access', 'key', '--secret', 'secret', '--port',
+                      f'127.0.0.1:{port}', '--quiet', 'posix', directory])
+    while True:
+        try:
+            socket.create_connection(('127.0.0.1', port)).close()
+            return port
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+
+
+def serve(seed, port_file):
+    program = os.environ.get('CAIRN_TEST_VERSITYGW')
+    Proxy.store_port = start_versitygw(program) if program else start_moto()
+    Proxy.rng = random.Random(int(seed))
+    Proxy.delay_s = int(os.environ.get('CAIRN_TEST_S3_DELAY_MS', '0')) / 1000
     proxy = ThreadingHTTPServer(('127.0.0.1', 0), Proxy)
     write_port(port_file, proxy)
     proxy.serve_forever()
