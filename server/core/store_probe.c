@@ -27,7 +27,8 @@ static enum status describe_store(struct storage *tables, char **ret, struct err
         return asprintf(ret, "probe 1 %s %s/%s\n", l.base_url, l.bucket, l.prefix) < 0 ? error_no_memory(err) : ST_OK;
 }
 
-/* How long ago a probe passed, with the object in text; negative if none did within a day, or the store does not tell. */
+/* How long ago a probe passed, with the object in text; negative if none did within a day, or the store does not tell.
+ */
 static int64_t read_passed_age_ms(struct storage *tables, const char *store, struct buf *text)
 {
         size_t n = strlen(store);
@@ -56,7 +57,8 @@ static enum status accept_passed(struct storage *tables, const struct buf *text,
 
         if (st)
                 return error_prefix(err, st, "cannot use %.80s", storage_root(tables));
-        log_info("serve", "tables are in %s, whose clock is %+.1f s from this host's; it passed the probe %.1f hours ago",
+        log_info("serve",
+                 "tables are in %s, whose clock is %+.1f s from this host's; it passed the probe %.1f hours ago",
                  storage_root(tables), (double)(storage_now_ms(tables) - wall_clock_ns() / 1000000) / 1000,
                  (double)age_ms / 3600000);
         return ST_OK;
