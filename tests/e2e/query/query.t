@@ -142,9 +142,8 @@ is $? 64 "an unknown form of names ends in 64"
 ok "flame, a page of them" both flame --format html "$named"
 ok "flame, JSON of them" both flame --format json "$named"
 if command -v node >/dev/null; then
-        timeout 300 node tests/e2e/query/flame-names.js \
-                web/script/units.js,web/script/names.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" \
-                >"$tmp/names"
+        scripts=$(printf 'web/script/%s.js,' units times names search flame_layout)
+        timeout 300 node tests/e2e/query/flame-names.js "${scripts%,}" "$tmp/by-data" >"$tmp/names"
         is "$(sed -n 1p "$tmp/names")" "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
                 "the page's labels are short, and its search knows both forms"
         is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" \
