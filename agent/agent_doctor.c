@@ -498,7 +498,7 @@ static void check_runtimes(struct doctor *d, const struct doctor_options *o)
         if (o->reads_context)
                 add_item(d, "contexts", SAMPLER_AUTO, FINDING_OK, "", "%s an OpenTelemetry context, %s; labels of %s",
                          COUNTED(found.process_context_count, "process publishes", "processes publish"),
-                         COUNTED(found.thread_context_count, "context of their threads", "contexts of their threads"),
+                         COUNTED(found.thread_context_count, "context of a thread", "contexts of threads"),
                          COUNTED(found.go_labels_count, "Go program are read", "Go programs are read"));
 }
 

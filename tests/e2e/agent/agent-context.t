@@ -108,7 +108,7 @@ profile dropped --drop-label 'service.*' --label tenant=mine
 unlike "$(cat "$tmp/dropped.dump")" 'service.instance.id' "--drop-label holds for labels of contexts"
 "$agent" --doctor >"$tmp/doctor"
 like "$(cat "$tmp/doctor")" \
-        '[1-9][0-9]* processes publish an OpenTelemetry context, [1-9][0-9]* contexts of their threads' \
+        '[1-9][0-9]* process(es)? publish(es)? an OpenTelemetry context, [1-9][0-9]* contexts? of (a thread|threads)' \
         "--doctor counts both"
 kill "$program"
 

@@ -68,7 +68,7 @@ start_program
 profile none --no-request-context
 unlike "$(cat "$tmp/none.dump")" 'work=' "--no-request-context leaves them out"
 "$agent" --doctor >"$tmp/doctor"
-like "$(cat "$tmp/doctor")" 'labels of [1-9][0-9]* Go programs are read' "--doctor counts them"
+like "$(cat "$tmp/doctor")" 'labels of [1-9][0-9]* Go programs? are read' "--doctor counts them"
 kill "$program"
 
 build_go 0 -ldflags=-w
