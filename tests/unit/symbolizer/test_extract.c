@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -211,9 +212,10 @@ static struct symbol_table extract_self(void)
 static uint64_t object_find_address(const void *p)
 {
         Dl_info info;
+        struct link_map *map;
 
-        ck_assert(dladdr(p, &info));
-        return (uint64_t)((const char *)p - (const char *)info.dli_fbase);
+        ck_assert(dladdr1(p, &info, (void **)&map, RTLD_DL_LINKMAP));
+        return (uint64_t)p - map->l_addr;
 }
 
 static const char *function_name(const struct symbol_table *t, const struct symbol_table_frame *f)
