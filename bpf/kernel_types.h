@@ -49,6 +49,10 @@ struct files_struct {
         struct fdtable *fdt;
 };
 
+struct sched_info {
+        unsigned long long run_delay; /* needs CONFIG_SCHED_INFO */
+};
+
 struct task_struct {
         struct task_struct *group_leader;
         struct mm_struct *mm;
@@ -57,6 +61,7 @@ struct task_struct {
         unsigned int __state;
         unsigned in_iowait : 1;
         int pid, tgid;
+        struct sched_info sched_info;
         __u64 start_boottime;
         __u64 self_exec_id;
         char comm[16];

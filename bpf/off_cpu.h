@@ -15,6 +15,10 @@
  * A draw of probability min(1, t / stretch) for each wait was rejected: a random number per switch, and sums that vary
  * with the square root of the number of samples.
  *
+ * **Run queue.** How long a thread was runnable without a CPU is the kernel's own sum (task_struct.sched_info, which
+ * /proc/PID/schedstat shows): it is noted when a wait begins, and read again for samples, after the switch. Rejected: a
+ * program on sched_wakeup, which costs as much as the one on sched_switch.
+ *
  * **Cost.** A switch costs a search in two cache lines and an addition; only samples cost more. Where threads of a CPU
  * wait so much that there were more than off_cpu_samples_max samples in a second, its stretches double. This happens
  * between two stretches and depends on earlier samples only, so the estimate stays unbiased.
@@ -50,9 +54,9 @@ const volatile __u32 off_cpu_samples_max = 0; /* of a CPU in a second, before it
 
 struct waiting_thread {
         __u64 since_ns;
-        __u64 woken_ns; /* 0: still blocked; since_ns: it was never blocked */
-        __u32 tid;      /* 0: unused */
-        __u32 state;    /* task_struct.__state */
+        __u64 run_delay_ns; /* task_struct.sched_info.run_delay when it began */
+        __u32 tid;          /* 0: unused */
+        __u32 state;        /* task_struct.__state; 0: it is not blocked */
         __u64 reserved;
 };
 
@@ -78,10 +82,15 @@ struct off_cpu_clock {
         __u32 samples;
         __u32 tid; /* of the sample below; 0: there is none */
         struct sample_key key;
-        struct sample_weight weight;
+        __u64 weight_ns;
+        __u64 waited_ns;
+        __u64 run_delay_ns; /* when the wait began */
+        __u64 task;         /* task_struct, for bpf_probe_read_kernel() */
+        __u32 state;        /* of struct waiting_thread */
+        __u32 reserved;
         struct arch_regs saved;
         __u32 kernel_count;
-        __u32 reserved;
+        __u32 reserved2;
         __u64 kernel[SAMPLE_KERNEL_STACK_MAX];
 };
 
@@ -166,6 +175,38 @@ static __always_inline void classify_wait(struct off_cpu_clock *c, struct task_s
         c->key.wait_reason = (__u32)reason;
 }
 
+/* How long the thread of a sample was runnable in its wait. Right after the switch, which adds this to the sum. */
+static __always_inline __u64 read_queued_ns(const struct off_cpu_clock *c)
+{
+        const struct task_struct *task = (const struct task_struct *)c->task;
+        __u64 run_delay_ns = 0;
+        __u32 tid = 0;
+
+        if (!c->state)
+                return c->waited_ns;
+        if (bpf_core_read(&tid, sizeof tid, &task->pid) || tid != c->tid ||
+            bpf_core_read(&run_delay_ns, sizeof run_delay_ns, &task->sched_info.run_delay) ||
+            run_delay_ns < c->run_delay_ns)
+                return 0;
+        run_delay_ns -= c->run_delay_ns;
+        return run_delay_ns < c->waited_ns ? run_delay_ns : c->waited_ns;
+}
+
+/* Split the weight of a wait into its two parts. */
+static __always_inline void split_weight(const struct off_cpu_clock *c, struct sample_weight *ret)
+{
+        __u64 waited_ns = c->waited_ns, queued_ns = read_queued_ns(c), share;
+
+        if (waited_ns >> 32) { /* so that the products fit */
+                waited_ns >>= 24;
+                queued_ns >>= 24;
+        }
+        share = (queued_ns << 16) / (waited_ns ? waited_ns : 1);
+        ret->queued_ns = (c->weight_ns >> 16) * share + (((c->weight_ns & 0xffff) * share) >> 16);
+        ret->blocked_ns = c->weight_ns - ret->queued_ns;
+        ret->running = 0;
+}
+
 /* Submit the sample that waits for its user half: in the context of its thread, else without it. */
 static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
 {
@@ -174,11 +215,13 @@ static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
         struct unwind_walk *w = bpf_map_lookup_elem(&scratch, &zero);
         struct mm_struct *mm = task->mm;
 
-        c->tid = 0;
-        if (!w)
+        if (!w) {
+                c->tid = 0;
                 return;
+        }
         w->record.key = c->key;
-        w->record.weight = c->weight;
+        split_weight(c, &w->record.weight);
+        c->tid = 0;
         /* All of it, since the verifier of 5.15 does not follow a length that was spilled to the stack. */
         w->record.kernel_count = kernel_count;
         if (kernel_count > SAMPLE_KERNEL_STACK_MAX ||
@@ -200,24 +243,8 @@ static __always_inline void submit_wait(struct off_cpu_clock *c, int is_current)
         submit_sample(w);
 }
 
-/* Split the weight of a wait into its two parts. */
-static __always_inline void split_weight(struct off_cpu_clock *c, __u64 weight_ns, __u64 waited_ns, __u64 queued_ns)
-{
-        __u64 share;
-
-        if (queued_ns > waited_ns)
-                queued_ns = waited_ns;
-        if (waited_ns >> 32) { /* so that the products fit */
-                waited_ns >>= 24;
-                queued_ns >>= 24;
-        }
-        share = (queued_ns << 16) / (waited_ns ? waited_ns : 1);
-        c->weight.queued_ns = (weight_ns >> 16) * share + (((weight_ns & 0xffff) * share) >> 16);
-        c->weight.blocked_ns = weight_ns - c->weight.queued_ns;
-}
-
 /* Keep all about the wait except for the user half, and request the interrupt. */
-static __always_inline void begin_wait_sample(void *ctx, struct off_cpu_clock *c, struct task_struct *task, __u32 state)
+static __always_inline void begin_wait_sample(void *ctx, struct off_cpu_clock *c, struct task_struct *task)
 {
         struct task_struct *leader = task->group_leader;
         __u8 nothing = 0;
@@ -231,7 +258,8 @@ static __always_inline void begin_wait_sample(void *ctx, struct off_cpu_clock *c
         bpf_probe_read_kernel_str(c->key.comm, sizeof c->key.comm, task->comm);
         if (bpf_probe_read_kernel(&c->saved, sizeof c->saved, (const void *)bpf_task_pt_regs(task)))
                 __builtin_memset(&c->saved, 0, sizeof c->saved);
-        classify_wait(c, task, state);
+        c->task = (__u64)task;
+        classify_wait(c, task, c->state);
         n = bpf_get_task_stack(task, c->kernel, sizeof c->kernel, 0);
         c->kernel_count = n > 0 ? (__u32)n / sizeof *c->kernel : 0;
         c->tid = task->pid;
@@ -285,7 +313,8 @@ static __always_inline __u64 weigh_wait(struct off_cpu_clock *c, __u64 waited_ns
 
 static __always_inline void end_wait(void *ctx, struct task_struct *task, struct waiting_thread *t, __u64 now_ns)
 {
-        __u64 waited_ns = now_ns - t->since_ns, woken_ns = t->woken_ns, weight;
+        __u64 waited_ns = now_ns - t->since_ns, run_delay_ns = t->run_delay_ns, weight;
+        __u32 state = t->state;
         struct off_cpu_clock *c;
         __u32 zero = 0;
 
@@ -308,8 +337,11 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
                 submit_wait(c, 0);
         c->samples++;
         count_stat(STAT_OFF_CPU);
-        split_weight(c, weight, waited_ns, woken_ns ? now_ns - woken_ns : 0);
-        begin_wait_sample(ctx, c, task, t->state);
+        c->weight_ns = weight;
+        c->waited_ns = waited_ns;
+        c->run_delay_ns = run_delay_ns;
+        c->state = state;
+        begin_wait_sample(ctx, c, task);
 }
 
 static __always_inline struct waiting_set *find_waiting_set(__u32 tid)
@@ -326,7 +358,7 @@ static __always_inline int is_waiting_measured(const struct task_struct *task)
 
 static __always_inline void begin_wait(const struct task_struct *task, int is_preempted, __u64 now_ns)
 {
-        __u32 tid = task->pid, tgid = task->tgid, state = task->__state;
+        __u32 tid = task->pid, tgid = task->tgid, state = is_preempted ? 0 : task->__state;
         struct waiting_set *set = find_waiting_set(tid);
         struct waiting_thread *t;
 
@@ -341,7 +373,7 @@ static __always_inline void begin_wait(const struct task_struct *task, int is_pr
                         return;
         }
         t->since_ns = now_ns;
-        t->woken_ns = is_preempted || !state ? now_ns : 0;
+        t->run_delay_ns = task->sched_info.run_delay;
         t->state = state;
         t->tid = tid;
 }
@@ -372,17 +404,6 @@ int measure_wait(__u64 *ctx)
                 if (t)
                         end_wait(ctx, next, t, now_ns);
         }
-        return 0;
-}
-
-SEC("tp_btf/sched_wakeup")
-int note_wakeup(__u64 *ctx)
-{
-        struct task_struct *task = (struct task_struct *)ctx[0];
-        struct waiting_thread *t = find_waiting_thread(task->pid);
-
-        if (t && !t->woken_ns)
-                t->woken_ns = bpf_ktime_get_ns();
         return 0;
 }
 

@@ -143,7 +143,7 @@ static void update_cpu_clocks(struct cpu_clocks *c)
         }
 }
 
-#define OFF_CPU_PROGRAMS 3
+#define OFF_CPU_PROGRAMS 2
 
 struct bpf_sampler {
         struct sampler base;
@@ -284,8 +284,7 @@ static enum status size_pid_map(struct bpf_sampler *s, const struct sampler_opti
 static void get_off_cpu_programs(const struct bpf_sampler *s, struct bpf_program *ret[static OFF_CPU_PROGRAMS])
 {
         ret[0] = s->bpf->progs.sample_wait;
-        ret[1] = s->bpf->progs.note_wakeup;
-        ret[2] = s->bpf->progs.measure_wait; /* attached last: what it relies on exists */
+        ret[1] = s->bpf->progs.measure_wait; /* attached last: what it relies on exists */
 }
 
 static enum status select_off_cpu(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Whether the running kernel has the tracepoints that off-CPU samples and
- * latency need beside the requirements of the BPF sampler.
+ * Whether the running kernel has what off-CPU samples and latency need beside the requirements of the BPF sampler:
+ * tracepoints, and the time that threads spent in run queues.
  *
- * @return ST_OK; ST_UNSUPPORTED names the tracepoint that the kernel lacks; ST_OS: its types are unreadable.
+ * @return ST_OK; ST_UNSUPPORTED names what the kernel lacks; ST_OS: its types are unreadable.
  * Threads: any.
  */
 #include "common/error.h"
