@@ -65,8 +65,8 @@ is $? 0 "the agent goes on"
 like "$(metric_of samples_total)" '^[1-9]' "  the agent samples without workers"
 is "$(metric_of 'unwind_tables_missing_total{reason="no_cfi"}')" 0 "files are not counted as without CFI"
 like "$(metric_of 'unwind_tables_missing_total{reason="no_worker"}')" '^[1-9]' "  files are counted as without worker"
-is "$(metric_of 'uploads_total{result="failed"}') $(metric_of 'uploads_total{result="no_symbols"}')" "0 0" \
-        "  for uploads, too"
+# Not "no_symbols", which counts the kernel where the host has no file of it, once it is asked for.
+is "$(metric_of 'uploads_total{result="failed"}')" 0 "  for uploads, too"
 is "$(grep -c "no unwind tables are built, .*: cannot start worker 'unwind': cannot open /dev/null" "$tmp/log")" 1 \
         "the reason is logged once"
 is "$(grep -c "no symbols are uploaded: cannot start worker 'inspect': cannot open /dev/null" "$tmp/log")" 1 \
