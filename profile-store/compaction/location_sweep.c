@@ -671,9 +671,8 @@ void location_sweep_run_if_due(struct profile_store *s, const struct sweep_reque
                 if (result.has_more)
                         atomic_store(&s->sweep_due, true);
                 if (result.removed.rows)
-                        log_info("store", "removed %s to",
-                                 COUNTED(result.removed.rows, "row of a location that no stack refers",
-                                         "rows of locations that no stack refers"));
+                        log_info("store", "removed %s of locations that no stack refers to",
+                                 COUNTED(result.removed.rows, "row", "rows"));
                 if (removed && result.removed.rows && expiry_add_day(removed, &result.removed, &err))
                         log_error("store", "cannot report removed locations: %s", err.text);
         }

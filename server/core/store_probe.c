@@ -42,21 +42,30 @@ static int64_t read_passed_age_ms(struct storage *tables, const char *store, str
         return age_ms < PASSED_FOR_MS ? age_ms : -1;
 }
 
+static enum status put_passed(struct storage *tables, const void *text, size_t n, struct error *err)
+{
+        enum status st = storage_put(tables, PASSED_KEY, text, n, STORAGE_REPLACE, err);
+
+        return st ? error_prefix(err, st, "cannot use %.80s", storage_root(tables)) : ST_OK;
+}
+
 static enum status note_passed(struct storage *tables, const char *store, struct error *err)
 {
         _cleanup_buf_ struct buf text = { .max = PASSED_MAX_BYTES };
         enum status st = buf_printf(&text, "%s%" PRId64 "\n", store, storage_now_ms(tables));
 
-        return st ? error_no_memory(err) : storage_put(tables, PASSED_KEY, text.data, text.size, STORAGE_REPLACE, err);
+        if (st)
+                return error_no_memory(err);
+        return put_passed(tables, text.data, text.size, err);
 }
 
 /* The service puts the object as it was: else a store that denies writes would be found by the first flush. */
 static enum status accept_passed(struct storage *tables, const struct buf *text, int64_t age_ms, struct error *err)
 {
-        enum status st = storage_put(tables, PASSED_KEY, text->data, text->size - 1, STORAGE_REPLACE, err);
+        enum status st = put_passed(tables, text->data, text->size - 1, err); /* without the 0 that ends it */
 
         if (st)
-                return error_prefix(err, st, "cannot use %.80s", storage_root(tables));
+                return st;
         log_info("serve",
                  "tables are in %s, whose clock is %+.1f s from this host's; it passed the probe %.1f hours ago",
                  storage_root(tables), (double)(storage_now_ms(tables) - wall_clock_ns() / 1000000) / 1000,
