@@ -45,8 +45,9 @@ async function findMissing(browser) {
 }
 async function findPayers(browser) {
   const page = await open(browser), user = countInteractions(page);
-  await user.type('#view-services .filters input', '^malloc$');
-  await user.press('#view-services .filters input', 'Enter');
+  await user.click('#filter');
+  await user.type('#filter-panel input', '^malloc$');
+  await user.press('#filter-panel input', 'Enter');
   const shown = await page.locator('#view-services tbody tr').allTextContents();
   const api = await (await page.request.get(`${url}/api/v1/query/services?from=now-15m&focus=%5Emalloc%24`)).json();
   equal(shown.map(t => /checkout|frontend|batch/.exec(t)[0]), api.rows.map(r => r.labels.service_name), 'the services that pay for malloc are listed by their cost in it');

@@ -30,6 +30,13 @@ async function follow(page) {
   equal(keysOf(page).all, '1', 'that others are shown, too, is in the link');
   const texts = (await rows(page)).map(r => r.join('|'));
   check(texts.some(t => /swing.*went away/.test(t)), 'what went away says so', texts);
+  await page.click('#view-changes th button:text-is("Function")');
+  equal(keysOf(page).sort, 'function', 'the order is in the link');
+  const names = async () => (await rows(page)).map(r => r[2]), sorted = await names();
+  equal(sorted, [...sorted].sort((a, b) => a.localeCompare(b, 'en')), '  by name');
+  await page.reload();
+  await ready(page);
+  equal(await names(), sorted, '  a reload leaves it');
   await page.uncheck('#view-changes input[type=checkbox]');
   await page.waitForFunction(() => document.querySelectorAll('#view-changes tbody tr').length === 1);
   await page.click('#view-changes tbody button:text-is("Compare")');

@@ -93,6 +93,11 @@ async function tryObjects(browser) {
   await page.click('button[aria-label="Next page of Stored objects"]');
   await page.waitForSelector('text=51–100 of 5,000 objects');
   equal((await column(page, 'Stored objects', 'Object'))[0], 'object-4949', '  the second page goes on');
+  const keys = new URLSearchParams(new URL(page.url()).hash.slice(1));
+  equal([keys.get('objects_sort'), keys.get('objects_page')], ['-size', '2'], '  order and page are in the address');
+  await page.reload();
+  await page.waitForSelector('text=51–100 of 5,000 objects');
+  equal((await column(page, 'Stored objects', 'Object'))[0], 'object-4949', '  which shows the same again');
   await page.fill('input[aria-label="Filter Stored objects"]', 'failed upstream pinned');
   await page.waitForSelector('text=1 object, of 5,000');
   match((await texts(region(page, 'Stored objects').locator('tr.detail')))[0], /Not indexed: no <b>ELF<\/b>\. Pinned/, '  words find one by state, origin and pin, and it says why it failed');
@@ -219,6 +224,13 @@ async function tryStatus(browser) {
   await page.fill('input[aria-label="Filter Hosts"]', 'web-71');
   await page.waitForSelector('text=/1 sender, of /');
   equal(await column(page, 'Hosts', 'Host'), ['web-71'], 'hosts are filtered');
+  await region(page, 'Errors').locator('th button', { hasText: /^What$/ }).click();
+  const errors = await column(page, 'Errors', 'What'), other = await openPage(browser, page.url());
+  await ready(other);
+  equal([await column(other, 'Hosts', 'Host'), await column(other, 'Errors', 'What'), await region(other, 'Errors').locator('th[aria-sort]').getAttribute('aria-sort')],
+    [['web-71'], errors, 'ascending'], '  a link has the order and filter of both tables');
+  await other.context().close();
+  await region(page, 'Errors').locator('th button', { hasText: /^Count$/ }).click();
 
   // Three answers of 5xx, the last 90 seconds ago.
   await page.route('**/api/v1/status/service', async route => {

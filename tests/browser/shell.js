@@ -144,7 +144,7 @@ async function chooseTimes(browser) {
   equal(await page.textContent('#range'), '2026-01-31 12:00:00 – 13:00:00', '  and the button shows it');
   await page.waitForSelector('.empty');
   match(await page.textContent('.empty'), /No samples in this range.*cairn-agent --server http/s, '  an empty range says where profiles come from');
-  match(await page.textContent('#note'), /^no samples are in this time range; there are some from \d{4}-/, '  and the note which range has some');
+  match(await page.textContent('#note'), /^No samples are in this time range; there are some from \d{4}-/, '  and the note which range has some');
   await page.click('[role=tab]:has-text("Status")');
   await ready(page);
   equal(await page.isHidden('#note'), true, '  the status has no note about samples');
@@ -243,6 +243,77 @@ async function walkByKeyboard(browser) {
     check(!wrong.length, '  and one sees where one is', wrong);
   }
   await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+// A note stays away in this browser until its text changes, and can be shown again.
+async function dismissNotes(browser) {
+  const page = await openPage(browser, url + '/#view=top&from=now-13h&to=now-11h'), notes = () => page.$$eval('#note p', all => all.map(p => p.textContent));
+  await ready(page);
+  const omitted = 'Not included: samples of type memory · inuse space; choose one with type.';
+  equal(await notes(), [omitted], 'a note names what is left out in words');
+  await axe(page, '  axe has no complaint');
+  await page.focus('#note .close');
+  await page.keyboard.press('Enter');
+  equal([await page.isVisible('#note'), await page.textContent('#notes-again:focus')], [false, 'Show 1 note'], '  it is dismissed by keyboard, and the focus is where it is shown again');
+  await axe(page, '  axe has no complaint');
+  await page.reload();
+  await ready(page);
+  equal([await page.isVisible('#note'), await page.isVisible('#notes-again')], [false, true], '  a reload leaves it away');
+  await page.click('#tab-flame');
+  await ready(page);
+  check(await page.isHidden('#note') && await page.isVisible('#notes-again'), '  as does another view');
+  await page.click('#tab-status');
+  await ready(page);
+  check(await page.isHidden('#notes-again'), '  a view without that note has nothing to show');
+  await page.click('#tab-top');
+  await ready(page);
+  await page.route('**/api/v1/query/top*', async route => {
+    const response = await route.fetch();
+    await route.fulfill({ response, headers: { ...response.headers(), 'x-cairn-note': 'not included: samples of type goroutine:goroutine:count:goroutine:count; choose one with type' } });
+  });
+  await page.click('#refresh');
+  await ready(page);
+  equal(await notes(), ['Not included: samples of type goroutine · goroutine; choose one with type.'], '  with another text it is back');
+  await page.unroute('**/api/v1/query/top*');
+  await page.click('#refresh');
+  await ready(page);
+  check(await page.isHidden('#note'), '  what was dismissed stays away');
+  await page.click('#notes-again');
+  equal([await notes(), await page.evaluate(() => localStorage.getItem('cairn-notes')), await page.isVisible('#note .close:focus')], [[omitted], null, true], '  until it is shown again');
+  await page.click('#note button:text-is("memory · inuse space")');
+  await hasSelection(page, 'type', /^memory:inuse_space:/);
+  await ready(page);
+  check(await page.isHidden('#note'), '  its type leads to the samples of that type');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+// The order and filter of the tables of each view are in the address, by the name of the table where a view has several.
+async function shareTables(browser) {
+  for (const [view, table, head, keys] of [['services', 'services', 'Samples', { sort: '-samples' }], ['sandwich', 'sandwich .part:nth-of-type(3)', 'Function', { callees_sort: 'function' }],
+    ['source', 'source', 'Total', { sort: '-cumulative' }]]) {
+    const page = await openPage(browser, `${url}/#view=${view}&from=now-1h&to=now${view === 'sandwich' ? '&function=_PyEval_EvalFrameDefault' : ''}`), texts = p => p.$$eval(`#view-${table} tbody tr`, all => all.map(tr => tr.textContent));
+    await ready(page);
+    const before = await texts(page);
+    await page.click(`#view-${table} th button:text-is("${head}")`);
+    const sorted = await texts(page), seen = selectionOf(page);
+    equal(Object.fromEntries(Object.keys(keys).map(k => [k, seen[k]])), keys, `${view}: the order of a table is in the address`);
+    const other = await openPage(browser, page.url());
+    await ready(other);
+    const tree = JSON.stringify(await texts(other));
+    check(tree === JSON.stringify(sorted) && (view === 'services' || tree !== JSON.stringify(before)), '  and another page shows the same', [before.slice(0, 5), sorted.slice(0, 5), await texts(other).then(t => t.slice(0, 5))]);
+    await other.context().close();
+    await page.click('#refresh');
+    await ready(page);
+    equal([await texts(page), selectionOf(page)], [sorted, seen], '  as does a refresh');
+    await noProblems(page, '  no console error, no policy violation');
+    await page.context().close();
+  }
+  const page = await openPage(browser, url + '/');
+  await ready(page);
+  await page.click('#view-services th button:text-is("service_name")');
+  equal([selectionOf(page).view, selectionOf(page).sort], ['services', 'name'], 'the start page gets an address with the order');
   await page.context().close();
 }
 
@@ -543,6 +614,8 @@ run(async browser => {
   await useLocalTime(browser);
   await buildQueries(browser);
   await chooseType(browser);
+  await dismissNotes(browser);
+  await shareTables(browser);
   await drawRecorded(browser);
   await shareWhatIsSeen(browser);
   await giveUp(browser);

@@ -158,6 +158,10 @@ async function useTraces(page) {
   }
   await page.fill(`${panel} .table-box input[type=search]`, 'GET');
   match(await page.textContent(`${panel} .table-box [role=status]`), /^150 of 300$/, '  with a filter');
+  const order = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('sort'), listed = await rows(page);
+  await page.reload();
+  await ready(page);
+  equal([order !== null, await page.inputValue(`${panel} .table-box input[type=search]`), await rows(page)], [true, 'GET', listed], '  and the address has order and filter');
   await page.fill(`${panel} .table-box input[type=search]`, '');
   await axe(page, '  axe has no complaint');
 

@@ -8,21 +8,22 @@
 //                  entry of the browser's history if `replaces`
 //   keep(keys)     changes keys for what the view shows by itself, such as a zoom, in the address and links only
 //   about(text)    sets the description below the chart
+//   note(text, kind)   shows a note above the view, which can be dismissed
 //   canShow(id)    whether the view exists
 //   theme          CairnTheme; its changes are the event "cairn-theme"
 'use strict';
 {
   const VIEWS = [
     { id: 'services', title: 'Services', view: CairnServicesView },
-    { id: 'changes', title: 'Changes', view: CairnChangesView },
+    { id: 'changes', title: 'Changes', view: CairnChangesView, ignoresFilters: () => true },
     { id: 'flame', title: 'Flame graph', view: CairnFlameView },
     { id: 'top', title: 'Top functions', view: CairnTopView },
     { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'source', title: 'Source', view: CairnSourceView },
-    { id: 'traces', title: 'Traces', view: CairnTracesView },
-    { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView, hasNoCosts: true },
-    { id: 'status', title: 'Status', view: CairnStatusView, hasNoCosts: true },
+    { id: 'traces', title: 'Traces', view: CairnTracesView, ignoresFilters: () => true },
+    { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView, hasNoCosts: true, ignoresFilters: ({ panel, function: name }) => panel !== 'why' || !name },
+    { id: 'status', title: 'Status', view: CairnStatusView, hasNoCosts: true, ignoresFilters: () => true },
   ];
   const WAIT_MS = 1000; // between the times shown while an answer is pending
   const LIVE_MS = 5000; // as in the label of the switch
@@ -32,10 +33,7 @@
     unauthorized: () => dispatchEvent(new Event('cairn-unauthorized')),
     tenant: () => selection.tenant || '',
     // What an answer leaves out concerns costs; the chart above the other views asks for some, too.
-    note: text => {
-      $('note').textContent = CairnNames.display(text);
-      $('note').hidden = Boolean(viewOf(selection.view).hasNoCosts);
-    },
+    note: text => { if (!viewOf(selection.view).hasNoCosts) notes.add(text); },
   });
   const panels = new Map(); // id of a view: { tab, root, instance, about }
   let selection = readAddress(), running = null, timer = 0, waiting = 0;
@@ -56,7 +54,8 @@
   function keep(keys) {
     selection = CairnSelection.change(selection, keys);
     const address = CairnSelection.format(selection);
-    if (location.hash && address !== location.hash) history.replaceState(null, '', address);
+    const isSeen = location.hash || Object.values(keys).some(Boolean); // the start page has no selection in its address
+    if (isSeen && address !== location.hash) history.replaceState(null, '', address);
   }
   addEventListener('popstate', () => {
     selection = readAddress();
@@ -70,6 +69,7 @@
     $('type').value = selection.type || '';
     addOption($('by'), selection.by);
     $('by').value = selection.by || '';
+    filters.show(selection, Boolean(viewOf(selection.view).ignoresFilters?.(selection)));
     const p = { ...CairnSelection.params(selection), ...CairnFilters.params(selection) };
     $('pprof').href = CairnApi.makeUrl('api/v1/query/pprof', p);
     $('folded').href = CairnApi.makeUrl('api/v1/query/folded', p);
@@ -129,7 +129,7 @@
         panel.about = text;
         if (!panel.root.hidden) series.about(text);
       };
-      panel.instance = viewOf(id).view.create(panel.root, { api, go, keep, about, theme: CairnTheme, canShow: id => panels.has(id) });
+      panel.instance = viewOf(id).view.create(panel.root, { api, go, keep, about, note: notes.add, theme: CairnTheme, canShow: id => panels.has(id) });
     }
     return panel;
   }
@@ -146,7 +146,7 @@
     const panel = showPanel(viewOf(selection.view).id);
     fillControls();
     loadChoicesOnce();
-    $('note').hidden = true;
+    notes.begin();
     panel.root.setAttribute('aria-busy', 'true');
     $('progress').hidden = false;
     showWaiting();
@@ -162,7 +162,10 @@
       showError(e);
       document.body.classList.add('stale'); // what is shown is the result of another selection
     } finally {
-      if (running === mine) endWaiting();
+      if (running === mine) {
+        notes.end();
+        endWaiting();
+      }
     }
   }
   function showWaiting() {
@@ -249,6 +252,8 @@
     { api, selection: current, run, go });
   const times = CairnTimePicker.create({ button: $('range'), note: $('range-note'), panel: $('range-panel'), earlier: $('earlier'), later: $('later'), wider: $('wider') },
     { go, selection: current });
+  const filters = CairnFilters.attach({ button: $('filter'), clear: $('no-filter'), panel: $('filter-panel') }, go);
+  const notes = CairnNotes.create({ list: $('note'), again: $('notes-again') }, go);
   makeTabs();
   refresh();
 }

@@ -58,7 +58,7 @@ const CairnChangesView = (() => {
       { title: 'State', key: 'state_text' },
       { title: 'Comparison', key: 'compared', node: compareButton },
     ], { caption: 'Changes', sort: 'cost_per_hour', filter: row => [row.service_name, row.function, row.file, row.cause_text, row.state_text],
-      thing: 'change', things: 'changes', empty: 'No function changed by more than chance explains.' });
+      thing: 'change', things: 'changes', empty: 'No function changed by more than chance explains.', keep: context.keep });
 
     return {
       async show(next, signal) {
@@ -70,6 +70,7 @@ const CairnChangesView = (() => {
         selection = next;
         answer = json;
         table.show(json.rows.map(row => ({ ...row, cause_text: causeText(row), state_text: stateText(row) })));
+        table.restore(next);
         const none = json.counts.went_away + json.counts.moved + json.counts.diluted + json.counts.daily;
         note.textContent = `${things(json.tested, 'function')} of ${things(json.services, 'service')}, ` +
           `${CairnTimes.toText(json.from_ms).slice(0, 16)} – ${CairnTimes.toText(json.to_ms).slice(0, 16)}.` + (none && !all.checked ? ` ${things(none, 'was', 'were')} dismissed: ${none === 1 ? 'it' : 'they'} went away, moved, ${none === 1 ? 'is' : 'are'} daily, or ${none === 1 ? 'was' : 'were'} caused by others.` : '');

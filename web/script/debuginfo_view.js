@@ -11,6 +11,8 @@ const CairnDebuginfoView = (() => {
 
   // ---- missing debuginfo ----
 
+  const HOW_TO_UPLOAD = 'Run a command where the object is: on the host that was profiled, or where it was built. A service with tokens requires one with scope upload: cairn-upload --token-file FILE, or CAIRN_TOKEN.';
+
   function createMissing(root, context) {
     let about = { samples: 0, unit: '' };
     const why = r => make('button', { type: 'button', textContent: 'Why', 'aria-label': `Why ${display(r.mapping, 80)} has no names`, onclick: () => context.go({ panel: 'why', build_id: r.build_id, address: null, function: null }) });
@@ -27,13 +29,12 @@ const CairnDebuginfoView = (() => {
     const filter = r => [r.mapping, r.build_id, r.state, r.quality];
     const sum = make('p', { className: 'soft' }), missingBox = make('div', { className: 'table-box' }), poorBox = make('div', { className: 'table-box' });
     const copyAll = make('button', { type: 'button', textContent: 'Copy all commands' }), said = make('span', { className: 'soft', role: 'status' });
-    const note = make('p', { className: 'soft', textContent: 'Run a command where the object is: on the host that was profiled, or where it was built. A service with tokens requires one with scope upload: cairn-upload --token-file FILE, or CAIRN_TOKEN.' });
-    root.append(heading('Objects whose samples lack names'), sum, note, make('div', { className: 'bar' }, copyAll, said), missingBox,
+    root.append(heading('Objects whose samples lack names'), sum, make('div', { className: 'bar' }, copyAll, said), missingBox,
       heading('Objects with names only'), make('p', { className: 'soft', textContent: 'Debuginfo would add their files, lines and inlined calls.' }), poorBox);
     const missing = CairnRecordTable.create(missingBox, columns({ title: 'Reason', key: 'state', text: r => words(r.state) }),
-      { caption: 'Missing debuginfo', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'Nothing is missing in this range.' });
+      { caption: 'Missing debuginfo', name: 'missing', keep: context.keep, thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'Nothing is missing in this range.' });
     const poor = CairnRecordTable.create(poorBox, columns({ title: 'Names by', key: 'quality', text: r => r.state === 'sender' ? 'the sender' : words(r.quality) }),
-      { caption: 'Objects with names only', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'All other objects have lines.' });
+      { caption: 'Objects with names only', name: 'poor', keep: context.keep, thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'All other objects have lines.' });
     const ask = (selection, signal) => context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal);
     // Samples of several types have no common cost: take that of the type which other views show.
     async function addCosts(selection, answer, signal) {
@@ -52,12 +53,15 @@ const CairnDebuginfoView = (() => {
     return async (selection, signal) => {
       about = await addCosts(selection, await ask(selection, signal), signal);
       all = about.missing;
-      copyAll.parentElement.hidden = note.hidden = !all.length;
+      copyAll.parentElement.hidden = !all.length;
+      if (all.length) context.note(HOW_TO_UPLOAD, 'how to upload');
       said.textContent = '';
       sum.textContent = !about.samples ? 'No samples here. Try a longer time range or another selector.' :
         all.length ? `${things(about.samples, 'sample')}; ${things(all.length, 'object lacks', 'objects lack')} symbols.` : `${things(about.samples, 'sample')}, all with names.`;
       missing.show(about.missing);
       poor.show(about.poor);
+      missing.restore(selection);
+      poor.restore(selection);
       context.about('');
     };
   }
@@ -82,7 +86,7 @@ const CairnDebuginfoView = (() => {
       { title: 'Last use', key: 'used_unix_s', number: true, node: o => ago(o.used_unix_s, now) },
       { title: 'Build id', key: 'build_id', className: 'whole', node: o => make('button', { type: 'button', className: 'link mono', title: o.build_id, textContent: o.build_id.slice(0, 16) + (o.build_id.length > 16 ? '…' : ''),
         onclick: () => context.go({ panel: 'why', build_id: o.build_id, address: null, function: null }) }) },
-    ], { caption: 'Stored objects', thing: 'object', things: 'objects', sort: 'used_unix_s', empty: 'Nothing is stored. cairn-upload sends debuginfo; upstreams and --scan bring their own.',
+    ], { caption: 'Stored objects', name: 'objects', keep: context.keep, thing: 'object', things: 'objects', sort: 'used_unix_s', empty: 'Nothing is stored. cairn-upload sends debuginfo; upstreams and --scan bring their own.',
       filter: o => [o.name, o.kind, o.quality, o.state, o.origin, o.build_id, o.error, o.pinned ? 'pinned' : ''],
       detail: o => o.error || o.partial || o.pinned ? make('div', { className: 'help' }, make('p', { textContent: display([o.error && `Not indexed: ${o.error}.`, o.partial && `Partial: ${o.partial}.`, o.pinned && 'Pinned: retention never removes it.'].filter(Boolean).join(' ')) })) : null });
     return async (selection, signal) => {
@@ -91,6 +95,7 @@ const CairnDebuginfoView = (() => {
       const total = key => objects.reduce((s, o) => s + o[key], 0), failed = objects.filter(o => o.index.state === 'failed').length;
       sum.textContent = objects.length ? `${things(objects.length, 'object')}, ${bytes(total('size'))}, ${bytes(total('stored_bytes'))} on disk` + (failed ? `; ${count(failed)} could not be indexed` : '') : '';
       table.show(objects.map(o => ({ ...o, state: o.index.state, error: o.index.error, partial: o.index.partial, origin: originOf(o) })));
+      table.restore(selection);
       context.about('');
     };
   }
@@ -113,7 +118,7 @@ const CairnDebuginfoView = (() => {
       { title: 'Slowest', key: 'slowest_ms', number: true, text: u => formatValue(u.slowest_ms * 1e6, 'nanoseconds') },
       { title: 'Received', key: 'bytes', number: true, text: u => bytes(u.bytes) },
       number('In flight', 'in_flight'),
-    ], { caption: 'Upstreams', thing: 'upstream', things: 'upstreams', sort: 'order', up: true, empty: 'No upstream is configured: cairn serve --upstream URL.',
+    ], { caption: 'Upstreams', name: 'upstreams', keep: context.keep, thing: 'upstream', things: 'upstreams', sort: 'order', up: true, empty: 'No upstream is configured: cairn serve --upstream URL.',
       detail: u => u.last_error ? make('div', { className: 'help' }, make('p', {}, `Last error, `, ago(u.last_error_unix_s, now), `: ${display(u.last_error)}`)) : null });
     return async (selection, signal) => {
       context.about('');
@@ -128,6 +133,7 @@ const CairnDebuginfoView = (() => {
       sum.textContent = `${things(q.queued, 'query', 'queries')} queued, ${count(q.in_flight)} in flight; ${things(q.known_missing, 'answer', 'answers')} “missing” and ${things(q.known_failed, 'failure')} cached.`;
       sum.hidden = !answer.upstreams.length;
       table.show(answer.upstreams.map((u, i) => ({ ...u, order: i + 1 })));
+      table.restore(selection);
     };
   }
 

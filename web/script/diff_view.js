@@ -112,7 +112,7 @@ const CairnDiffView = (() => {
 
   function create(root, context) {
     let current = {}, graphs = [], kind = '', about = { unit: '', totals: [1, 1], absolute: false };
-    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
+    const actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const chooser = context.offline ? null : makeChooser(context, () => current);
     const views = Object.entries(SHOWN).map(([value, textContent]) => make('button', { type: 'button', textContent, onclick: () => context.go({ shown: value }) }));
     const scale = choice('Scale', SCALES), note = make('span', { className: 'soft', role: 'status' });
@@ -182,7 +182,6 @@ const CairnDiffView = (() => {
       async show(selection, signal) {
         const wanted = SHOWN[selection.shown] ? selection.shown : 'merged', absolute = selection.scale === 'values', params = makeParams(selection, Date.now());
         current = selection;
-        filters.show(selection);
         views.forEach((b, i) => b.setAttribute('aria-pressed', Object.keys(SHOWN)[i] === wanted));
         scale.value = absolute ? 'values' : 'shares';
         const chosen = chooser ? chooser.show(selection, signal) : null;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The filters of the query API (focus, ignore, hide, show) as keys of the selection, which every view passes on, and as
-// a bar with one chip for each pattern.
+// The filters of the query API (focus, ignore, hide, show) as keys of the selection, which every view passes on, and the
+// chip that shows them and opens the panel in which they are changed.
 'use strict';
 const CairnFilters = (() => {
   const { make } = CairnDom, { display, exactPattern } = CairnNames;
@@ -32,32 +32,62 @@ const CairnFilters = (() => {
     return { [kind]: [...old.filter(p => p !== pattern), pattern].join('|') };
   }
   const addName = (selection, kind, name) => add(selection, kind, exactPattern(name));
+  const NONE = { focus: null, ignore: null, hide: null, show: null };
 
-  // go(change) as in the context.
-  function create(root, go) {
+  // [{ kind, pattern }] of a selection.
+  const list = selection => Object.keys(KINDS).flatMap(kind => (selection[kind] ? split(selection[kind]) : []).map(pattern => ({ kind, pattern })));
+  // A pattern in short: that of exactly one name is this name.
+  const shortPattern = p => /^\^(?:[^\\^$.*+?()[\]{}|]|\\[^0-9A-Za-z])*\$$/.test(p) ? p.slice(1, -1).replace(/\\(.)/gs, '$1') : p;
+  const textOf = ({ kind, pattern }) => `${KINDS[kind]} ${display(pattern, 80)}`;
+  // The text of the chip: the first filter, and how many more there are.
+  function chipText(filters) {
+    if (!filters.length) return 'Filter';
+    const [{ kind, pattern }] = filters, first = KINDS[kind][0].toLowerCase() + KINDS[kind].slice(1);
+    return `Filter: ${first} ${display(shortPattern(pattern), 40)}` + (filters.length > 1 ? ` + ${filters.length - 1}` : '');
+  }
+
+  // parts: button (the chip, which opens the panel), clear (a button that removes all filters), panel. go(change) as in the
+  // context. show(selection, isChartOnly): isChartOnly if the shown view ignores filters, unlike the chart above it.
+  function attach({ button, clear, panel }, go) {
     let selection = {};
     const kind = make('select', { 'aria-label': 'Kind of filter' }, ...Object.entries(KINDS).map(([value, textContent]) => make('option', { value, textContent })));
-    const pattern = make('input', { className: 'mono', size: 22, spellcheck: false, autocomplete: 'off', placeholder: 'regular expression', 'aria-label': 'Regular expression for names, files, objects' });
+    const pattern = make('input', { className: 'mono', size: 26, spellcheck: false, autocomplete: 'off', placeholder: 'regular expression', 'aria-label': 'Regular expression for names, files, objects' });
     const form = make('form', { className: 'bar' }, kind, pattern, make('button', { type: 'submit', textContent: 'Add filter' }));
-    const chips = make('ul', { className: 'chips', 'aria-label': 'Filters' });
-    const bar = make('div', { className: 'bar filters' }, form, chips);
-    root.append(bar);
+    const chips = make('ul', { className: 'chips', 'aria-label': 'Active filters' }), note = make('p', { className: 'soft' });
+    const text = make('span', { className: 'chip-text' });
+    button.replaceChildren(text);
+    panel.replaceChildren(form, chips, note);
+    const popover = CairnPopover.attach(button, panel, null, pattern);
     form.addEventListener('submit', event => {
       event.preventDefault();
-      if (pattern.value) go(add(selection, kind.value, pattern.value));
+      if (!pattern.value) return;
+      popover.close();
+      go(add(selection, kind.value, pattern.value));
       pattern.value = '';
     });
+    clear.addEventListener('click', () => {
+      button.focus();
+      go(NONE);
+    });
+    function remove({ kind: k, pattern: p }) {
+      pattern.focus();
+      go({ [k]: split(selection[k]).filter(x => x !== p).join('|') || null });
+    }
     return {
-      show(next) {
+      show(next, isChartOnly = false) {
         selection = next;
-        chips.replaceChildren(...Object.keys(KINDS).flatMap(k => (selection[k] ? split(selection[k]) : []).map(p => make('li', {},
-          `${KINDS[k]} `, make('b', { className: 'mono', textContent: display(p, 80) }),
-          make('button', { type: 'button', textContent: '×', 'aria-label': `Remove: ${KINDS[k]} ${display(p, 80)}`,
-            onclick: () => go({ [k]: split(selection[k]).filter(x => x !== p).join('|') || null }) })))));
-        chips.hidden = !chips.children.length;
+        const filters = list(next);
+        text.textContent = chipText(filters) + (filters.length && isChartOnly ? ' (chart only)' : '');
+        button.title = filters.map(textOf).join('\n') || 'Only some of the stacks or frames';
+        button.classList.toggle('active', filters.length > 0);
+        clear.hidden = !filters.length;
+        chips.replaceChildren(...filters.map(f => make('li', {}, `${KINDS[f.kind]} `, make('b', { className: 'mono', textContent: display(f.pattern, 80) }),
+          make('button', { type: 'button', textContent: '×', 'aria-label': `Remove: ${textOf(f)}`, onclick: () => remove(f) }))));
+        chips.hidden = !filters.length;
+        note.textContent = 'A pattern is searched in names, files and objects of frames.' + (isChartOnly ? ' In this view filters apply to the chart only.' : '');
       },
     };
   }
 
-  return { params, split, add, addName, create };
+  return { params, split, add, addName, list, chipText, attach };
 })();

@@ -16,7 +16,6 @@ const CairnFlameView = (() => {
     const graph = make('div', { className: 'flame' }), rest = make('span', { className: 'soft' });
     const more = make('button', { type: 'button', textContent: 'Show more' }), restBar = make('div', { className: 'bar', hidden: true }, rest, more);
     let flame = null, reversed = false, current = {};
-    const filters = CairnFilters.create(root, context.go);
     root.append(focus, graph, restBar);
 
     const focused = () => current.callees_of || current.callers_of || '';
@@ -40,7 +39,6 @@ const CairnFlameView = (() => {
       async show(selection, signal) {
         const { callees_of, callers_of, by, max_nodes } = selection, upside = !callees_of && !callers_of && selection.tree === 'callers';
         current = selection;
-        filters.show(selection);
         focus.hidden = !focused();
         name.textContent = display(focused());
         callees.setAttribute('aria-pressed', Boolean(callees_of));

@@ -22,8 +22,11 @@
     refresh();
   });
 
+  const filters = CairnFilters.attach({ button: $('filter'), clear: $('no-filter'), panel: $('filter-panel') }, go);
+
   async function refresh() {
     const id = viewOf(selection.view);
+    filters.show(selection);
     for (const [other, { tab, root }] of panels) {
       root.hidden = other !== id;
       tab.setAttribute('aria-selected', other === id);

@@ -3,8 +3,9 @@
 // Panels below a button: opened by it, closed by Escape, a click elsewhere, or the panel's own code.
 'use strict';
 const CairnPopover = (() => {
-  // Returns { open, close }; onOpen is called before the panel is shown.
-  function attach(button, panel, onOpen) {
+  // Returns { open, close }; onOpen is called before the panel is shown. `first`: what has the focus then, by default the
+  // first control.
+  function attach(button, panel, onOpen, first) {
     panel.hidden = true;
     button.setAttribute('aria-expanded', 'false');
     button.setAttribute('aria-haspopup', 'dialog');
@@ -22,8 +23,8 @@ const CairnPopover = (() => {
       panel.hidden = false;
       button.setAttribute('aria-expanded', 'true');
       place();
-      const first = panel.querySelector('input, button, select, a');
-      if (first) first.focus();
+      const focused = first || panel.querySelector('input, button, select, a');
+      if (focused) focused.focus();
     }
     function close(refocus = true) {
       if (!isOpen()) return;

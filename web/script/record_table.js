@@ -17,13 +17,15 @@ const CairnRecordTable = (() => {
   //   detail(record)   an element for a separate row below the record, or null
   //   empty            text without records
   //   page             records per page
+  //   keep(keys)       called with the keys of the selection for what one sees: order, filter and page
+  //   name             of the table in these keys, in a view with several
   function create(root, columns, options) {
     const size = options.page || PAGE;
     let records = [], sorted = columns.find(c => c.key === options.sort), down = Boolean(sorted.number) && !options.up, page = 0;
     const words = make('input', { type: 'search', size: 22, placeholder: 'Filter', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
     const order = make('select', { 'aria-label': `Sort ${options.caption} by` }, ...columns.map((c, i) => new Option(c.title, i)));
     const shown = make('span', { className: 'soft', role: 'status' });
-    const step = (text, by) => make('button', { type: 'button', textContent: text, 'aria-label': `${text} of ${options.caption}`, onclick: () => { page += by; fill(); box.scrollTop = 0; } });
+    const step = (text, by) => make('button', { type: 'button', textContent: text, 'aria-label': `${text} of ${options.caption}`, onclick: () => { page += by; fill(); keep(); box.scrollTop = 0; } });
     const previous = step('Previous page', -1), next = step('Next page', 1);
     const bar = make('div', { className: 'bar' }, options.filter ? words : null, make('span', { className: 'sort-narrow' }, 'Sort by ', order), shown, previous, next);
     const head = make('tr', {}), body = make('tbody', {});
@@ -36,6 +38,7 @@ const CairnRecordTable = (() => {
       sorted = c;
       page = 0;
       fill();
+      keep();
     };
     const headers = columns.map(c => {
       const th = make('th', { scope: 'col', className: c.number ? 'n' : '' },
@@ -89,11 +92,29 @@ const CairnRecordTable = (() => {
       const part = pages > 1 ? `${count(page * size + 1)}–${count(Math.min(some.length, (page + 1) * size))} of ` : '';
       shown.textContent = `${part}${count(some.length)} ${some.length === 1 ? options.thing : options.things}` + (some.length < records.length ? `, of ${count(records.length)}` : '');
     }
-    words.addEventListener('input', () => { page = 0; fill(); });
+    // "-size" for falling values. What is usual is not kept.
+    const orderText = (c, isFalling) => (isFalling ? '-' : '') + c.key, usual = orderText(sorted, down);
+    function keep() {
+      const text = orderText(sorted, down);
+      if (options.keep) options.keep(CairnSelection.tableKeys(options.name, { sort: text === usual ? null : text, filter: words.value, page: page ? page + 1 : null }));
+    }
+    words.addEventListener('input', () => { page = 0; fill(); keep(); });
     return {
       show(list) {
         records = list;
         fill();
+      },
+      // Show what a selection says; the rest stays, and is kept.
+      restore(selection) {
+        const state = CairnSelection.tableState(options.name, selection), column = columns.find(c => c.key === (state.sort || '').replace(/^-/, ''));
+        if (column) {
+          sorted = column;
+          down = state.sort[0] === '-';
+        }
+        if (state.filter && options.filter) words.value = state.filter;
+        if (/^[1-9]\d{0,6}$/.test(state.page || '')) page = state.page - 1;
+        if (column || state.filter || state.page) fill();
+        keep();
       },
     };
   }

@@ -21,7 +21,6 @@ const CairnSandwich = (() => {
   function create(root, context) {
     let current = {}, about = { unit: '', total: 0, own: 0 };
     const actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
-    const filters = CairnFilters.create(root, context.go);
     const hints = make('datalist', { id: 'sandwich-functions' });
     const input = make('input', { className: 'mono', size: 40, list: 'sandwich-functions', spellcheck: false, autocomplete: 'off' });
     const form = make('form', { className: 'bar' }, make('label', {}, 'Function ', input), hints, make('button', { type: 'submit', textContent: 'Show function' }));
@@ -46,7 +45,7 @@ const CairnSandwich = (() => {
       { title: '%', key: 'value', number: true, width: 5.9, text: r => percent(r.value, about.own), explain: 'Of the cost of the function' },
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)).slice(0, 2),
     ];
-    const tableOf = (box, caption) => CairnTable.create(box, columns, { caption, sort: 'value', empty: 'None.',
+    const tableOf = (box, caption) => CairnTable.create(box, columns, { caption, name: caption.toLowerCase(), keep: context.keep, sort: 'value', empty: 'None.',
       open: row => { if (row.kind < 4) context.go({ function: row.function }); }, menu: CairnTopView.menuOf(actions, links) });
     const callers = tableOf(callersTable, 'Callers'), callees = tableOf(calleesTable, 'Callees');
     const lines = CairnTable.create(linesTable, [
@@ -56,7 +55,7 @@ const CairnSandwich = (() => {
       { title: 'Line', key: 'line', number: true, width: 5.4, text: r => r.line || '?' },
       { title: 'File', key: 'file', isPath: true, href: CairnActions.sourceOf(context, () => current) },
       { title: 'Source', key: 'source', className: 'mono source', share: 2 },
-    ], { caption: 'Cost of each line', sort: 'cumulative', empty: 'No line is known.', keyOf: r => `${r.function}\0${r.file}\0${r.line}` });
+    ], { caption: 'Cost of each line', name: 'lines', keep: context.keep, sort: 'cumulative', empty: 'No line is known.', keyOf: r => `${r.function}\0${r.file}\0${r.line}` });
     const said = make('span', { className: 'soft', role: 'status' });
     async function copyName(name) { said.textContent = await CairnFlameMenu.copyText(name) ? 'Copied' : 'The browser does not let this page copy'; }
     let graphs = [];
@@ -81,7 +80,6 @@ const CairnSandwich = (() => {
     return {
       async show(selection, signal) {
         current = selection;
-        filters.show(selection);
         const name = await choose(selection, signal), filter = { ...CairnSelection.params(selection), ...CairnFilters.params(selection) };
         input.value = name;
         if (!name) {
@@ -111,6 +109,7 @@ const CairnSandwich = (() => {
         if (!json.rows.length) costs.textContent = 'No function of that name has samples here.';
         else putGraphs(up, down);
         if (lineJson) lines.show(lineJson.rows);
+        for (const table of [callers, callees, lines]) table.restore(selection);
         context.about(CairnLayout.about({ type: json.type, unit: json.unit, sides: [CairnLayout.sideOf(json, selection.selector)] }));
       },
       destroy() { for (const g of graphs) g.destroy(); },

@@ -7,7 +7,8 @@
 //   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
 //   focus, ignore, hide, show    filters of the query API
-//   search, zoom, colours, flip, recursion   of a flame graph; sort, filter: of a table (flame.js, table.js)
+//   search, zoom, colours, flip, recursion   of a flame graph (flame.js)
+//   sort, filter, page           of a table (table.js, record_table.js); of a view with several, hosts_sort and the like
 //   view                         the id of a view; other keys belong to views
 'use strict';
 const CairnSelection = (() => {
@@ -56,6 +57,11 @@ const CairnSelection = (() => {
     return fixed;
   }
 
+  // The keys for what one sees of a table, such as "sort"; of a view with several tables "hosts_sort". The other way round,
+  // what a selection says of a table.
+  const tableKeys = (table, keys) => Object.fromEntries(Object.entries(keys).map(([key, value]) => [table ? `${table}_${key}` : key, value]));
+  const tableState = (table, selection) => Object.fromEntries(['sort', 'filter', 'page'].map(key => [key, selection[table ? `${table}_${key}` : key]]));
+
   // The parameters of a query.
   const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
 
@@ -75,5 +81,5 @@ const CairnSelection = (() => {
     return [...items].sort((a, b) => rank(a) - rank(b));
   };
 
-  return { orderLabels, parse, format, change, makeAbsolute, params, typeText };
+  return { orderLabels, parse, format, change, makeAbsolute, params, tableKeys, tableState, typeText };
 })();

@@ -57,7 +57,6 @@ const CairnServicesView = (() => {
 
   function create(root, context) {
     let selection = {}, answer = null, ticked = [], table = null, kind = '';
-    const filters = CairnFilters.create(root, context.go);
     const both = make('button', { type: 'button', textContent: 'Compare the two ticked', disabled: true, onclick: () => context.go(comparisonOfTwo(ticked, selection)) });
     const note = make('span', { className: 'soft', role: 'status' });
     const bar = make('div', { className: 'bar' }, both, note), box = make('div', { className: 'services' });
@@ -94,12 +93,11 @@ const CairnServicesView = (() => {
         { title: CairnUnits.samplesTitle(answer), key: 'samples', number: true, text: row => row.samples.toLocaleString('en') },
         { title: 'Version', key: 'version', className: 'mono', text: versionText },
         { title: 'Comparison', key: 'compared', node: compareButton },
-      ], { caption: title, sort: 'value', filter: row => [row.name, row.version], thing: 'row', things: 'rows', empty: 'No samples here.' });
+      ], { caption: title, sort: 'value', filter: row => [row.name, row.version], thing: 'row', things: 'rows', empty: 'No samples here.', keep: context.keep });
     }
 
     return {
       async show(next, signal) {
-        filters.show(next);
         const json = await context.api.query('services', { ...CairnSelection.params(next), ...CairnFilters.params(next), by: next.by, groups: 1000 }, signal);
         if (signal.aborted) return;
         const isLanding = /^#?$/.test(location.hash);
@@ -115,6 +113,7 @@ const CairnServicesView = (() => {
           const { change, text } = changeOf(row, json);
           return { ...row, name: nameOf(row), change, change_text: text, named_share: row.value > 0 ? row.named / row.value : 0, version: versionText(row) };
         }));
+        table.restore(next);
         note.textContent = `${percent(json.named, json.total)} of the cost has names. Changes are against ${CairnTimes.toText(json.base_from_ms)} – ${CairnTimes.toText(json.base_to_ms)}.`;
         context.about(CairnLayout.about({ type: json.type, unit: json.unit, sides: [CairnLayout.sideOf(json, next.selector)] }));
       },

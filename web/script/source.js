@@ -101,7 +101,7 @@ const CairnSourceView = (() => {
     const top = make('div', { className: 'table-box' });
     let about = { unit: '', total: 0 };
     const table = CairnTable.create(top, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
-      open: row => context.go({ function: row.function }) });
+      open: row => context.go({ function: row.function, sort: null, filter: null }), keep: context.keep });
     const paramsOf = selection => ({ ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, server: CairnApi.serverUrl() });
     form.append(name, ...panels, file, object, syntax, ...steps, place);
     form.addEventListener('submit', event => {
@@ -195,10 +195,10 @@ const CairnSourceView = (() => {
       file.value = found.file;
       current = answer;
       const isAligned = found.lines_before !== undefined;
-      notice.replaceChildren(make('p', { className: 'bar' }, make('span', { textContent: isAligned ? 'Lines are aligned by a diff of both texts; costs are totals.' :
-        'Lines are compared by number: both texts are needed to align them.' }),
-      make('button', { type: 'button', textContent: 'The side after alone', onclick: () => context.go({ compared: null }) })),
-      ...(found.text === undefined && found.missing ? [missingBox(found.missing, 'Source not available')] : []));
+      context.note(isAligned ? 'Lines are aligned by a diff of both texts; costs are totals.' : 'Lines are compared by number: both texts are needed to align them.',
+        isAligned ? 'lines aligned' : 'lines by number');
+      notice.replaceChildren(make('p', { className: 'bar' }, make('button', { type: 'button', textContent: 'The side after alone', onclick: () => context.go({ compared: null }) })),
+        ...(found.text === undefined && found.missing ? [missingBox(found.missing, 'Source not available')] : []));
       comparedBox.hidden = false;
       const items = makeComparedItems(answer, found);
       compared.show(items, { total: Math.max(answer.total, answer.total_after), unit });
@@ -239,6 +239,7 @@ const CairnSourceView = (() => {
       notice.replaceChildren(make('p', { textContent: 'Choose a function to see its lines and instructions.' +
         (isCut ? ` These are the ${FUNCTIONS.toLocaleString('en')} most expensive; enter the name of any other.` : '') }));
       table.show(about.rows.slice(0, FUNCTIONS));
+      table.restore(selection);
       top.hidden = false;
       context.about('');
     }

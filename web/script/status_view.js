@@ -162,7 +162,7 @@ const CairnStatusView = (() => {
       { title: 'Count', key: 'count', number: true, text: e => count(e.count) },
       { title: 'Last', key: 'last', number: true, node: e => e.last ? ago(e.last, now) : make('span', { className: 'soft', textContent: '—' }) },
       { title: 'Metric', key: 'name', className: 'mono', text: e => e.name || '' },
-    ], { caption: 'Errors', thing: 'kind', things: 'kinds', sort: 'count', page: 20, empty: 'None.', filter: e => [e.what, e.reason, e.name], detail: errorDetail });
+    ], { caption: 'Errors', name: 'errors', keep: context.keep, thing: 'kind', things: 'kinds', sort: 'count', page: 20, empty: 'None.', filter: e => [e.what, e.reason, e.name], detail: errorDetail });
     const hosts = CairnRecordTable.create(hostsBox, [
       { title: 'Host', key: 'host', className: 'mono', text: h => h.host || '(not named)' },
       { title: 'Sent by', key: 'program', className: 'mono', text: h => h.program || '(unknown)' },
@@ -175,7 +175,7 @@ const CairnStatusView = (() => {
       { title: 'Clock', key: 'ahead', number: true, text: h => h.ahead === null ? '—' : Math.abs(h.ahead) < 60 ? 'in sync' : `${duration(Math.abs(h.ahead))} ${h.ahead > 0 ? 'ahead' : 'behind'}`, explain: 'Time of the newest sample of the last batch, against its arrival, of senders that send again and again' },
       { title: 'Address', key: 'address', className: 'mono' },
       { title: 'First seen', key: 'first_unix_s', number: true, node: h => ago(h.first_unix_s, now) },
-    ], { caption: 'Hosts', thing: 'sender', things: 'senders', sort: 'last_unix_s', empty: 'Nothing was sent since the service started.', filter: h => [h.host, h.agent, h.address, h.silent ? 'silent' : ''] });
+    ], { caption: 'Hosts', name: 'hosts', keep: context.keep, thing: 'sender', things: 'senders', sort: 'last_unix_s', empty: 'Nothing was sent since the service started.', filter: h => [h.host, h.agent, h.address, h.silent ? 'silent' : ''] });
 
     return {
       async show(selection, signal) {
@@ -196,6 +196,8 @@ const CairnStatusView = (() => {
         hostsNote.textContent = `${versionsText(list)}. ${silent ? `${count(silent)} silent.` : 'No sender is silent.'}` +
           (senders.forgotten ? ` ${count(senders.forgotten)} more were evicted from this list.` : '');
         hosts.show(list);
+        errors.restore(selection);
+        hosts.restore(selection);
         context.about('');
       },
       destroy() {},

@@ -48,7 +48,8 @@ const CairnTable = (() => {
   // '', in a new tab with `external: true`.
   // options: caption, noun (of the rows), sort (a column's key), empty (text without rows), follow (description of the
   // key s), menu(row): entries of a menu; filter: the keys searched by the filter; without it there is no filter;
-  // keyOf(row): the row's identity across refreshes; keep(keys): called with the keys of the selection for what one sees, sort and filter.
+  // keyOf(row): the row's identity across refreshes; keep(keys): called with the keys of the selection for what one sees, sort and filter;
+  // name: of the table in these keys, in a view with several.
   //
   // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 opens
   // the menu, slash focuses the filter.
@@ -116,7 +117,7 @@ const CairnTable = (() => {
     // "-flat" for falling values. The usual order is not kept.
     const orderText = () => (down ? '-' : '') + sorted.key;
     function keep() {
-      if (options.keep) options.keep({ sort: orderText() === '-' + options.sort ? null : orderText(), filter: words.value });
+      if (options.keep) options.keep(CairnSelection.tableKeys(options.name, { sort: orderText() === '-' + options.sort ? null : orderText(), filter: words.value }));
     }
 
     // ---- drawing ----
@@ -247,7 +248,8 @@ const CairnTable = (() => {
         mark();
       },
       // Show what a selection says; the rest stays, and is kept.
-      restore({ sort, filter }) {
+      restore(selection) {
+        const { sort, filter } = CairnSelection.tableState(options.name, selection);
         const column = columns.find(c => c.key === (sort || '').replace(/^-/, ''));
         if (filter && bar) words.value = filter;
         if (column) {

@@ -17,7 +17,7 @@ const CairnTopView = (() => {
 
   function create(root, context) {
     let current = {}, about = { unit: '', total: 0 };
-    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
+    const actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const box = make('div', { className: 'table-box' });
     root.append(box);
     const menu = menuOf(actions, links), only = row => row.labels ? [{ text: 'Only ' + row.group, run: () => context.go({ by: null, selector: CairnSelectorText.withLabels(current.selector, row.labels) }) }] : [];
@@ -35,7 +35,6 @@ const CairnTopView = (() => {
     return {
       async show(selection, signal) {
         current = selection;
-        filters.show(selection);
         const by = !context.offline && selection.by || '', top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), by, limit: by ? GROUP_ROWS : CairnTable.ROWS_MAX }, signal);
         about = top;
         if (grouped !== by) makeTable(by);

@@ -104,7 +104,7 @@ const CairnTracesView = (() => {
         ...(byTrace && row.trace_id ? [{ text: 'Copy the id of its trace', run: () => CairnFlameMenu.copyText(row.trace_id) }] : []),
         ...(outside(row) ? [{ text: 'Open in the tracing UI', href: outside(row) }] : [])];
       table = CairnTable.create(box, columns, { caption: 'Most expensive ' + noun, noun, sort: 'value', menu, filter: [...new Set([main, 'trace_id', 'service_name', 'span_name'])],
-        open: row => context.go(changeTo(idsOf(row))), follow: 'shows the whole trace', keyOf: row => JSON.stringify(idsOf(row)),
+        open: row => context.go(changeTo(idsOf(row))), follow: 'shows the whole trace', keyOf: row => JSON.stringify(idsOf(row)), keep: context.keep,
         empty: 'No sample here has the id of a trace or span. They come with OTLP profiles, as links, and as labels trace_id, span_id or profile_id with others.' });
       table.show(rows);
     }
@@ -127,10 +127,10 @@ const CairnTracesView = (() => {
         rows = answer.rows.map(r => ({ ...r, ...r.labels }));
         if (!table || shown !== list) makeTable();
         else table.show(rows);
+        table.restore(selection);
         link.value = template;
-        const { with_id } = answer, filtered = ['focus', 'ignore', 'hide', 'show'].some(k => selection[k]);
-        note.textContent = (with_id.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${CairnLayout.countText({ ...answer, samples: with_id.samples })} with ids` : '') +
-          (filtered ? '. Filters of stacks do not apply here.' : '');
+        const { with_id } = answer;
+        note.textContent = with_id.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${CairnLayout.countText({ ...answer, samples: with_id.samples })} with ids` : '';
         context.about(CairnLayout.about({ type: answer.type, unit: answer.unit, sides: [CairnLayout.sideOf(answer, selection.selector)] }));
       },
       destroy() {},

@@ -100,12 +100,13 @@ const CairnWhy = (() => {
       { title: 'Name', key: 'function', className: 'mono' },
       { title: 'Line', key: 'file', className: 'mono', text: r => r.file ? r.file + (r.line ? ':' + r.line : '') : 'none' },
       { title: 'Object', key: 'object', className: 'mono', text: r => r.object || '(unknown)' },
-    ], { caption: 'Addresses', thing: 'address', things: 'addresses', sort: 'cumulative', page: 20, empty: 'No sample of this selection is at such an address.',
+    ], { caption: 'Addresses', name: 'addresses', keep: context.keep, thing: 'address', things: 'addresses', sort: 'cumulative', page: 20, empty: 'No sample of this selection is at such an address.',
       filter: r => [r.address, r.state, r.function, r.file, r.object, r.build_id] });
 
     async function listAddresses(selection, signal) {
       about = await context.api.query('addresses', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, build_id: selection.build_id, limit: LISTED }, signal);
       table.show(about.rows);
+      table.restore(selection);
       list.hidden = false;
       title.textContent = (selection.function ? `Addresses of ${display(selection.function, 200)}` : 'Addresses of the object') +
         (about.address_count > about.rows.length ? `: the ${LISTED} of ${count(about.address_count)} that cost most.` : '.');
