@@ -424,16 +424,17 @@ int command_flame(int argc, char **argv)
 static const struct usage diff_usage = {
         .synopsis = "cairn diff [--server URL | --data DIR | --profile FILE] [--base-from T] [--base-to T] [--base "
                     "SELECTOR] [--from T] "
-                    "[--to T] [--type T] [--lines] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
+                    "[--to T] [--type T] [--lines | --disassembly] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
                     "       cairn diff [--lines] [--format F | --json | --csv] [--output FILE] BEFORE AFTER",
         .about = "Compare two selections: before (the base) and after. Parts of the base that are not given are\n"
                  "those of after. Functions are sorted by how much their flat cost changed; --lines compares the\n"
-                 "source lines of a function or file. Two files written by cairn record are compared without a\n"
-                 "service.",
+                 "source lines of a function or file, --disassembly the instructions of a function. Two files\n"
+                 "written by cairn record are compared without a service.",
         .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
                     "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n"
                     "  cairn diff --base-from now-2h --base-to now-1h --callees-of serve --output diff.html\n"
                     "  cairn diff --base-from now-2h --base-to now-1h --lines --function 'parse.*'\n"
+                    "  cairn diff --base '{version=\"1\"}' --disassembly --function parse '{version=\"2\"}'\n"
                     "  cairn diff before.otlp after.otlp\n",
 };
 
@@ -449,20 +450,23 @@ static const char *diff_format_of(const char *output)
 }
 
 static enum status check_diff_options(const struct option_spec *specs, const bool *given, const char *format,
-                                      bool lines, bool files, struct error *err)
+                                      const char *operation, bool files, struct error *err)
 {
         static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
-        const char *view = "by groups names sort limit function";
+        const char *view = "by groups names sort limit function", *scale = "compare";
         char subject[60], used[400];
 
-        if (lines)
+        if (strcmp(operation, "lines") == 0)
                 view = "lines function file limit";
+        else if (strcmp(operation, "disassembly") == 0)
+                view = "disassembly function file build-id base-build-id syntax", scale = "";
         else if (strcmp(format, "html") == 0 || strcmp(format, "json") == 0)
                 view = "by groups names callees-of callers-of callees-matching callers-matching";
-        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type compare match format json csv %s", ranges[files], view);
-        if (lines || files)
-                snprintf(subject, sizeof subject, "cairn diff%s%s", lines ? " --lines" : "",
-                         files ? " BEFORE AFTER" : "");
+        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type match format json csv %s %s", ranges[files], scale, view);
+        if (strcmp(operation, "diff") != 0)
+                snprintf(subject, sizeof subject, "cairn diff --%.20s%s", operation, files ? " BEFORE AFTER" : "");
+        else if (files)
+                snprintf(subject, sizeof subject, "cairn diff BEFORE AFTER");
         else
                 snprintf(subject, sizeof subject, "cairn diff --format %.20s", format);
         return options_check_given(specs, given, used, subject, err);
@@ -485,10 +489,11 @@ int command_diff(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { .command = "diff" };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
-                   *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL, *match = NULL;
+                   *function = NULL, *file = NULL, *selector = NULL, *compare = NULL, *sort = NULL, *match = NULL,
+                   *build_id = NULL, *base_build_id = NULL, *syntax = NULL, *operation = "diff";
         struct query_view view = { 0 };
         struct query_part part = { 0 };
-        bool json = false, csv = false, lines = false;
+        bool json = false, csv = false, lines = false, disassembly = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
@@ -500,6 +505,10 @@ int command_diff(int argc, char **argv)
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_FLAG("lines", 0, &lines, "compare each source line of --function or --file"),
+                OPTION_FLAG("disassembly", 0, &disassembly, "compare each instruction of --function"),
+                OPTION_STRING("build-id", 0, "ID", &build_id, "with --disassembly: this object after"),
+                OPTION_STRING("base-build-id", 0, "ID", &base_build_id, "with --disassembly: this object before"),
+                OPTION_STRING("syntax", 0, "S", &syntax, "with --disassembly on x86: intel (default) or att"),
                 OPTION_STRING("compare", 0, "C", &compare,
                               "shares of the total of each side (default), or values as they are"),
                 OPTION_STRING("match", 0, "M", &match,
@@ -507,14 +516,15 @@ int command_diff(int argc, char **argv)
                               "names (exact)"),
                 OPTION_STRING("sort", 0, "S", &sort, "in tables: by the change of flat (default) or cumulative"),
                 OPTION_STRING("format", 0, "F", &format,
-                              "text, rows (JSON of the table), csv, json (flame graph, or lines) or html (default: by "
+                              "text, rows (JSON of the table), csv, json (flame graph, lines or disassembly) or html (default: by "
                               "the suffix of FILE, else text)"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "in tables only functions whose full, short or linkage name matches as a whole"),
-                OPTION_STRING("file", 0, "REGEX", &file, "with --lines: files with a match in their path"),
+                OPTION_STRING("file", 0, "REGEX", &file,
+                              "with --lines and --disassembly: files with a match in their path"),
                 OPTION_STRING("names", 0, "N", &names, "short or full (default: short in html, else full)"),
-                OPTION_FLAG("json", 0, &json, "same as --format rows, with --lines json"),
+                OPTION_FLAG("json", 0, &json, "same as --format rows, with --lines and --disassembly json"),
                 OPTION_FLAG("csv", 0, &csv, "same as --format csv"),
                 OPTION_END,
         };
@@ -525,10 +535,14 @@ int command_diff(int argc, char **argv)
         files = argc == 2;
         if (!st && json + csv + (format != NULL) > 1)
                 st = error_set(&err, ST_USAGE, "--json, --csv and --format exclude each other");
+        if (!st && lines && disassembly)
+                st = error_set(&err, ST_USAGE, "--lines and --disassembly exclude each other");
+        if (lines || disassembly)
+                operation = lines ? "lines" : "disassembly";
         if (!format)
-                format = json ? (lines ? "json" : "rows") : csv ? "csv" : diff_format_of(output);
+                format = json ? (lines || disassembly ? "json" : "rows") : csv ? "csv" : diff_format_of(output);
         if (!st)
-                st = check_diff_options(specs, given, format, lines, files, &err);
+                st = check_diff_options(specs, given, format, operation, files, &err);
         if (!st)
                 st = check_groups(&view, &err);
         if (!st && !files)
@@ -544,7 +558,10 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "limit", limit);
                 query_param_add(&params, "function", function);
                 query_param_add(&params, "file", file);
-                query_param_add(&params, "server", lines ? o.service.server : NULL);
+                query_param_add(&params, "build_id", build_id);
+                query_param_add(&params, "base_build_id", base_build_id);
+                query_param_add(&params, "syntax", syntax);
+                query_param_add(&params, "server", lines || disassembly ? o.service.server : NULL);
                 query_param_add(&params, "source", lines && strcmp(format, "text") == 0 ? "file" : NULL);
                 query_param_add(&params, "names", names);
                 query_part_add(&params, &part);
@@ -553,8 +570,8 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "match", match);
                 query_param_add(&params, "sort", sort);
                 query_param_add(&params, "format", format);
-                st = files ? compare_files(lines ? "lines" : "diff", argv, &o, &params, output, &err)
-                           : run_and_write_query(&o, lines ? "lines" : "diff", &params, output, &err);
+                st = files ? compare_files(operation, argv, &o, &params, output, &err)
+                           : run_and_write_query(&o, operation, &params, output, &err);
         }
         return st ? command_fail("diff", st, &err) : EXIT_DONE;
 }

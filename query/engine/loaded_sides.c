@@ -233,3 +233,14 @@ enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l
         tree_sum_totals(tree);
         return ST_OK;
 }
+
+void loaded_sides_put_change(const struct loaded_sides *l, const int64_t values[2], struct buf *ret)
+{
+        const char *unit = *l->sides[0].unit ? l->sides[0].unit : l->sides[1].unit;
+        const int64_t totals[2] = { l->sides[0].total, l->sides[1].total };
+        char v[4][40];
+
+        buf_printf(ret, "%11s %11s %11s %10s", format_value(values[0], unit, v[0], 40),
+                   format_value(values[1], unit, v[1], 40), format_change(values, unit, v[2], 40),
+                   format_share_change(values, totals, v[3], 40));
+}

@@ -67,4 +67,7 @@ enum status function_targets_find_asked(struct query_call *q, const struct frame
 /** Write the leading members common to all JSON answers. */
 void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j);
 
+/** Append columns of a text: before, after, the change, and the change of the share of the side's total. */
+void loaded_sides_put_change(const struct loaded_sides *l, const int64_t values[2], struct buf *ret);
+
 #endif

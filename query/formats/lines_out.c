@@ -170,19 +170,6 @@ static void put_row_csv(struct line_table *t, struct line_file *file, const stru
 
 /* ---- text ---- */
 
-/* Before, after, the change, and the change of the share of the side's total. */
-static void put_change_text(const struct line_table *t, const int64_t values[2], struct buf *ret)
-{
-        const struct merged_profile *sides = t->l->sides;
-        const char *unit = *sides[0].unit ? sides[0].unit : sides[1].unit;
-        const int64_t totals[2] = { sides[0].total, sides[1].total };
-        char v[4][40];
-
-        buf_printf(ret, "%11s %11s %11s %10s", format_value(values[0], unit, v[0], 40),
-                   format_value(values[1], unit, v[1], 40), format_change(values, unit, v[2], 40),
-                   format_share_change(values, totals, v[3], 40));
-}
-
 static void put_costs_text(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
                            struct buf *ret)
 {
@@ -190,9 +177,9 @@ static void put_costs_text(const struct line_table *t, const int64_t flat[2], co
         char v[2][40];
 
         if (t->l->side_count > 1) {
-                put_change_text(t, flat, ret);
+                loaded_sides_put_change(t->l, flat, ret);
                 buf_append_u8(ret, ' ');
-                put_change_text(t, cumulative, ret);
+                loaded_sides_put_change(t->l, cumulative, ret);
         } else {
                 buf_printf(ret, "%12s %12s", format_value(*flat, unit, v[0], 40),
                            format_value(*cumulative, unit, v[1], 40));

@@ -16,6 +16,7 @@ enum {
 
 #define FILTERS "type focus ignore hide show "
 #define PART "callees_of callers_of callees_matching callers_matching "
+#define SIDES "base_selector base_from base_to match "
 #define BASE "base_selector base_from base_to compare match "
 #define FUNCTIONS "function file function_name file_name "
 
@@ -115,7 +116,7 @@ const struct query_operation query_operations[] = {
           .help = "print the cost of each instruction of --function",
           .answer = query_answer_disassembly,
           .formats = AS_TABLE,
-          .parameters = FILTERS FUNCTIONS "build_id start end syntax server",
+          .parameters = FILTERS FUNCTIONS SIDES "build_id base_build_id start end syntax server",
           .offer = QUERY_OPTION },
         { .name = "addresses",
           .answer = query_answer_addresses,

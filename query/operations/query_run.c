@@ -71,7 +71,7 @@ static enum status check_base(const struct query_call *q, const struct query_ope
 
         if (!name || query_operation_has_parameter(operation, name))
                 return ST_OK;
-        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich, lines, gate and services, not of %s",
+        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich, lines, disassembly, gate and services, not of %s",
                          name, operation->name);
 }
 
