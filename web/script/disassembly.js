@@ -20,6 +20,27 @@ const CairnDisassembly = (() => {
     return { items, byAddress };
   }
 
+  // The text of an instruction, with a link to what it leads to: byAddress has the rows of the list, moveTo goes to one.
+  function makeInstruction(i, byAddress, moveTo, go) {
+    const text = make('span', { role: 'gridcell', className: 'c-text', title: i.bytes }, make('b', { className: 'mnemonic', textContent: i.mnemonic }), ' ', i.operands);
+    if (byAddress.has(i.target) && i.flow) {
+      const down = byAddress.get(i.target) > byAddress.get(i.address);
+      text.append(' ', make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: (down ? '↓ ' : '↑ ') + i.target,
+        title: 'Go to ' + i.target, onclick: () => moveTo(byAddress.get(i.target)) }));
+    } else if (i.target_name) {
+      text.append(' ', make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: '→ ' + visible(i.target_name),
+        title: 'Show this function', onclick: () => go({ function: i.target_name }) }));
+    } else if (i.target && !i.flow) {
+      text.append(make('span', { className: 'soft', textContent: '  # ' + i.target }));
+    }
+    return text;
+  }
+  // The line of a place, with the function if it was inlined into that of the range.
+  function placeText(p, range) {
+    const inlined = p.function && p.function !== range.function ? `  (${p.function})` : '';
+    return { title: visible(`${p.file}:${p.line}${inlined}`), textContent: visible(p.source !== undefined ? `${p.line}  ${p.source}${inlined}` : `${p.file || '?'}:${p.line}${inlined}`) };
+  }
+
   // go(changes) as in the context.
   function create(root, go, moved) {
     let byAddress = new Map();
@@ -30,26 +51,10 @@ const CairnDisassembly = (() => {
         row.append(make('span', { role: 'gridcell', className: 'c-line' }), make('span', { role: 'gridcell', className: 'c-text',
           textContent: `${visible(item.text)}  ${item.from}${item.from ? ' – ' : ''}${item.to}` }));
       } else if (item.kind === 'place') {
-        const p = item.place, inlined = p.function && p.function !== item.range.function ? `  (${p.function})` : '';
-        row.append(make('span', { role: 'gridcell', className: 'c-line' }), make('span', { role: 'gridcell', className: 'c-text',
-          title: visible(`${p.file}:${p.line}${inlined}`), textContent: visible(p.source !== undefined ? `${p.line}  ${p.source}${inlined}` : `${p.file || '?'}:${p.line}${inlined}`) }));
+        row.append(make('span', { role: 'gridcell', className: 'c-line' }), make('span', { role: 'gridcell', className: 'c-text', ...placeText(item.place, item.range) }));
       } else {
-        fillInstruction(item.code, row);
+        row.append(make('span', { role: 'gridcell', className: 'c-line', textContent: item.code.address.slice(2) }), makeInstruction(item.code, byAddress, list.moveTo, go));
       }
-    }
-    function fillInstruction(i, row) {
-      const text = make('span', { role: 'gridcell', className: 'c-text', title: i.bytes }, make('b', { className: 'mnemonic', textContent: i.mnemonic }), ' ', i.operands);
-      if (byAddress.has(i.target) && i.flow) {
-        const down = byAddress.get(i.target) > byAddress.get(i.address);
-        text.append(' ', make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: (down ? '↓ ' : '↑ ') + i.target,
-          title: 'Go to ' + i.target, onclick: () => list.moveTo(byAddress.get(i.target)) }));
-      } else if (i.target_name) {
-        text.append(' ', make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: '→ ' + visible(i.target_name),
-          title: 'Show this function', onclick: () => go({ function: i.target_name }) }));
-      } else if (i.target && !i.flow) {
-        text.append(make('span', { className: 'soft', textContent: '  # ' + i.target }));
-      }
-      row.append(make('span', { role: 'gridcell', className: 'c-line', textContent: i.address.slice(2) }), text);
     }
     function open(item, at, key) {
       if (key === 'ArrowLeft' || item.kind !== 'code') return;
@@ -67,5 +72,5 @@ const CairnDisassembly = (() => {
     };
   }
 
-  return { create };
+  return { create, makeInstruction, placeText };
 })();

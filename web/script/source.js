@@ -2,12 +2,14 @@
 //
 // The cost of each line of a function, beside its text, with the calls inlined there; and its instructions. Keys of the
 // selection: function (a name), file (one of its files), line (initial position), panel ("code": instructions),
-// build_id, syntax; compared: the lines of both sides of a comparison, whose keys are those of diff_view.js.
+// build_id, syntax; compared: lines or instructions of both sides of a comparison, whose keys are those of diff_view.js;
+// base_build_id: the object before.
 'use strict';
 const CairnSourceView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox } = CairnRecordTable, { sentence } = CairnNames;
 
   const FUNCTIONS = 1000; // listed while none is chosen
+  const NOT_CHOSEN = { file: null, line: null, build_id: null, base_build_id: null }; // of another function
 
   // One entry per line of the file: merges rows of several functions.
   function sumLines(rows, file) {
@@ -92,23 +94,24 @@ const CairnSourceView = (() => {
       const select = make('select', { 'aria-label': label, onchange: () => context.go({ [key]: select.value, line: null }) });
       return select;
     };
-    const file = choice('File', 'file'), object = choice('Object', 'build_id'), syntax = choice('Syntax', 'syntax');
+    const file = choice('File', 'file'), object = choice('Object', 'build_id'), baseObject = choice('Object before', 'base_build_id'), syntax = choice('Syntax', 'syntax');
     syntax.append(new Option('Intel syntax', ''), new Option('AT&T syntax', 'att'));
     const place = make('span', { className: 'soft', role: 'status' });
     const step = (text, key, title, by) => make('button', { type: 'button', textContent: text, title, 'aria-keyshortcuts': key, onclick: () => { shown?.moveHot(by); shown?.focus(); } });
     const steps = [step('Previous hottest', 'p', 'Key p', -1), step('Next hottest', 'n', 'Key n', 1)];
-    const notice = make('div'), linesBox = make('div', { className: 'code-box' }), comparedBox = make('div', { className: 'code-box compared' }), codeBox = make('div', { className: 'code-box' });
+    const notice = make('div'), linesBox = make('div', { className: 'code-box' }), comparedBox = make('div', { className: 'code-box compared' }), codeBox = make('div', { className: 'code-box' }), comparedCodeBox = make('div', { className: 'code-box compared' });
     const top = make('div', { className: 'table-box' });
     let about = { unit: '', total: 0 };
     const table = CairnTable.create(top, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
       open: row => context.go({ function: row.function, sort: null, filter: null }), keep: context.keep });
     const paramsOf = selection => ({ ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, server: CairnApi.serverUrl() });
-    form.append(name, ...panels, file, object, syntax, ...steps, place);
+    const alone = make('button', { type: 'button', textContent: 'The side after alone', onclick: () => context.go({ compared: null, base_build_id: null }) });
+    form.append(name, ...panels, alone, file, baseObject, object, syntax, ...steps, place);
     form.addEventListener('submit', event => {
       event.preventDefault();
-      context.go({ function: name.value.trim(), file: null, line: null, build_id: null });
+      context.go({ ...NOT_CHOSEN, function: name.value.trim() });
     });
-    root.append(form, notice, linesBox, comparedBox, codeBox, top);
+    root.append(form, notice, linesBox, comparedBox, codeBox, comparedCodeBox, top);
 
     let shown = null, current = null; // the visible list; its file: { lines, text, opened, answer }
     const moved = list => i => {
@@ -118,7 +121,9 @@ const CairnSourceView = (() => {
     const lines = CairnCodeList.create(linesBox, { label: 'Lines', columns: ['Line', 'Source'], fill, open, moved: moved(() => lines) });
     const compared = CairnCodeList.create(comparedBox, { label: 'Lines of both sides', columns: ['Line', 'Text before', 'Line', 'Text after'], fill: fillCompared, open() {},
       moved: moved(() => compared), costs: [['Before', 'before', 'self'], ['After', 'after', 'all'], ['Change', 'change', 'change']] });
-    const code = CairnDisassembly.create(codeBox, changes => context.go({ file: null, line: null, build_id: null, ...changes }), moved(() => code));
+    const goElsewhere = changes => context.go({ ...NOT_CHOSEN, ...changes });
+    const code = CairnDisassembly.create(codeBox, goElsewhere, moved(() => code));
+    const comparedCode = CairnComparedCode.create(comparedCodeBox, goElsewhere, moved(() => comparedCode));
 
     // ---- lines ----
 
@@ -129,7 +134,7 @@ const CairnSourceView = (() => {
       moved(() => lines)(at);
       lines.focus();
     }
-    const openCall = call => context.go({ function: call.function, file: null, line: null, build_id: null });
+    const openCall = call => context.go({ ...NOT_CHOSEN, function: call.function });
     function fill(item, row, i) {
       const text = make('span', { role: 'gridcell', className: 'c-text' });
       if (item.kind === 'site') {
@@ -197,8 +202,7 @@ const CairnSourceView = (() => {
       const isAligned = found.lines_before !== undefined;
       context.note(isAligned ? 'Lines are aligned by a diff of both texts; costs are totals.' : 'Lines are compared by number: both texts are needed to align them.',
         isAligned ? 'lines aligned' : 'lines by number');
-      notice.replaceChildren(make('p', { className: 'bar' }, make('button', { type: 'button', textContent: 'The side after alone', onclick: () => context.go({ compared: null }) })),
-        ...(found.text === undefined && found.missing ? [missingBox(found.missing, 'Source not available')] : []));
+      notice.replaceChildren(...(found.text === undefined && found.missing ? [missingBox(found.missing, 'Source not available')] : []));
       comparedBox.hidden = false;
       const items = makeComparedItems(answer, found);
       compared.show(items, { total: Math.max(answer.total, answer.total_after), unit });
@@ -211,16 +215,37 @@ const CairnSourceView = (() => {
 
     // ---- instructions ----
 
-    async function showCode(selection, signal) {
-      const answer = await context.api.query('disassembly', { ...paramsOf(selection), build_id: selection.build_id, syntax: selection.syntax }, signal);
-      const known = answer.objects.map(o => new Option(`${visible(o.object.replace(/.*\//, ''))} ${o.build_id.slice(0, 12)}  ${formatValue(o.cumulative, answer.unit)}`, o.build_id));
-      // An answer for one requested object does not list the others.
-      object.replaceChildren(...(selection.build_id ? [new Option('all objects', '')] : []), ...known);
-      object.hidden = object.options.length < 2;
-      object.value = answer.build_id;
-      notice.replaceChildren(...(answer.missing ? [missingBox(answer.missing, 'Disassembly not available')] : []));
+    // The objects with the function. An answer for one requested object does not list the others.
+    function fillObjects(select, objects, asked, shown, unit) {
+      const known = objects.map(o => new Option(`${visible(o.object.replace(/.*\//, ''))} ${o.build_id.slice(0, 12)}  ${formatValue(o.cumulative, unit)}`, o.build_id));
+      select.replaceChildren(...(asked ? [new Option('all objects', '')] : []), ...known);
+      select.hidden = select.options.length < 2;
+      select.value = shown;
+    }
+    function showSyntax(selection) {
       syntax.hidden = false;
       syntax.value = selection.syntax === 'att' ? 'att' : '';
+    }
+    async function showComparedCode(selection, signal) {
+      const answer = await context.api.query('disassembly', { ...CairnDiffView.makeParams(selection, Date.now()), function_name: selection.function, server: CairnApi.serverUrl(),
+        build_id: selection.build_id, base_build_id: selection.base_build_id, syntax: selection.syntax }, signal);
+      fillObjects(baseObject, answer.base_objects, selection.base_build_id, answer.base_build_id, answer.unit);
+      fillObjects(object, answer.objects, selection.build_id, answer.build_id, answer.unit);
+      notice.replaceChildren(...[[answer.base_missing, 'Disassembly before not available'], [answer.missing, 'Disassembly after not available']].filter(([m]) => m).map(m => missingBox(...m)));
+      if (!answer.missing && !answer.base_missing)
+        context.note('Instructions are aligned by a diff that ignores addresses; costs are totals.', 'instructions aligned');
+      showSyntax(selection);
+      comparedCodeBox.hidden = !answer.ranges.length;
+      comparedCode.show(answer);
+      shown = comparedCode;
+      context.about(`${visible(selection.function)} · before ${visible(answer.base_object || 'none')}, build-id ${answer.base_build_id || 'unknown'} · after ${visible(answer.object || 'none')}, build-id ${answer.build_id || 'unknown'}`);
+    }
+
+    async function showCode(selection, signal) {
+      const answer = await context.api.query('disassembly', { ...paramsOf(selection), build_id: selection.build_id, syntax: selection.syntax }, signal);
+      fillObjects(object, answer.objects, selection.build_id, answer.build_id, answer.unit);
+      notice.replaceChildren(...(answer.missing ? [missingBox(answer.missing, 'Disassembly not available')] : []));
+      showSyntax(selection);
       codeBox.hidden = !answer.ranges.length;
       code.show(answer);
       shown = code;
@@ -238,9 +263,9 @@ const CairnSourceView = (() => {
       const isCut = about.rows.length > FUNCTIONS;
       notice.replaceChildren(make('p', { textContent: 'Choose a function to see its lines and instructions.' +
         (isCut ? ` These are the ${FUNCTIONS.toLocaleString('en')} most expensive; enter the name of any other.` : '') }));
+      top.hidden = false; // first: columns have the widths of what is shown
       table.show(about.rows.slice(0, FUNCTIONS));
       table.restore(selection);
-      top.hidden = false;
       context.about('');
     }
 
@@ -249,17 +274,20 @@ const CairnSourceView = (() => {
         const isCode = selection.panel === 'code';
         name.value = selection.function || '';
         for (const p of panels) { p.setAttribute('aria-pressed', (p.value === 'code') === isCode); p.hidden = !selection.function; }
-        for (const e of [file, object, syntax, linesBox, comparedBox, codeBox, top]) e.hidden = true;
+        for (const e of [file, baseObject, object, syntax, linesBox, comparedBox, codeBox, comparedCodeBox, top]) e.hidden = true;
+        alone.hidden = !selection.compared || !selection.function;
         notice.replaceChildren();
         place.textContent = '';
         shown = null;
-        await (!selection.function ? showTop : isCode ? showCode : selection.compared ? showCompared : showLines)(selection, signal);
+        const [showCodeOf, showLinesOf] = selection.compared ? [showComparedCode, showCompared] : [showCode, showLines];
+        await (!selection.function ? showTop : isCode ? showCodeOf : showLinesOf)(selection, signal);
         for (const s of steps) s.hidden = !shown || !shown.hotCount();
       },
       destroy() {
         lines.destroy();
         compared.destroy();
         code.destroy();
+        comparedCode.destroy();
       },
     };
   }
