@@ -258,6 +258,46 @@ async function tryStatus(browser) {
   await page.context().close();
 }
 
+// No word of a card is broken, nor a number parted from its unit where the card has room, with values of a service in use: at 100% and
+// 200% of a laptop's window, and on a phone.
+async function keepWords(browser) {
+  for (const [width, height] of [[1440, 900], [1280, 800], [720, 450], [360, 740]]) {
+    const page = await openPage(browser, address({ view: 'status' }), { width, height });
+    await ready(page);
+    await page.route('**/api/v1/status', async route => {
+      const json = await (await route.fetch()).json();
+      Object.assign(json.resymbolization, { unresolved_locations: 4740, locations_all: 1234567, requests_running: 1, locations_done: 7654 });
+      Object.assign(json.queue, { batches: 12345, bytes: 987654321, quarantined_batches: 12, quarantined_bytes: 123456 });
+      json.retention = { ...json.retention, age_s: 0, size_bytes: 0, rules: [{ selector: '{env="production"}', age_s: 600 }] };
+      await route.fulfill({ json });
+    });
+    await page.route('**/api/v1/status/service', async route => {
+      const json = await (await route.fetch()).json(), set = { cairn_resymbolize_locations_total: 4740, cairn_resymbolize_delays_total: 10, cairn_resymbolize_delay_seconds_total: 9.862 };
+      json.metrics = [...json.metrics.filter(m => !(m.name in set)), ...Object.entries(set).map(([name, value]) => ({ name, value }))];
+      await route.fulfill({ json });
+    });
+    await page.click('#refresh');
+    await ready(page);
+    const { words, broken, parted } = await page.$$eval('.card dt, .card dd', all => {
+      const found = { words: 0, broken: [], parted: [] }, range = document.createRange();
+      const lines = (node, from, to) => { range.setStart(node, from); range.setEnd(node, to); return new Set([...range.getClientRects()].map(r => Math.round(r.bottom))).size; };
+      for (const e of all)
+        for (let w = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), node = w.nextNode(); node; node = w.nextNode()) {
+          for (const m of node.data.matchAll(/[^\s-]{1,20}-?/g)) {
+            found.words++;
+            if (lines(node, m.index, m.index + m[0].length) > 1) found.broken.push(node.data);
+          }
+          if (e.tagName === 'DD') for (const m of node.data.matchAll(/\d[\d.,]* (B|KiB|MiB|GiB|ms|s|min|h|d)\b/g)) if (lines(node, m.index, m.index + m[0].length) > 1) found.parted.push(node.data);
+        }
+      return found;
+    });
+    equal([words > 100, broken, parted], [true, [], []], `at ${width}x${height} no word of a card is broken, and no number parted from its unit`);
+    match(await page.textContent('.card:has(h2:text-is("Re-symbolization"))'), /4,740 addresses.*986\.2 ms \(average\)/, '  of long values');
+    await noProblems(page, '  no console error, no policy violation');
+    await page.context().close();
+  }
+}
+
 async function look(browser) {
   const parts = [['missing', { view: 'debuginfo' }], ['objects', { view: 'debuginfo', panel: 'objects' }], ['upstreams', { view: 'debuginfo', panel: 'upstreams' }],
     ['why', { view: 'debuginfo', panel: 'why', build_id: data.full, address: data.full_address, second: '1' }], ['status', { view: 'status' }]];
@@ -283,5 +323,6 @@ run(async browser => {
   await tryUpstreams(browser);
   await tryWhy(browser);
   await tryStatus(browser);
+  await keepWords(browser);
   await look(browser);
 });
