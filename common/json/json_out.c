@@ -29,6 +29,8 @@ void json_out_quote(struct buf *buf, const char *s, size_t n)
                 }
                 if (c == '"' || c == '\\')
                         buf_printf(buf, "\\%c", c);
+                else if (c == '\n' || c == '\t')
+                        buf_append_str(buf, c == '\n' ? "\\n" : "\\t");
                 else if (c < 0x20 || c == 0x7f)
                         buf_printf(buf, "\\u%04x", c);
                 else if (reordering || utf8_is_c1(s + i, n - i)) /* JSON is also displayed on terminals */

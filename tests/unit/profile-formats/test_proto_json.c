@@ -210,7 +210,7 @@ START_TEST(strings_and_messages_are_encoded_nested)
                        "{\"labelsSet\":[{\"labels\":[{\"name\":\"a\",\"value\":\"\xef\xbf\xbd\"},{}]}]}");
         list.n_names = 2;
         list.names = names;
-        expect_written(&list.base, "{\"names\":[\"\",\"\\\"\\\\\\u000a\"]}");
+        expect_written(&list.base, "{\"names\":[\"\",\"\\\"\\\\\\n\"]}");
 }
 END_TEST
 

@@ -744,8 +744,8 @@ static void check_compared_lines(void)
                      "app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
                      "\"cumulative_after\":0,\"source\":\"new 1\"}");
         EXPECT(json, "\"build_id\":\"0200000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
-                     "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\","
-                     "\"base_text\":\"old 1\\u000aold 2\\u000aold 3\\u000a\",\"lines_before\":[1,2,3]}");
+                     "\"cumulative_after\":40,\"text\":\"new 1\\nnew 2\\nnew 3\\n\","
+                     "\"base_text\":\"old 1\\nold 2\\nold 3\\n\",\"lines_before\":[1,2,3]}");
         EXPECT(most_of_share, "cumulative_after,line_before,source\r\nparse,json.c,1,/bin/app,10,10,0,0,1,new 1\r\n");
         EXPECT(most, "cumulative_after,line_before,source\r\nparse,json.c,2,/bin/app,20,20,35,35,2,new 2\r\n");
         EXPECT_NOT(most, "parse,json.c,1");
