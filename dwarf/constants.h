@@ -92,6 +92,7 @@ enum dwarf_attribute {
         DW_AT_GNU_dwo_id = 0x2131,
         DW_AT_GNU_ranges_base = 0x2132,
         DW_AT_GNU_addr_base = 0x2133,
+        DW_AT_GNU_discriminator = 0x2136,
         DW_AT_LLVM_tag_offset = 0x3e03,
 };
 
@@ -208,6 +209,7 @@ enum dwarf_line_extended {
 enum dwarf_line_content {
         DW_LNCT_path = 1,
         DW_LNCT_directory_index = 2,
+        DW_LNCT_LLVM_source = 0x2001,
 };
 
 #endif

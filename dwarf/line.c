@@ -9,13 +9,13 @@
 
 /* ---- header ---- */
 
-static enum status add_line_file(struct dwarf_lines *l, const char *name, uint64_t directory)
+static enum status add_line_file(struct dwarf_lines *l, const char *name, uint64_t directory, const char *text)
 {
         if (l->file_count >= LIMIT_DWARF_LINE_FILES)
                 return ST_TOO_BIG;
         if (!array_reserve(&l->files, &l->file_capacity, l->file_count))
                 return ST_NO_MEMORY;
-        l->files[l->file_count++] = (struct dwarf_line_file){ name, directory };
+        l->files[l->file_count++] = (struct dwarf_line_file){ name, directory, text };
         return ST_OK;
 }
 
@@ -42,7 +42,7 @@ enum status dwarf_line_add_file(struct dwarf_lines *l, struct dwarf_cursor *c, b
         directory = dwarf_uleb(c);
         dwarf_skip_leb(c); /* time */
         dwarf_skip_leb(c); /* size */
-        return c->failed ? ST_BAD_DATA : add_line_file(l, name, directory);
+        return c->failed ? ST_BAD_DATA : add_line_file(l, name, directory, NULL);
 }
 
 /* Directory 0 is the unit's, which relative ones are prefixed with anyway; files begin with 1. */
@@ -59,7 +59,7 @@ static enum status read_old_tables(struct dwarf_lines *l, struct dwarf_cursor *c
                 st = add_line_directory(l, name);
         }
         if (!st)
-                st = add_line_file(l, NULL, 0);
+                st = add_line_file(l, NULL, 0, NULL);
         while (!st && !is_end)
                 st = dwarf_line_add_file(l, c, &is_end);
         return st;
@@ -98,7 +98,7 @@ static enum status read_entry_table(struct dwarf_lines *l, struct dwarf_cursor *
         uint64_t count = st ? 0 : dwarf_uleb(c);
 
         for (uint64_t i = 0; !st && i < count; i++) {
-                const char *name = NULL;
+                const char *name = NULL, *text = NULL;
                 uint64_t directory = 0;
 
                 for (unsigned f = 0; f < format_count; f++) {
@@ -107,13 +107,15 @@ static enum status read_entry_table(struct dwarf_lines *l, struct dwarf_cursor *
                         dwarf_value_read(c, &h->format, formats[f].form, 0, &v);
                         if (formats[f].type == DW_LNCT_path)
                                 name = dwarf_context_string(x, &v);
+                        else if (formats[f].type == DW_LNCT_LLVM_source)
+                                text = dwarf_context_string(x, &v);
                         else if (formats[f].type == DW_LNCT_directory_index && !dwarf_value_uint(&v, &directory))
                                 directory = UINT64_MAX;
                 }
                 if (c->failed)
                         st = ST_BAD_DATA;
                 else
-                        st = is_files ? add_line_file(l, name, directory) : add_line_directory(l, name);
+                        st = is_files ? add_line_file(l, name, directory, text && *text ? text : NULL) : add_line_directory(l, name);
         }
         return st ? st : c->failed ? ST_BAD_DATA : ST_OK;
 }

@@ -27,6 +27,7 @@ struct dwarf_sequence { /* rows without a gap */
 struct dwarf_line_file {
         const char *name; /* borrowed from a section; NULL unknown */
         uint64_t directory;
+        const char *text; /* of the file, borrowed in the same way; NULL: not embedded */
 };
 
 /** One table; reused from unit to unit. */

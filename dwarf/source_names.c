@@ -5,7 +5,7 @@
 #include "dwarf/line.h"
 
 static enum status report_line_files(struct dwarf_lines *lines, const struct dwarf_context *x,
-                                     bool (*name)(void *context, const char *path), void *context)
+                                     bool (*give)(void *context, const struct dwarf_source *), void *context)
 {
         _cleanup_buf_ struct buf path;
 
@@ -15,14 +15,16 @@ static enum status report_line_files(struct dwarf_lines *lines, const struct dwa
         for (size_t i = 0; i < lines->file_count; i++) {
                 buf_clear(&path);
                 dwarf_lines_path(lines, i, &path);
-                if (buf_cstr(&path) && path.size && !name(context, buf_cstr(&path)))
+                if (buf_cstr(&path) && path.size &&
+                    !give(context, &(struct dwarf_source){ buf_cstr(&path), lines->files[i].text }))
                         return ST_NO_MEMORY;
         }
         return ST_OK;
 }
 
-enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path),
-                               void *context, struct error *err)
+enum status dwarf_source_names(const struct elf_image *img, bool has_relative_paths,
+                               bool (*give)(void *context, const struct dwarf_source *), void *context,
+                               struct error *err)
 {
         struct dwarf_object object;
         struct dwarf_context x = { 0 };
@@ -32,6 +34,7 @@ enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *c
 
         if (st)
                 return st;
+        object.has_relative_paths = has_relative_paths;
         for (size_t i = 0; i < object.main.units.count && !st; i++) {
                 struct dwarf_die die;
 
@@ -39,7 +42,7 @@ enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *c
                     x.line_offset == last) /* type units share a table with the next one */
                         continue;
                 last = x.line_offset;
-                st = report_line_files(&lines, &x, name, context);
+                st = report_line_files(&lines, &x, give, context);
         }
         dwarf_lines_deinit(&lines);
         dwarf_context_deinit(&x);

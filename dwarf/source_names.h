@@ -5,18 +5,25 @@
 /**
  * @file
  * The source files named by the line tables of a debug file.
- * Source: DWARF 5, 6.2.4.
+ * Source: DWARF 5, 6.2.4; LLVM, DW_LNCT_LLVM_source (-gembed-source).
  */
 #include "common/error.h"
 #include "elf-image/elf_image.h"
 
+struct dwarf_source {
+        const char *path; /* as dwarf_lines_path() has it */
+        const char *text; /* of the file if the line table embeds it, else NULL */
+};
+
 /**
- * Call name() for every path, as written; paths may repeat. A path is relative if the compilation directory is.
+ * Call give() for every file, as written; paths may repeat. A path is relative if the compilation directory is.
  * Unreadable parts of a table are skipped.
- * @param name returns false when out of memory, which ends the enumeration.
+ * @param has_relative_paths  paths are not joined with the compilation directory.
+ * @param give  its source is borrowed until it returns; returns false when out of memory, which ends the enumeration.
  * @return ST_BAD_DATA when the file has no readable DWARF.
  */
-enum status dwarf_source_names(const struct elf_image *img, bool (*name)(void *context, const char *path),
-                               void *context, struct error *err) MUST_CHECK;
+enum status dwarf_source_names(const struct elf_image *img, bool has_relative_paths,
+                               bool (*give)(void *context, const struct dwarf_source *), void *context,
+                               struct error *err) MUST_CHECK;
 
 #endif

@@ -256,14 +256,14 @@ struct name_hashes {
         size_t count, capacity;
 };
 
-static bool add_name_hash(void *context, const char *path)
+static bool add_name_hash(void *context, const struct dwarf_source *source)
 {
         struct name_hashes *h = context;
         _cleanup_free_ char *normal = NULL;
 
-        if (*path != '/') /* it names no file of a tree or package */
+        if (*source->path != '/') /* it names no file of a tree or package */
                 return true;
-        normal = strdup(path);
+        normal = strdup(source->path);
         if (!normal || !array_reserve(&h->items, &h->capacity, h->count))
                 return false;
         path_normalize(normal);
@@ -286,7 +286,7 @@ enum status source_names_worker_run(int debuginfo, int out, struct error *err)
         enum status st = elf_image_from_fd(debuginfo, "debuginfo", &img, err);
 
         if (!st)
-                st = dwarf_source_names(&img, add_name_hash, &h, err);
+                st = dwarf_source_names(&img, false, add_name_hash, &h, err);
         if (h.count)
                 qsort(h.items, h.count, sizeof *h.items, compare_hashes);
         for (size_t i = 0; i < h.count; i++)

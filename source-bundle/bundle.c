@@ -244,9 +244,11 @@ static enum status write_table(const struct build_id *id, const struct source_fi
 
 static enum status copy_source(int out, const struct source_file *f, void *slice, struct error *err)
 {
-        _cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+        _cleanup_close_ int fd = f->text ? -1 : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
         uint64_t left = f->size_bytes;
 
+        if (f->text)
+                return file_write_all(out, f->text, (size_t)f->size_bytes, "source bundle", err);
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", f->path);
         for (;;) {

@@ -15,37 +15,82 @@
 #include "dwarf/source_names.h"
 #include "source-bundle/bundle.h"
 
-struct source_name_list {
-        char **items; /* owned */
-        size_t count, capacity;
+struct named_source {
+        char *name; /* owned */
+        char *text; /* owned; of the line table; NULL: not embedded, or not read yet */
 };
+
+struct source_name_list {
+        struct named_source *items; /* owned */
+        size_t count, capacity;
+        uint64_t text_bytes;
+        bool has_texts; /* some are embedded */
+};
+
+static void free_named_source(struct named_source *s)
+{
+        free(s->name);
+        free(s->text);
+}
 
 static void source_names_deinit(struct source_name_list *n)
 {
         for (size_t i = 0; i < n->count; i++)
-                free(n->items[i]);
+                free_named_source(&n->items[i]);
         free(n->items);
 }
 
 static int compare_source_names(const void *a, const void *b)
 {
-        return strcmp(*(char *const *)a, *(char *const *)b);
+        const struct named_source *x = a, *y = b;
+
+        return strcmp(x->name, y->name);
 }
 
 /* The bundle has absolute paths: one of a unit with a relative compilation directory becomes "/./PATH". */
-static bool add_source_name(void *context, const char *name)
+static char *make_bundle_name(const char *path)
+{
+        const char *root = *path == '/' ? "" : starts_with(path, "./") ? "/" : "/./";
+        char *ret;
+
+        return asprintf(&ret, "%s%s", root, path) < 0 ? NULL : ret;
+}
+
+static bool add_source_name(void *context, const struct dwarf_source *source)
 {
         struct source_name_list *n = context;
-        char *absolute;
+        char *name;
 
-        if (!array_reserve(&n->items, &n->capacity, n->count) || asprintf(&absolute, "%s%s",
-                                                                          *name == '/'              ? ""
-                                                                          : starts_with(name, "./") ? "/"
-                                                                                                    : "/./",
-                                                                          name) < 0)
+        if (!array_reserve(&n->items, &n->capacity, n->count))
                 return false;
-        n->items[n->count++] = absolute;
+        name = make_bundle_name(source->path);
+        if (!name)
+                return false;
+        n->items[n->count++] = (struct named_source){ .name = name };
+        n->has_texts |= source->text != NULL;
         return true;
+}
+
+/* Units repeat the headers that they embed: each is copied once. */
+static bool add_source_text(void *context, const struct dwarf_source *source)
+{
+        size_t size = source->text ? strlen(source->text) : 0;
+        struct source_name_list *n = context;
+        _cleanup_free_ char *name = NULL;
+        struct named_source *found;
+
+        if (!source->text || size > LIMIT_SOURCE_FILE_BYTES || n->text_bytes + size > LIMIT_EMBEDDED_SOURCES_BYTES)
+                return true;
+        name = make_bundle_name(source->path);
+        if (!name)
+                return false;
+        found = bsearch(&(struct named_source){ .name = name }, n->items, n->count, sizeof *n->items,
+                        compare_source_names);
+        if (!found || found->text)
+                return true;
+        n->text_bytes += size;
+        found->text = strdup(source->text);
+        return found->text != NULL;
 }
 
 static void sort_source_names(struct source_name_list *n)
@@ -55,8 +100,8 @@ static void sort_source_names(struct source_name_list *n)
         if (n->count)
                 qsort(n->items, n->count, sizeof *n->items, compare_source_names);
         for (size_t i = 0; i < n->count; i++) {
-                if (kept && strcmp(n->items[i], n->items[kept - 1]) == 0)
-                        free(n->items[i]);
+                if (kept && strcmp(n->items[i].name, n->items[kept - 1].name) == 0)
+                        free_named_source(&n->items[i]);
                 else
                         n->items[kept++] = n->items[i];
         }
@@ -65,10 +110,12 @@ static void sort_source_names(struct source_name_list *n)
 
 static enum status list_debuginfo_sources(const struct elf_image *img, struct source_name_list *ret, struct error *err)
 {
-        enum status st = dwarf_source_names(img, add_source_name, ret, err);
+        enum status st = dwarf_source_names(img, false, add_source_name, ret, err);
 
         if (!st)
                 sort_source_names(ret);
+        if (!st && ret->has_texts)
+                st = dwarf_source_names(img, false, add_source_text, ret, err);
         return st;
 }
 
@@ -129,11 +176,18 @@ static bool find_relative_source(const struct source_options *o, char *const *ro
         return found;
 }
 
-static bool find_source_file(const struct source_options *o, char *const *roots, const char *name,
+/* The text of the line table is that which was compiled, and is uploaded with it anyway. */
+static bool find_source_file(const struct source_options *o, char *const *roots, const struct named_source *source,
                              struct source_file *ret)
 {
+        const char *name = source->name;
         _cleanup_free_ char *path = map_source_name(o, name);
 
+        if (source->text && strlen(name) <= LIMIT_PATH_BYTES) {
+                *ret = (struct source_file){ .name = strdup(name), .text = source->text,
+                                             .size_bytes = strlen(source->text) };
+                return ret->name != NULL;
+        }
         if (strlen(name) > LIMIT_PATH_BYTES || !path ||
             (!open_source_path(o, roots, path, ret) &&
              !(starts_with(name, "/./") && find_relative_source(o, roots, name + 1, ret))))
@@ -194,7 +248,7 @@ enum status sources_write(const struct elf_image *img, const struct source_optio
                 st = files ? ST_OK : error_no_memory(err);
         }
         for (size_t i = 0; !st && i < names.count; i++)
-                count += find_source_file(o, roots, names.items[i], &files[count]);
+                count += find_source_file(o, roots, &names.items[i], &files[count]);
         if (!st && !count)
                 st = error_set(err, ST_NOT_FOUND,
                                "'%s': none of the %zu source files that it names is below the folders given "

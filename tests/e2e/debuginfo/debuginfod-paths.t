@@ -87,6 +87,21 @@ for path in /./src/q.c /src/q.c /build/../src/q.c; do
         attempt "$tmp/got" "$id/source$path"
         is "$code" 200 "a program with the compilation directory '.': source$path"
 done
+
+# ---- a source that the line table has, and this machine has not
+
+if command -v clang >/dev/null; then
+        mkdir "$tmp/gone" "$tmp/empty"
+        printf 'int twice(int n)\n{\n        return n * 2;\n}\n' >"$tmp/gone/twice.c"
+        cp "$tmp/gone/twice.c" "$tmp/twice.want"
+        (cd "$tmp/gone" && clang -g -gdwarf-5 -gembed-source -shared -fPIC -Wl,--build-id -o ../twice.so twice.c)
+        rm "$tmp/gone/twice.c"
+        ok "a library with an embedded source is uploaded" \
+                "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/empty" "$tmp/twice.so"
+        attempt "$tmp/got" "$(build_id_of "$tmp/twice.so")/source$tmp/gone/twice.c"
+        is "$code" 200 "the source in its line table is served"
+        ok "  as it was compiled" cmp "$tmp/got" "$tmp/twice.want"
+fi
 ok "the service is healthy" healthy
 is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was an internal error"
 stop_server
