@@ -41,6 +41,8 @@ static enum dwarf_role find_attribute_role(uint16_t attribute)
                 return DWARF_ROLE_CALL_LINE;
         case DW_AT_call_column:
                 return DWARF_ROLE_CALL_COLUMN;
+        case DW_AT_GNU_discriminator:
+                return DWARF_ROLE_CALL_DISCRIMINATOR;
         case DW_AT_decl_file:
                 return DWARF_ROLE_DECL_FILE;
         case DW_AT_decl_line:

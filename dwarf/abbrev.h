@@ -31,6 +31,7 @@ enum dwarf_role {
         DWARF_ROLE_CALL_FILE,
         DWARF_ROLE_CALL_LINE,
         DWARF_ROLE_CALL_COLUMN,
+        DWARF_ROLE_CALL_DISCRIMINATOR,
         DWARF_ROLE_DECL_FILE, /* of functions only */
         DWARF_ROLE_DECL_LINE,
         DWARF_ROLE_SIGNATURE,

@@ -19,7 +19,9 @@ struct dwarf_scope {
         uint32_t name;                   /* of the unit's names */
         uint32_t call_file;              /* of the unit's line table, UINT32_MAX unknown */
         uint32_t call_line, call_column; /* 0 unknown */
+        uint32_t call_discriminator;     /* the same */
         uint32_t die;                    /* its offset in .debug_info, which never exceeds 4 GiB */
+        uint64_t low_pc;                 /* set if lines.wants_positions; UINT64_MAX: it has none, but maybe ranges */
 };
 
 /** Addresses of a scope; those of a function are adjacent. Where intervals overlap, the greater level is the inner one,

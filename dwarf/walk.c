@@ -179,6 +179,15 @@ static uint32_t add_scope(struct walk *w, const struct dwarf_scope *s)
         return (uint32_t)code->scope_count++;
 }
 
+static uint64_t read_low_pc(const struct walk *w, const struct dwarf_die *d)
+{
+        uint64_t low_pc = UINT64_MAX;
+
+        if (w->code->lines.wants_positions && !dwarf_context_address(w->x, &d->values[DWARF_ROLE_LOW_PC], &low_pc))
+                return UINT64_MAX;
+        return low_pc;
+}
+
 /* @return whether any of the DIE's addresses are in code */
 static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t scope)
 {
@@ -257,6 +266,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
         inner.scope = add_scope(w, &(struct dwarf_scope){ .parent = DWARF_NO_SCOPE,
                                                           .call_file = UINT32_MAX,
                                                           .die = (uint32_t)offset,
+                                                          .low_pc = read_low_pc(w, &d),
                                                           .name = add_origin(w->r, w->code, make_ref(w, offset)) });
         inner.inlined = 0;
         inner.function = (uint32_t)offset;
@@ -293,6 +303,8 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         s.call_file = value_uint32_or(&d.values[DWARF_ROLE_CALL_FILE], UINT32_MAX);
         s.call_line = value_uint32_or(&d.values[DWARF_ROLE_CALL_LINE], 0);
         s.call_column = value_uint32_or(&d.values[DWARF_ROLE_CALL_COLUMN], 0);
+        s.call_discriminator = value_uint32_or(&d.values[DWARF_ROLE_CALL_DISCRIMINATOR], 0);
+        s.low_pc = read_low_pc(w, &d);
         add_intervals(w, &d, (uint32_t)w->code->scope_count);
         inner.scope = add_scope(w, &s);
         inner.inlined++;

@@ -54,6 +54,12 @@ struct symbol_table_frame {
         uint32_t line;     /* 0: unknown; a number of positions if the table has them */
 };
 
+/* Where the code of a frame is. */
+struct symbol_position {
+        struct source_position place;
+        uint64_t entry; /* of the function or inlined call, in code that begins with it; UINT64_MAX unknown */
+};
+
 struct symbol_function {
         uint32_t linkage_name; /* string offset; mangled, as in the object */
         uint32_t name;         /* string offset; a plain name if there is no linkage name (linkage_name is 0 then) */
@@ -80,7 +86,7 @@ struct symbol_table {
         char *strings;
         uint32_t string_bytes;
         bool has_positions; /* of frames, with columns and discriminators. Not in the file, nor the following */
-        struct source_position *positions;
+        struct symbol_position *positions;
         uint32_t position_count;
 };
 

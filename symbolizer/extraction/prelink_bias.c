@@ -71,6 +71,9 @@ void add_prelink_bias(struct symbol_table_builder *b, struct code_map *code, uin
                         b->ranges[kept++] = r;
         }
         b->range_count = kept;
+        for (size_t i = 0; i < b->position_count; i++)
+                if (b->positions[i].entry != UINT64_MAX)
+                        b->positions[i].entry += by;
         kept = 0;
         for (size_t i = 0; i < code->count; i++) {
                 struct code_region r = { code->regions[i].start + by, code->regions[i].end + by };

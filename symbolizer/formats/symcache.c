@@ -156,11 +156,13 @@ static bool set_node_detail(struct symcache_writer *w, const struct symbol_table
 {
         const struct symbol_function *function =
                 f->function == SYMBOL_NO_FUNCTION ? NULL : &w->t->functions[f->function];
-        const struct source_position *p = &w->t->positions[f->line];
+        const struct symbol_position *p = &w->t->positions[f->line];
 
         assert(f->line < w->t->position_count);
-        n->node.line = p->line;
-        n->detail = (struct symcache_detail){ .column = p->column, .discriminator = p->discriminator };
+        n->node.line = p->place.line;
+        n->detail = (struct symcache_detail){ .column = p->place.column,
+                                              .discriminator = p->place.discriminator,
+                                              .entry = p->entry };
         if (!function)
                 return true;
         n->detail.start_line = function->start_line;
@@ -603,14 +605,14 @@ enum status symcache_get_frame(struct symcache *b, uint32_t frame, struct symcac
 enum status symcache_get_detail(struct symcache *b, uint32_t frame, struct symcache_frame_detail *ret,
                                 struct error *err)
 {
-        struct symcache_detail d = { 0 };
+        struct symcache_detail d = { .entry = UINT64_MAX };
 
         if (b->at.detail_count) {
                 if (frame >= b->at.detail_count || !is_verified_element(b, b->at.details, frame, sizeof d))
                         return set_damaged_error(err);
                 memcpy(&d, get_element(b, b->at.details, frame, sizeof d), sizeof d);
         }
-        *ret = (struct symcache_frame_detail){ d.column, d.discriminator, d.start_file, d.start_line };
+        *ret = (struct symcache_frame_detail){ d.column, d.discriminator, d.start_file, d.start_line, d.entry };
         return ST_OK;
 }
 

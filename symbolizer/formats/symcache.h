@@ -88,6 +88,7 @@ enum status symcache_get_frame(struct symcache *b, uint32_t frame, struct symcac
 struct symcache_frame_detail {           /* 0 unknown, and without details */
         uint32_t column, discriminator;  /* with the frame's line */
         uint32_t start_file, start_line; /* declaration of the function */
+        uint64_t entry; /* of the function or inlined call, as in struct symbol_position; UINT64_MAX unknown */
 };
 
 /** The detail of a frame by its number. */

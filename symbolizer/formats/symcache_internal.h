@@ -39,9 +39,10 @@ struct symcache_node {
         uint32_t function, file, line, caller;
 };
 
-/* Of a node: the rest of its position, and where its function is declared. */
+/* Of a node: the rest of its position, and where its function is declared and begins. */
 struct symcache_detail {
         uint32_t column, discriminator, start_file, start_line;
+        uint64_t entry;
 };
 
 /* Precedes a text: the readable name or path, then the linkage name, each NUL-terminated. */

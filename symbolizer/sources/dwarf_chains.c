@@ -32,6 +32,7 @@ void dwarf_chains_deinit(struct dwarf_chains *c)
         free(c->places);
         free(c->frames);
         free(c->slots);
+        free(c->entries);
         text_list_deinit(&c->functions);
         text_list_deinit(&c->files);
         buf_deinit(&c->texts);
@@ -51,7 +52,7 @@ static bool text_list_begin(struct dwarf_text_list *l, size_t count)
 
 bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code)
 {
-        c->count = c->frame_count = 0;
+        c->count = c->frame_count = c->entry_count = 0;
         c->failed = false;
         buf_clear(&c->texts);
         c->slot_count = c->slots ? FEW_SLOTS : 0;
@@ -238,18 +239,58 @@ static struct symbol_table_frame make_unit_frame(struct dwarf_chains *c, const s
 
 static size_t count_row_positions(const struct dwarf_code *code)
 {
-        return count_unit_positions(code) - code->scope_count;
+        return code->lines.position_count ? code->lines.position_count : 1;
 }
 
-struct source_position get_unit_position(const struct dwarf_code *code, size_t number)
+size_t dwarf_chains_position_count(const struct dwarf_chains *c, const struct dwarf_code *code)
+{
+        return count_row_positions(code) + code->scope_count + c->entry_count;
+}
+
+static struct symbol_position get_row_position(const struct dwarf_code *code, size_t number)
+{
+        return (struct symbol_position){
+                .place = number ? code->lines.positions[number] : (struct source_position){ 0 },
+                .entry = UINT64_MAX,
+        };
+}
+
+static uint64_t get_scope_entry(const struct dwarf_code *code, uint32_t scope)
+{
+        return scope == DWARF_NO_SCOPE ? UINT64_MAX : code->scopes[scope].low_pc;
+}
+
+struct symbol_position dwarf_chains_position(const struct dwarf_chains *c, const struct dwarf_code *code, size_t number)
 {
         size_t rows = count_row_positions(code);
-        const struct dwarf_scope *s;
+        struct symbol_position ret;
 
         if (number < rows)
-                return number ? code->lines.positions[number] : (struct source_position){ 0 };
-        s = &code->scopes[number - rows];
-        return (struct source_position){ s->call_line, s->call_column, 0 };
+                return get_row_position(code, number);
+        number -= rows;
+        if (number < code->scope_count) {
+                const struct dwarf_scope *s = &code->scopes[number];
+
+                return (struct symbol_position){ { s->call_line, s->call_column, s->call_discriminator },
+                                                 get_scope_entry(code, s->parent) };
+        }
+        number -= code->scope_count;
+        ret = get_row_position(code, c->entries[number].line);
+        ret.entry = get_scope_entry(code, c->entries[number].scope);
+        return ret;
+}
+
+/* The line of the innermost frame. */
+static uint32_t number_row_line(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place p)
+{
+        if (!code->lines.wants_positions || get_scope_entry(code, p.scope) == UINT64_MAX)
+                return p.line;
+        if (!array_reserve(&c->entries, &c->entry_capacity, c->entry_count)) {
+                c->failed = true;
+                return p.line;
+        }
+        c->entries[c->entry_count++] = (struct dwarf_entry_place){ p.scope, p.line };
+        return (uint32_t)(dwarf_chains_position_count(c, code) - 1);
 }
 
 static inline uint32_t number_call_line(const struct dwarf_code *code, uint32_t scope)
@@ -266,6 +307,7 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
         if (!huge_array_reserve_more(&c->frames, &c->frame_capacity, c->frame_count, LIMIT_INLINE_DEPTH + 1))
                 return false;
         to = c->frames + c->frame_count;
+        p.line = number_row_line(c, code, p);
         if (p.scope == DWARF_NO_SCOPE)
                 *to++ = (struct symbol_table_frame){ NO_TEXT, number_file(c, code, p.file), p.line };
         while (p.scope != DWARF_NO_SCOPE) {

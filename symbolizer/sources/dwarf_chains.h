@@ -40,12 +40,19 @@ struct dwarf_place {
         uint32_t scope, file, line; /* DWARF_NO_SCOPE, DWARF_NO_FILE and 0 where unknown */
 };
 
+/** The innermost frame of a place whose scope has an entry: the row's position, and that entry. */
+struct dwarf_entry_place {
+        uint32_t scope, line;
+};
+
 struct dwarf_chains {
         struct symbol_chain *items; /* owned */
         struct dwarf_place *places; /* owned; by chain */
         size_t count, capacity, place_capacity;
         struct symbol_table_frame *frames; /* owned; function and file are indices of the texts below, or UINT32_MAX */
         size_t frame_count, frame_capacity;
+        struct dwarf_entry_place *entries; /* owned; of the innermost frames */
+        size_t entry_count, entry_capacity;
         struct dwarf_text_list functions, files;
         struct buf texts, scratch;
         uint64_t *slots;                  /* owned; hash table of chains by place: hash, then number + 1; 0 is free */
@@ -61,13 +68,11 @@ bool dwarf_chains_begin(struct dwarf_chains *c, const struct dwarf_code *code) M
 
 /**
  * The positions that the lines of frames number if code->lines.wants_positions: those of the line rows, then one for
- * the call of each scope.
+ * the call of each scope, then those of the entries.
  */
-static inline size_t count_unit_positions(const struct dwarf_code *code)
-{
-        return (code->lines.position_count ? code->lines.position_count : 1) + code->scope_count;
-}
-struct source_position get_unit_position(const struct dwarf_code *code, size_t number);
+size_t dwarf_chains_position_count(const struct dwarf_chains *c, const struct dwarf_code *code);
+struct symbol_position dwarf_chains_position(const struct dwarf_chains *c, const struct dwarf_code *code,
+                                             size_t number);
 
 /** Number of the chain of a place, added if new; UINT32_MAX without memory. */
 uint32_t dwarf_chains_intern(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place place);

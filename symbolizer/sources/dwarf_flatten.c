@@ -233,13 +233,13 @@ static void add_unit_functions(const struct dwarf_chains *c, const struct dwarf_
 /* The lines of frames become numbers of the builder's positions. */
 static void translate_positions(struct dwarf_flat_unit *u, struct symbol_table_builder *b)
 {
-        size_t count = count_unit_positions(&u->code);
+        size_t count = dwarf_chains_position_count(&u->chains, &u->code);
         uint32_t first = symbol_table_builder_reserve_positions(b, count);
 
         if (b->failed)
                 return;
         for (size_t i = 0; i < count; i++)
-                b->positions[first + i] = get_unit_position(&u->code, i);
+                b->positions[first + i] = dwarf_chains_position(&u->chains, &u->code, i);
         for (size_t i = 0; i < u->chains.frame_count; i++)
                 if (u->chains.frames[i].line)
                         u->chains.frames[i].line += first;

@@ -212,7 +212,7 @@ uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, co
 
 uint32_t symbol_table_builder_reserve_positions(struct symbol_table_builder *b, size_t count)
 {
-        static const struct source_position unknown;
+        static const struct symbol_position unknown = { .entry = UINT64_MAX };
         size_t first = b->position_count ? b->position_count : 1;
 
         if (b->failed)
@@ -229,12 +229,13 @@ uint32_t symbol_table_builder_reserve_positions(struct symbol_table_builder *b, 
 /* The last position is usually the same. */
 uint32_t symbol_table_builder_number_line(struct symbol_table_builder *b, uint32_t line)
 {
-        const struct source_position p = { .line = line };
+        const struct symbol_position p = { .place.line = line, .entry = UINT64_MAX };
         uint32_t number = (uint32_t)b->position_count - 1;
 
         if (!b->has_positions || !line)
                 return line; /* position 0 is the unknown one */
-        if (!b->position_count || memcmp(&b->positions[number], &p, sizeof p) != 0)
+        if (!b->position_count || b->positions[number].entry != p.entry ||
+            memcmp(&b->positions[number].place, &p.place, sizeof p.place) != 0)
                 number = symbol_table_builder_reserve_positions(b, 1);
         if (b->failed)
                 return 0;

@@ -39,7 +39,7 @@ struct symbol_table_builder {
         struct symbol_range *ranges;
         size_t range_count, range_capacity;
         bool has_positions; /* set by the caller: frames have columns; their lines are numbers of positions */
-        struct source_position *positions;
+        struct symbol_position *positions;
         size_t position_count, position_capacity;
 };
 

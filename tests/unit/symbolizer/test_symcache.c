@@ -188,7 +188,8 @@ START_TEST(details_are_stored_per_frame)
         t.positions = calloc(t.position_count, sizeof *t.positions);
         ck_assert_ptr_nonnull(t.positions);
         for (uint32_t i = 0; i < t.frame_count; i++) {
-                t.positions[i] = (struct source_position){ t.frames[i].line, i % 7, i % 3 };
+                t.positions[i] = (struct symbol_position){ { t.frames[i].line, i % 7, i % 3 },
+                                                           i % 5 ? 0x1000 + i % 5 : UINT64_MAX };
                 t.frames[i].line = i;
         }
         t.functions[0].file = t.frames[0].file;
@@ -200,7 +201,7 @@ START_TEST(details_are_stored_per_frame)
         for (uint32_t r = 0; r < t.range_count; r++) {
                 const struct symbol_chain *c = &t.chains[t.ranges[r].chain];
                 const struct symbol_table_frame *f = &t.frames[c->first_frame];
-                const struct source_position *p = &t.positions[f->line];
+                const struct symbol_position *p = &t.positions[f->line];
                 struct symcache_frame_detail detail;
                 struct symcache_frame got;
                 struct symcache_text path;
@@ -208,8 +209,8 @@ START_TEST(details_are_stored_per_frame)
                 ck_assert_int_eq(symcache_find(&b, &t.ranges[r].start, 1, &first, NULL), ST_OK);
                 SYMCACHE_CHECK(symcache_get_frame(&b, first, &got, NULL) == ST_OK);
                 SYMCACHE_CHECK(symcache_get_detail(&b, first, &detail, NULL) == ST_OK);
-                SYMCACHE_CHECK(got.line == p->line && detail.column == p->column);
-                SYMCACHE_CHECK(detail.discriminator == p->discriminator);
+                SYMCACHE_CHECK(got.line == p->place.line && detail.column == p->place.column);
+                SYMCACHE_CHECK(detail.discriminator == p->place.discriminator && detail.entry == p->entry);
                 if (f->function != 0)
                         continue;
                 SYMCACHE_CHECK(detail.start_line == 77);
