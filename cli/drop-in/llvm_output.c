@@ -7,18 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/drop-in/source_lines.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/text/utf8.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/extraction/extract_variables.h"
 
 struct llvm_frame {
         struct answer_frame frame;
         struct answer_detail detail;
-        const struct object_symbol *function; /* whose start address is printed; NULL unknown */
+        uint64_t entry; /* start address of the function; UINT64_MAX unknown */
         bool is_approximate;
+        const struct answer_source *source; /* for its text; NULL none */
+        uint64_t address;
 };
 
 /* ---- texts ---- */
@@ -48,6 +53,21 @@ static struct answer_text shorten_function_name(const struct answer_text *name)
         return ret;
 }
 
+void append_llvm_symbol_name(struct buf *out, const char *name, bool is_readable)
+{
+        const char *suffix = is_readable && starts_with(name, "_Z") ? strchr(name, '.') : NULL;
+        _cleanup_free_ char *base = suffix ? strndup(name, (size_t)(suffix - name)) : NULL;
+
+        if (!base || !symbol_can_be_demangled(base)) {
+                append_symbol_name(out, name, is_readable);
+                return;
+        }
+        append_symbol_name(out, base, true);
+        buf_append_str(out, " (");
+        append_known_text(out, &(struct answer_text){ .data = suffix, .size = strlen(suffix) });
+        buf_append_u8(out, ')');
+}
+
 struct answer_text get_llvm_function_text(const struct llvm_options *o, const struct answer_frame *f)
 {
         if (o->functions == LLVM_FUNCTIONS_NONE)
@@ -55,41 +75,6 @@ struct answer_text get_llvm_function_text(const struct llvm_options *o, const st
         if (o->functions == LLVM_FUNCTIONS_SHORT)
                 return shorten_function_name(&f->function);
         return o->demangle || !f->linkage_name.size ? f->function : f->linkage_name;
-}
-
-/* ---- source ---- */
-
-/* The lines around a line, as in "12 >: text"; nothing if the file cannot be read. */
-static void append_source_lines(const struct llvm_options *o, const struct answer_frame *f, struct buf *out)
-{
-        uint64_t first, last, before = o->source_lines / 2;
-        _cleanup_free_ char *line = NULL;
-        size_t capacity = 0;
-        FILE *file;
-
-        if (!o->source_lines || !f->line || !f->file.size)
-                return;
-        file = fopen(f->file.data, "re");
-        if (!file)
-                return;
-        first = f->line > before ? f->line - before : 1;
-        last = first + o->source_lines - 1;
-        for (uint64_t number = 1; number <= last; number++) {
-                ssize_t n = getline(&line, &capacity, file);
-                char digits[24];
-
-                if (n < 0)
-                        break;
-                if (n && line[n - 1] == '\n')
-                        n--;
-                if (number < first)
-                        continue;
-                buf_printf(out, "%-*" PRIu64 " %s: ", snprintf(digits, sizeof digits, "%" PRIu64, last), number,
-                           number == f->line ? ">" : " ");
-                utf8_append_source_line(out, line, (size_t)n);
-                buf_append_u8(out, '\n');
-        }
-        fclose(file);
 }
 
 /* ---- text styles ---- */
@@ -102,8 +87,6 @@ static void append_llvm_position(const struct llvm_options *o, const struct llvm
         append_file_name(out, &f->file, o->base_names);
         if (o->style == LLVM_STYLE_LLVM)
                 buf_printf(out, ":%" PRIu32 ":%" PRIu32 "%s\n", f->line, l->detail.column, note);
-        else if (!f->line && f->file.size)
-                buf_append_str(out, ":?\n");
         else if (l->detail.discriminator)
                 buf_printf(out, ":%" PRIu32 "%s (discriminator %" PRIu32 ")\n", f->line, note, l->detail.discriminator);
         else
@@ -122,8 +105,8 @@ static void append_verbose_frame(const struct llvm_options *o, const struct llvm
                 append_file_name(out, &d->start_file, o->base_names);
                 buf_printf(out, "\n  Function start line: %" PRIu32 "\n", d->start_line);
         }
-        if (l->function)
-                buf_printf(out, "  Function start address: 0x%" PRIx64 "\n", l->function->address);
+        if (l->entry != UINT64_MAX && o->style == LLVM_STYLE_LLVM)
+                buf_printf(out, "  Function start address: 0x%" PRIx64 "\n", l->entry);
         buf_printf(out, "  Line: %" PRIu32 "\n  Column: %" PRIu32 "\n", l->frame.line, d->column);
         if (d->discriminator)
                 buf_printf(out, "  Discriminator: %" PRIu32 "\n", d->discriminator);
@@ -147,7 +130,7 @@ static void append_llvm_frame(const struct llvm_options *o, const struct llvm_fr
                 append_verbose_frame(o, l, out);
         else
                 append_llvm_position(o, l, out);
-        append_source_lines(o, &l->frame, out);
+        append_source_lines(l->source, l->address, &l->frame, o->source_lines, out);
 }
 
 /* The number of frames that are printed: an unknown one in an answer without any. */
@@ -156,25 +139,40 @@ static size_t count_llvm_frames(const struct llvm_options *o, const struct answe
         return !o->inlines || !a->frame_count ? 1 : a->frame_count;
 }
 
+/* The symbol of the function has precedence over DWARF for its name and its start. */
+static void add_symbol_facts(struct llvm_frame *l, const struct llvm_subject *s)
+{
+        l->entry = s->function->address;
+        if (!l->frame.file.size)
+                l->frame.file = (struct answer_text){ .data = s->function->file, .size = strlen(s->function->file) };
+        if (s->function_name.size)
+                l->frame.function = l->frame.linkage_name = s->function_name;
+}
+
 /* Without inlined calls: the innermost position, with the name of the symbol. */
 static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const struct llvm_subject *s,
                                         const struct answer *a, size_t i)
 {
-        struct llvm_frame ret = { .function = s->function, .is_approximate = s->is_approximate && i == 0 };
+        struct llvm_frame ret = { .entry = UINT64_MAX,
+                                  .is_approximate = s->is_approximate && i == 0,
+                                  .source = s->source,
+                                  .address = a->address };
         const struct answer_frame *outermost;
 
         if (!a->frame_count)
                 return ret;
         ret.frame = a->frames[i];
-        if (i + 1 < a->frame_count)
-                ret.function = NULL; /* an inlined call starts elsewhere */
-        if (a->details)
+        if (a->details) {
                 ret.detail = a->details[i];
+                ret.entry = ret.detail.entry;
+        }
         if (!o->inlines && o->functions == LLVM_FUNCTIONS_LINKAGE && o->style != LLVM_STYLE_GNU) {
                 outermost = &a->frames[a->frame_count - 1];
                 ret.frame.function = outermost->function;
                 ret.frame.linkage_name = outermost->linkage_name;
         }
+        if (s->function && (i + 1 == a->frame_count || (!o->inlines && o->style != LLVM_STYLE_GNU)))
+                add_symbol_facts(&ret, s);
         return ret;
 }
 
@@ -202,7 +200,11 @@ static void put_json_text(struct json_out *j, const char *key, const struct answ
 static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, const struct llvm_frame *l)
 {
         const struct answer_text name = get_llvm_function_text(o, &l->frame);
+        _cleanup_buf_ struct buf lines;
         char start[32];
+
+        buf_init(&lines, LIMIT_SOURCE_FILE_BYTES);
+        append_source_lines(l->source, l->address, &l->frame, o->source_lines, &lines);
 
         json_out_object(j, NULL);
         if (l->is_approximate)
@@ -212,8 +214,10 @@ static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, con
         put_json_text(j, "FileName", &l->frame.file);
         put_json_text(j, "FunctionName", &name);
         json_out_uint(j, "Line", l->frame.line);
-        snprintf(start, sizeof start, "0x%" PRIx64, l->function ? l->function->address : 0);
-        json_out_str(j, "StartAddress", l->function ? start : "");
+        if (lines.size)
+                json_out_strn(j, "Source", (const char *)lines.data, lines.size);
+        snprintf(start, sizeof start, "0x%" PRIx64, l->entry);
+        json_out_str(j, "StartAddress", l->entry == UINT64_MAX ? "" : start);
         put_json_text(j, "StartFileName", &l->detail.start_file);
         json_out_uint(j, "StartLine", l->detail.start_line);
         json_out_object_end(j);
@@ -394,6 +398,8 @@ void llvm_symbol_answer_begin(struct llvm_symbol_answer *a, const struct llvm_op
 {
         *a = (struct llvm_symbol_answer){ .options = *o, .out = out };
         a->options.inlines = false;
+        if (o->style == LLVM_STYLE_JSON)
+                a->options.source_lines = 0; /* as LLVM's */
         if (o->style != LLVM_STYLE_JSON)
                 return;
         json_out_init(&a->json, out);
@@ -422,7 +428,7 @@ void llvm_symbol_answer_end(struct llvm_symbol_answer *a, const char *module, co
                 return;
         }
         if (!a->count)
-                append_llvm_frame(&a->options, &(struct llvm_frame){ .function = NULL }, false, a->out);
+                append_llvm_frame(&a->options, &(struct llvm_frame){ .entry = UINT64_MAX }, false, a->out);
         if (a->options.style == LLVM_STYLE_LLVM)
                 buf_append_u8(a->out, '\n');
 }

@@ -31,10 +31,15 @@ struct answer_text get_llvm_function_text(const struct llvm_options *o, const st
 /** What an answer is about. */
 struct llvm_subject {
         const char *module;                   /* as it was given, for JSON */
+        const struct answer_source *source;   /* for texts of source files; NULL none */
         bool has_no_address;                  /* the request could not be read */
         bool is_approximate;                  /* the innermost place is that of other code, line_zero.h */
-        const struct object_symbol *function; /* the symbol of the function, for its start address; NULL unknown */
+        const struct object_symbol *function; /* the symbol of the function, for its start and its file; NULL unknown */
+        struct answer_text function_name;     /* of that symbol, if it is not that of DWARF; demangled if that is wanted */
 };
+
+/** The name of a symbol: a demangled one has the suffix of a clone in parentheses, as in "f(int) (.isra.0)". */
+void append_llvm_symbol_name(struct buf *out, const char *name, bool is_readable);
 
 /**
  * Append the answer for an address.

@@ -40,7 +40,8 @@ struct llvm_symbolizer {
         struct llvm_arguments arguments;
         const struct llvm_options *options; /* those of the arguments */
         struct tool_output output;
-        char unreadable[4096]; /* the file of the last message */
+        struct buf function_name; /* of the last answer */
+        char unreadable[4096];    /* the file of the last message */
         bool is_list;          /* JSON answers to arguments are one array */
         size_t answered;
 };
@@ -60,20 +61,41 @@ static void end_llvm_answer(struct llvm_symbolizer *t)
                 buf_append_u8(&t->output.out, '\n');
 }
 
-/* The symbol of the function at an address, if its start is printed. */
+/* The symbol of the function at an address, which names the outermost frame. */
 static const struct object_symbol *find_llvm_function(struct llvm_symbolizer *t, const struct answer *a)
 {
         const struct object_symbol *symbol;
 
-        if (!a->frame_count || (t->options->style != LLVM_STYLE_JSON && !t->options->verbose))
+        if (!a->frame_count || t->options->functions != LLVM_FUNCTIONS_LINKAGE)
                 return NULL;
         symbol = object_symbols_at(named_objects_symbols(&t->output.objects, t->output.object), a->address);
         return symbol && symbol->is_function ? symbol : NULL;
 }
 
+static bool is_frame_named(const struct answer_frame *f, const char *name)
+{
+        const struct answer_text *t = f->linkage_name.size ? &f->linkage_name : &f->function;
+
+        return strlen(name) == t->size && memcmp(name, t->data, t->size) == 0;
+}
+
+/* Its texts are valid until the next call. */
 static struct llvm_subject describe_llvm_answer(struct llvm_symbolizer *t, const struct answer *a)
 {
-        return (struct llvm_subject){ .module = t->output.object->name, .function = find_llvm_function(t, a) };
+        struct llvm_subject ret = { .module = t->output.object->name,
+                                    .source = &t->output.object->source,
+                                    .function = find_llvm_function(t, a) };
+
+        if (!ret.function || is_frame_named(&a->frames[a->frame_count - 1], ret.function->name))
+                return ret;
+        buf_clear(&t->function_name);
+        append_llvm_symbol_name(&t->function_name, ret.function->name, t->options->demangle);
+        ret.function_name = (struct answer_text){ .data = buf_cstr(&t->function_name),
+                                                  .size = t->function_name.size,
+                                                  .is_plain = true };
+        if (!ret.function_name.data)
+                ret.function_name.size = 0;
+        return ret;
 }
 
 static void print_llvm_line(void *context, const struct answer *a, bool is_approximate)
@@ -421,6 +443,8 @@ static int run_with_llvm_arguments(struct llvm_symbolizer *t, int argc, char **a
         if (code >= 0)
                 return code;
         t->output.objects.has_untagged_symbols = !t->options->are_tags_kept;
+        t->output.objects.symbol_preference = PREFER_LATER_SYMBOLS;
+        buf_init(&t->function_name, LIMIT_DEMANGLED_BYTES);
         st = tool_output_open(&t->output, &err);
         if (!st && check_llvm_object(t)) {
                 tool_output_flush(&t->output);
@@ -434,6 +458,7 @@ static int run_with_llvm_arguments(struct llvm_symbolizer *t, int argc, char **a
                 report_tool_error(&t->output, "error: %s", PRINTABLE(err.text));
         tool_output_flush(&t->output);
         tool_output_deinit(&t->output);
+        buf_deinit(&t->function_name);
         return st ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -191,7 +191,8 @@ enum status named_objects_get_build_id(struct named_objects *o, const char *id, 
 const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object)
 {
         if (!object->are_symbols_read && object->is_elf &&
-            object_symbols_open(object->path, &object->symbols, NULL) == ST_OK && o->has_untagged_symbols)
+            object_symbols_open(object->path, o->symbol_preference, &object->symbols, NULL) == ST_OK &&
+            o->has_untagged_symbols)
                 object_symbols_untag(&object->symbols);
         object->are_symbols_read = true;
         return &object->symbols;

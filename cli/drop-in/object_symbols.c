@@ -23,27 +23,51 @@ static bool is_wanted_symbol(const struct elf_image *img, const struct elf_symbo
                (sym->type == STT_NOTYPE && sym->name[0] != '$');
 }
 
-static int compare_object_symbols(const void *a, const void *b)
+static int compare_symbol_extents(const struct object_symbol *x, const struct object_symbol *y)
 {
-        const struct object_symbol *x = a, *y = b;
-
         if (x->address != y->address)
                 return x->address < y->address ? -1 : 1;
-        if (x->size != y->size)
-                return x->size < y->size ? -1 : 1;
+        return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static int compare_later_symbols(const void *a, const void *b)
+{
+        const struct object_symbol *x = a, *y = b;
+        int order = compare_symbol_extents(x, y);
+
+        return order ? order : x->order < y->order ? -1 : 1;
+}
+
+static int compare_global_symbols(const void *a, const void *b)
+{
+        const struct object_symbol *x = a, *y = b;
+        int order = compare_symbol_extents(x, y);
+
+        if (order)
+                return order;
         if (x->binding_rank != y->binding_rank)
                 return x->binding_rank < y->binding_rank ? -1 : 1;
         return x->order < y->order ? 1 : -1;
 }
 
+static void sort_object_symbols(struct object_symbols *s)
+{
+        if (s->count)
+                qsort(s->items, s->count, sizeof *s->items,
+                      s->preference == PREFER_LATER_SYMBOLS ? compare_later_symbols : compare_global_symbols);
+}
+
 static enum status read_object_symbols(struct object_symbols *s, struct elf_symbol_cursor *c, struct error *err)
 {
+        const char *file = "";
         size_t capacity = 0;
         struct elf_symbol sym;
 
         while (elf_symbols_next(c, &sym)) {
                 const struct elf_section *section = elf_image_section_at(&s->image, sym.section);
 
+                if (sym.type == STT_FILE)
+                        file = sym.name;
                 if (!is_wanted_symbol(&s->image, &sym))
                         continue;
                 if (!array_reserve(&s->items, &capacity, s->count))
@@ -54,6 +78,7 @@ static enum status read_object_symbols(struct object_symbols *s, struct elf_symb
                         .size = sym.size,
                         .name = sym.name,
                         .section = section ? section->name : "",
+                        .file = sym.binding == STB_LOCAL ? file : "",
                         .order = (uint32_t)s->count,
                         .is_function = elf_symbol_is_function(&sym),
                         .binding_rank = sym.binding == STB_LOCAL  ? 0
@@ -62,14 +87,14 @@ static enum status read_object_symbols(struct object_symbols *s, struct elf_symb
                 };
                 s->count++;
         }
-        if (s->count)
-                qsort(s->items, s->count, sizeof *s->items, compare_object_symbols);
+        sort_object_symbols(s);
         return ST_OK;
 }
 
-enum status object_symbols_open(const char *path, struct object_symbols *ret, struct error *err)
+enum status object_symbols_open(const char *path, enum object_symbol_preference preference, struct object_symbols *ret,
+                                struct error *err)
 {
-        struct object_symbols s = { .items = NULL };
+        struct object_symbols s = { .preference = preference };
         struct elf_symbol_cursor c;
         enum status st = elf_image_open(path, &s.image, err);
 
@@ -108,8 +133,7 @@ void object_symbols_untag(struct object_symbols *s)
 {
         for (size_t i = 0; i < s->count; i++)
                 s->items[i].address = untag_address(s->items[i].address);
-        if (s->count)
-                qsort(s->items, s->count, sizeof *s->items, compare_object_symbols);
+        sort_object_symbols(s);
 }
 
 /* ---- lookups ---- */

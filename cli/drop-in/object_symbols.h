@@ -21,22 +21,31 @@ struct object_symbol {
         uint64_t address, size;
         const char *name;    /* borrowed from the image; as in the file */
         const char *section; /* the same; "" unknown */
+        const char *file;    /* the same; of a local symbol: the source that the file symbol before it names; "" unknown */
         uint32_t order;      /* in the file */
         bool is_function;
         uint8_t binding_rank; /* of local, weak and global symbols: 0, 1, 2 */
+};
+
+/** Of symbols with the same address and size, the one that is found. */
+enum object_symbol_preference {
+        PREFER_GLOBAL_SYMBOLS, /* then weak, then local ones; of those the first of the file */
+        PREFER_LATER_SYMBOLS,  /* the last of the file */
 };
 
 struct object_symbols {
         struct elf_image image;
         struct object_symbol *items; /* owned; sorted by address, then size, then those preferred last */
         size_t count;
+        enum object_symbol_preference preference;
 };
 
 /**
  * @param ret  owned, object_symbols_close(); without items for a file without symbols.
  * @return ST_OS, ST_BAD_DATA; ST_TOO_BIG past LIMIT_SYMBOLS; ST_NO_MEMORY.
  */
-enum status object_symbols_open(const char *path, struct object_symbols *ret, struct error *err) MUST_CHECK;
+enum status object_symbols_open(const char *path, enum object_symbol_preference preference,
+                                struct object_symbols *ret, struct error *err) MUST_CHECK;
 void object_symbols_close(struct object_symbols *s);
 
 /**

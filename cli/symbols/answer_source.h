@@ -35,6 +35,7 @@ struct answer_detail { /* 0 and "" unknown */
         uint32_t column, discriminator;
         struct answer_text start_file; /* of the function's declaration */
         uint32_t start_line;
+        uint64_t entry; /* address at which the function or inlined call begins; UINT64_MAX unknown, or not in one piece */
 };
 
 struct answer {
@@ -59,6 +60,14 @@ struct answer_source {
          * NULL: unsupported.
          */
         enum status (*list_variables)(void *context, uint64_t address, struct buf *report, struct error *err);
+        /**
+         * The text of a source file that the debug file embeds, by the path that a frame at the address has; NULL:
+         * unsupported.
+         * @param ret  borrowed until the source is closed or a few more texts are found.
+         * @return ST_NOT_FOUND if it is not embedded.
+         */
+        enum status (*find_text)(void *context, uint64_t address, const char *path, struct answer_text *ret,
+                                 struct error *err);
         /** Fill in the members below, after the first answer; NULL: they are set. */
         void (*describe)(void *context, struct answer_source *source);
         void (*close)(void *context);

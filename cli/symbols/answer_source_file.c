@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/symbols/answer_source.h"
+#include "cli/symbols/embedded_texts.h"
 #include "cli/symbols/named_file.h"
 #include "cli/symbols/symbol_cache.h"
 #include "common/limits.h"
@@ -31,6 +32,7 @@ struct file_source {
         uint64_t few[FEW_ADDRESSES];
         struct answer_frame *frames;   /* owned; of one batch of lookups */
         struct answer_detail *details; /* owned; of the same; NULL: not wanted */
+        struct embedded_texts texts;
 };
 
 static void drop_symcache(struct file_source *s)
@@ -47,6 +49,7 @@ static void file_source_close(void *context)
         drop_symcache(s);
         symbol_cache_close(&s->cache);
         extract_inputs_close(&s->inputs);
+        embedded_texts_deinit(&s->texts);
         free(s->frames);
         free(s->details);
         free(s->path);
@@ -147,7 +150,8 @@ static enum status fill_answer_detail(struct file_source *s, uint32_t frame, str
                 *ret = (struct answer_detail){ .column = d.column,
                                                .discriminator = d.discriminator,
                                                .start_file = answer_text_of(&start),
-                                               .start_line = d.start_line };
+                                               .start_line = d.start_line,
+                                               .entry = d.entry };
         return st;
 }
 
@@ -239,6 +243,14 @@ static enum status file_source_list_variables(void *context, uint64_t address, s
         return st;
 }
 
+static enum status file_source_find_text(void *context, uint64_t address, const char *path, struct answer_text *ret,
+                                         struct error *err)
+{
+        struct file_source *s = context;
+
+        return embedded_texts_find(&s->texts, &s->inputs, address, path, ret, err);
+}
+
 static void file_source_describe(void *context, struct answer_source *source)
 {
         struct file_source *s = context;
@@ -279,6 +291,7 @@ enum status answer_source_file(const char *path, const struct debug_file_search 
         *ret = (struct answer_source){ .context = s,
                                        .ask = file_source_ask,
                                        .list_variables = file_source_list_variables,
+                                       .find_text = file_source_find_text,
                                        .describe = file_source_describe,
                                        .close = file_source_close,
                                        .is_read_late = true };

@@ -7,8 +7,10 @@
 #include "common/cleanup.h"
 #include "common/files/file.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "sandbox/worker.h"
 #include "symbolizer/extraction/extract.h"
+#include "symbolizer/extraction/extract_source.h"
 #include "symbolizer/extraction/extract_variables.h"
 #include "symbolizer/formats/portable_symbols.h"
 #include "symbolizer/formats/symcache.h"
@@ -68,10 +70,20 @@ static enum status write_variables(const struct extract_inputs *in, struct error
         return st ? st : file_write_all(OUTPUT_FD, report.data, report.size, "variables", err);
 }
 
+static enum status write_source(const struct extract_inputs *in, const char *path, struct error *err)
+{
+        _cleanup_buf_ struct buf report;
+        enum status st;
+
+        buf_init(&report, LIMIT_SOURCE_FILE_BYTES + 1);
+        st = extract_source_text(in, path, &report, err);
+        return st ? st : file_write_all(OUTPUT_FD, report.data, report.size, "source file", err);
+}
+
 enum status extract_run_job(int argc, char **argv, struct error *err)
 {
         const char *form = argc > 2 ? argv[2] : "table";
-        const bool is_relative = strcmp(form, "relative-symcache") == 0;
+        const bool is_relative = starts_with(form, "relative-");
         struct dwo_requester asker = { .socket = get_open_fd(ASK_FD), .lock = PTHREAD_MUTEX_INITIALIZER };
         struct extract_inputs in = {
                 .debuginfo_fd = get_open_fd(DEBUGINFO_FD),
@@ -80,9 +92,9 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 .dwp_fd = get_open_fd(DWP_FD),
                 .dwo = { .open = asker.socket >= 0 ? dwo_request_send : NULL, .context = &asker },
                 .name = argc > 1 ? argv[1] : "object",
-                .file_name = argc > 3 ? argv[3] : NULL,
+                .file_name = argc > 3 && *argv[3] ? argv[3] : NULL,
                 .has_relative_paths = is_relative,
-                .with_positions = is_relative || strcmp(form, "detailed-symcache") == 0,
+                .with_positions = strcmp(form, "relative-symcache") == 0 || strcmp(form, "detailed-symcache") == 0,
         };
         _cleanup_file_map_ struct file_map map = { 0 };
         struct address_filter filter;
@@ -92,5 +104,7 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 in.filter = &filter;
         if (!st && in.filter && strcmp(form, "variables") == 0)
                 return write_variables(&in, err);
+        if (!st && argc > 4 && (strcmp(form, "source") == 0 || strcmp(form, "relative-source") == 0))
+                return write_source(&in, argv[4], err);
         return st ? st : write_result(&in, in.with_positions || strcmp(form, "symcache") == 0, err);
 }

@@ -72,12 +72,14 @@ static uint64_t compute_data_limit(const struct extract_inputs *in)
         return LIMIT_EXTRACT_DATA_BYTES + threads * LIMIT_EXTRACT_DATA_THREAD_BYTES + files * LIMIT_EXTRACT_DATA_RATIO;
 }
 
-/* @param form "table", "symcache", "detailed-symcache", "relative-symcache" or "variables"; @param other_files_ret
- * whether the worker requested .dwo files */
-static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const atomic_bool *cancel,
-                                         int *fd_ret, bool *other_files_ret, struct error *err)
+/* @param form  as in extract_job.h; @param path  of a source; NULL none; @param other_files_ret  whether the worker
+ * requested .dwo files */
+static enum status run_extraction_worker(const struct extract_inputs *in, const char *form, const char *path,
+                                         const atomic_bool *cancel, int *fd_ret, bool *other_files_ret,
+                                         struct error *err)
 {
-        const char *const args[] = { "symbols", in->name, form, in->file_name, NULL };
+        const char *const args[] = { "symbols", in->name, form, in->file_name || !path ? in->file_name : "", path,
+                                     NULL };
         _cleanup_close_ int out = memfd_create("symbols", MFD_CLOEXEC), ask = -1, answer = -1, filter = -1;
         struct dwo_service dwo_service = { .from = &in->dwo };
         enum status st;
@@ -114,7 +116,7 @@ enum status symbol_table_extract_confined(const struct extract_inputs *in, const
 {
         _cleanup_close_ int fd = -1;
         bool other_files;
-        enum status st = run_extraction_worker(in, "table", cancel, &fd, &other_files, err);
+        enum status st = run_extraction_worker(in, "table", NULL, cancel, &fd, &other_files, err);
 
         return st ? st : symbol_table_read(fd, in->name, ret, err);
 }
@@ -127,7 +129,7 @@ enum status symcache_extract_confined(const struct extract_inputs *in, bool *oth
         const char *form = in->has_relative_paths ? "relative-symcache"
                            : in->with_positions   ? "detailed-symcache"
                                                   : "symcache";
-        enum status st = run_extraction_worker(in, form, NULL, &fd, &other_files, err);
+        enum status st = run_extraction_worker(in, form, NULL, NULL, &fd, &other_files, err);
 
         if (!st)
                 st = symcache_open(fd, in->name, ret, err);
@@ -136,22 +138,40 @@ enum status symcache_extract_confined(const struct extract_inputs *in, bool *oth
         return st;
 }
 
-enum status variables_extract_confined(const struct extract_inputs *in, struct buf *ret, struct error *err)
+/* Append the output of a worker to ret. */
+static enum status read_worker_report(int fd, uint64_t max, struct buf *ret, struct error *err)
 {
-        _cleanup_close_ int fd = -1;
-        bool other_files;
-        enum status st = run_extraction_worker(in, "variables", NULL, &fd, &other_files, err);
         uint64_t size = get_file_size(fd);
         void *room;
 
-        if (st || !size)
-                return st;
-        if (size > LIMIT_STACK_VARIABLES_BYTES)
+        if (!size)
+                return ST_OK;
+        if (size > max)
                 return error_set(err, ST_BAD_DATA, "the worker's report has %" PRIu64 " bytes", size);
         room = buf_reserve(ret, size);
         if (room && pread(fd, room, size, 0) != (ssize_t)size)
                 return error_set(err, ST_BAD_DATA, "the worker's report is cut off");
         if (room)
                 buf_commit(ret, size);
-        return buf_status(ret, err, "the variables");
+        return buf_status(ret, err, "the worker's report");
+}
+
+enum status variables_extract_confined(const struct extract_inputs *in, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int fd = -1;
+        bool other_files;
+        enum status st = run_extraction_worker(in, "variables", NULL, NULL, &fd, &other_files, err);
+
+        return st ? st : read_worker_report(fd, LIMIT_STACK_VARIABLES_BYTES, ret, err);
+}
+
+enum status source_extract_confined(const struct extract_inputs *in, const char *path, struct buf *ret,
+                                    struct error *err)
+{
+        const char *form = in->has_relative_paths ? "relative-source" : "source";
+        _cleanup_close_ int fd = -1;
+        bool other_files;
+        enum status st = run_extraction_worker(in, form, path, NULL, &fd, &other_files, err);
+
+        return st ? st : read_worker_report(fd, LIMIT_SOURCE_FILE_BYTES + 1, ret, err);
 }

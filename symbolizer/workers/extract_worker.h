@@ -36,4 +36,12 @@ enum status symcache_extract_confined(const struct extract_inputs *in, bool *oth
  */
 enum status variables_extract_confined(const struct extract_inputs *in, struct buf *ret, struct error *err) MUST_CHECK;
 
+/**
+ * The text of a source file that a line table embeds.
+ * @param in   only the units that cover the addresses of the filter need to be read, which may be few.
+ * @param ret  initialized; receives a report as symbolizer/extraction/extract_source.h has it.
+ */
+enum status source_extract_confined(const struct extract_inputs *in, const char *path, struct buf *ret,
+                                    struct error *err) MUST_CHECK;
+
 #endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/symbols/embedded_texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "symbolizer/extraction/extract_source.h"
+#include "symbolizer/workers/extract_worker.h"
+
+static void clear_embedded_text(struct embedded_text *e)
+{
+        free(e->path);
+        e->path = NULL;
+        buf_deinit(&e->report);
+}
+
+void embedded_texts_deinit(struct embedded_texts *t)
+{
+        for (size_t i = 0; i < EMBEDDED_TEXTS_KEPT; i++)
+                if (t->items[i].path)
+                        clear_embedded_text(&t->items[i]);
+}
+
+static enum status read_embedded_text(struct embedded_text *e, struct extract_inputs *in, uint64_t address,
+                                      const char *path, struct error *err)
+{
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        enum status st;
+
+        e->path = strdup(path);
+        if (!e->path)
+                return error_no_memory(err);
+        buf_init(&e->report, LIMIT_SOURCE_FILE_BYTES + 2);
+        in->filter = &filter;
+        st = source_extract_confined(in, path, &e->report, err);
+        in->filter = NULL;
+        if (!st && (!e->report.size || !buf_cstr(&e->report)))
+                st = error_set(err, ST_BAD_DATA, "the worker's report on source files is empty");
+        if (st)
+                clear_embedded_text(e);
+        return st;
+}
+
+enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs *in, uint64_t address, const char *path,
+                                struct answer_text *ret, struct error *err)
+{
+        struct embedded_text *e = NULL;
+
+        if (t->has_none)
+                return ST_NOT_FOUND;
+        for (size_t i = 0; i < EMBEDDED_TEXTS_KEPT && !e; i++)
+                if (t->items[i].path && strcmp(t->items[i].path, path) == 0)
+                        e = &t->items[i];
+        if (!e) {
+                enum status st;
+
+                e = &t->items[t->next];
+                if (e->path)
+                        clear_embedded_text(e);
+                st = read_embedded_text(e, in, address, path, err);
+                if (st)
+                        return st;
+                t->next = (t->next + 1) % EMBEDDED_TEXTS_KEPT;
+        }
+        t->has_none = e->report.data[0] == SOURCE_REPORT_NONE;
+        if (e->report.data[0] != SOURCE_REPORT_TEXT)
+                return ST_NOT_FOUND;
+        *ret = (struct answer_text){ .data = (const char *)e->report.data + 1, .size = e->report.size - 1 };
+        return ST_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_EXTRACTION_EXTRACT_SOURCE_H
+#define CAIRN_SYMBOLIZER_EXTRACTION_EXTRACT_SOURCE_H
+
+/**
+ * @file
+ * The text of a source file that a line table embeds (clang's -gembed-source), as a report: a confined worker writes
+ * it, and its parent reads it. It is one byte, then the text.
+ *
+ * Threads: none started.
+ */
+#include "common/memory/buf.h"
+#include "symbolizer/extraction/extract.h"
+
+enum source_report { /* the first byte */
+                     SOURCE_REPORT_NONE = 'n', /* no source is embedded */
+                     SOURCE_REPORT_OTHER = 'o', /* only others are */
+                     SOURCE_REPORT_TEXT = 't',
+};
+
+/**
+ * Append the report for a path of the line tables, as the symbols of these inputs have it.
+ * @return as symbol_table_extract(); ST_TOO_BIG past LIMIT_SOURCE_FILE_BYTES.
+ */
+enum status extract_source_text(const struct extract_inputs *in, const char *path, struct buf *to,
+                                struct error *err) MUST_CHECK;
+
+#endif
