@@ -37,7 +37,7 @@ check-oracle: ## compare our symbols with those of other symbolizers and classif
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
 PEER_SUITES ?=
-check-suites: ## run the own tests of llvm-symbolizer, GNU addr2line and eu-addr2line, from Debian's source packages, with our replacements, and the scripts of the kernel that start addr2line (PEER_SUITES="llvm binutils elfutils kernel"; downloads 350 MB)
+check-suites: ## run the own tests of llvm-symbolizer, GNU addr2line and eu-addr2line, from Debian's source packages, with our replacements, and the scripts of the kernel and pprof, which start them (PEER_SUITES="llvm binutils elfutils kernel pprof"; downloads 350 MB)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/suites/run $(PEER_SUITES)
 
