@@ -98,7 +98,7 @@ async function useMenu(page) {
   await ready(page);
   await select(page);
   match(await status(page), /^all — 350\.0 ms/, '  and a menu by its right button, which leaves out stacks');
-  equal(await page.textContent('#filter'), 'Filter: without stacks with work', '  which the filter chip says');
+  equal(await page.textContent('#filter'), 'Filter: without work', '  which the filter chip says');
   await page.click('#no-filter');
   await ready(page);
   equal([await page.textContent('#filter'), await page.isHidden('#no-filter'), await page.evaluate(() => document.activeElement.id)], ['Filter', true, 'filter'], '  its × empties the chip');
@@ -332,8 +332,8 @@ async function changeFilters(page) {
     await page.waitForSelector('#filter-panel', { state: 'hidden' });
     await ready(page);
   };
-  for (const [kind, pattern, total, text] of [['focus', 'rec', '250\\.0 ms', 'only stacks with rec'], ['hide', '^idle$', '1\\.00 s', 'hidden frames idle'],
-    ['show', 'leaf', '600\\.0 ms', 'only frames leaf'], ['ignore', 'main|nothing', '100\\.0 ms', 'without stacks with main + 1']]) {
+  for (const [kind, pattern, total, text] of [['focus', 'rec', '250\\.0 ms', 'with rec'], ['hide', '^idle$', '1\\.00 s', 'hidden idle'],
+    ['show', 'leaf', '600\\.0 ms', 'only frames leaf'], ['ignore', 'main|nothing', '100\\.0 ms', 'without main + 1']]) {
     await addFilter(kind, pattern);
     await select(page);
     match(await status(page), new RegExp(`^all — ${total}`), `${kind} is a filter`);

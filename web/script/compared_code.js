@@ -24,7 +24,7 @@ const CairnComparedCode = (() => {
       items.push({ kind: 'range', rank: 0, name: range.function || '(unknown function)', bounds: boundsText(range) });
       for (const row of range.rows) {
         const places = SIDES.map(side => row[side]?.place).map(p => p && (p.file || p.function) ? p : null);
-        if (places[0] || places[1]) items.push({ kind: 'place', rank: 0, places, range });
+        if (places[0] || places[1]) items.push({ kind: places[1] ? 'place' : 'place only-before', rank: 0, places, range });
         SIDES.forEach((side, i) => { if (row[side]) byAddress[i].set(row[side].address, items.length); });
         items.push({ kind: kindOf(row), row, ...costsOf(row, answer) });
       }
@@ -42,7 +42,7 @@ const CairnComparedCode = (() => {
     function fill(item, row) {
       if (item.kind === 'range') {
         for (const bounds of item.bounds) row.append(cell('c-line', {}), cell('c-text', { textContent: `${visible(item.name)}  ${bounds}` }));
-      } else if (item.kind === 'place') {
+      } else if (item.places) {
         for (const place of item.places) row.append(cell('c-line', {}), cell('c-text', place ? placeText(place, item.range) : {}));
       } else {
         if (item.self) row.title = `Self: ${formatValue(item.self[0], unit)} before, ${formatValue(item.self[1], unit)} after`;

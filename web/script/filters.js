@@ -39,11 +39,12 @@ const CairnFilters = (() => {
   // A pattern in short: that of exactly one name is this name.
   const shortPattern = p => /^\^(?:[^\\^$.*+?()[\]{}|]|\\[^0-9A-Za-z])*\$$/.test(p) ? p.slice(1, -1).replace(/\\(.)/gs, '$1') : p;
   const textOf = ({ kind, pattern }) => `${KINDS[kind]} ${display(pattern, 80)}`;
-  // The text of the chip: the first filter, and how many more there are.
-  function chipText(filters) {
-    if (!filters.length) return 'Filter';
-    const [{ kind, pattern }] = filters, first = KINDS[kind][0].toLowerCase() + KINDS[kind].slice(1);
-    return `Filter: ${first} ${display(shortPattern(pattern), 40)}` + (filters.length > 1 ? ` + ${filters.length - 1}` : '');
+  // The texts of the chip: the first filter, which is cut where room is short, and how many more there are.
+  const SHORT = { focus: 'with', ignore: 'without', hide: 'hidden', show: 'only frames' };
+  function chipTexts(filters) {
+    if (!filters.length) return ['Filter', ''];
+    const [{ kind, pattern }] = filters;
+    return [`Filter: ${SHORT[kind]} ${display(shortPattern(pattern), 60)}`, filters.length > 1 ? `+ ${filters.length - 1}` : ''];
   }
 
   // parts: button (the chip, which opens the panel), clear (a button that removes all filters), panel. go(change) as in the
@@ -54,8 +55,8 @@ const CairnFilters = (() => {
     const pattern = make('input', { className: 'mono', size: 26, spellcheck: false, autocomplete: 'off', placeholder: 'regular expression', 'aria-label': 'Regular expression for names, files, objects' });
     const form = make('form', { className: 'bar' }, kind, pattern, make('button', { type: 'submit', textContent: 'Add filter' }));
     const chips = make('ul', { className: 'chips', 'aria-label': 'Active filters' }), note = make('p', { className: 'soft' });
-    const text = make('span', { className: 'chip-text' });
-    button.replaceChildren(text);
+    const text = make('span', { className: 'chip-text' }), rest = make('span', { className: 'chip-rest' });
+    button.replaceChildren(text, rest);
     panel.replaceChildren(form, chips, note);
     const popover = CairnPopover.attach(button, panel, null, pattern);
     form.addEventListener('submit', event => {
@@ -77,7 +78,9 @@ const CairnFilters = (() => {
       show(next, isChartOnly = false) {
         selection = next;
         const filters = list(next);
-        text.textContent = chipText(filters) + (filters.length && isChartOnly ? ' (chart only)' : '');
+        const [first, more] = chipTexts(filters);
+        text.textContent = first;
+        rest.textContent = [more, filters.length && isChartOnly ? '(chart only)' : ''].filter(Boolean).map(t => ' ' + t).join('');
         button.title = filters.map(textOf).join('\n') || 'Only some of the stacks or frames';
         button.classList.toggle('active', filters.length > 0);
         clear.hidden = !filters.length;
@@ -89,5 +92,5 @@ const CairnFilters = (() => {
     };
   }
 
-  return { params, split, add, addName, list, chipText, attach };
+  return { params, split, add, addName, list, chipTexts, attach };
 })();

@@ -22,7 +22,7 @@ const CairnRecordTable = (() => {
   function create(root, columns, options) {
     const size = options.page || PAGE;
     let records = [], sorted = columns.find(c => c.key === options.sort), down = Boolean(sorted.number) && !options.up, page = 0;
-    const words = make('input', { type: 'search', size: 22, placeholder: 'Filter', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
+    const words = make('input', { type: 'search', size: 22, placeholder: 'Filter rows', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
     const order = make('select', { 'aria-label': `Sort ${options.caption} by` }, ...columns.map((c, i) => new Option(c.title, i)));
     const shown = make('span', { className: 'soft', role: 'status' });
     const step = (text, by) => make('button', { type: 'button', textContent: text, 'aria-label': `${text} of ${options.caption}`, onclick: () => { page += by; fill(); keep(); box.scrollTop = 0; } });

@@ -238,7 +238,8 @@ const CairnSourceView = (() => {
       comparedCodeBox.hidden = !answer.ranges.length;
       comparedCode.show(answer);
       shown = comparedCode;
-      context.about(`${visible(selection.function)} · before ${visible(answer.base_object || 'none')}, build-id ${answer.base_build_id || 'unknown'} · after ${visible(answer.object || 'none')}, build-id ${answer.build_id || 'unknown'}`);
+      const objectText = (path, id) => path || id ? `${visible(path.replace(/.*\//, '') || 'unknown')} (build-id ${id.slice(0, 12) || 'unknown'})` : 'none';
+      context.about(`${visible(selection.function)} · before ${objectText(answer.base_object, answer.base_build_id)} · after ${objectText(answer.object, answer.build_id)}`);
     }
 
     async function showCode(selection, signal) {

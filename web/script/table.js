@@ -56,7 +56,7 @@ const CairnTable = (() => {
   function create(root, columns, options) {
     const id = 'table-' + ++tables, noun = options.noun || 'functions', keyOf = options.keyOf || (r => r.function + '\0' + r.file);
     let rows = [], ordered = [], some = [], sorted = columns.find(c => c.key === options.sort), down = true, current = -1, drawn = null;
-    const words = make('input', { type: 'search', size: 26, placeholder: 'Filter', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
+    const words = make('input', { type: 'search', size: 26, placeholder: 'Filter rows', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
     const shown = make('span', { className: 'soft', role: 'status' });
     const bar = options.filter ? make('div', { className: 'bar' }, words, shown) : null;
     const linked = columns.some(c => c.href), head = make('tr', { 'aria-rowindex': 1 }), body = make('tbody', {});

@@ -38,6 +38,7 @@ const CairnUnits = (() => {
   // The cores of so much CPU time in a number of milliseconds.
   function coresText(value, unit, ms) {
     const cores = value * TIMES[unit] / (ms * 1e6);
+    if (cores > 0 && cores < 1e-6) return '<0.000001';
     return cores && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2);
   }
   // The title of a column with numbers of samples.
