@@ -423,8 +423,8 @@ int command_flame(int argc, char **argv)
 
 static const struct usage diff_usage = {
         .synopsis = "cairn diff [--server URL | --data DIR | --profile FILE] [--base-from T] [--base-to T] [--base "
-                    "SELECTOR] [--from T] "
-                    "[--to T] [--type T] [--lines | --disassembly] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
+                    "SELECTOR] [--from T] [--to T] [--type T] [--lines | --disassembly] "
+                    "[--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
                     "       cairn diff [--lines] [--format F | --json | --csv] [--output FILE] BEFORE AFTER",
         .about = "Compare two selections: before (the base) and after. Parts of the base that are not given are\n"
                  "those of after. Functions are sorted by how much their flat cost changed; --lines compares the\n"
@@ -516,8 +516,8 @@ int command_diff(int argc, char **argv)
                               "names (exact)"),
                 OPTION_STRING("sort", 0, "S", &sort, "in tables: by the change of flat (default) or cumulative"),
                 OPTION_STRING("format", 0, "F", &format,
-                              "text, rows (JSON of the table), csv, json (flame graph, lines or disassembly) or html (default: by "
-                              "the suffix of FILE, else text)"),
+                              "text, rows (JSON of the table), csv, json (flame graph, lines or disassembly) or html "
+                              "(default: by the suffix of FILE, else text)"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "in tables only functions whose full, short or linkage name matches as a whole"),

@@ -235,7 +235,9 @@ static enum status list_addresses(struct code_table *t, uint64_t **ret, size_t *
 static enum status read_code(struct code_table *t)
 {
         _cleanup_free_ uint64_t *addresses = NULL;
-        struct query_code_request request = { .id = &t->id, .start = t->request->start, .end = t->request->end, .is_att = t->request->is_att };
+        struct query_code_request request = {
+                .id = &t->id, .start = t->request->start, .end = t->request->end, .is_att = t->request->is_att
+        };
         enum status st = t->request->has_range ? ST_OK : list_addresses(t, &addresses, &request.address_count);
 
         if (st)
@@ -354,8 +356,8 @@ static enum status name_instructions(struct code_table *t)
         if (st)
                 return st;
         for (size_t i = 0; i < n; i++)
-                addresses[i] =
-                        instruction_leads_elsewhere(&t->code.instructions[i]) ? t->code.instructions[i].target : addresses[i];
+                addresses[i] = instruction_leads_elsewhere(&t->code.instructions[i]) ? t->code.instructions[i].target
+                                                                                     : addresses[i];
         return code->look_up(code->context, &t->id, addresses, n, &t->texts, t->target_places, t->q->err);
 }
 

@@ -77,7 +77,7 @@ enum status code_table_load(struct code_table *t) MUST_CHECK;
 void code_table_deinit(struct code_table *t);
 
 const struct scan_location *code_table_get_location(const struct code_table *t, uint32_t location);
-const char *code_table_get_object_path(const struct code_table *t); /* "" unknown */
+const char *code_table_get_object_path(const struct code_table *t);                            /* "" unknown */
 const char *code_table_get_range_name(const struct code_table *t, const struct code_range *r); /* "" unknown */
 
 /** The function that a call, or a jump out of its own function, leads to; NULL: unknown. */

@@ -237,7 +237,8 @@ static enum status put_code_text(struct code_table *t)
                 const struct code_range *r = &t->code.ranges[i];
 
                 buf_append_str(ret, "\n");
-                utf8_append_escaped(ret, *code_table_get_range_name(t, r) ? code_table_get_range_name(t, r) : "(unknown function)");
+                utf8_append_escaped(ret, *code_table_get_range_name(t, r) ? code_table_get_range_name(t, r)
+                                                                          : "(unknown function)");
                 buf_append_str(ret, "  ");
                 utf8_append_escaped(ret, code_table_get_object_path(t));
                 buf_printf(ret, "  %s\n%12s %12s  %8s\n", build_id_hex(&t->id, id), "flat", "cumulative", "address");

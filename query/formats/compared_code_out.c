@@ -74,8 +74,8 @@ static const char *get_pair_name(const struct compared_code *c, const struct cod
 
 /* ---- JSON ---- */
 
-static void put_row_json(const struct compared_code *c, const struct code_pair *p, const struct code_row *r,
-                         struct json_out *j)
+static void put_code_row_json(const struct compared_code *c, const struct code_pair *p, const struct code_row *r,
+                              struct json_out *j)
 {
         static const char *const keys[] = { "before", "after" };
         const uint32_t at[2] = { r->before, r->after };
@@ -88,8 +88,8 @@ static void put_row_json(const struct compared_code *c, const struct code_pair *
                 if (at[side] == NO_CODE)
                         continue;
                 json_out_object(j, keys[side]);
-                code_table_put_instruction_json(
-                        t, at[side], code_table_is_new_place(t, get_pair_range(c, p, side), at[side]), j);
+                code_table_put_instruction_json(t, at[side],
+                                                code_table_is_new_place(t, get_pair_range(c, p, side), at[side]), j);
                 json_out_object_end(j);
         }
         if (r->is_changed)
@@ -133,7 +133,7 @@ static enum status put_pairs_json(const struct compared_code *c, struct json_out
                 json_out_array(j, "rows");
                 for (uint32_t k = p->first; !st && k < p->first + p->count; k++) {
                         st = work_meter_add(c->q->meter, 128, c->q->err);
-                        put_row_json(c, p, &c->alignment->rows[k], j);
+                        put_code_row_json(c, p, &c->alignment->rows[k], j);
                 }
                 json_out_array_end(j);
                 json_out_object_end(j);
@@ -233,7 +233,7 @@ static void put_instruction_words(const struct code_table *t, uint32_t i, struct
         buf_append_u8(ret, '>');
 }
 
-static void put_row_text(const struct compared_code *c, const struct code_row *r, struct buf *ret)
+static void put_code_row_text(const struct compared_code *c, const struct code_row *r, struct buf *ret)
 {
         const struct row_costs costs = get_row_costs(c, r);
         const bool is_removed = r->after == NO_CODE;
@@ -269,8 +269,8 @@ static void put_pair_heading(const struct compared_code *c, const struct code_pa
                 utf8_append_escaped(ret, code_table_get_object_path(&c->tables[side]));
                 buf_printf(ret, " %s", build_id_hex(&c->tables[side].id, id));
         }
-        buf_printf(ret, "\n%46s %46s\n%11s %11s %11s %10s %11s %11s %11s %10s %8s %8s\n", "flat", "cumulative", "before",
-                   "after", "change", "of share", "before", "after", "change", "of share", "before", "after");
+        buf_printf(ret, "\n%46s %46s\n%11s %11s %11s %10s %11s %11s %11s %10s %8s %8s\n", "flat", "cumulative",
+                   "before", "after", "change", "of share", "before", "after", "change", "of share", "before", "after");
 }
 
 static enum status put_comparison_text(const struct compared_code *c)
@@ -284,7 +284,7 @@ static enum status put_comparison_text(const struct compared_code *c)
 
                 put_pair_heading(c, p, ret);
                 for (uint32_t k = p->first; !st && k < p->first + p->count; k++) {
-                        put_row_text(c, &c->alignment->rows[k], ret);
+                        put_code_row_text(c, &c->alignment->rows[k], ret);
                         st = work_meter_add(c->q->meter, 128, c->q->err);
                 }
         }
