@@ -114,6 +114,12 @@ check-store: ## run the tests of object storage with versitygw, 50 ms for each r
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) build/san/cairn build/san/cairn-agent build/san/cairn-upload
 	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(CURDIR)/build/san GO='$(GO)' tests/store/run $(STORE_TESTS)
 
+CLUSTER_SECONDS ?= 60
+CLUSTER_SEED ?= 1
+check-cluster: ## run three services, HAProxy and versitygw in network namespaces, kill, pause and part them, fill their disks, and check that every acknowledged sample counts once (CLUSTER_SECONDS=1800, CLUSTER_SEED=2, GO="go 1.25 or later"; root)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' CLUSTER_SECONDS=$(CLUSTER_SECONDS) CLUSTER_SEED=$(CLUSTER_SEED) tests/cluster/run
+
 READ_SECONDS ?= 30
 check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes, compacts and re-symbolizes (READ_SECONDS=600; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
@@ -215,4 +221,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-store check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-store check-cluster check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help

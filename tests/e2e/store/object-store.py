@@ -2,10 +2,12 @@
 """An S3-compatible store behind a proxy that fails requests from a seed. It is moto, or versitygw if CAIRN_TEST_VERSITYGW
 has its path; with CAIRN_TEST_S3_DELAY_MS each request takes that long.
 
-    object-store.py serve SEED PORT_FILE   runs until it is killed; the file gets the proxy's port
+    object-store.py serve SEED PORT_FILE [ADDRESS PORT]
+                                           runs until it is killed; the file gets the proxy's port (default: a free one of
+                                           127.0.0.1)
     object-store.py keys PORT_FILE         services that give keys: instance metadata, a container's and a role's
-    object-store.py sum PORT               the sums of the samples table as deltalake reads it: rows, values
-    object-store.py doubled PORT           rows of locations and stacks beyond the first of their key
+    object-store.py sum [ADDRESS:]PORT     the sums of the samples table as deltalake reads it: rows, values
+    object-store.py doubled [ADDRESS:]PORT rows of locations and stacks beyond the first of their key
     object-store.py read PORT KEY          the content of an object
     object-store.py objects PORT           the rows of the table of objects: kind, quality and name, sorted; and its version
 
@@ -306,19 +308,20 @@ def start_versitygw(program):
             time.sleep(0.05)
 
 
-def serve(seed, port_file):
+def serve(seed, port_file, address='127.0.0.1', port=0):
     program = os.environ.get('CAIRN_TEST_VERSITYGW')
     Proxy.store_port = start_versitygw(program) if program else start_moto()
     Proxy.rng = random.Random(int(seed))
     Proxy.delay_s = int(os.environ.get('CAIRN_TEST_S3_DELAY_MS', '0')) / 1000
-    proxy = ThreadingHTTPServer(('127.0.0.1', 0), Proxy)
+    proxy = ThreadingHTTPServer((address, int(port)), Proxy)
     write_port(port_file, proxy)
     proxy.serve_forever()
 
 
 def open_table(port, name):
     from deltalake import DeltaTable
-    options = {'AWS_ENDPOINT_URL': f'http://127.0.0.1:{port}', 'AWS_ALLOW_HTTP': 'true', 'AWS_REGION': 'us-east-1',
+    host = port if ':' in port else f'127.0.0.1:{port}'
+    options = {'AWS_ENDPOINT_URL': f'http://{host}', 'AWS_ALLOW_HTTP': 'true', 'AWS_REGION': 'us-east-1',
                'AWS_ACCESS_KEY_ID': 'key', 'AWS_SECRET_ACCESS_KEY': 'secret'}
     return DeltaTable(f's3://{BUCKET}/fleet/tables/{name}', storage_options=options)
 
