@@ -71,8 +71,9 @@ static enum status check_base(const struct query_call *q, const struct query_ope
 
         if (!name || query_operation_has_parameter(operation, name))
                 return ST_OK;
-        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich, lines, disassembly, gate and services, not of %s",
-                         name, operation->name);
+        return error_set(q->err, ST_USAGE,
+                         "%s is a parameter of diff, sandwich, lines, disassembly, gate and services, not of %s", name,
+                         operation->name);
 }
 
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
