@@ -144,7 +144,7 @@ $(O)/gen/web/offline.js: $(WEB_SCRIPTS_OFFLINE:%=web/script/%.js)
 $(O)/gen/web/style.css: $(WEB_STYLES:%=web/style/%.css)
 $(WEB_PARTS): Makefile
 	@mkdir -p $(@D)
-	$(Q)cat $(filter web/%,$^) | sed '1!{/^ *\/\//d}' > $@ # comments are not sent, except the license
+	$(Q)cat $(filter web/%,$^) | sed '1!{/^ *\/\//d;/^\/\*.*\*\/$$/d}' > $@ # comments are not sent, except the license
 
 $(O)/query/formats/assets.o: $(wildcard web/*.html) $(WEB_PARTS)
 $(O)/query/formats/assets.o: CFLAGS_ALL += -Wa,-I$(O)/gen/web

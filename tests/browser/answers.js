@@ -37,6 +37,16 @@ async function findRegression(browser) {
   user.atMost(4, 'which function and line became slower with the deploy');
   await noProblems(page, '  no console error, no policy violation');
 }
+// From the table of a short range, whose time before has no samples, the comparison of the last two versions is offered.
+async function findOlderVersion(browser) {
+  const page = await open(browser), user = countInteractions(page);
+  await user.click(rowOf(page, 'checkout').locator('button:has-text("Compare with the time before")'));
+  match(await page.textContent('#view-diff .empty'), /The baseline has no samples.*version 1\.4\.2 → 1\.5\.0, last 7 days/, 'without samples before, the versions of the last days are offered');
+  await user.click('#view-diff .empty button:has-text("1.4.2")');
+  match(await page.locator('#view-diff tbody tr').first().textContent(), /▲ \+20\.51 pp.*hash/, '  which leads to the change');
+  user.atMost(2, 'which function became slower, from a short range');
+  await noProblems(page, '  no console error, no policy violation');
+}
 async function findMissing(browser) {
   const page = await open(browser), user = countInteractions(page);
   await user.click('#tab-debuginfo');
@@ -103,5 +113,5 @@ async function lookAtServices(browser) {
 
 run(async browser => {
   await lookAtServices(browser);
-  for (const question of [findRegression, findMissing, findPayers, findTrace, findContainers]) await question(browser);
+  for (const question of [findRegression, findOlderVersion, findMissing, findPayers, findTrace, findContainers]) await question(browser);
 });

@@ -44,6 +44,12 @@ async function compareCode(page, look) {
   await axe(page, '  axe has no complaint');
   await fitsWidth(page, '  it fits the window');
   await screenshot(page, `compared-code-${look}`);
+  const missing = { reason: 'no executable is stored' };
+  await page.route('**/api/v1/query/disassembly*', async route => route.fulfill({ json: { ...await (await route.fetch()).json(), ranges: [], base_missing: missing, missing } }));
+  await page.click('#refresh');
+  await page.waitForSelector('#view-source .missing');
+  equal(await page.$$eval('#view-source .missing', all => all.map(m => m.textContent)), ['Disassembly not available: no executable is stored.'], '  what both sides lack is said once');
+  await page.unroute('**/api/v1/query/disassembly*');
 }
 
 run(async browser => {

@@ -101,13 +101,14 @@ const CairnDiffView = (() => {
   // The labels whose values are probably builds, or parts of the system, most likely first.
   const LIKELY = ['version', 'service_version', 'build', 'service_name', 'host', 'comm'];
 
-  // What can be compared instead, if a side has no samples. builds: { label, values } of the time range.
+  // What can be compared instead, if a side has no samples. builds: { label, values } of the time range, or with `from` of
+  // the time since then.
   function suggest(selection, builds, now) {
     const { from, to } = CairnTimes.resolveRange(selection, now), own = { compare: null, base_selector: null, label: null, before: null, after: null };
     const back = ms => ({ ...own, base_from: CairnTimes.toIso(from - ms), base_to: CairnTimes.toIso(to - ms) });
-    const [before, after] = builds.values.slice(-2), byLabel = { ...own, base_from: null, base_to: null, compare: 'label', label: builds.label, before, after };
+    const [before, after] = builds.values.slice(-2), byLabel = { ...own, base_from: null, base_to: null, compare: 'label', label: builds.label, before, after, ...(builds.from && { from: builds.from, to: 'now' }) };
     return [{ text: 'A day earlier', change: back(DAY_MS) }, { text: 'A week earlier', change: back(7 * DAY_MS) },
-      ...(after ? [{ text: CairnNames.label(`${builds.label} ${before} → ${after}`), change: byLabel }] : [])];
+      ...(after ? [{ text: CairnNames.label(`${builds.label} ${before} → ${after}`) + (builds.from ? ', last 7 days' : ''), change: byLabel }] : [])];
   }
 
   function create(root, context) {
@@ -154,7 +155,14 @@ const CairnDiffView = (() => {
       table.show(rows.map(r => ({ ...r, self_size: size(r, 'flat'), total_size: size(r, 'cumulative') })));
       table.restore(current);
     }
-    async function findBuilds({ from, to, selector }, signal) {
+    // Builds of the range, or if there are not two, of the last week.
+    async function findBuilds(selection, signal) {
+      const builds = await listBuilds(selection, signal);
+      if (builds.values.length > 1) return builds;
+      const from = 'now-7d', older = await listBuilds({ ...selection, from, to: 'now' }, signal);
+      return older.values.length > 1 ? { ...older, from } : builds;
+    }
+    async function listBuilds({ from, to, selector }, signal) {
       const all = await context.api.query('labels', { from, to }, signal), label = LIKELY.slice(0, 3).find(l => all.includes(l));
       return { label, values: label ? await context.api.query('label/' + encodeURIComponent(label) + '/values', { selector, from, to, limit: 1000 }, signal) : [] };
     }

@@ -231,7 +231,9 @@ const CairnSourceView = (() => {
         build_id: selection.build_id, base_build_id: selection.base_build_id, syntax: selection.syntax }, signal);
       fillObjects(baseObject, answer.base_objects, selection.base_build_id, answer.base_build_id, answer.unit);
       fillObjects(object, answer.objects, selection.build_id, answer.build_id, answer.unit);
-      notice.replaceChildren(...[[answer.base_missing, 'Disassembly before not available'], [answer.missing, 'Disassembly after not available']].filter(([m]) => m).map(m => missingBox(...m)));
+      const isSame = answer.missing && JSON.stringify(answer.missing) === JSON.stringify(answer.base_missing);
+      const lacking = isSame ? [[answer.missing, 'Disassembly not available']] : [[answer.base_missing, 'Disassembly before not available'], [answer.missing, 'Disassembly after not available']];
+      notice.replaceChildren(...lacking.filter(([m]) => m).map(m => missingBox(...m)));
       if (!answer.missing && !answer.base_missing)
         context.note('Instructions are aligned by a diff that ignores addresses; costs are totals.', 'instructions aligned');
       showSyntax(selection);
