@@ -4,11 +4,11 @@
 'use strict';
 const { readFileSync } = require('fs');
 
-const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView', 'CairnChart', 'CairnSeries', 'CairnServicesView'];
+const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView', 'CairnChart', 'CairnSeries', 'CairnServicesView', 'CairnNotes', 'CairnFilters', 'CairnUnits'];
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
 const kept = new Map();
 const storage = { getItem: k => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: k => kept.delete(k) };
-const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView, CairnChart, CairnSeries, CairnServicesView } =
+const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView, CairnChart, CairnSeries, CairnServicesView, CairnNotes, CairnFilters, CairnUnits } =
   new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
     { documentElement: { dataset: {} } }, () => ({ matches: false, addEventListener() {} }), storage, () => {});
 
@@ -135,5 +135,36 @@ noted.then(async () => {
   await CairnApi.create({ tenant: () => '' }).query('top', {});
   equal(sent, [{ 'X-Scope-OrgID': 'team-a' }, {}], 'requests are those of the tenant that the link names');
 });
+
+// ---- notes, filters and tables ------------------------------------------------------------------------
+
+const note = text => ({ kind: CairnNotes.kindOf(text), text });
+const range = day => note(`no samples are in this time range; there are some from 2026-01-${day} 12:00:00 to 2026-02-01T00:00:00Z UTC`);
+const sum = (value, more = '') => note(`stacks with negative values are not drawn: ${value} together${more}`);
+CairnNotes.dismiss(range('02'));
+CairnNotes.dismiss(sum('1.20 s'));
+equal([range('03'), sum('340 ms'), sum('7'), sum('1.20 s', '; sums beyond 5 are cut off'), note('not included: samples of type a:b:c:d:e')].map(n => CairnNotes.isDismissed(n)),
+  [true, true, false, false, false], 'a dismissed note stays away while it differs in times and values only');
+equal([sum('1 s').kind === sum('x', '; more').kind, range('02').kind === sum('1 s').kind], [true, false], '  its kind is how it begins');
+CairnNotes.dismiss(sum('1.20 s', '; more'));
+equal([CairnNotes.isDismissed(sum('1.20 s')), CairnNotes.isDismissed(sum('9.99 s', '; more'))], [false, true], '  of a kind the last text is kept');
+CairnNotes.restore([range('02')]);
+equal([CairnNotes.isDismissed(range('02')), CairnNotes.isDismissed(sum('1 s', '; more'))], [false, true], '  and a kind can be shown again');
+for (let i = 0; i < 200; i++) CairnNotes.dismiss(note(`kind ${String.fromCharCode(97 + i % 26)}${String.fromCharCode(97 + Math.floor(i / 26))}`));
+equal([Object.keys(JSON.parse(kept.get('cairn-notes'))).length, CairnNotes.isDismissed(note('kind ra'))], [64, false], '  a browser keeps the last 64 kinds');
+for (const broken of ['{', '[]', '"x"', 'null', '7']) {
+  kept.set('cairn-notes', broken);
+  equal(CairnNotes.isDismissed(sum('1 s')), false, `  "${broken}" in its place is none`);
+}
+
+const chip = selection => CairnFilters.chipTexts(CairnFilters.list(selection));
+equal([{}, { focus: '^malloc$' }, { ignore: 'a|b', hide: '^x\\.y$' }, { show: '^a\\d$' }, { hide: '(a|b)' }].map(chip),
+  [['Filter', ''], ['Filter: with malloc', ''], ['Filter: without a', '+ 2'], ['Filter: only frames ^a\\d$', ''], ['Filter: hidden (a|b)', '']], 'the chip has the first filter, an exact name without its pattern');
+
+equal(CairnSelection.tableKeys('hosts', { sort: '-size', page: null }), { hosts_sort: '-size', hosts_page: null }, 'keys of one of several tables');
+equal(CairnSelection.tableState('hosts', { sort: 'a', hosts_sort: 'b', hosts_filter: 'c' }), { sort: 'b', filter: 'c' }, '  and what they say');
+equal(CairnSelection.tableState('', { sort: 'a', hosts_sort: 'b' }), { sort: 'a' }, '  of a view with one table without its name');
+equal(CairnSelection.parse(CairnSelection.format(CairnSelection.change({ view: 'status' }, CairnSelection.tableKeys('hosts', { sort: '-a', filter: 'x y', page: 2 })))).hosts_filter, 'x y', '  in the address');
+equal([0, 1e-9, 2e-6, 0.05, 2].map(cores => CairnUnits.coresText(cores * 1e9, 'nanoseconds', 1000)), ['0.00', '<0.000001', '0.000002', '0.05', '2.00'], 'cores have no exponent');
 
 equal(CairnApi.makeUrl('api/x', { a: '1&2', b: undefined, c: null, d: '', e: ['p', 'q'], f: 0 }), 'api/x?a=1%262&e=p&e=q&f=0', 'parameters');
