@@ -23,7 +23,8 @@ int main(int argc, char **argv)
                 int status;
                 pid_t pid;
 
-                if (posix_spawn(&pid, argv[0], NULL, NULL, leaf, none) != 0 || waitpid(pid, &status, 0) != pid || status != 0)
+                if (posix_spawn(&pid, argv[0], NULL, NULL, leaf, none) != 0 || waitpid(pid, &status, 0) != pid ||
+                    status != 0)
                         return 1;
         }
         return 0;
