@@ -12,7 +12,8 @@ cc -O2 -static -o "$tmp/churn" tests/e2e/agent/agent-churn.c || bail_out "cannot
 cp "$tmp/churn" "$tmp/bystander"
 
 "$agent" --sampler bpf --log-level info --frequency 499 --interval 1 --duration 600 --stack-end-label \
-        --only-process churn --only-process bystander --output "$tmp/churn.otlp" --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
+        --only-process churn --only-process bystander --output "$tmp/churn.otlp" \
+        --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
 agent_pid=$!
 background_pids=$agent_pid
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
