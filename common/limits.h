@@ -144,12 +144,12 @@
 #define LIMIT_SCAN_CPU_S 300            /* CPU time of that worker: half a minute of files plus one file */
 /* files per build-id, and archives per source, that are examined */
 #define LIMIT_SCAN_PLACES 64
-#define LIMIT_UNPACKED_BYTES GiB(256)    /* ELF files from archives, in one run of the uploader */
+#define LIMIT_UNPACKED_BYTES GiB(256)         /* ELF files from archives, in one run of the uploader */
 #define LIMIT_EMBEDDED_SOURCES_BYTES MiB(512) /* of one debug file, in memory while they are bundled */
-#define LIMIT_SOURCE_TABLE_BYTES MiB(16) /* paths and positions in a source bundle */
-#define LIMIT_SOURCE_FILE_BYTES MiB(64)  /* one source file in a bundle, in a line table, or around a line */
-#define LIMIT_COMPANIONS 100000          /* split units that an object is known to require */
-#define LIMIT_WANT_FILES 10000           /* files in one request for missing files */
+#define LIMIT_SOURCE_TABLE_BYTES MiB(16)      /* paths and positions in a source bundle */
+#define LIMIT_SOURCE_FILE_BYTES MiB(64)       /* one source file in a bundle, in a line table, or around a line */
+#define LIMIT_COMPANIONS 100000               /* split units that an object is known to require */
+#define LIMIT_WANT_FILES 10000                /* files in one request for missing files */
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_DISASSEMBLY_ADDRESSES 65536      /* addresses of one request whose functions are disassembled */
 #define LIMIT_DISASSEMBLY_RANGES 64            /* functions of one object in a response */

@@ -115,7 +115,8 @@ static enum status read_entry_table(struct dwarf_lines *l, struct dwarf_cursor *
                 if (c->failed)
                         st = ST_BAD_DATA;
                 else
-                        st = is_files ? add_line_file(l, name, directory, text && *text ? text : NULL) : add_line_directory(l, name);
+                        st = is_files ? add_line_file(l, name, directory, text && *text ? text : NULL)
+                                      : add_line_directory(l, name);
         }
         return st ? st : c->failed ? ST_BAD_DATA : ST_OK;
 }

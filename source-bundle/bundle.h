@@ -51,8 +51,8 @@ bool source_bundle_find_normalized(const struct source_bundle *b, const char *no
 
 /** One file to be bundled. */
 struct source_file {
-        char *name; /* as in the debuginfo; owned */
-        char *path; /* on this host; owned; unused with text */
+        char *name;       /* as in the debuginfo; owned */
+        char *path;       /* on this host; owned; unused with text */
         const char *text; /* its content, borrowed; NULL: that of the file at path */
         uint64_t size_bytes;
 };

@@ -184,7 +184,8 @@ static bool find_source_file(const struct source_options *o, char *const *roots,
         _cleanup_free_ char *path = map_source_name(o, name);
 
         if (source->text && strlen(name) <= LIMIT_PATH_BYTES) {
-                *ret = (struct source_file){ .name = strdup(name), .text = source->text,
+                *ret = (struct source_file){ .name = strdup(name),
+                                             .text = source->text,
                                              .size_bytes = strlen(source->text) };
                 return ret->name != NULL;
         }

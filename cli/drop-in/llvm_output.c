@@ -2,12 +2,13 @@
 /* Each request has two forms, text in the styles LLVM and GNU, and JSON: first those of code, then variables. */
 #include "cli/drop-in/llvm_output.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/drop-in/source_lines.h"
+#include "cli/drop-in/source_context.h"
 #include "cli/drop-in/tool_output.h"
 #include "common/cleanup.h"
 #include "common/json/json_out.h"
@@ -28,6 +29,25 @@ struct llvm_frame {
 
 /* ---- texts ---- */
 
+static bool is_operator_at(const struct answer_text *name, size_t i)
+{
+        return i + 8 < name->size && strncmp(name->data + i, "operator", 8) == 0 &&
+               (i == 0 || strchr(":* &", name->data[i - 1])) && !isalnum((unsigned char)name->data[i + 8]) &&
+               name->data[i + 8] != '_';
+}
+
+/* "operator" with the symbol behind it, as in "operator()" or "operator new[]"; a type converted to is left out. */
+static size_t measure_operator(const char *text)
+{
+        static const char *const symbols[] = { "()", "[]", "<=>", "->*", "->", "<<=", ">>=",
+                                               "<<", ">>", "<=",  ">=",  "<",  ">",   "," };
+
+        for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+                if (starts_with(text + 8, symbols[i]))
+                        return 8 + strlen(symbols[i]);
+        return 8;
+}
+
 /* The name of a function without its parameters, enclosing scopes and result, as in DW_AT_name. */
 static struct answer_text shorten_function_name(const struct answer_text *name)
 {
@@ -35,17 +55,27 @@ static struct answer_text shorten_function_name(const struct answer_text *name)
         size_t end = name->size, start = 0;
         int depth = 0;
 
-        if (memmem(name->data, name->size, "operator", 8))
-                return ret; /* its name has brackets and blanks */
         for (size_t i = 0; i < name->size; i++) {
                 char c = name->data[i];
 
+                if (depth == 0 && is_operator_at(name, i)) {
+                        start = i;
+                        i += measure_operator(name->data + i); /* its brackets and blanks are part of the name */
+                        c = name->data[i];
+                        if (i >= name->size)
+                                break;
+                        if (c == '<')
+                                depth++;
+                        if (c != '(')
+                                continue;
+                }
                 if (c == '(' && depth == 0 && i && strncmp(name->data + i, "(anonymous", 10) != 0) {
                         end = i;
                         break;
                 }
                 depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
-                if (depth == 0 && (c == ' ' || (c == ':' && i && name->data[i - 1] == ':')))
+                if (depth == 0 && !is_operator_at(name, start) &&
+                    (c == ' ' || (c == ':' && i && name->data[i - 1] == ':')))
                         start = i + 1;
         }
         ret.data += start;

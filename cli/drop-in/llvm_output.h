@@ -35,7 +35,7 @@ struct llvm_subject {
         bool has_no_address;                  /* the request could not be read */
         bool is_approximate;                  /* the innermost place is that of other code, line_zero.h */
         const struct object_symbol *function; /* the symbol of the function, for its start and its file; NULL unknown */
-        struct answer_text function_name;     /* of that symbol, if it is not that of DWARF; demangled if that is wanted */
+        struct answer_text function_name; /* of that symbol, if it is not that of DWARF; demangled if that is wanted */
 };
 
 /** The name of a symbol: a demangled one has the suffix of a clone in parentheses, as in "f(int) (.isra.0)". */

@@ -42,7 +42,7 @@ struct llvm_symbolizer {
         struct tool_output output;
         struct buf function_name; /* of the last answer */
         char unreadable[4096];    /* the file of the last message */
-        bool is_list;          /* JSON answers to arguments are one array */
+        bool is_list;             /* JSON answers to arguments are one array */
         size_t answered;
 };
 

@@ -29,9 +29,9 @@ struct named_object {
 };
 
 struct named_objects {
-        struct debug_files debug_files; /* set by the caller, opened by the first object */
-        bool has_relative_paths;        /* set by the caller: ANSWER_RELATIVE_DETAILS */
-        bool has_untagged_symbols;      /* set by the caller: object_symbols_untag() */
+        struct debug_files debug_files;                  /* set by the caller, opened by the first object */
+        bool has_relative_paths;                         /* set by the caller: ANSWER_RELATIVE_DETAILS */
+        bool has_untagged_symbols;                       /* set by the caller: object_symbols_untag() */
         enum object_symbol_preference symbol_preference; /* set by the caller */
         bool are_debug_files_open;
         struct named_object *items[OPEN_OBJECTS_MAX];

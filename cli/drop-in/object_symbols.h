@@ -21,8 +21,8 @@ struct object_symbol {
         uint64_t address, size;
         const char *name;    /* borrowed from the image; as in the file */
         const char *section; /* the same; "" unknown */
-        const char *file;    /* the same; of a local symbol: the source that the file symbol before it names; "" unknown */
-        uint32_t order;      /* in the file */
+        const char *file; /* the same; of a local symbol: the source that the file symbol before it names; "" unknown */
+        uint32_t order;   /* in the file */
         bool is_function;
         uint8_t binding_rank; /* of local, weak and global symbols: 0, 1, 2 */
 };
@@ -44,8 +44,8 @@ struct object_symbols {
  * @param ret  owned, object_symbols_close(); without items for a file without symbols.
  * @return ST_OS, ST_BAD_DATA; ST_TOO_BIG past LIMIT_SYMBOLS; ST_NO_MEMORY.
  */
-enum status object_symbols_open(const char *path, enum object_symbol_preference preference,
-                                struct object_symbols *ret, struct error *err) MUST_CHECK;
+enum status object_symbols_open(const char *path, enum object_symbol_preference preference, struct object_symbols *ret,
+                                struct error *err) MUST_CHECK;
 void object_symbols_close(struct object_symbols *s);
 
 /**

@@ -35,7 +35,8 @@ struct answer_detail { /* 0 and "" unknown */
         uint32_t column, discriminator;
         struct answer_text start_file; /* of the function's declaration */
         uint32_t start_line;
-        uint64_t entry; /* address at which the function or inlined call begins; UINT64_MAX unknown, or not in one piece */
+        uint64_t entry; /* address at which the function or inlined call begins; UINT64_MAX unknown, or not in one piece
+                         */
 };
 
 struct answer {

@@ -35,8 +35,8 @@ static enum status read_embedded_text(struct embedded_text *e, struct extract_in
         in->filter = &filter;
         st = source_extract_confined(in, path, &e->report, err);
         in->filter = NULL;
-        if (!st && (!e->report.size || !buf_cstr(&e->report)))
-                st = error_set(err, ST_BAD_DATA, "the worker's report on source files is empty");
+        if (!st && !buf_cstr(&e->report))
+                st = error_no_memory(err);
         if (st)
                 clear_embedded_text(e);
         return st;
@@ -46,6 +46,9 @@ enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs 
                                 struct answer_text *ret, struct error *err)
 {
         struct embedded_text *e = NULL;
+        const char *text;
+        bool has_any;
+        size_t size;
 
         if (t->has_none)
                 return ST_NOT_FOUND;
@@ -63,9 +66,10 @@ enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs 
                         return st;
                 t->next = (t->next + 1) % EMBEDDED_TEXTS_KEPT;
         }
-        t->has_none = e->report.data[0] == SOURCE_REPORT_NONE;
-        if (e->report.data[0] != SOURCE_REPORT_TEXT)
+        text = extract_source_read(&e->report, &size, &has_any);
+        t->has_none = !has_any;
+        if (!text)
                 return ST_NOT_FOUND;
-        *ret = (struct answer_text){ .data = (const char *)e->report.data + 1, .size = e->report.size - 1 };
+        *ret = (struct answer_text){ .data = text, .size = size };
         return ST_OK;
 }

@@ -6,10 +6,14 @@
 #include "dwarf/source_names.h"
 #include "symbolizer/extraction/extract_observer.h"
 
+#define SOURCE_REPORT_NONE 'n'
+#define SOURCE_REPORT_OTHER 'o'
+#define SOURCE_REPORT_TEXT 't'
+
 struct source_search {
         const char *path;
         bool is_relative; /* as the paths of the inputs */
-        enum source_report found;
+        uint8_t found;    /* the first byte of the report */
         struct buf *to;
 };
 
@@ -23,7 +27,7 @@ static bool match_source(void *context, const struct dwarf_source *source)
         if (strcmp(source->path, s->path) != 0)
                 return true;
         s->found = SOURCE_REPORT_TEXT;
-        buf_append_u8(s->to, (uint8_t)s->found);
+        buf_append_u8(s->to, s->found);
         buf_append_str(s->to, source->text);
         return true;
 }
@@ -36,7 +40,7 @@ static enum status search_view_sources(void *context, const struct extract_view 
 
         (void)t;
         if (s->found != SOURCE_REPORT_TEXT)
-                buf_append_u8(s->to, (uint8_t)s->found);
+                buf_append_u8(s->to, s->found);
         return st == ST_NO_MEMORY ? st : ST_OK;
 }
 
@@ -52,4 +56,15 @@ enum status extract_source_text(const struct extract_inputs *in, const char *pat
         if (!st)
                 symbol_table_deinit(&table);
         return st ? st : buf_status(to, err, "the source file");
+}
+
+const char *extract_source_read(const struct buf *report, size_t *size_ret, bool *any_ret)
+{
+        const uint8_t first = report->size ? report->data[0] : SOURCE_REPORT_NONE;
+
+        *any_ret = first != SOURCE_REPORT_NONE;
+        if (first != SOURCE_REPORT_TEXT)
+                return NULL;
+        *size_ret = report->size - 1;
+        return (const char *)report->data + 1;
 }

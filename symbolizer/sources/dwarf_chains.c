@@ -134,14 +134,18 @@ static uint32_t add_name_text(struct dwarf_chains *c, const struct dwarf_name *n
 static uint32_t add_function_text(struct dwarf_chains *c, const struct dwarf_code *code, const struct dwarf_name *n)
 {
         uint32_t number = add_name_text(c, n);
+        struct dwarf_text *t;
 
-        if (number != NO_TEXT && n->start_line) {
-                struct dwarf_text *t = &c->functions.items[number];
-
+        if (number == NO_TEXT || !n->start_line)
+                return number;
+        t = &c->functions.items[number];
+        t->start_line = n->start_line;
+        if (!n->start_path)
+                t->start_file = number_file(c, code, n->start_file);
+        else if (code->lines.wants_positions && *n->start_path) /* symbols with positions have it as it is written */
+                t->start_file = add_unit_text(c, &c->files, n->start_path, true, false);
+        else
                 t->start_path = n->start_path;
-                t->start_file = n->start_path ? NO_TEXT : number_file(c, code, n->start_file);
-                t->start_line = n->start_line;
-        }
         return number;
 }
 

@@ -78,8 +78,9 @@ static enum status run_extraction_worker(const struct extract_inputs *in, const 
                                          const atomic_bool *cancel, int *fd_ret, bool *other_files_ret,
                                          struct error *err)
 {
-        const char *const args[] = { "symbols", in->name, form, in->file_name || !path ? in->file_name : "", path,
-                                     NULL };
+        const char *const args[] = {
+                "symbols", in->name, form, in->file_name || !path ? in->file_name : "", path, NULL
+        };
         _cleanup_close_ int out = memfd_create("symbols", MFD_CLOEXEC), ask = -1, answer = -1, filter = -1;
         struct dwo_service dwo_service = { .from = &in->dwo };
         enum status st;

@@ -159,6 +159,44 @@ EOC
                         "$(llvm-symbolizer-19 $options -e "$tmp/clones" $clone_addresses)" \
                         "llvm-symbolizer $options: names of symbols, and files that symbols name, are equal"
         done
+        cat >"$tmp/operators.cc" <<'EOC'
+#include <cstddef>
+namespace shop {
+struct item {
+        int v;
+        __attribute__((noinline)) int operator()(int x) const { return v + x; }
+        __attribute__((noinline)) int operator[](int x) const { return v - x; }
+        __attribute__((noinline)) bool operator<(const item &o) const { return v < o.v; }
+        __attribute__((noinline)) item &operator<<(int x) { v += x; return *this; }
+        __attribute__((noinline)) const item *operator->() const { return this; }
+        __attribute__((noinline)) operator int() const { return v * 3; }
+        template <class T> __attribute__((noinline)) T operator+(T x) const { return x + v; }
+        static void *operator new(size_t n, void *p) { return n ? p : nullptr; }
+};
+__attribute__((noinline)) int operator_count(int n) { return n + 1; }
+}
+int main(int c, char **)
+{
+        shop::item i{c}, k{2};
+        new (&k) shop::item{c};
+        return i(1) + i[2] + (i < k) + (i << 3).v + i->v + (int)i + (i + 2) + shop::operator_count(c);
+}
+EOC
+        (cd "$tmp" && g++ -O1 -g -o operators operators.cc) || bail_out "cannot build a program"
+        operator_addresses=$(nm "$tmp/operators" | awk '$3 ~ /^_ZNK?4shop/ { print "0x" $1 }')
+        # shellcheck disable=SC2086
+        is "$("$tmp/bin/llvm-symbolizer" -f=short -e "$tmp/operators" $operator_addresses)" \
+                "$(llvm-symbolizer-19 -f=short -e "$tmp/operators" $operator_addresses)" \
+                "llvm-symbolizer -f=short: names of operators are equal"
+        # With link-time optimization a declaration is in another unit, here in a file without a line of the code.
+        printf '__attribute__((noinline)) int work(int n)\n{\n#line 5 "other.inc"\nint s = 0;\nwhile (n--)\n%s\n}\n' \
+                's += n * n % 7; return s;' >"$tmp/work.c"
+        printf 'int work(int); int main(int c, char **v) { (void)v; return work(c); }\n' >"$tmp/main.c"
+        (cd "$tmp" && gcc -O2 -g -flto -o lto work.c main.c 2>/dev/null) || bail_out "cannot build with LTO"
+        work_address=0x$(nm "$tmp/lto" | awk '$3 ~ /^work/ { print $1 }')
+        is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -e "$tmp/lto" "$work_address")" \
+                "$(llvm-symbolizer-19 --output-style=JSON -e "$tmp/lto" "$work_address")" \
+                "llvm-symbolizer: the declaration of a function in another unit and file"
         printf 'int one(int x)\n{\n\treturn x * 3;\n}\n// 5\n// 6\n// 7\r\nint two(int x)\n{\n return one(x);\n}\n' \
                 >"$tmp/embedded.c"
         if has clang; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/drop-in/source_lines.h"
+#include "cli/drop-in/source_context.h"
 
 #include <inttypes.h>
 #include <string.h>

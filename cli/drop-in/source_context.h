@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_CLI_DROP_IN_SOURCE_LINES_H
-#define CAIRN_CLI_DROP_IN_SOURCE_LINES_H
+#ifndef CAIRN_CLI_DROP_IN_SOURCE_CONTEXT_H
+#define CAIRN_CLI_DROP_IN_SOURCE_CONTEXT_H
 
 /**
  * @file
@@ -10,8 +10,8 @@
 #include "common/memory/buf.h"
 
 /**
- * Append count lines with the given one in the middle, as in "12 >: text": those of the text that the debug file embeds,
- * else those of the file on this machine. Appends nothing without either.
+ * Append count lines with the given one in the middle, as in "12 >: text": those of the text that the debug file
+ * embeds, else those of the file on this machine. Appends nothing without either.
  * @param source   of the frame; NULL: nothing is embedded.
  * @param address  of the frame.
  */
