@@ -193,10 +193,9 @@ START_TEST(json_text_is_escaped_and_always_utf8)
         json_out_array_end(&j);
         json_out_str(&j, "c", NULL);
         json_out_object_end(&j);
-        ck_assert_str_eq(
-                buf_cstr(&b),
-                "{\"a\":\"x\\\"\\n\xef\xbf\xbd\",\"\\u007f ~\":\"plain \\\\ \xc3\xa9 \\u0085 \\u202e end\","
-                "\"b\":[-1,-9223372036854775808,9223372036854775807,0,18446744073709551615],\"c\":null}");
+        ck_assert_str_eq(buf_cstr(&b),
+                         "{\"a\":\"x\\\"\\n\xef\xbf\xbd\",\"\\u007f ~\":\"plain \\\\ \xc3\xa9 \\u0085 \\u202e end\","
+                         "\"b\":[-1,-9223372036854775808,9223372036854775807,0,18446744073709551615],\"c\":null}");
 }
 END_TEST
 
