@@ -270,19 +270,26 @@ static void end_action_line(struct json_out *j)
         buf_append_u8(j->buf, '\n');
 }
 
-static void append_batch_ids(struct json_out *j, const struct hash128 *ids, size_t count)
+static void append_id_digits(struct buf *text, const struct hash128 *ids, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                char hex[2 * sizeof ids->bytes + 1];
+
+                buf_append_str(text, hex_encode(ids[i].bytes, sizeof ids[i].bytes, hex));
+        }
+}
+
+static void append_batch_ids(struct json_out *j, const struct delta_commit *c)
 {
         _cleanup_buf_ struct buf text;
 
         buf_init(&text, LIMIT_DELTA_LINE_BYTES);
-        for (size_t i = 0; i < count; i++) {
-                char hex[2 * sizeof ids->bytes + 1];
-
-                buf_append_str(&text, hex_encode(ids[i].bytes, sizeof ids[i].bytes, hex));
-        }
+        append_id_digits(&text, c->batch_ids, c->batch_id_count);
+        for (size_t i = 0; i < c->included_count; i++)
+                append_id_digits(&text, c->included[i]->batch_ids, c->included[i]->batch_id_count);
         if (buf_status(&text, NULL, ""))
                 j->buf->failed = ST_TOO_BIG;
-        else
+        else if (text.size)
                 json_out_strn(j, DELTA_BATCH_IDS, (const char *)text.data, text.size);
 }
 
@@ -300,8 +307,7 @@ static void append_commit_info(struct buf *out, const struct delta_commit *c, bo
         json_out_object_end(&j);
         json_out_bool(&j, "isBlindAppend", is_blind_append);
         json_out_str(&j, "engineInfo", "cairn/" CAIRN_VERSION);
-        if (c->batch_id_count)
-                append_batch_ids(&j, c->batch_ids, c->batch_id_count);
+        append_batch_ids(&j, c);
         end_action_line(&j);
 }
 
@@ -444,19 +450,52 @@ static void append_add_action(struct buf *out, const struct delta_add *a, bool d
         end_action_line(&j);
 }
 
-enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
-                                struct error *err)
+static void append_txn(struct buf *out, const char *app_id, int64_t version)
 {
         struct json_out j;
 
-        append_commit_info(out, c, c->add_count && !c->remove_count);
-        if (c->app_id) {
-                begin_action_line(&j, out, "txn");
-                json_out_str(&j, "appId", c->app_id);
-                json_out_int(&j, "version", c->txn_version);
-                json_out_int(&j, "lastUpdated", get_unix_ms());
-                end_action_line(&j);
+        begin_action_line(&j, out, "txn");
+        json_out_str(&j, "appId", app_id);
+        json_out_int(&j, "version", version);
+        json_out_int(&j, "lastUpdated", get_unix_ms());
+        end_action_line(&j);
+}
+
+static enum status append_checked_add(struct buf *out, const struct delta_state *s, const struct delta_add *a,
+                                      bool data_change, struct error *err)
+{
+        if (!is_valid_part_path(a->path) || !match_partition_columns(s->metadata, a))
+                return error_set(err, ST_USAGE, "cannot add file '%s': invalid path or partition values", a->path);
+        append_add_action(out, a, data_change);
+        return ST_OK;
+}
+
+static enum status append_included(struct buf *out, const struct delta_state *s, const struct delta_actions *a,
+                                   struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < a->txn_count; i++)
+                append_txn(out, a->txns[i].app_id, a->txns[i].version);
+        for (size_t i = 0; !st && i < a->add_count; i++) {
+                const struct delta_file *f = &a->adds[i]->file;
+                const struct delta_add add = { .path = f->path,
+                                               .size = f->size,
+                                               .stats = f->stats,
+                                               .partitions = f->partitions,
+                                               .partition_count = f->partition_count };
+
+                st = append_checked_add(out, s, &add, true, err);
         }
+        return st;
+}
+
+enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
+                                struct error *err)
+{
+        append_commit_info(out, c, (c->add_count || c->included_count) && !c->remove_count);
+        if (c->app_id)
+                append_txn(out, c->app_id, c->txn_version);
         if (c->fields || c->retention) {
                 enum status st = append_metadata_change(out, s, c, err);
 
@@ -471,10 +510,16 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
                 append_remove_action(out, &f->file, !c->rearranges);
         }
         for (size_t i = 0; i < c->add_count; i++) {
-                if (!is_valid_part_path(c->adds[i].path) || !match_partition_columns(s->metadata, &c->adds[i]))
-                        return error_set(err, ST_USAGE, "cannot add file '%s': invalid path or partition values",
-                                         c->adds[i].path);
-                append_add_action(out, &c->adds[i], !c->rearranges);
+                enum status st = append_checked_add(out, s, &c->adds[i], !c->rearranges, err);
+
+                if (st)
+                        return st;
+        }
+        for (size_t i = 0; i < c->included_count; i++) {
+                enum status st = append_included(out, s, c->included[i], err);
+
+                if (st)
+                        return st;
         }
         return buf_status(out, err, "a commit");
 }

@@ -398,14 +398,32 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         return ST_OK;
 }
 
-enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err)
+static struct delta_commit copy_commit(const struct delta_commit *c)
 {
         struct delta_commit full = { 0 };
-        enum status st;
 
         memcpy(&full, c, c->size < sizeof full ? c->size : sizeof full);
+        return full;
+}
+
+enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err)
+{
+        struct delta_commit full = copy_commit(c);
+        enum status st;
+
         pthread_mutex_lock(&t->lock);
         st = commit_under_lock(t, &full, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+enum status delta_commit_write(struct delta_table *t, const struct delta_commit *c, struct buf *ret, struct error *err)
+{
+        struct delta_commit full = copy_commit(c);
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = delta_encode_commit(ret, &t->state, &full, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

@@ -162,6 +162,8 @@ struct delta_commit {
         const struct hash128 *batch_ids; /* of the batches whose rows the commit adds, for other writers */
         size_t batch_id_count;
         struct delta_parameter parameter;
+        const struct delta_actions *const *included; /* of other writers: their files, transactions and batch ids */
+        size_t included_count;
 };
 
 /**
@@ -173,6 +175,13 @@ struct delta_commit {
  * ST_OS the commit may nevertheless be in the log: refresh.
  */
 enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
+
+/**
+ * Append the text of a commit, as delta_commit() would put it into the log now, for another writer that includes it.
+ * Errors as of delta_commit(), except those of storage.
+ */
+enum status delta_commit_write(struct delta_table *t, const struct delta_commit *c, struct buf *ret,
+                               struct error *err) MUST_CHECK;
 
 /**
  * The ids of the batches of all commits of the last LIMIT_BATCH_ID_AGE_S that no earlier call returned, up to the

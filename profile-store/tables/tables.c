@@ -20,8 +20,7 @@
 #include "common/limits.h"
 #include "profile-store/tables/location_cache.h"
 
-#define APP_ID "cairn-raw-queue"
-#define APP_ID_BYTES (sizeof APP_ID + NODE_ID_SIZE)
+#define APP_ID_BYTES (sizeof QUEUE_APP_ID + NODE_ID_SIZE)
 #define S_PER_DAY 86400
 
 /* Of transactions of function_history: the version of a table whose commits it covers. */
@@ -95,10 +94,18 @@ static enum status create_delta_table(struct storage *s, enum table t, const str
 }
 
 /* The application id of the positions of a node's queue. */
-static const char *format_app_id(const struct table_logs *l, char ret[static APP_ID_BYTES])
+static const char *format_app_id(const char *node, char ret[static APP_ID_BYTES])
 {
-        snprintf(ret, APP_ID_BYTES, "%s%s%s", APP_ID, *l->node ? "/" : "", l->node);
+        snprintf(ret, APP_ID_BYTES, "%s%s%s", QUEUE_APP_ID, *node ? "/" : "", node);
         return ret;
+}
+
+uint64_t tables_get_flushed(struct table_logs *l, const char *node)
+{
+        char app_id[APP_ID_BYTES];
+        int64_t flushed = delta_table_get_txn_version(l->logs[TABLE_SAMPLES], format_app_id(node, app_id));
+
+        return flushed > 0 ? (uint64_t)flushed : 0;
 }
 
 enum status table_logs_open(struct storage *storage, const char *node, bool read_only, int64_t grace_ms,
@@ -284,10 +291,7 @@ static enum status load_table_snapshot(struct tables *to, struct table_logs *l, 
                 if (coverage_ids[of])
                         to->covered[of] = delta_table_get_txn_version(l->logs[t], coverage_ids[of]);
         if (!st && t == TABLE_SAMPLES) {
-                char app_id[APP_ID_BYTES];
-                int64_t flushed = delta_table_get_txn_version(l->logs[t], format_app_id(l, app_id));
-
-                to->flushed = flushed > 0 ? (uint64_t)flushed : 0;
+                to->flushed = tables_get_flushed(l, l->node);
                 st = label_columns_parse(snapshot->schema_json, &to->columns, err);
         }
         delta_snapshot_release(snapshot);
@@ -425,62 +429,74 @@ static enum status commit_after_others(struct delta_table *log, const struct del
         return st;
 }
 
-enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
+static enum status allocate_commit_lists(const struct table_change *change, struct commit_lists *ret, struct error *err)
 {
-        _cleanup_(commit_lists_deinit) struct commit_lists lists = {
-                .adds = calloc(change->add_count + 1, sizeof *lists.adds),
-                .partitions = calloc(change->add_count + 1, sizeof *lists.partitions),
-                .days = calloc(change->add_count + 1, sizeof *lists.days),
-                .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
+        *ret = (struct commit_lists){
+                .adds = calloc(change->add_count + 1, sizeof *ret->adds),
+                .partitions = calloc(change->add_count + 1, sizeof *ret->partitions),
+                .days = calloc(change->add_count + 1, sizeof *ret->days),
+                .removes = calloc(change->remove_count + 1, sizeof *ret->removes),
         };
+        arena_init(&ret->arena, MiB(16));
+        return ret->adds && ret->partitions && ret->days && ret->removes ? ST_OK : error_no_memory(err);
+}
+
+static enum status make_commit_lists(struct table_logs *l, const struct table_change *change,
+                                     struct commit_lists *lists, struct delta_commit *c, struct error *err)
+{
+        for (size_t i = 0; i < change->add_count; i++) {
+                const struct table_add *a = &change->adds[i];
+
+                if (a->has_day)
+                        format_table_day(a->day, lists->days[i]);
+                lists->partitions[i] = (struct delta_partition){ .key = "date", .value = lists->days[i] };
+                lists->adds[i] = (struct delta_add){ .path = a->name,
+                                                     .size = a->written.bytes,
+                                                     .stats = a->written.stats,
+                                                     .partitions = &lists->partitions[i],
+                                                     .partition_count = a->has_day };
+        }
+        for (size_t i = 0; i < change->remove_count; i++)
+                lists->removes[i] = change->removes[i]->name;
+        if (change->columns) {
+                enum status st = make_table_fields(&lists->arena, change->table, change->columns, true, &c->fields,
+                                                   &c->field_count, err);
+
+                if (st)
+                        return st;
+        }
+        return change->table == TABLE_LOCATIONS && change->add_count
+                       ? add_start_lines_column(l->logs[TABLE_LOCATIONS], &lists->arena, c, err)
+                       : ST_OK;
+}
+
+/* @param lists, app_id  what the commit borrows */
+static enum status make_delta_commit(struct table_logs *l, const struct table_change *change,
+                                     struct commit_lists *lists, char app_id[static APP_ID_BYTES],
+                                     struct delta_commit *ret, struct error *err)
+{
         struct delta_commit c = { .size = sizeof c,
                                   .operation = change->rearranges      ? "OPTIMIZE"
                                                : !change->remove_count ? "WRITE"
                                                : change->add_count     ? "UPDATE"
                                                                        : "DELETE",
                                   .rearranges = change->rearranges,
-                                  .adds = lists.adds,
+                                  .adds = lists->adds,
                                   .add_count = change->add_count,
-                                  .removes = lists.removes,
+                                  .removes = lists->removes,
                                   .remove_count = change->remove_count,
                                   .is_exact = change->base,
                                   .after_version = change->base ? change->base->versions[change->table] : 0,
                                   .batch_ids = change->batch_ids,
-                                  .batch_id_count = change->batch_id_count };
-        char app_id[APP_ID_BYTES];
+                                  .batch_id_count = change->batch_id_count,
+                                  .included = change->included,
+                                  .included_count = change->included_count };
+        enum status st = make_commit_lists(l, change, lists, &c, err);
 
-        arena_init(&lists.arena, MiB(16));
-        if (!lists.adds || !lists.partitions || !lists.days || !lists.removes)
-                return error_no_memory(err);
-        for (size_t i = 0; i < change->add_count; i++) {
-                const struct table_add *a = &change->adds[i];
-
-                if (a->has_day)
-                        format_table_day(a->day, lists.days[i]);
-                lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
-                lists.adds[i] = (struct delta_add){ .path = a->name,
-                                                    .size = a->written.bytes,
-                                                    .stats = a->written.stats,
-                                                    .partitions = &lists.partitions[i],
-                                                    .partition_count = a->has_day };
-        }
-        for (size_t i = 0; i < change->remove_count; i++)
-                lists.removes[i] = change->removes[i]->name;
-        if (change->columns) {
-                enum status st = make_table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
-                                                   &c.field_count, err);
-
-                if (st)
-                        return st;
-        }
-        if (change->table == TABLE_LOCATIONS && change->add_count) {
-                enum status st = add_start_lines_column(l->logs[TABLE_LOCATIONS], &lists.arena, &c, err);
-
-                if (st)
-                        return st;
-        }
+        if (st)
+                return st;
         if (change->flushed) {
-                c.app_id = format_app_id(l, app_id);
+                c.app_id = format_app_id(l->node, app_id);
                 c.txn_version = (int64_t)change->flushed;
         } else if (change->mark) {
                 c.app_id = change->mark;
@@ -492,7 +508,33 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
         }
         if (change->build_ids)
                 c.parameter = (struct delta_parameter){ TABLE_BUILD_IDS, change->build_ids };
-        return commit_after_others(l->logs[change->table], &c, err);
+        *ret = c;
+        return ST_OK;
+}
+
+enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
+{
+        _cleanup_(commit_lists_deinit) struct commit_lists lists = { 0 };
+        char app_id[APP_ID_BYTES];
+        struct delta_commit c;
+        enum status st = allocate_commit_lists(change, &lists, err);
+
+        if (!st)
+                st = make_delta_commit(l, change, &lists, app_id, &c, err);
+        return st ? st : commit_after_others(l->logs[change->table], &c, err);
+}
+
+enum status tables_write_commit(struct table_logs *l, const struct table_change *change, struct buf *ret,
+                                struct error *err)
+{
+        _cleanup_(commit_lists_deinit) struct commit_lists lists = { 0 };
+        char app_id[APP_ID_BYTES];
+        struct delta_commit c;
+        enum status st = allocate_commit_lists(change, &lists, err);
+
+        if (!st)
+                st = make_delta_commit(l, change, &lists, app_id, &c, err);
+        return st ? st : delta_commit_write(l->logs[change->table], &c, ret, err);
 }
 
 enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, size_t *count_ret, struct error *err)

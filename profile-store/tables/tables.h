@@ -140,6 +140,8 @@ struct table_change {
         const struct tables *base;           /* NULL, or the snapshot that must still be the newest one of the table */
         const struct hash128 *batch_ids;     /* samples: of the batches that are added, for other nodes */
         size_t batch_id_count;
+        const struct delta_actions *const *included; /* samples: commits of other nodes (core/commit_group.h) */
+        size_t included_count;
 };
 /**
  * Commit a change. One without a base that only adds files goes after the commits of other writers.
@@ -148,6 +150,15 @@ struct table_change {
  */
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
 #define COMMIT_ATTEMPTS 5
+
+/** Append the text of the commit that tables_commit() would make, for another node that includes it. */
+enum status tables_write_commit(struct table_logs *l, const struct table_change *change, struct buf *ret,
+                                struct error *err) MUST_CHECK;
+
+/** The application id of the positions of a node's queue in the log of samples. */
+#define QUEUE_APP_ID "cairn-raw-queue"
+/** Up to which position of its queue another node's batches are in the samples that were read last. */
+uint64_t tables_get_flushed(struct table_logs *l, const char *node);
 
 #define REMOVAL_APP_ID                                                                                                 \
         "cairn-removal" /* of tables.removal in the log of samples, and of tables.settled in the others */
