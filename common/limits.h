@@ -272,8 +272,11 @@
 /* batches that a gateway sends in one request: a page ends after the first, so a body has at most the second */
 #define LIMIT_FORWARD_PAGE_BYTES MiB(4)
 #define LIMIT_FORWARD_BODY_BYTES (LIMIT_FORWARD_PAGE_BYTES + LIMIT_HTTP_BODY_BYTES + MiB(1))
-#define LIMIT_PEER_HEAD_BYTES MiB(512)        /* memory of the batches of one other node */
-#define LIMIT_STACK_CACHE_BYTES MiB(64)       /* cached location ids of stacks read by queries */
+#define LIMIT_HANDED_COMMIT_BYTES MiB(1) /* a commit that a node hands to another one; a longer one it makes alone */
+#define LIMIT_HANDED_FILES 128           /* of such a commit; each is looked up in the store */
+#define LIMIT_HANDED_COMMITS LIMIT_PEERS /* that wait for one commit */
+#define LIMIT_PEER_HEAD_BYTES MiB(512)   /* memory of the batches of one other node */
+#define LIMIT_STACK_CACHE_BYTES MiB(64)  /* cached location ids of stacks read by queries */
 #define LIMIT_STACK_CACHE_FILL_BYTES MiB(256) /* files read to fill that cache at start */
 #define LIMIT_LOCATION_CACHE_BYTES MiB(128)   /* decoded rows of locations, for queries */
 #define LIMIT_BATCH_IDS 8000000               /* remembered batch ids */

@@ -27,6 +27,7 @@
 
 struct profile_store;
 
+struct handed_commit;
 struct label_matcher;
 struct missing_nodes;
 struct storage;
@@ -55,6 +56,14 @@ enum tables_away {
         TABLES_ARE_NEEDED,  /* the error of the object store */
         TABLES_MAY_BE_AWAY, /* batches are queued, and the tables are read later (core/table_absence.h) */
         TABLES_ARE_AWAY,    /* as before, without trying: another one has just found it away */
+};
+
+/** What became of a commit that was handed to another node (profile-store/handed_commits.h), as far as is known. */
+enum hand_result {
+        HAND_COMMITTED,
+        HAND_REFUSED,    /* a batch of it is committed, or the table is not as it relies on: look again */
+        HAND_NOT_HOLDER, /* the node that was asked does not make commits for others now */
+        HAND_NO_ANSWER,  /* it may be made or not, now or later */
 };
 
 struct profile_store_options {
@@ -107,6 +116,13 @@ struct profile_store_options {
          */
         enum status (*forward)(void *context, const void *page, size_t n, struct error *err);
         void *forward_context;
+        /*
+         * Of one of several nodes: ask the node base->holder to make a commit of samples
+         * (profile-store/handed_commits.h). Called by flushes, without locks. NULL: each commit is the node's own, and
+         * it makes none for others.
+         */
+        enum hand_result (*hand)(void *context, const struct handed_commit *base, const void *text, size_t n);
+        void *hand_context;
 };
 
 /** Whether the tables could not be read since the opening (TABLES_MAY_BE_AWAY). */

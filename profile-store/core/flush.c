@@ -20,6 +20,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "profile-store/core/batch_forward.h"
+#include "profile-store/core/commit_group.h"
 #include "profile-store/core/flush_group.h"
 #include "profile-store/core/table_follow.h"
 #include "profile-store/core/table_removal.h"
@@ -76,13 +77,34 @@ static size_t choose_group_size(struct batch *const *batches, size_t count)
 
 /* ---- quarantine ------------------------------------------------------------------------- */
 
+/* Exact among other nodes: one of them may be about to commit the position for this one (core/commit_group.h). */
+static enum status commit_position(struct profile_store *s, uint64_t position, struct error *err)
+{
+        enum status st = ST_BUSY;
+
+        for (int i = 0; st == ST_BUSY && i < SHARED_COMMIT_ATTEMPTS; i++) {
+                const struct table_change change = { .table = TABLE_SAMPLES,
+                                                     .flushed = position,
+                                                     .base = has_shared_tables(s) ? s->tables : NULL };
+
+                st = tables_commit(&s->logs, &change, err);
+                if (st != ST_BUSY || !has_shared_tables(s))
+                        return st;
+                st = store_follow_tables(s, err);
+                if (st || s->flushed >= position)
+                        return st;
+                st = ST_BUSY;
+        }
+        return st;
+}
+
 /* Record by a commit without files that batches up to a position need no flush. */
 static enum status advance_flushed(struct profile_store *s, uint64_t position, struct error *err)
 {
         enum status st;
 
         s->behind = true;
-        st = tables_commit(&s->logs, &(struct table_change){ .table = TABLE_SAMPLES, .flushed = position }, err);
+        st = commit_position(s, position, err);
         if (!st)
                 st = store_publish_tables(s, err);
         if (st)
@@ -215,6 +237,7 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
                                                                .memory.use = MEMORY_FLUSH,
                                                                .batches = r->batches + at,
                                                                .batch_count = count,
+                                                               .is_alone = is_starved_batch(r->s, r->batches[at]),
                                                                .removal = r->s->tables->removal,
                                                                .first = r->s->flushed + 1,
                                                                .last = r->batches[at + count - 1]->position };
@@ -235,6 +258,18 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
                 st = st ? st : taken;
         }
         return st;
+}
+
+void flush_release_locks(struct profile_store *s)
+{
+        pthread_rwlock_unlock(&flush_turn);
+        pthread_mutex_unlock(&s->writer_lock);
+}
+
+void flush_take_locks(struct profile_store *s)
+{
+        pthread_mutex_lock(&s->writer_lock);
+        pthread_rwlock_rdlock(&flush_turn);
 }
 
 /* All memory of the flush is released on return. */
@@ -266,6 +301,17 @@ static void drop_committed_batches(struct flush_run *r, size_t at)
         r->batch_count = kept;
 }
 
+/* Positions of batches that others committed are recorded; another node may have done that for this one. */
+static enum status end_shared_flush(struct flush_run *r, struct error *err)
+{
+        struct profile_store *s = r->s;
+
+        if (!has_shared_tables(s))
+                return ST_OK;
+        return r->sealed > s->flushed ? advance_flushed(s, r->sealed, err)
+                                      : raw_queue_release(s->queue, s->flushed, err);
+}
+
 /* A failed group is halved until it succeeds; s->flushed advances with each commit. */
 static enum status flush_queued_batches(struct flush_run *r, struct error *err)
 {
@@ -288,8 +334,7 @@ static enum status flush_queued_batches(struct flush_run *r, struct error *err)
                 if (has_shared_tables(s))
                         drop_committed_batches(r, at);
                 if (at == r->batch_count)
-                        return has_shared_tables(s) && r->sealed > s->flushed ? advance_flushed(s, r->sealed, err)
-                                                                              : ST_OK;
+                        return end_shared_flush(r, err);
                 n = choose_group_size(r->batches + at, r->batch_count - at);
                 n = is_starved_batch(s, r->batches[at]) ? 1 : n < most ? n : most;
                 st = flush_range_in_turn(r, at, n, &blames_batches, &must_restart, err);
@@ -372,8 +417,10 @@ enum status store_flush(struct profile_store *s, struct error *err)
 
         err = err ? err : &unused; /* its text is kept for profile_store_get_health() */
         pthread_mutex_lock(&s->writer_lock);
+        commit_group_begin_flush(s);
         began_ns = monotonic_ns();
         st = flush_under_lock(&r, err);
+        commit_group_end_flush(s, st, err);
         pthread_mutex_unlock(&s->writer_lock);
         if (!st && r.wrote)
                 histogram_observe(&duration, monotonic_ns() - began_ns);

@@ -33,6 +33,13 @@
 
 enum status store_flush(struct profile_store *s, struct error *err) MUST_CHECK;
 
+/**
+ * Of a group that waits for another node: release the locks of the flush meanwhile, which holds its turn with others.
+ * Other flushes of the store wait.
+ */
+void flush_release_locks(struct profile_store *s);
+void flush_take_locks(struct profile_store *s);
+
 /** Release the memory claim that a batch without memory left; called when the store is closed. */
 void store_end_memory_claim(struct profile_store *s);
 

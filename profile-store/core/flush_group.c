@@ -14,6 +14,8 @@
 #include "common/stable_clock.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "profile-store/core/commit_group.h"
+#include "profile-store/core/flush.h"
 #include "profile-store/core/flush_rows.h"
 #include "profile-store/core/table_follow.h"
 #include "profile-store/rows/location_rows.h"
@@ -104,17 +106,34 @@ static enum status append_table_add(struct flush_group *g, const int64_t *day, u
         return ST_OK;
 }
 
+static void complete_change(const struct flush_group *g, struct table_change *change)
+{
+        change->adds = g->adds;
+        change->add_count = g->add_count;
+        change->base = has_shared_tables(g->s) ? g->s->tables : NULL;
+}
+
 static enum status commit_adds(struct flush_group *g, struct table_change change, struct error *err)
 {
         enum status st;
 
         g->committing = true;
-        change.adds = g->adds;
-        change.add_count = g->add_count;
-        change.base = has_shared_tables(g->s) ? g->s->tables : NULL;
-        st = tables_commit(&g->s->logs, &change, err);
+        complete_change(g, &change);
+        st = change.table == TABLE_SAMPLES ? commit_group_commit(g->s, &change, err)
+                                           : tables_commit(&g->s->logs, &change, err);
         g->lost_race = st == ST_BUSY && has_shared_tables(g->s);
         return st;
+}
+
+/* Begin the group again when what it looked up, or its batches, are not as they were: the tables have been followed. */
+static enum status check_group_current(struct flush_group *g, struct error *err)
+{
+        g->must_restart |= g->s->flushed >= g->first || g->s->tables->removal != g->removal;
+        for (size_t i = 0; i < g->batch_count; i++)
+                g->must_restart |= is_batch_committed(g->s, g->batches[i]);
+        return g->must_restart
+                       ? error_set(err, ST_BUSY, "another node committed a batch of this flush, or removes rows")
+                       : ST_OK;
 }
 
 /*
@@ -128,11 +147,8 @@ static bool repeat_step(struct flush_group *g, int *attempts, enum status *st, s
         g->lost_race = false;
         metric_add(&conflicts, 1);
         *st = store_follow_tables(g->s, err);
-        for (size_t i = 0; !*st && i < g->batch_count; i++)
-                g->must_restart |= is_batch_committed(g->s, g->batches[i]);
-        g->must_restart |= !*st && g->s->tables->removal != g->removal;
-        if (!*st && g->must_restart)
-                *st = error_set(err, ST_BUSY, "another node committed a batch of this flush, or removes rows");
+        if (!*st)
+                *st = check_group_current(g, err);
         return !*st;
 }
 
@@ -535,12 +551,68 @@ static enum status write_samples(struct flush_group *g, const struct label_colum
         return st;
 }
 
+/*
+ * Let the node that makes commits for others make this one. The locks are released meanwhile, and with them the rows
+ * and their memory: should the files have to be written again, the group begins again.
+ * @return ST_OK with is_done when the log has the commit; without it, commit the files now.
+ */
+static enum status hand_samples(struct flush_group *g, struct table_change change, bool *is_done_ret, struct error *err)
+{
+        struct profile_store *s = g->s;
+        _cleanup_buf_ struct buf text;
+        struct handed_commit base;
+        enum hand_result result;
+        enum status st;
+
+        buf_init(&text, LIMIT_HANDED_COMMIT_BYTES);
+        complete_change(g, &change);
+        if (g->is_alone || !g->add_count || g->add_count > LIMIT_HANDED_FILES || !commit_group_has_holder(s) ||
+            tables_write_commit(&s->logs, &change, &text, NULL))
+                return ST_OK;
+        g->committing = true;
+        free(g->samples);
+        g->samples = NULL;
+        memory_release(&g->memory);
+        commit_group_begin_hand(s, g->last, &base);
+        flush_release_locks(s);
+        result = commit_group_hand(s, &base, &text);
+        flush_take_locks(s);
+        commit_group_end_hand(s, result);
+        st = store_reconcile(s, err);
+        if (st)
+                return st;
+        *is_done_ret = s->flushed >= g->last;
+        return *is_done_ret ? ST_OK : check_group_current(g, err);
+}
+
+/* Whether the files of samples have to be written: there are none yet, or they lack a column. */
+static bool needs_sample_files(const struct flush_group *g, bool is_first, bool has_grown, size_t column_count)
+{
+        return is_first || has_grown || column_count != g->column_count;
+}
+
+/* Write the files, unless those of an earlier attempt are valid. */
+static enum status prepare_samples(struct flush_group *g, const struct label_columns *columns, bool is_first,
+                                   bool has_grown, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (needs_sample_files(g, is_first, has_grown, columns->count)) {
+                g->must_restart = !g->samples && g->sample_count; /* hand_samples() has released the rows */
+                st = g->must_restart ? error_set(err, ST_BUSY, "another node added a label column")
+                                     : write_samples(g, columns, err);
+        }
+        g->column_count = columns->count;
+        return st;
+}
+
 static enum status flush_samples(struct flush_group *g, struct error *err)
 {
         struct profile_store *s = g->s;
         _cleanup_free_ struct hash128 *ids = NULL;
         struct table_change change = { .table = TABLE_SAMPLES, .flushed = g->last };
         int attempts = 0;
+        bool is_done = false;
         enum status st = has_shared_tables(s) ? copy_batch_ids(g, &ids, err) : ST_OK;
 
         if (st)
@@ -552,11 +624,12 @@ static enum status flush_samples(struct flush_group *g, struct error *err)
                 bool grown;
 
                 st = extend_label_columns(g->batches, g->batch_count, &s->tables->columns, &columns, &grown, err);
-                if (!st && (!attempts || grown || columns.count != g->column_count))
-                        st = write_samples(g, &columns, err);
-                g->column_count = columns.count;
-                change.columns = grown ? &columns : NULL;
                 if (!st)
+                        st = prepare_samples(g, &columns, !attempts, grown, err);
+                change.columns = grown ? &columns : NULL;
+                if (!st && !attempts && !grown)
+                        st = hand_samples(g, change, &is_done, err);
+                if (!st && !is_done)
                         st = commit_adds(g, change, err);
         } while (repeat_step(g, &attempts, &st, err));
         return st;

@@ -24,6 +24,7 @@ struct flush_group {
         uint64_t first, last;             /* positions */
         bool blames_batches;              /* a failure now is caused by the batches, not disk or tables */
         bool committing;                  /* a commit was attempted: the logs may be ahead of s->tables */
+        bool is_alone;                    /* it has the turn of flushes alone, which it cannot give up */
         bool lost_race;                   /* the last commit: another node committed to the table first */
         int64_t removal;                  /* number of the last removal that has begun before the lookups */
         bool must_restart;                /* a commit of another node concerns what was looked up before */

@@ -78,6 +78,9 @@ struct profile_store {
         pthread_mutex_t peer_lock; /* core/kept_heads.c; taken before lock */
         struct kept_head *kept;    /* of each peer; NULL: none */
 
+        struct commit_group *group; /* core/commit_group.h; NULL: this node commits alone */
+        uint64_t handed;            /* another node may commit this node's queue up to here; protected by writer_lock */
+        int64_t group_due_ns;       /* monotonic: a flush is due for commits of other nodes; 0: none; with lock */
         pthread_mutex_t lease_lock; /* a leaf lock */
         struct store_lease maintenance_lease, resymbolize_lease;
 

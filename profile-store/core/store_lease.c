@@ -137,14 +137,17 @@ static enum status take_lease(struct store_lease *l, struct storage *storage, co
         int64_t age_ms;
         enum status st = find_newest_lease(l, storage, &newest, err);
 
+        l->holder[0] = 0;
         if (!st && newest.epoch)
                 st = read_lease_holder(l, storage, newest.epoch, holder, err);
         if (st)
                 return st;
         age_ms = storage_now_ms(storage) - newest.put_ms;
-        if (*holder && strcmp(holder, node) != 0 && age_ms < lease_ms)
+        if (*holder && strcmp(holder, node) != 0 && age_ms < lease_ms) {
+                memcpy(l->holder, holder, sizeof l->holder);
                 return error_set(err, ST_BUSY, "node %s has the lease '%s', renewed %" PRId64 " s ago", holder, l->name,
                                  age_ms / 1000);
+        }
         st = put_lease(l, storage, node, newest.epoch + 1, STORAGE_NEW, err);
         if (st == ST_BUSY)
                 return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
@@ -168,6 +171,7 @@ static enum status renew_lease(struct store_lease *l, struct storage *storage, c
         if (st)
                 return st;
         l->epoch = 0;
+        l->holder[0] = 0;
         return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
 }
 

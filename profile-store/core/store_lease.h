@@ -21,9 +21,10 @@
 
 struct store_lease {
         const char *name;
-        int64_t epoch;      /* 0: not held */
-        int64_t renewed_ns; /* monotonic, before the request that renewed it */
-        int64_t renew_ns;   /* monotonic: no request is needed before */
+        int64_t epoch;             /* 0: not held */
+        int64_t renewed_ns;        /* monotonic, before the request that renewed it */
+        int64_t renew_ns;          /* monotonic: no request is needed before */
+        char holder[NODE_ID_SIZE]; /* after ST_BUSY of store_lease_hold(): the node that has it; "" unknown */
 };
 
 /**

@@ -82,10 +82,13 @@ enum status store_publish_tables(struct profile_store *s, struct error *err)
         return st ? st : publish_loaded_tables(s, now, err);
 }
 
-/* Only this process moves the position of its queue; after a failure of its own it does not know to where. */
+/*
+ * Only this process moves the position of its queue; after a failure of its own it does not know to where. Another node
+ * may move it up to a position that was handed to it (core/commit_group.h).
+ */
 static enum status check_node_alone(struct profile_store *s, const struct tables *now, struct error *err)
 {
-        if (s->behind || now->flushed == s->flushed)
+        if (s->behind || now->flushed == s->flushed || (now->flushed > s->flushed && now->flushed <= s->handed))
                 return ST_OK;
         return error_set(
                 err, ST_USAGE,

@@ -24,6 +24,7 @@
 #include "common/stable_clock.h"
 #include "common/threads/condition.h"
 #include "profile-store/compaction/compaction.h"
+#include "profile-store/core/commit_group.h"
 #include "profile-store/core/flush.h"
 #include "profile-store/core/kept_heads.h"
 #include "profile-store/history/function_history.h"
@@ -288,6 +289,14 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
 
 /* ---- the flush thread --------------------------------------------------------------------- */
 
+/* 0: not due */
+static int64_t find_earliest(int64_t end, int64_t flush_due, int64_t group_due)
+{
+        if (flush_due && flush_due < end)
+                end = flush_due;
+        return group_due && group_due < end ? group_due : end;
+}
+
 /* Wait for the end of the interval or until flush_bytes are queued. True while the store is open. */
 static bool wait_for_flush(struct profile_store *s, bool failed)
 {
@@ -297,15 +306,15 @@ static bool wait_for_flush(struct profile_store *s, bool failed)
 
         if (has_absent_tables(s) && interval_ms > ABSENT_RETRY_MS)
                 interval_ms = ABSENT_RETRY_MS;
-        end = monotonic_ns() + (int64_t)interval_ms * 1000000;
+        end = monotonic_ns() + (int64_t)interval_ms * 1000000 + commit_group_get_delay(s);
         pthread_mutex_lock(&s->lock);
         if (s->flush_waiters) /* they came during the last flush, or it failed */
                 head_order_flush(s);
         /* After a failure, wait for the whole interval, however much is queued. */
         while (!s->stopping && !s->sync_failed && in_time && (failed || s->head_bytes < s->options.flush_bytes))
-                in_time = condition_wait_until(&s->wake, &s->lock,
-                                               s->flush_due_ns && s->flush_due_ns < end ? s->flush_due_ns : end);
-        s->flush_due_ns = 0;
+                in_time =
+                        condition_wait_until(&s->wake, &s->lock, find_earliest(end, s->flush_due_ns, s->group_due_ns));
+        s->flush_due_ns = s->group_due_ns = 0;
         s->sync_failed = false;
         stopping = s->stopping;
         pthread_mutex_unlock(&s->lock);
@@ -442,6 +451,10 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         if (!st)
                 st = store_open_queue(s, err);
         s->known.node = *s->logs.node ? s->logs.node : NULL;
+        if (!st)
+                st = commit_group_open(s, err);
+        if (!st) /* what a process before this one had handed */
+                s->handed = raw_queue_get_synced(s->queue);
         if (!st && *s->logs.node && !has_absent_tables(s)) /* takes the ids of batches that others committed */
                 st = store_publish_tables(s, err);
         if (st)
@@ -569,6 +582,7 @@ void profile_store_stop(struct profile_store *s)
         pthread_cond_signal(&s->wake);
         pthread_cond_broadcast(&s->left_head);
         pthread_mutex_unlock(&s->lock);
+        commit_group_stop(s);
 }
 
 void profile_store_count_queued(struct profile_store *s, uint64_t *batches_ret, uint64_t *bytes_ret)
@@ -588,6 +602,7 @@ void profile_store_close(struct profile_store *s)
                 pthread_join(s->thread, NULL);
         maintenance_stop(s);
         compaction_stop(s->compaction);
+        commit_group_close(s);
         store_end_lease(s, &s->maintenance_lease);
         store_end_memory_claim(s);
         kept_heads_close(s);

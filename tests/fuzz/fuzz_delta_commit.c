@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A commit of a table's log, as another program may have written it: it is parsed and applied to an empty table, then
- * the snapshot's information on each file is read.
+ * the snapshot's information on each file is read. The same bytes are read as a commit that another node hands.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-store/core/offered_commit.h"
 #include "profile-store/delta/delta_state.h"
 #include "profile-store/tables/table_schema.h"
 
@@ -54,6 +55,29 @@ static void read_delta_snapshot(const struct delta_snapshot *s)
                 label_columns_deinit(&columns);
 }
 
+/* What is taken adds files of one flush of one node, and does nothing else. */
+static void read_offered_commit(const char *text, size_t size)
+{
+        const struct handed_commit base = { .after = 7 };
+        struct offered_commit *o;
+        char name[128];
+        struct error err;
+
+        if (offered_commit_parse(&base, text, size, &o, &err))
+                return;
+        require(o->actions.add_count && o->actions.batch_id_count && o->actions.txn_count == 1);
+        require(!o->actions.remove_count && !o->actions.metadata && !o->actions.has_protocol);
+        snprintf(name, sizeof name, "/part-%s-%020d-%020jd-", o->node, 8, (intmax_t)o->actions.txns[0].version);
+        for (size_t i = 0; i < o->actions.add_count; i++) {
+                const struct delta_file *f = &o->actions.adds[i]->file;
+
+                check_delta_path(f->path);
+                require(strncmp(f->path, "date=", 5) == 0 && strncmp(f->path + 15, name, strlen(name)) == 0);
+                require(strchr(f->path + 16, '/') == NULL && f->size);
+        }
+        offered_commit_destroy(o);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         /* An exact copy on the heap, so that reads past the end are detected. */
@@ -66,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(text != NULL);
         if (size)
                 memcpy(text, data, size);
+        read_offered_commit(text, size);
         if (delta_actions_parse(text, size, &actions, &err))
                 return 0;
         for (size_t i = 0; i < actions.remove_count; i++)

@@ -10,7 +10,9 @@
  * The workload appends batches, some of them again to another node, flushes, compacts, removes old days with their
  * stacks and locations, and loses machines: a node that is cut off in the middle of a call starts again with its disk.
  * Calls fail without an effect, or after it. Some machines start while the storage is away for them, take batches, and
- * may be lost again before it is back. The checkers know only what was acknowledged:
+ * may be lost again before it is back. Nodes hand commits to the holder of the lease; requests and answers are lost,
+ * and a holder that nobody waits for any more is lost, or commits them later. The checkers know only what was
+ * acknowledged:
  * 1. each acknowledged sample of a day that is kept counts once, for each node and in the tables;
  * 2. no query sees more than was sent, nor less than was acknowledged by any node before it, unless it says that a node
  *    did not answer or that commits could not be read;
@@ -23,6 +25,7 @@
 #include <string.h>
 
 #include "common/files/file.h"
+#include "profile-store/core/commit_group.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/core/expiry.h"
 #include "profile-store/lifecycle/maintenance.h"
@@ -67,9 +70,11 @@ static struct {
         struct sent_batch batches[BATCHES_MAX];
         unsigned batch_count, depth, fault_percent;
         bool is_merging; /* a call of this process has the turn of merges */
+        bool is_ending;  /* no faults, and nobody acts meanwhile */
 } sim;
 
 static unsigned complete_queries; /* that saw the heads of all nodes, of all seeds */
+static unsigned handed_commits, refused_commits, lost_answers, late_commits; /* of all seeds */
 
 /* SplitMix64 */
 static uint64_t draw(uint64_t below)
@@ -123,6 +128,84 @@ static void ask_all_nodes(void *context, struct missing_nodes *ret)
                         ret->count++;
 }
 
+static struct node *find_node(const char *identity)
+{
+        for (unsigned i = 0; i < NODES; i++)
+                if (strcmp(sim.nodes[i].store->logs.node, identity) == 0)
+                        return &sim.nodes[i];
+        return NULL;
+}
+
+static void restart_node(struct node *n, bool is_away);
+static void run_action(struct node *n);
+
+/* Others go on while a node waits. */
+static void act_while_waiting(struct node *holder)
+{
+        struct error err = { 0 };
+
+        sim.depth++;
+        for (uint64_t i = 1 + draw(5); i > 0; i--) {
+                struct node *n = draw(2) ? holder : &sim.nodes[draw(NODES)];
+
+                if (n->is_busy || n->storage->is_cut)
+                        continue;
+                if (n == holder && draw(2)) {
+                        n->is_busy = true;
+                        require_status(profile_store_flush(n->store, &err), &err, "flush for others");
+                        n->is_busy = false;
+                } else {
+                        run_action(n);
+                }
+        }
+        sim.depth--;
+}
+
+/* The request is lost on its way, or the holder is stopped when it has it: it may go on at any time. */
+static enum hand_result leave_offer(struct node *holder, struct offered_commit *offer)
+{
+        commit_group_abandon(holder->store, offer);
+        late_commits++;
+        if (!holder->is_busy && !draw(3))
+                restart_node(holder, !draw(4));
+        return HAND_NO_ANSWER;
+}
+
+/* A node hands its commit to another one, over a network that loses requests and answers. */
+static enum hand_result hand_to_node(void *context, const struct handed_commit *base, const void *text, size_t n)
+{
+        struct node *holder = find_node(base->holder);
+        struct offered_commit *offer;
+        struct error err = { 0 };
+        uint64_t version = 0;
+        bool is_refused = false;
+        enum status st;
+
+        ck_assert_ptr_ne(holder, context);
+        if (!holder || holder->storage->is_cut ||
+            (!sim.is_ending && !draw(15))) /* a node without a disk has another identity */
+                return HAND_NO_ANSWER;
+        st = profile_store_offer_commit(holder->store, base, text, n, &offer, &err);
+        require_status(st, &err, "offer a commit");
+        if (st)
+                return st == ST_NOT_FOUND ? HAND_NOT_HOLDER : HAND_NO_ANSWER;
+        if (!sim.is_ending && !draw(5))
+                return leave_offer(holder, offer);
+        if (sim.is_ending)
+                check_ok(profile_store_flush(holder->store, &err), &err);
+        else
+                act_while_waiting(holder);
+        st = profile_store_await_commit(holder->store, offer, 0, &version, &is_refused, &err);
+        ck_assert(!st || st == ST_BUSY || st == ST_OS || st == ST_TIMEOUT || st == ST_NO_MEMORY);
+        if (!sim.is_ending && !draw(8)) {
+                lost_answers += !st;
+                return HAND_NO_ANSWER;
+        }
+        handed_commits += !st;
+        refused_commits += is_refused;
+        return !st ? HAND_COMMITTED : is_refused ? HAND_REFUSED : HAND_NO_ANSWER;
+}
+
 static void open_node(struct node *n)
 {
         const struct profile_store_options options = { .size = sizeof options,
@@ -132,6 +215,8 @@ static void open_node(struct node *n)
                                                        .peer_count = NODES,
                                                        .ask_peers = ask_all_nodes,
                                                        .ask_context = n,
+                                                       .hand = hand_to_node,
+                                                       .hand_context = n,
                                                        .when_away = n->is_away ? TABLES_MAY_BE_AWAY : TABLES_ARE_NEEDED,
                                                        .is_shared = true };
         struct error err;
@@ -380,8 +465,10 @@ static void check_end(void)
 
         for (unsigned i = 0; i < NODES; i++)
                 restart_node(&sim.nodes[i], false);
-        for (unsigned i = 0; i < NODES; i++) {
+        sim.is_ending = true;
+        for (unsigned i = 0; i < NODES; i++)
                 sim.nodes[i].storage->before = NULL;
+        for (unsigned i = 0; i < NODES; i++) {
                 st = profile_store_flush(sim.nodes[i].store, &err);
                 ck_assert_msg(!st, "seed %ju: the last flush of node %u: %s", (uintmax_t)sim.seed, i, err.text);
         }
@@ -453,6 +540,7 @@ START_TEST(acknowledged_samples_count_once_whatever_the_seed)
         for (unsigned long long seed = first; seed < first + count; seed++)
                 run_simulation(seed);
         ck_assert(chosen || complete_queries >= 2 * SEEDS);
+        ck_assert(chosen || (handed_commits >= SEEDS / 2 && refused_commits && lost_answers && late_commits));
 }
 END_TEST
 
