@@ -80,8 +80,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_SIZE("store-cache", 0, "SIZE", &s->table_cache_bytes, MiB(64), 0,
                             "disk space for parts of tables and of debuginfo in an object store (default 8G each)"),
                 OPTION_LIST("peer", 0, "URL", &s->peers,
-                            "another node on the same object store: queries have its samples before it flushes them; "
-                            "repeatable"),
+                            "another node on the same object store: queries have its samples before it flushes them, "
+                            "and one node commits for all; repeatable"),
                 OPTION_LIST("forward", 0, "URL", &s->forwards,
                             "of a gateway: a node with the role ingest, or a proxy before several; repeatable, the "
                             "next one is used after a failure"),

@@ -226,9 +226,12 @@ static enum status open_tenants(struct server *s, struct error *err)
 
         if (s->options->peer_count && s->options->roles & ROLE_QUERY)
                 st = peers_create(s->options, 1 + (o.configs ? o.configs->count : 0), &s->peers, err);
+        if (!st && s->options->peer_count && s->options->roles & ROLE_INGEST)
+                st = commit_hander_create(s->options, o.configs, tenants_get_drain_flag(), &s->hander, err);
         if (!st && s->options->roles & ROLE_GATEWAY)
                 st = forwarder_create(s->options, o.configs, tenants_get_drain_flag(), &s->forwarder, err);
         o.peers = s->peers;
+        o.hander = s->hander;
         o.forwarder = s->forwarder;
         if (!st)
                 st = tenants_open(&o, &s->tenants, err);
@@ -368,6 +371,7 @@ static void close_server(struct server *s)
         peers_stop(s->peers);
         tenants_close(s->tenants);
         peers_destroy(s->peers);
+        commit_hander_destroy(s->hander);
         forwarder_destroy(s->forwarder);
         debuginfo_spaces_close(s->spaces);
         access_close(&s->access_control);

@@ -12,6 +12,7 @@
 #include "server/access/access.h"
 #include "server/core/debuginfo_space.h"
 #include "server/core/node_roles.h"
+#include "server/core/commit_hander.h"
 #include "server/core/forwarder.h"
 #include "server/core/peers.h"
 #include "server/core/readiness.h"
@@ -28,6 +29,7 @@ struct server {
         struct debuginfo_spaces *spaces;   /* objects and symbols: handlers use only get_request_space() */
         struct tenants *tenants;           /* profile stores: handlers use only the one of their request's tenant */
         struct peers *peers;               /* NULL: none */
+        struct commit_hander *hander;      /* of one of several nodes; else NULL */
         struct forwarder *forwarder;       /* of a gateway; else NULL */
         struct readiness *readiness;       /* opened after the tenants */
         struct self_profile *self_profile; /* NULL: off, or failed to start */

@@ -36,6 +36,7 @@
 #include "common/text/utf8.h"
 #include "common/threads/condition.h"
 #include "profile-store/tables/table_storage.h"
+#include "server/core/commit_hander.h"
 #include "server/core/forwarder.h"
 #include "server/core/node_roles.h"
 #include "server/core/peers.h"
@@ -270,6 +271,8 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         options.tables = t->tables;
         if (o->peers)
                 peers_set_store_options(o->peers, i, &options);
+        if (o->hander)
+                commit_hander_set_store_options(o->hander, i, &options);
         if (o->forwarder)
                 forwarder_set_store_options(o->forwarder, i, &options);
         if (!st)

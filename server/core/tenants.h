@@ -44,12 +44,14 @@ struct tenant {
 
 struct tenants;
 
+struct commit_hander;
 struct peers;
 
 struct tenants_options {
         const struct server_options *server;  /* borrowed, as are all members */
         const struct tenant_configs *configs; /* NULL: only the default tenant, whatever the header of requests */
         struct peers *peers;                  /* whose heads scans have; NULL: none */
+        struct commit_hander *hander;         /* to nodes that commit for this one; NULL: it commits alone */
         struct forwarder *forwarder;          /* of a gateway; NULL: the node writes to its tables */
         struct debuginfo_spaces *spaces;      /* NULL: stores without symbols */
 };

@@ -342,6 +342,10 @@ def record_ingest():
     with open("docs/formats/head-page.md", encoding="utf-8") as f:  # the example, a page without batches
         page = bytes.fromhex("".join(re.findall(r"^00[0-9]0  ((?:[0-9a-f]{2} ){15}[0-9a-f]{2})", f.read(), re.MULTILINE)))
     record("POST", "/api/v1/node/batches", "", 200, page, "application/octet-stream")
+    # One service makes no commits for others; grouped-commits.t has several.
+    record("POST", "/api/v1/node/commits", "", 400, b"", "application/x-ndjson")
+    about = "?holder=0123456789abcdef&tables=a&after=0&columns=0"
+    record("POST", "/api/v1/node/commits", about, 404, b"", "application/x-ndjson")
     shared = record("POST", "/api/v1/share", "", 201, b"main;work 12\n", "text/plain")
     record("GET", "/share/{id}", shared["url"])
     record("GET", "/share/{id}", shared["url"] + "?format=json")
