@@ -286,7 +286,7 @@ enum status source_names_worker_run(int debuginfo, int out, struct error *err)
         enum status st = elf_image_from_fd(debuginfo, "debuginfo", &img, err);
 
         if (!st)
-                st = dwarf_source_names(&img, false, add_name_hash, &h, err);
+                st = dwarf_source_names(&img, false, 0, add_name_hash, &h, err);
         if (h.count)
                 qsort(h.items, h.count, sizeof *h.items, compare_hashes);
         for (size_t i = 0; i < h.count; i++)

@@ -110,12 +110,12 @@ static void sort_source_names(struct source_name_list *n)
 
 static enum status list_debuginfo_sources(const struct elf_image *img, struct source_name_list *ret, struct error *err)
 {
-        enum status st = dwarf_source_names(img, false, add_source_name, ret, err);
+        enum status st = dwarf_source_names(img, false, 0, add_source_name, ret, err);
 
         if (!st)
                 sort_source_names(ret);
         if (!st && ret->has_texts)
-                st = dwarf_source_names(img, false, add_source_text, ret, err);
+                st = dwarf_source_names(img, false, 0, add_source_text, ret, err);
         return st;
 }
 

@@ -31,6 +31,7 @@ static enum status read_embedded_text(struct embedded_text *e, struct extract_in
         e->path = strdup(path);
         if (!e->path)
                 return error_no_memory(err);
+        e->address = address;
         buf_init(&e->report, LIMIT_SOURCE_FILE_BYTES + 2);
         in->filter = &filter;
         st = source_extract_confined(in, path, &e->report, err);
@@ -42,18 +43,22 @@ static enum status read_embedded_text(struct embedded_text *e, struct extract_in
         return st;
 }
 
+static bool is_text_for(const struct embedded_text *e, uint64_t address, const char *path)
+{
+        return e->path && strcmp(e->path, path) == 0 &&
+               (e->address == address || !extract_source_read(&e->report).is_of_unit);
+}
+
 enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs *in, uint64_t address, const char *path,
                                 struct answer_text *ret, struct error *err)
 {
         struct embedded_text *e = NULL;
-        const char *text;
-        bool has_any;
-        size_t size;
+        struct source_report report;
 
         if (t->has_none)
                 return ST_NOT_FOUND;
         for (size_t i = 0; i < EMBEDDED_TEXTS_KEPT && !e; i++)
-                if (t->items[i].path && strcmp(t->items[i].path, path) == 0)
+                if (is_text_for(&t->items[i], address, path))
                         e = &t->items[i];
         if (!e) {
                 enum status st;
@@ -66,10 +71,10 @@ enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs 
                         return st;
                 t->next = (t->next + 1) % EMBEDDED_TEXTS_KEPT;
         }
-        text = extract_source_read(&e->report, &size, &has_any);
-        t->has_none = !has_any;
-        if (!text)
+        report = extract_source_read(&e->report);
+        t->has_none = !report.has_any;
+        if (!report.text)
                 return ST_NOT_FOUND;
-        *ret = (struct answer_text){ .data = text, .size = size };
+        *ret = (struct answer_text){ .data = report.text, .size = report.size_bytes };
         return ST_OK;
 }

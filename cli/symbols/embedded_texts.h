@@ -17,6 +17,7 @@
 
 struct embedded_text {
         char *path;        /* owned; NULL: unused */
+        uint64_t address;  /* that it was read for */
         struct buf report; /* symbolizer/extraction/extract_source.h */
 };
 

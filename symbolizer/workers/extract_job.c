@@ -104,7 +104,7 @@ enum status extract_run_job(int argc, char **argv, struct error *err)
                 in.filter = &filter;
         if (!st && in.filter && strcmp(form, "variables") == 0)
                 return write_variables(&in, err);
-        if (!st && argc > 4 && (strcmp(form, "source") == 0 || strcmp(form, "relative-source") == 0))
+        if (!st && in.filter && argc > 4 && (strcmp(form, "source") == 0 || strcmp(form, "relative-source") == 0))
                 return write_source(&in, argv[4], err);
         return st ? st : write_result(&in, in.with_positions || strcmp(form, "symcache") == 0, err);
 }

@@ -217,6 +217,22 @@ EOC
                 rm "$tmp/embedded.c"
                 like "$("$tmp/bin/llvm-symbolizer" --print-source-context-lines=3 -e "$tmp/embedded.so" two)" \
                         '9 >: {' "the source in the line table is printed where the file is missing"
+                # Relative names of two folders are the same: each function has the source of its unit.
+                mkdir "$tmp/early" "$tmp/late"
+                printf 'int early(int x)\n{\n\treturn x * 3;\n}\n' >"$tmp/early/part.c"
+                printf '// 1\n// 2\nint late(int x)\n{\n\treturn x - 4;\n}\n' >"$tmp/late/part.c"
+                for folder in early late; do
+                        (cd "$tmp/$folder" && clang -g -gdwarf-5 -gembed-source -fPIC -c part.c) ||
+                                bail_out "cannot build a library"
+                done
+                clang -shared -o "$tmp/parts.so" "$tmp/early/part.o" "$tmp/late/part.o" || bail_out "cannot link"
+                for style in -a --relativenames --output-style=JSON; do
+                        options="$style --print-source-context-lines=3 -e $tmp/parts.so"
+                        # shellcheck disable=SC2086
+                        is "$("$tmp/bin/llvm-symbolizer" $options early late early)" \
+                                "$(llvm-symbolizer-19 $options early late early)" \
+                                "llvm-symbolizer $style: sources of two folders with one relative name"
+                done
         fi
         replacement=
 fi
