@@ -188,7 +188,8 @@ def own_requests(foreign, share, otlp):
         # Refused without an object store; fresh-nodes.t tries it with one.
         ("GET", "/api/v1/node/head"): ([("GET", "/api/v1/node/head" + q, None, b"") for q in ("", "?after=0")], False),
         ("POST", "/api/v1/node/commits"): (
-            [("POST", "/api/v1/node/commits?holder=0123456789abcdef&tables=a&after=0&columns=0", "application/x-ndjson", b"")], False),
+            [("POST", "/api/v1/node/commits?holder=0123456789abcdef&tables=a&after=0&columns=0",
+              "application/x-ndjson", b"")], False),
         ("POST", "/api/v1/node/batches"): ([("POST", "/api/v1/node/batches", "application/octet-stream", b"")], False),
         ("GET", "/api/v1/recorded"): ([("GET", "/api/v1/recorded", None, b"")], False),
         ("GET", "/api/v1/recorded/changes"): ([("GET", "/api/v1/recorded/changes", None, b"")], False),
