@@ -17,13 +17,14 @@
 
 struct named_source {
         char *name; /* owned */
-        char *text; /* owned; of the line table; NULL: not embedded, or not read yet */
+        char *text; /* owned; of the line table; NULL: not embedded, too large, or not read yet */
+        bool is_examined; /* the text was copied, or is too large */
 };
 
 struct source_name_list {
         struct named_source *items; /* owned */
         size_t count, capacity;
-        uint64_t text_bytes;
+        uint64_t text_bytes; /* that were examined */
         bool has_texts; /* some are embedded */
 };
 
@@ -71,25 +72,36 @@ static bool add_source_name(void *context, const struct dwarf_source *source)
         return true;
 }
 
-/* Units repeat the headers that they embed: each is copied once. */
+/*
+ * Copy a text once: units repeat the headers that they embed. Texts that are too large count towards the limit, too, so
+ * that a file of many names for one large text takes no longer than one of many texts.
+ */
 static bool add_source_text(void *context, const struct dwarf_source *source)
 {
-        size_t size = source->text ? strlen(source->text) : 0;
         struct source_name_list *n = context;
+        const uint64_t left = LIMIT_EMBEDDED_SOURCES_BYTES - n->text_bytes,
+                       max = left < LIMIT_SOURCE_FILE_BYTES ? left : LIMIT_SOURCE_FILE_BYTES;
         _cleanup_free_ char *name = NULL;
         struct named_source *found;
+        size_t size;
 
-        if (!source->text || size > LIMIT_SOURCE_FILE_BYTES || n->text_bytes + size > LIMIT_EMBEDDED_SOURCES_BYTES)
+        if (!source->text || !max)
                 return true;
         name = make_bundle_name(source->path);
         if (!name)
                 return false;
         found = bsearch(&(struct named_source){ .name = name }, n->items, n->count, sizeof *n->items,
                         compare_source_names);
-        if (!found || found->text)
+        if (!found || found->is_examined)
                 return true;
+        found->is_examined = true;
+        size = strnlen(source->text, max + 1);
+        if (size > max) {
+                n->text_bytes += max;
+                return true;
+        }
         n->text_bytes += size;
-        found->text = strdup(source->text);
+        found->text = strndup(source->text, size);
         return found->text != NULL;
 }
 

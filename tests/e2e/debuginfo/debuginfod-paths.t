@@ -102,6 +102,74 @@ if command -v clang >/dev/null; then
         is "$code" 200 "the source in its line table is served"
         ok "  as it was compiled" cmp "$tmp/got" "$tmp/twice.want"
 fi
+
+# Nine names of one text that is larger than a source may be, and two of a small one: large texts count towards the
+# limit of all texts of a file, so that names without end take no time without end.
+cat >"$tmp/large.s" <<'EOC'
+        .text
+        .globl f
+f:      ret
+.Lend:
+        .section .debug_abbrev,"",@progbits
+        .uleb128 1, 0x11
+        .byte 0
+        .uleb128 0x10, 0x17, 0x3, 0x8, 0x1b, 0x8, 0, 0
+        .byte 0
+        .section .debug_info,"",@progbits
+        .long .Linfo_end - .Linfo
+.Linfo: .short 5
+        .byte 1, 8
+        .long 0
+        .uleb128 1
+        .long 0
+        .asciz "large.c"
+        .asciz "/gone"
+.Linfo_end:
+        .section .debug_line_str,"",@progbits
+        .asciz "/gone"
+.Lsmall: .asciz "int small;\n"
+.Llarge: .fill 67108865, 1, 65
+        .byte 0
+        .section .debug_line,"",@progbits
+        .long .Lline_end - .Lline
+.Lline: .short 5
+        .byte 8, 0
+        .long .Lprogram - .Lheader
+.Lheader: .byte 1, 1, 1, -5, 14, 13
+        .byte 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1
+        .byte 1
+        .uleb128 1, 0x1f, 1
+        .long 0
+        .byte 3
+        .uleb128 1, 0x8, 2, 0xb, 0x2001, 0x1f
+        .uleb128 11
+        .asciz "first.c"
+        .byte 0
+        .long .Lsmall
+        .set number, 0
+        .rept 9
+        .ascii "large"
+        .byte 48 + number
+        .asciz ".c"
+        .byte 0
+        .long .Llarge
+        .set number, number + 1
+        .endr
+        .asciz "small.c"
+        .byte 0
+        .long .Lsmall
+.Lprogram:
+.Lline_end:
+EOC
+(cd "$tmp" && gcc -shared -nostdlib -Wl,--build-id -o large.so large.s) || bail_out "cannot build a library"
+rm "$tmp/large.s"
+ok "a library that names a large source nine times is uploaded" \
+        "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/large.so"
+large=$(build_id_of "$tmp/large.so")
+attempt "$tmp/got" "$large/source/gone/first.c"
+is "$code $(cat "$tmp/got")" "200 int small;" "the text before the large ones is served"
+attempt "$tmp/got" "$large/source/gone/small.c"
+is "$code" 404 "  the text after them is beyond the limit"
 ok "the service is healthy" healthy
 is "$(metric 'cairn_debuginfod_requests_total{outcome="transient"}')" 0 "none was an internal error"
 stop_server
