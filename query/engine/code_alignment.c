@@ -45,6 +45,21 @@ static bool is_address_number(const struct code_instruction *in, const char *at,
         return value >= ADDRESS_LEAST && distance <= ADDRESS_DISTANCE;
 }
 
+/* A distance from the program counter may be negative in one build only. */
+static bool is_relative_sign(const struct code_instruction *in, const char *at)
+{
+        char *end;
+
+        if (!in->has_target || *at != '-')
+                return false;
+        if (is_before(in->operands, at, "rip "))
+                return true;
+        if (!isdigit((unsigned char)at[1]))
+                return false;
+        strtoull(at + 1, &end, 0);
+        return strncmp(end, "(%rip)", 6) == 0;
+}
+
 void code_put_without_addresses(const struct code_instruction *in, const char *target_name, struct buf *ret)
 {
         const char *at = in->operands;
@@ -59,7 +74,11 @@ void code_put_without_addresses(const struct code_instruction *in, const char *t
                 if (isdigit((unsigned char)*at) && !is_inside)
                         value = strtoull(at, &end, 0);
                 if (!end || end == at) {
-                        buf_append_u8(ret, (uint8_t)*at++);
+                        if (!is_relative_sign(in, at))
+                                buf_append_u8(ret, (uint8_t)*at);
+                        else if (at[1] == ' ')
+                                buf_append_u8(ret, '+');
+                        at++;
                         continue;
                 }
                 if (is_address_number(in, at, end, value))

@@ -105,6 +105,10 @@ START_TEST(addresses_are_left_out_and_constants_are_not)
         check_text(&in, NULL, "mov dword ptr [rip + *], 0x10");
         in.operands = "$0x10, 0x2ed3(%rip)";
         check_text(&in, NULL, "mov $0x10, *(%rip)");
+        in.operands = "dword ptr [rip - 0x2ed3], 0x10";
+        check_text(&in, NULL, "mov dword ptr [rip + *], 0x10");
+        in.operands = "$-0x10, -0x2ed3(%rip)";
+        check_text(&in, NULL, "mov $-0x10, *(%rip)");
         in.operands = "";
         check_text(&in, NULL, "mov ");
 }
