@@ -11,8 +11,8 @@
 #include "elf-image/elf_image.h"
 
 struct dwarf_source {
-        const char *path; /* as dwarf_lines_path() has it */
-        const char *text; /* of the file if the line table embeds it, else NULL */
+        const char *path;   /* as dwarf_lines_path() has it */
+        const char *text;   /* of the file if the line table embeds it, else NULL */
         bool is_of_address; /* a unit of the table covers the address */
 };
 

@@ -55,7 +55,22 @@ static enum status probe_races(struct storage *s, const char *key, struct storag
                 pthread_join(racers[i], NULL);
         if (count < STORAGE_PROBE_RACERS)
                 return error_set(err, ST_OS, "cannot start %d threads to probe the object store", STORAGE_PROBE_RACERS);
+        if (ret->created <= 1 && ret->refused == 0)
+                return error_set(err, ST_OS, "of %d racing creates of one key %u succeeded and %u failed",
+                                 STORAGE_PROBE_RACERS, ret->created, ret->failed);
         return storage_remove(s, key, err);
+}
+
+/* Whether an object is there and how large it is. A storage that does not answer has said neither. */
+static enum status probe_presence(struct storage *s, const char *key, bool *exists_ret, uint64_t *bytes_ret,
+                                  struct error *err)
+{
+        struct storage_info info = { 0 };
+        enum status st = storage_stat(s, key, &info, err);
+
+        *exists_ret = st == ST_OK;
+        *bytes_ret = info.size;
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 static enum status note_listed(void *context, const char *key, const struct storage_info *info, struct error *err)
@@ -82,28 +97,29 @@ static enum status probe_object(struct storage *s, const char *folder, const cha
                                 struct error *err)
 {
         _cleanup_free_ char *text = malloc(TEXT_BYTES);
-        struct storage_info info;
-        bool was_absent;
+        bool existed = false, is_there = false, is_kept = false;
+        uint64_t bytes = 0, unused;
         enum status st = text ? ST_OK : error_no_memory(err);
 
         if (st)
                 return st;
         memset(text, 'c', TEXT_BYTES);
-        was_absent = storage_stat(s, key, &info, NULL) == ST_NOT_FOUND; /* must not be remembered by the store */
-        st = storage_make_folder(s, key, err);
+        st = probe_presence(s, key, &existed, &unused, err); /* the store must not remember that it is absent */
+        if (!st)
+                st = storage_make_folder(s, key, err);
         if (!st)
                 st = storage_put(s, key, text, TEXT_BYTES, STORAGE_NEW, err);
         if (!st)
-                ret->reads_own_writes =
-                        was_absent && storage_stat(s, key, &info, NULL) == ST_OK && info.size == TEXT_BYTES;
+                st = probe_presence(s, key, &is_there, &bytes, err);
         if (!st)
                 st = storage_list(s, folder, "", note_listed, &ret->lists_own_writes, err);
         if (!st)
                 st = probe_range(s, key, text, ret, err);
         if (!st)
                 st = storage_remove(s, key, err);
-        if (!st && storage_stat(s, key, &info, NULL) != ST_NOT_FOUND)
-                ret->reads_own_writes = false;
+        if (!st)
+                st = probe_presence(s, key, &is_kept, &unused, err);
+        ret->reads_own_writes = !existed && is_there && bytes == TEXT_BYTES && !is_kept;
         return st;
 }
 
