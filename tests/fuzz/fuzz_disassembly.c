@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arbitrary bytes as the response of a disassembly worker: it is refused, or everything in it is within bounds, and
- * encoding it gives the same bytes.
+ * encoding it gives the same bytes. Each instruction is also written without its addresses.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/limits.h"
 #include "disassembler/disassembly.h"
+#include "query/engine/code_alignment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t check_instruction(const struct code_instruction *in)
 {
+        _cleanup_buf_ struct buf text = { 0 };
         size_t sum = 0;
 
+        buf_init(&text, LIMIT_DISASSEMBLY_ANSWER_BYTES);
+        code_put_without_addresses(in, NULL, &text);
+        if (buf_status(&text, NULL, "the text") == ST_TOO_BIG)
+                abort(); /* an address is not longer than its number */
         if (!in->size || in->size > INSTRUCTION_BYTES_MAX || in->flow >= FLOW_COUNT)
                 abort();
         for (const char *p = in->mnemonic; *p; p++)

@@ -4,6 +4,7 @@
  * section, then the tables. Both line program readers must agree.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "common/limits.h"
 #include "dwarf/dwarf_explain.h"
@@ -28,6 +29,8 @@ static void check_table(const struct dwarf_lines *l)
 
                 buf_init(&path, LIMIT_NAME_BYTES);
                 dwarf_lines_path(l, i, &path);
+                if (i < l->file_count && l->files[i].text)
+                        assert(*l->files[i].text && strlen(l->files[i].text) < SIZE_MAX);
         }
 }
 

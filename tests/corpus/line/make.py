@@ -37,6 +37,15 @@ def table(program, line_range=4, opcode_base=10, operations=1, lengths=b"\0\1\1\
     return struct.pack("<I", len(body) if length is None else length) + body
 
 
+def embedding_table(program, texts):
+    """A table of version 5 whose files have texts at these offsets of .debug_line_str."""
+    rest = struct.pack("<BBBbBB", 1, 1, 1, -1, 4, 10) + b"\0\1\1\1\1\0\0\0\1" + b"\1\1\x08\1/d\0" + b"\2\1\x08\x81\x40\x1f"
+    rest += bytes([len(texts)]) + b"".join(b"a.c\0" + struct.pack("<I", at) for at in texts)
+    body = struct.pack("<HBBI", 5, 8, 0, len(rest)) + rest
+    body += b"\0\x09\2" + struct.pack("<Q", 0x401000) + program + b"\2\x10\0\1\1"
+    return struct.pack("<I", len(body)) + body
+
+
 def main():
     for path in sorted(glob.glob(os.path.join(HERE, "../dwarf/good/*-gdwarf-?.bin")) +
                        glob.glob(os.path.join(HERE, "../dwarf/good/*-gdwarf64.bin"))):
@@ -46,6 +55,8 @@ def main():
     write("good", "two-tables", table(rows) + table(rows))
     write("good", "overlapping-sequences", table(rows + b"\2\x10\0\1\1\0\x09\2" + struct.pack("<Q", 0x401004) + rows))
     write("good", "several-operations", table(rows, operations=4))
+    write("good", "embedded-sources", embedding_table(rows, [0, 4, 0]), b"int\0void\0")
+    write("bad", "embedded-sources-beyond-the-strings", embedding_table(rows, [0, 6, 0xffffffff]), b"int\0void")
     write("bad", "line-range-0", table(rows, line_range=0))
     write("bad", "operations-0", table(rows, operations=0))
     write("bad", "opcode-base-0", table(rows, opcode_base=0, lengths=b""))
