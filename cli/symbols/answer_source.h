@@ -14,7 +14,6 @@
 #include "common/error.h"
 
 struct buf;
-struct buf;
 struct json_out;
 struct service_options;
 struct debug_file_search;
