@@ -9,15 +9,16 @@ const CairnFilters = (() => {
 
   const params = ({ focus, ignore, hide, show }) => ({ focus, ignore, hide, show });
 
-  // Split a pattern at each | outside of groups and sets.
+  // Split a pattern at each | outside of groups and sets. One that begins with an option, as (?i), is one part.
   function split(pattern) {
+    if (/^\(\?[a-zA-Z-]+\)/.test(pattern)) return [pattern];
     const parts = [''];
-    let depth = 0, inSet = false;
+    let depth = 0, inSet = false, setFrom = 0;
     for (let i = 0; i < pattern.length; i++) {
       const c = pattern[i];
       if (c === '\\') { parts[parts.length - 1] += c + (pattern[++i] || ''); continue; }
-      if (inSet) inSet = c !== ']';
-      else if (c === '[') inSet = true;
+      if (inSet) inSet = c !== ']' || i === setFrom; // a ] that comes first is of the set
+      else if (c === '[') { inSet = true; setFrom = i + (pattern[i + 1] === '^' ? 2 : 1); }
       else if (c === '(') depth++;
       else if (c === ')') depth--;
       if (c === '|' && !depth && !inSet) parts.push('');

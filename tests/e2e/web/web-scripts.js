@@ -218,6 +218,8 @@ let message = '';
 try { matched('(', 'x'); } catch (e) { message = e.message; }
 check(/bad regular expression/.test(message), 'a filter that is no pattern is refused', message);
 equal(CairnFilters.split('a|b(c|d)|[|]|\\|e'), ['a', 'b(c|d)', '[|]', '\\|e'], 'the parts of a filter');
+equal(CairnFilters.split('[]a|b]|[^]|]|c'), ['[]a|b]', '[^]|]', 'c'], '  of sets that begin with ]');
+equal(CairnFilters.split('(?i)a|b'), ['(?i)a|b'], '  and of one whose option holds for all');
 const once = CairnFilters.addName({}, 'ignore', 'std::vector<int>::at(int) const');
 const twice = CairnFilters.addName(once, 'ignore', 'x|y');
 equal(matched(twice.ignore, 'std::vector<int>::at(int) const', 'x|y', 'x', 'std::vector<int>::at(int) const2'), [true, true, false, false], 'names are added to a filter as they stand');
