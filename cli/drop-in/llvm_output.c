@@ -89,13 +89,11 @@ void append_llvm_symbol_name(struct buf *out, const char *name, bool is_readable
         _cleanup_free_ char *base = suffix ? strndup(name, (size_t)(suffix - name)) : NULL;
 
         if (!base || !symbol_can_be_demangled(base)) {
-                append_symbol_name(out, name, is_readable);
+                append_raw_symbol_name(out, name, is_readable);
                 return;
         }
-        append_symbol_name(out, base, true);
-        buf_append_str(out, " (");
-        append_known_text(out, &(struct answer_text){ .data = suffix, .size = strlen(suffix) });
-        buf_append_u8(out, ')');
+        append_raw_symbol_name(out, base, true);
+        buf_printf(out, " (%s)", suffix);
 }
 
 struct answer_text get_llvm_function_text(const struct llvm_options *o, const struct answer_frame *f)
@@ -294,7 +292,7 @@ static void append_json_data(const struct llvm_options *o, const char *module, u
         json_out_object(&j, "Data");
         buf_init(&name, KiB(64));
         if (variable)
-                append_symbol_name(&name, variable->name, o->demangle);
+                append_raw_symbol_name(&name, variable->name, o->demangle);
         json_out_str(&j, "Name", buf_cstr(&name));
         snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->size : 0);
         json_out_str(&j, "Size", number);

@@ -90,9 +90,7 @@ static struct llvm_subject describe_llvm_answer(struct llvm_symbolizer *t, const
                 return ret;
         buf_clear(&t->function_name);
         append_llvm_symbol_name(&t->function_name, ret.function->name, t->options->demangle);
-        ret.function_name = (struct answer_text){ .data = buf_cstr(&t->function_name),
-                                                  .size = t->function_name.size,
-                                                  .is_plain = true };
+        ret.function_name = (struct answer_text){ .data = buf_cstr(&t->function_name), .size = t->function_name.size };
         if (!ret.function_name.data)
                 ret.function_name.size = 0;
         return ret;

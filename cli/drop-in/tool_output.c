@@ -139,7 +139,7 @@ void append_function_name(struct buf *out, const struct answer_frame *f, bool is
         append_known_text(out, is_readable || !f->linkage_name.size ? &f->function : &f->linkage_name);
 }
 
-void append_symbol_name(struct buf *out, const char *name, bool is_readable)
+void append_raw_symbol_name(struct buf *out, const char *name, bool is_readable)
 {
         _cleanup_buf_ struct buf scratch = { 0 };
         const char *text = NULL;
@@ -147,9 +147,16 @@ void append_symbol_name(struct buf *out, const char *name, bool is_readable)
         buf_init(&scratch, KiB(64));
         if (is_readable)
                 text = symbol_demangle(name, &scratch);
-        if (!text)
-                text = name;
-        append_known_text(out, &(struct answer_text){ .data = text, .size = strlen(text) });
+        buf_append_str(out, text ? text : name);
+}
+
+void append_symbol_name(struct buf *out, const char *name, bool is_readable)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, KiB(64));
+        append_raw_symbol_name(&text, name, is_readable);
+        append_known_text(out, &(struct answer_text){ .data = buf_cstr(&text), .size = text.size });
 }
 
 struct answer_text get_file_text(const struct answer_text *file, bool base_only)

@@ -56,8 +56,10 @@ void append_known_text(struct buf *out, const struct answer_text *t);
 /** The function of a frame. @param is_readable  the demangled name, else that of the linker */
 void append_function_name(struct buf *out, const struct answer_frame *f, bool is_readable);
 
-/** The name of an ELF symbol. @param is_readable  demangled if it can be */
+/** The name of an ELF symbol, with escapes. @param is_readable  demangled if it can be */
 void append_symbol_name(struct buf *out, const char *name, bool is_readable);
+/** The same as it is, for an output that has escapes of its own. */
+void append_raw_symbol_name(struct buf *out, const char *name, bool is_readable);
 
 /** The file of a frame. @param base_only  without its directory */
 struct answer_text get_file_text(const struct answer_text *file, bool base_only);

@@ -159,6 +159,15 @@ EOC
                         "$(llvm-symbolizer-19 $options -e "$tmp/clones" $clone_addresses)" \
                         "llvm-symbolizer $options: names of symbols, and files that symbols name, are equal"
         done
+        echo 'int target(int x) { return x * 3; } int main(int c, char **v) { return target(c); }' >"$tmp/escaped.c"
+        gcc -O0 -o "$tmp/escaped" "$tmp/escaped.c" || bail_out "cannot build a program"
+        objcopy --redefine-sym "target=f$(printf '\033')[31m\"q" "$tmp/escaped"
+        escaped_address=$(nm "$tmp/escaped" | awk '/\[31m/ { print "0x" $1 }')
+        is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -e "$tmp/escaped" "$escaped_address")" \
+                "$(llvm-symbolizer-19 --output-style=JSON -e "$tmp/escaped" "$escaped_address")" \
+                "JSON has a symbol's name with a control character and a quote"
+        is "$("$tmp/bin/llvm-symbolizer" -e "$tmp/escaped" "$escaped_address" | head -1)" 'f\x1b[31m"q' \
+                "text has it with an escape"
         cat >"$tmp/operators.cc" <<'EOC'
 #include <cstddef>
 namespace shop {
