@@ -36,17 +36,18 @@ static enum status read_embedded_text(struct embedded_text *e, struct extract_in
         in->filter = &filter;
         st = source_extract_confined(in, path, &e->report, err);
         in->filter = NULL;
-        if (!st && !buf_cstr(&e->report))
-                st = error_no_memory(err);
-        if (st)
+        e->is_unreadable = st;
+        if (!st && !buf_cstr(&e->report)) {
                 clear_embedded_text(e);
+                return error_no_memory(err);
+        }
         return st;
 }
 
 static bool is_text_for(const struct embedded_text *e, uint64_t address, const char *path)
 {
         return e->path && strcmp(e->path, path) == 0 &&
-               (e->address == address || !extract_source_read(&e->report).is_of_unit);
+               (e->is_unreadable || e->address == address || !extract_source_read(&e->report).is_of_unit);
 }
 
 enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs *in, uint64_t address, const char *path,
@@ -66,11 +67,13 @@ enum status embedded_texts_find(struct embedded_texts *t, struct extract_inputs 
                 e = &t->items[t->next];
                 if (e->path)
                         clear_embedded_text(e);
+                t->next = (t->next + 1) % EMBEDDED_TEXTS_KEPT;
                 st = read_embedded_text(e, in, address, path, err);
                 if (st)
                         return st;
-                t->next = (t->next + 1) % EMBEDDED_TEXTS_KEPT;
         }
+        if (e->is_unreadable)
+                return ST_NOT_FOUND;
         report = extract_source_read(&e->report);
         t->has_none = !report.has_any;
         if (!report.text)
