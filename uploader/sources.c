@@ -16,8 +16,8 @@
 #include "source-bundle/bundle.h"
 
 struct named_source {
-        char *name; /* owned */
-        char *text; /* owned; of the line table; NULL: not embedded, too large, or not read yet */
+        char *name;       /* owned */
+        char *text;       /* owned; of the line table; NULL: not embedded, too large, or not read yet */
         bool is_examined; /* the text was copied, or is too large */
 };
 
@@ -25,7 +25,7 @@ struct source_name_list {
         struct named_source *items; /* owned */
         size_t count, capacity;
         uint64_t text_bytes; /* that were examined */
-        bool has_texts; /* some are embedded */
+        bool has_texts;      /* some are embedded */
 };
 
 static void free_named_source(struct named_source *s)

@@ -38,7 +38,8 @@ struct llvm_subject {
         struct answer_text function_name; /* of that symbol, if it is not that of DWARF; demangled if that is wanted */
 };
 
-/** The name of a symbol, as it is: a demangled one has the suffix of a clone in parentheses, as in "f(int) (.isra.0)". */
+/** The name of a symbol, as it is: a demangled one has the suffix of a clone in parentheses, as in "f(int) (.isra.0)".
+ */
 void append_llvm_symbol_name(struct buf *out, const char *name, bool is_readable);
 
 /**
