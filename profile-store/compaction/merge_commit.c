@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile-store/core/table_follow.h"
 #include "profile-store/core/table_removal.h"
 
 static bool is_live_name(const struct tables *t, enum table table, const char *name)
@@ -83,7 +84,7 @@ enum status commit_merge(struct profile_store *s, const struct replaced_parts *r
         if (st && !store_reconcile(s, NULL)) {
                 if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))
                         st = ST_OK;
-                else
+                else if (!may_commit_appear(s, st))
                         merge_result_discard(&s->logs, r->table, merged);
         }
         if (!st)

@@ -20,6 +20,15 @@ static inline bool has_shared_tables(const struct profile_store *s)
         return *s->logs.node;
 }
 
+/**
+ * Whether a commit that failed may be in the log later, although it is not there now: an object store may make a write
+ * whose answer was lost at any time. The files of such a commit stay; vacuum removes those that no commit names.
+ */
+static inline bool may_commit_appear(const struct profile_store *s, enum status failure)
+{
+        return failure == ST_OS && has_shared_tables(s);
+}
+
 /** Read what other nodes committed. ST_USAGE when another process has this node's identity. */
 enum status store_follow_tables(struct profile_store *s, struct error *err) MUST_CHECK;
 

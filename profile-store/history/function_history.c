@@ -19,6 +19,7 @@
 #include "common/program/log.h"
 #include "profile-store/core/profile_store_internal.h"
 #include "profile-store/core/table_absence.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/history/history_rows.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -513,11 +514,13 @@ static enum status commit_day(struct day_rewrite *d, const struct table_coverage
                 return ST_OK;
         pthread_mutex_lock(&s->writer_lock);
         st = try_commit_day(d, covers, rearranges, err);
-        if (st && !store_reconcile(s, NULL) && is_day_committed(d))
-                st = ST_OK;
-        if (st)
-                discard_day_files(d);
-        else
+        if (st && !store_reconcile(s, NULL)) {
+                if (is_day_committed(d))
+                        st = ST_OK;
+                else if (!may_commit_appear(s, st))
+                        discard_day_files(d);
+        }
+        if (!st)
                 d->p->history_version = s->tables->versions[TABLE_HISTORY];
         pthread_mutex_unlock(&s->writer_lock);
         d->p->changed |= !st;
