@@ -544,7 +544,7 @@ static void count_swept_part(const struct swept_part *p, struct expired_day *d)
         d->bytes += p->part->bytes;
 }
 
-/* Commit the new files; they are deleted unless the commit was made. */
+/* Commit the new files; commit_merge() deletes them if that fails. */
 static enum status commit_sweep(struct sweep *w, struct expired_day *removed, struct error *err)
 {
         _cleanup_free_ struct table_part **parts = calloc(w->part_count + 1, sizeof *parts);
