@@ -41,7 +41,7 @@ find_batches() { find spool -name '[0-9]*.batch' | sort; }
 batches() { find_batches | wc -l; }
 logged() { [ "$(grep -c "$2" "$1")" -ge "$3" ]; }
 spool_is_empty() { [ "$(batches)" -eq 0 ]; }
-ids_logged() { cat "$@" | sed -n 's/.*batch \([0-9a-f]\{32\}\) waits: \([0-9]*\) samples.*/\1 \2/p' | sort; }
+ids_logged() { cat "$@" | sed -n 's/.*batch \([0-9a-f]\{32\}\) waits: \([0-9]*\) samples*\>.*/\1 \2/p' | sort; }
 # lost LOG...: batches that were logged but did not arrive with the same number of samples
 lost() { ids_logged "$@" | python3 lost.py "$here/support"; }
 cat >lost.py <<'END'
