@@ -110,6 +110,17 @@ enum status file_read(const char *path, struct buf *ret, struct error *err)
         }
 }
 
+enum status file_read_lines(const char *path, struct buf *ret, struct error *err)
+{
+        enum status st = file_read(path, ret, err);
+
+        if (!st && ret->size && ret->data[ret->size - 1] != '\n')
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' does not end with a line end: it may be cut off while it is being written",
+                                 path);
+        return st;
+}
+
 enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err)
 {
         _cleanup_buf_ struct buf content;

@@ -22,6 +22,12 @@
 enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
 /**
+ * The same for settings in lines: ST_BAD_DATA unless the last one has its line end, since half a line may be another
+ * setting.
+ */
+enum status file_read_lines(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
+
+/**
  * The first non-blank line of a file of at most max bytes, without surrounding blanks; owned.
  * @return like file_read(); ST_USAGE if there is no such line.
  */

@@ -139,7 +139,7 @@ enum status tenant_configs_load(const char *path, struct tenant_configs **ret, s
         enum status st;
 
         buf_init(&text, MiB(1));
-        st = file_read(path, &text, err);
+        st = file_read_lines(path, &text, err);
         if (!st && memchr(text.data ? text.data : (const uint8_t *)"", 0, text.size))
                 st = error_set(err, ST_BAD_DATA, "'%s' holds a NUL character", path);
         if (!st && !buf_cstr(&text))

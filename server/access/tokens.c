@@ -164,9 +164,6 @@ static enum status parse_tokens(char *text, const char *path, struct token_list 
         unsigned number = 0;
         enum status st = list.items ? ST_OK : error_no_memory(err);
 
-        if (*text && text[strlen(text) - 1] != '\n')
-                st = error_set(err, ST_BAD_DATA,
-                               "'%s' does not end with a line end: it may be cut off while it is being written", path);
         while (text && !st) {
                 char *line = strsep(&text, "\n");
 
@@ -187,7 +184,7 @@ static enum status read_token_file(const char *path, struct token_list *ret, str
         enum status st;
 
         buf_init(&text, MiB(1));
-        st = file_read(path, &text, err);
+        st = file_read_lines(path, &text, err);
         if (!st && !buf_cstr(&text))
                 st = buf_status(&text, err, path);
         if (!st)

@@ -173,7 +173,7 @@ enum status upstream_list_read(struct upstream_list *l, const char *path, struct
         enum status st;
 
         buf_init(&text, LIMIT_UPSTREAM_FILE_BYTES);
-        st = file_read(path, &text, err);
+        st = file_read_lines(path, &text, err);
         if (!st)
                 buf_append(&text, "", 1);
         if (!st)

@@ -80,6 +80,11 @@ like "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq -r '.upstreams[0].last_e
         "a wrong token is a failure of the upstream, not a miss"
 stop_server
 
+printf '%s token=ab' "$far" >"$tmp/upstreams" # cut off from token=abcdef
+"$cairn" serve --data "$data" --listen 127.0.0.1:0 --upstreams "$tmp/upstreams" 2>"$tmp/err"
+is $? 2 "a file that is cut off keeps the service from starting"
+like "$(cat "$tmp/err")" "upstreams' does not end with a line end" "its message says what is missing"
+
 printf '%s %s\n' "$far" "$secret" >"$tmp/upstreams"
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 --upstreams "$tmp/upstreams" 2>"$tmp/err"
 is $? 2 "a line that is malformed keeps the service from starting"

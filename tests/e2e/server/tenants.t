@@ -42,6 +42,8 @@ done
 i=0
 while [ $i -le 32 ]; do echo "t$i"; i=$((i + 1)); done >"$tmp/bad"
 like "$(refuses --tenants "$tmp/bad")" "line 33.*more than 32 tenants" "as are too many tenants"
+printf 'beta retain size=2' >"$tmp/bad" # cut off from size=200G
+like "$(refuses --tenants "$tmp/bad")" "bad' does not end with a line end" "a tenants file that is cut off is refused"
 printf 'some-token read tenant=gamma\n' >"$tmp/bad"
 like "$(refuses --tenants "$tmp/tenants" --token-file "$tmp/bad")" "line 1.*a tenant of the tenants file" \
         "a token of a tenant that is not configured is refused"
