@@ -340,6 +340,7 @@ static void log_foreign_file(void *context, const char *name)
 
 static enum status append_found_batches(struct outbox *o, const struct spool_found *found, struct error *err)
 {
+        o->next_number = found->last_number + 1;
         for (size_t i = 0; i < found->count; i++) {
                 struct outbox_batch *b = calloc(1, sizeof *b);
 
@@ -347,7 +348,6 @@ static enum status append_found_batches(struct outbox *o, const struct spool_fou
                         return error_no_memory(err);
                 b->number = found->entries[i].number;
                 b->disk_bytes = found->entries[i].disk_bytes ? found->entries[i].disk_bytes : spool_disk_bytes(0);
-                o->next_number = b->number + 1;
                 o->stats.spooled++;
                 o->stats.spool_bytes += b->disk_bytes;
                 append_batch(o, b);

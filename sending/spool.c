@@ -128,8 +128,11 @@ static enum status append_found_file(struct spool *s, const char *name, size_t *
                 return ST_OK;
         }
         *known_ret = strcmp(name, LOCK) == 0;
-        if (*known_ret || !parse_file_name(name, SUFFIX, &number) ||
-            fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        if (*known_ret || !parse_file_name(name, SUFFIX, &number))
+                return ST_OK;
+        if (f->last_number < number)
+                f->last_number = number;
+        if (fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
                 return ST_OK;
         *known_ret = true;
         if (!array_reserve(&f->entries, capacity, f->count))

@@ -29,7 +29,8 @@ struct spool_entry {
 struct spool_found {
         struct spool_entry *entries; /* owned, by number */
         size_t count;
-        size_t damaged; /* files set aside earlier */
+        size_t damaged;       /* files set aside earlier */
+        uint64_t last_number; /* greatest of all names of batches, also of what is no batch, such as a folder */
 };
 void spool_found_deinit(struct spool_found *f);
 

@@ -314,6 +314,25 @@ START_TEST(foreign_files_are_kept_and_temporary_ones_removed)
 }
 END_TEST
 
+/* Nor do they keep batches from the disk. */
+START_TEST(number_of_a_foreign_folder_is_not_used)
+{
+        char folder[128];
+        struct outbox o;
+
+        ck_assert_int_eq(mkdir(spool, 0700), 0);
+        snprintf(folder, sizeof folder, "%s/%020d.batch", spool, 1);
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
+        o = open_outbox(MiB(1));
+        put(&o, "first", 100);
+        ck_assert_uint_eq(o.stats.spooled, 1);
+        outbox_deinit(&o);
+        o = open_outbox(MiB(1));
+        expect(&o, "first");
+        outbox_deinit(&o);
+}
+END_TEST
+
 START_TEST(batch_under_wrong_number_is_not_sent)
 {
         struct outbox o = open_outbox(MiB(1));
@@ -452,7 +471,7 @@ TEST_SUITE_WITH_FIXTURE("agent_spool", batches_of_earlier_run_are_sent_first_wit
                         spool_writable_by_others_is_refused, link_of_another_user_is_not_followed, own_link_is_followed,
                         truncated_batch_is_moved_aside, every_changed_byte_is_detected, layout_matches_documentation,
                         spool_of_another_version_is_refused_unchanged,
-                        foreign_files_are_kept_and_temporary_ones_removed, batch_under_wrong_number_is_not_sent,
-                        spool_over_limit_drops_oldest_batch, batch_in_flight_is_not_dropped,
-                        batch_older_than_deduplication_is_not_sent, batch_is_kept_in_memory_until_disk_accepts_it,
-                        each_batch_is_synced_once)
+                        foreign_files_are_kept_and_temporary_ones_removed, number_of_a_foreign_folder_is_not_used,
+                        batch_under_wrong_number_is_not_sent, spool_over_limit_drops_oldest_batch,
+                        batch_in_flight_is_not_dropped, batch_older_than_deduplication_is_not_sent,
+                        batch_is_kept_in_memory_until_disk_accepts_it, each_batch_is_synced_once)
