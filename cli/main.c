@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `cairn` program: dispatches to its subcommands, or by its own name to the replacement of another symbolizer. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,9 +123,12 @@ int command_fail(const char *name, enum status st, const struct error *err)
  * jobs are often short. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
+        static char program[64];
         struct error err;
         enum status st = ST_OK;
 
+        snprintf(program, sizeof program, "cairn %s", command->name);
+        program_invocation_short_name = program; /* of warnings, as of errors */
         if (strcmp(command->name, "symbolize") == 0)
                 worker_set_entry(command_worker);
         else

@@ -2,6 +2,7 @@
 /* Queries of a data directory, a service, and profiles in files: parameters, then one section for each source. */
 #include "cli/commands/run_query.h"
 
+#include <errno.h>
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,7 +72,8 @@ enum status open_optional_index(const char *base, const char *without, struct sy
         enum status st = index ? symbol_index_open(index, true, ret, err) : error_no_memory(err);
 
         if (st == ST_UNSUPPORTED)
-                fprintf(stderr, "cairn: %s. Until then %s\n", PRINTABLE(err->text), without);
+                fprintf(stderr, "%s: %s. Until then %s\n", program_invocation_short_name, PRINTABLE(err->text),
+                        without);
         if (st != ST_NOT_FOUND && st != ST_UNSUPPORTED)
                 return st;
         *ret = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/shared/service.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,8 @@ enum status service_connect(const struct service_options *o, const struct http_c
         options.tenant = o->tenant;
         options.ca_file = o->ca_file;
         if (token && http_client_exposes_token(options.base_url))
-                fprintf(stderr, "cairn: the token goes to %s unencrypted; use https\n", options.base_url);
+                fprintf(stderr, "%s: the token goes to %s unencrypted; use https\n", program_invocation_short_name,
+                        options.base_url);
         return http_client_create(&options, ret, err);
 }
 

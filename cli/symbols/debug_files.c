@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/symbols/debug_files.h"
 
+#include <errno.h>
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,7 +93,8 @@ static enum status fetch_interruptibly(struct debug_files *d, const struct build
         st = debuginfo_fetch(d->fetcher, id, name, ret, err);
         sigaction(SIGINT, &previous, NULL);
         if (atomic_load(&interrupted))
-                fprintf(stderr, "cairn: downloads cancelled; continuing with local files\n");
+                fprintf(stderr, "%s: downloads cancelled; continuing with local files\n",
+                        program_invocation_short_name);
         return st;
 }
 
