@@ -69,6 +69,8 @@ static enum status publish_loaded_tables(struct profile_store *s, struct tables 
         pthread_mutex_unlock(&s->peer_lock);
         if (!st)
                 return ST_OK;
+        if (has_shared_tables(s))
+                tables_return_batch_ids(&s->logs);
         s->behind = true;
         tables_unref(now);
         return st;

@@ -250,6 +250,13 @@ enum status delta_table_take_batch_ids(struct delta_table *t, struct hash128 **r
         return ST_OK;
 }
 
+void delta_table_return_batch_ids(struct delta_table *t)
+{
+        pthread_mutex_lock(&t->lock);
+        t->lacks_batch_ids = true;
+        pthread_mutex_unlock(&t->lock);
+}
+
 enum status delta_table_expire_batch_ids(struct delta_table *t, struct error *err)
 {
         return delta_batch_ids_expire(&t->place, err);

@@ -191,6 +191,9 @@ enum status delta_commit_write(struct delta_table *t, const struct delta_commit 
 enum status delta_table_take_batch_ids(struct delta_table *t, struct hash128 **ret, size_t *count_ret,
                                        struct error *err) MUST_CHECK;
 
+/** What was taken could not be kept: the next call of delta_table_take_batch_ids() returns all ids again. */
+void delta_table_return_batch_ids(struct delta_table *t);
+
 /** Remove the objects with ids of batches that are older than LIMIT_BATCH_ID_AGE_S. */
 enum status delta_table_expire_batch_ids(struct delta_table *t, struct error *err) MUST_CHECK;
 

@@ -541,3 +541,8 @@ enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, si
 {
         return delta_table_take_batch_ids(l->logs[TABLE_SAMPLES], ret, count_ret, err);
 }
+
+void tables_return_batch_ids(struct table_logs *l)
+{
+        delta_table_return_batch_ids(l->logs[TABLE_SAMPLES]);
+}

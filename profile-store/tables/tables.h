@@ -166,6 +166,8 @@ uint64_t tables_get_flushed(struct table_logs *l, const char *node);
 /** Ids of batches that any node committed, as delta_table_take_batch_ids(). */
 enum status tables_take_batch_ids(struct table_logs *l, struct hash128 **ret, size_t *count_ret,
                                   struct error *err) MUST_CHECK;
+/** As delta_table_return_batch_ids(). */
+void tables_return_batch_ids(struct table_logs *l);
 
 /* The parameter of commits to locations that has table_change.build_ids: hexadecimal, separated by commas; "*": all. */
 #define TABLE_BUILD_IDS "buildIds"
