@@ -209,7 +209,8 @@ code = process.wait()
 print(f"code {code} after {'no time' if time.monotonic() - begin < 60 else 'long'}", file=sys.stderr)
 END
 with cancelled python3 "$tmp/interrupt.py" "$tmp/silent-too/requests" "$cairn" symbolize -e "$tmp/tree" "0x$address"
-like "$(cat "$tmp/err")" "^cairn symbolize: downloads cancelled; continuing with local files" "Ctrl-C cancels a download"
+like "$(cat "$tmp/err")" "^cairn symbolize: downloads cancelled; continuing with local files" \
+        "Ctrl-C cancels a download"
 like "$(cat "$tmp/err")" "^code 0 after no time" "  the command continues after a cancelled download"
 is "$(find "$tmp/cancelled" -type f -path "*$id*" -size +0)" "" "  the cache has no partial file"
 
