@@ -27,8 +27,8 @@ struct replaced_parts {
 };
 
 /**
- * Commit, or else delete the outputs; when it is unknown whether the commit was made, they are left to the maintenance
- * thread.
+ * Commit, or else delete the outputs; when it is unknown whether the commit was made, or will be
+ * (may_commit_appear()), they are left to the maintenance thread.
  * @return ST_OK; ST_NOT_FOUND when another commit removed an input; ST_BUSY when other writers kept committing; ST_OS;
  *         ST_NO_MEMORY.
  */
