@@ -310,6 +310,12 @@ struct tables *tables_create_empty(void)
         return t;
 }
 
+/* Whether rows of samples refer to rows of the table. */
+static bool has_rows_of_samples(enum table t)
+{
+        return t == TABLE_STACKS || t == TABLE_LOCATIONS;
+}
+
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err)
 {
@@ -318,12 +324,16 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
 
         if (!t)
                 return error_no_memory(err);
-        for (int i = 0; !st && i < TABLE_COUNT; i++)
-                st = load_table_snapshot(t, l, load_order[i], refresh, before, err);
+        for (int i = 0; !st && i < TABLE_COUNT; i++) {
+                const bool is_behind = l->has_others_samples && has_rows_of_samples(load_order[i]);
+
+                st = load_table_snapshot(t, l, load_order[i], refresh || is_behind, before, err);
+        }
         if (st) {
                 tables_unref(t);
                 return st;
         }
+        l->has_others_samples = false;
         for (int i = 0; i < TABLE_COUNT; i++) {
                 t->is_replaced |= l->was_replaced[i];
                 l->was_replaced[i] = false;
@@ -512,6 +522,12 @@ static enum status make_delta_commit(struct table_logs *l, const struct table_ch
         return ST_OK;
 }
 
+/* Whether the commit may bring samples of other nodes to this one: as a part of it, or before it. */
+static bool may_follow_others(const struct table_logs *l, const struct table_change *change)
+{
+        return *l->node && change->table == TABLE_SAMPLES && (change->included_count || !change->base);
+}
+
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
 {
         _cleanup_(commit_lists_deinit) struct commit_lists lists = { 0 };
@@ -521,6 +537,7 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
 
         if (!st)
                 st = make_delta_commit(l, change, &lists, app_id, &c, err);
+        l->has_others_samples |= may_follow_others(l, change);
         return st ? st : commit_after_others(l->logs[change->table], &c, err);
 }
 

@@ -75,6 +75,7 @@ struct table_logs {
         int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
         bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
+        bool has_others_samples;        /* the stacks and locations of the samples may be newer than what was read */
         struct delta_table *logs[TABLE_COUNT];
         struct {
                 int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */
@@ -97,7 +98,7 @@ void table_logs_close(struct table_logs *l);
 
 /**
  * Load the current state of the tables.
- * @param refresh  look for commits of other writers first.
+ * @param refresh  look for commits of other writers first; those that the samples rely on are always looked for.
  * @param before   an older snapshot or NULL: its parts are shared, except for tables that were replaced.
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,

@@ -112,7 +112,7 @@ void node_fleet_restart(struct node_fleet *f, unsigned node)
         open_fleet_node(f, node);
 }
 
-void node_fleet_append(struct node_fleet *f, unsigned node, unsigned batch, const char *label)
+static void append_sample(struct node_fleet *f, unsigned node, unsigned batch, uint64_t address, const char *label)
 {
         const char *const labels[] = { label, NULL };
         struct test_profile t;
@@ -120,10 +120,20 @@ void node_fleet_append(struct node_fleet *f, unsigned node, unsigned batch, cons
         struct error err;
 
         test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
-        stack[0] = test_location(&t, 0x1000);
+        stack[0] = test_location(&t, address);
         test_sample(&t, STORE_FIXTURE_T0 + batch, 1, stack, 1, labels);
         check_ok(profile_store_append(f->nodes[node].store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
         test_profile_deinit(&t);
+}
+
+void node_fleet_append(struct node_fleet *f, unsigned node, unsigned batch, const char *label)
+{
+        append_sample(f, node, batch, 0x1000, label);
+}
+
+void node_fleet_append_stack(struct node_fleet *f, unsigned node, unsigned batch, uint64_t address)
+{
+        append_sample(f, node, batch, address, NULL);
 }
 
 void node_fleet_flush(struct node_fleet *f, unsigned node)
@@ -154,14 +164,17 @@ int64_t node_fleet_sum(struct node_fleet *f, unsigned node)
 {
         const struct scan_filter all = { INT64_MIN, INT64_MAX, NULL, NULL, 0 };
         struct stack_sums sums = { 0 };
+        const struct scan_stacks *stacks;
         struct store_scan *scan;
         struct error err;
         int64_t ret = 0;
 
         check_ok(store_scan_begin(f->nodes[node].store, &scan, &err), &err);
         check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         for (size_t i = 0; i < sums.count; i++)
-                ret += sums.items[i].value;
+                if (stacks->first[i + 1] > stacks->first[i])
+                        ret += sums.items[i].value;
         stack_sums_deinit(&sums);
         store_scan_end(scan);
         return ret;

@@ -40,11 +40,13 @@ void node_fleet_restart(struct node_fleet *f, unsigned node);
 
 /* A sample of value 1 on a stack that all batches share. @param label  "key=value" or NULL */
 void node_fleet_append(struct node_fleet *f, unsigned node, unsigned batch, const char *label);
+/* The same on a stack of its own, of one address. */
+void node_fleet_append_stack(struct node_fleet *f, unsigned node, unsigned batch, uint64_t address);
 void node_fleet_flush(struct node_fleet *f, unsigned node);
 void node_fleet_fail_flush(struct node_fleet *f, unsigned node);
 /* Read what others committed. */
 void node_fleet_follow(struct node_fleet *f, unsigned node);
-/* Of all samples that the node sees. */
+/* Of all samples that the node sees and whose stacks it finds. */
 int64_t node_fleet_sum(struct node_fleet *f, unsigned node);
 /* Put an object, below the tables. */
 void node_fleet_put(struct node_fleet *f, const char *key, const char *text);

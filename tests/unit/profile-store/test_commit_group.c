@@ -147,6 +147,41 @@ START_TEST(a_node_that_is_started_again_finds_its_commit)
 }
 END_TEST
 
+/* Reads of the log of locations, which comes after that of stacks, by the flushes of the holder. */
+static unsigned location_reads, acts_at_read;
+
+static void hand_new_stack(struct faulty_storage *storage, const char *call, const char *key)
+{
+        (void)call;
+        if (strncmp(key, "locations/_delta_log", 20) != 0 || ++location_reads != acts_at_read)
+                return;
+        storage->before = NULL;
+        node_fleet_append_stack(&fleet, 1, 1, 0x2000);
+        fleet.stops_holder = true; /* it goes on when this returns */
+        fleet.cuts_after_hand = true;
+        node_fleet_fail_flush(&fleet, 1);
+}
+
+/* The last time that the holder reads the tables before its commit, a new stack comes after it has read the stacks. */
+START_TEST(a_scan_of_the_holder_has_stacks_that_were_handed_during_its_flush)
+{
+        int64_t before;
+
+        warm_up();
+        fleet.nodes[0].storage->before = hand_new_stack;
+        node_fleet_flush(&fleet, 0);
+        ck_assert_uint_gt(location_reads, 0);
+        acts_at_read = location_reads;
+        location_reads = 0;
+        before = get_version(0);
+        node_fleet_flush(&fleet, 0);
+        ck_assert_int_eq(get_version(0), before + 1);
+        ck_assert_int_eq(node_fleet_sum(&fleet, 0), fleet.count + 1);
+        node_fleet_restart(&fleet, 1);
+        check_sum(fleet.count + 1);
+}
+END_TEST
+
 START_TEST(a_holder_with_a_new_column_refuses_the_others)
 {
         warm_up();
@@ -295,6 +330,8 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("commit_group", flushes_of_all_nodes_are_one_commit, a_node_without_an_answer_commits_alone,
                         a_node_whose_answer_is_lost_finds_its_commit, a_batch_of_two_nodes_counts_once,
-                        a_node_that_is_started_again_finds_its_commit, a_holder_with_a_new_column_refuses_the_others,
-                        a_holder_that_ends_leaves_the_others_alone, only_new_files_of_the_node_are_taken,
+                        a_node_that_is_started_again_finds_its_commit,
+                        a_scan_of_the_holder_has_stacks_that_were_handed_during_its_flush,
+                        a_holder_with_a_new_column_refuses_the_others, a_holder_that_ends_leaves_the_others_alone,
+                        only_new_files_of_the_node_are_taken,
                         only_the_holder_takes_commits_and_only_of_files_that_exist)

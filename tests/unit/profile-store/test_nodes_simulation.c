@@ -43,6 +43,8 @@
 #define STEPS 40
 #define BATCHES_MAX 400
 #define ADDRESSES 12
+#define STACK_DEPTH 2
+#define MAPPING "/bin/x"
 #define DEPTH_MAX 2
 #define SEEDS 30
 
@@ -269,14 +271,14 @@ static void append_batch(struct node *n, unsigned number)
 {
         const char *const labels[] = { number % 5 ? NULL : number % 2 ? "left=1" : "right=1", NULL };
         struct test_profile t;
-        uint32_t stack[2];
+        uint32_t stack[STACK_DEPTH];
         struct error err = { 0 };
         enum status st;
 
-        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        test_profile_init(&t, STORE_FIXTURE_ID, MAPPING);
         stack[0] = test_location(&t, 0x1000 + number * 7 % ADDRESSES * 0x10);
         stack[1] = test_location(&t, 0x1000 + number * 5 % ADDRESSES * 0x10);
-        test_sample(&t, get_batch_time(number), get_batch_value(number), stack, 2, labels);
+        test_sample(&t, get_batch_time(number), get_batch_value(number), stack, STACK_DEPTH, labels);
         st = profile_store_append(n->store, &t.p, store_fixture_batch_id(number), NULL, &err);
         test_profile_deinit(&t);
         require_status(st, &err, "append");
@@ -292,11 +294,22 @@ static void append_some_batch(struct node *n)
                 append_batch(n, (unsigned)draw(sim.batch_count)); /* sent again */
 }
 
+static bool is_stack_found(const struct scan_stacks *s, size_t i)
+{
+        bool ret = s->first[i + 1] - s->first[i] == STACK_DEPTH;
+
+        for (size_t k = s->first[i]; ret && k < s->first[i + 1]; k++)
+                ret = strcmp(s->locations[s->indexes[k]].mapping, MAPPING) == 0;
+        return ret;
+}
+
+/* Of the samples whose stacks and locations are found: without them, a query would not show where they belong. */
 static int64_t sum_kept_samples(struct node *n, bool *is_complete_ret, struct error *err, enum status *st_ret)
 {
         const struct scan_filter kept = { STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS, INT64_MAX, NULL, NULL, 0 };
         struct store_scan *scan;
         struct stack_sums sums = { 0 };
+        const struct scan_stacks *stacks;
         int64_t sum = 0;
 
         *st_ret = store_scan_begin(n->store, &scan, err);
@@ -304,8 +317,11 @@ static int64_t sum_kept_samples(struct node *n, bool *is_complete_ret, struct er
                 return 0;
         *is_complete_ret = !store_scan_get_missing_nodes(scan)->count;
         *st_ret = store_scan_sum(scan, &kept, &sums, err);
+        if (!*st_ret)
+                *st_ret = store_scan_resolve(scan, &sums, &stacks, err);
         for (size_t i = 0; !*st_ret && i < sums.count; i++)
-                sum += sums.items[i].value;
+                if (is_stack_found(stacks, i))
+                        sum += sums.items[i].value;
         stack_sums_deinit(&sums);
         store_scan_end(scan);
         return sum;
