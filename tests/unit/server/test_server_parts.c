@@ -293,7 +293,7 @@ START_TEST(upstream_file_has_urls_and_headers)
 
         ck_assert_int_eq(
                 read_upstreams("# ours\nhttps://a.example  token=se#cret # a comment\n\n  http://plain.example\t\r\n"
-                               "https://b.example header=X-Key: two words",
+                               "https://b.example header=X-Key: two words\n",
                                &l, &err),
                 ST_OK);
         ck_assert_int_eq(upstream_list_add_urls(&l, words, &err), ST_OK);
