@@ -31,7 +31,7 @@ read -r pid <"$tmp/out"
 agent_pid=$!
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
 
-record_switches "$program_pid" sched:sched_switch
+record_switches "$program_pid" sched:sched_switch,cpu-clock/period=1010101/
 kill -TERM "$agent_pid"
 wait "$agent_pid"
 is "$?" 0 "the agent ends cleanly"
@@ -41,7 +41,8 @@ for type in cpu latency; do
 done
 set -- "$tmp/cpu.dump" "$tmp/latency.dump"
 if has_all_switches &&
-        perf script -i "$tmp/perf.data" -F comm,tid,cpu,time,event,trace >"$tmp/switches" 2>/dev/null; then
+        perf script -i "$tmp/perf.data" -F trace:comm,tid,event,trace -F sw:comm,tid,event >"$tmp/switches" \
+                2>"$tmp/script.log"; then
         set -- "$@" "$tmp/switches"
 else
         diag "perf did not record everything: not compared"
