@@ -102,7 +102,9 @@ static bool is_better_result(const struct location_row *row, const struct symbol
                 return false;
         if (row->state == SYMBOL_SENDER)
                 return result->quality >= QUALITY_GO_PCLNTAB;
-        return row->state != SYMBOL_RESOLVED || row->generation != result->generation;
+        /* Each index counts generations from 1: that of a row may be another node's, and equal by chance. */
+        return row->state != SYMBOL_RESOLVED || row->generation != result->generation ||
+               row->shown.quality != result->quality;
 }
 
 /*

@@ -319,7 +319,31 @@ START_TEST(start_lines_are_from_index_or_sender)
 }
 END_TEST
 
+START_TEST(equal_generation_of_another_index_does_not_keep_worse_frames)
+{
+        struct scan_frame old = { .function = "f", .linkage_name = "", .file = "" };
+        struct location_row row;
+        uint8_t changed = 0;
+        struct error err;
+
+        load_declared_object(1, 10, 4);
+        make_row(&row, 1, START);
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_int_eq(row.shown.quality, QUALITY_DWARF);
+
+        row.shown.frames = &old;
+        row.shown.frame_count = 1;
+        row.shown.quality = QUALITY_SYMTAB;
+        changed = 0;
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 1);
+        ck_assert_uint_eq(row.shown.frame_count, 2);
+        ck_assert_int_eq(row.shown.quality, QUALITY_DWARF);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("location_rows", deep_locations_share_frames_and_do_not_exhaust_memory,
                         locations_over_arena_limit_are_resolved_later, frames_of_a_lookup_are_reserved_from_the_budget,
                         existing_frames_are_kept_without_memory_for_better_ones, start_lines_are_from_index_or_sender,
-                        chains_are_shared_when_all_frames_are_equal)
+                        chains_are_shared_when_all_frames_are_equal,
+                        equal_generation_of_another_index_does_not_keep_worse_frames)
