@@ -117,13 +117,14 @@ class Raw:
                 return None
 
     def data(self, stream, data, end=False):
+        data = memoryview(data)  # slices are not copies
         while data or end:
             room = min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size, len(data))
             if data and not room:
                 if not self.receive():
                     return
                 continue
-            self.h2.send_data(stream, data[:room], end_stream=end and room == len(data))
+            self.h2.send_data(stream, bytes(data[:room]), end_stream=end and room == len(data))
             data = data[room:]
             self.flush()
             if not data:
