@@ -324,16 +324,17 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
 
         if (!t)
                 return error_no_memory(err);
+        l->lags_samples |= refresh; /* until all are read, also after a failure */
         for (int i = 0; !st && i < TABLE_COUNT; i++) {
-                const bool is_behind = l->has_others_samples && has_rows_of_samples(load_order[i]);
+                const bool lags = l->lags_samples && has_rows_of_samples(load_order[i]);
 
-                st = load_table_snapshot(t, l, load_order[i], refresh || is_behind, before, err);
+                st = load_table_snapshot(t, l, load_order[i], refresh || lags, before, err);
         }
         if (st) {
                 tables_unref(t);
                 return st;
         }
-        l->has_others_samples = false;
+        l->lags_samples = false;
         for (int i = 0; i < TABLE_COUNT; i++) {
                 t->is_replaced |= l->was_replaced[i];
                 l->was_replaced[i] = false;
@@ -537,7 +538,7 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
 
         if (!st)
                 st = make_delta_commit(l, change, &lists, app_id, &c, err);
-        l->has_others_samples |= may_follow_others(l, change);
+        l->lags_samples |= may_follow_others(l, change);
         return st ? st : commit_after_others(l->logs[change->table], &c, err);
 }
 

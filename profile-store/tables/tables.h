@@ -75,7 +75,7 @@ struct table_logs {
         int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
         bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
-        bool has_others_samples;        /* the stacks and locations of the samples may be newer than what was read */
+        bool lags_samples;              /* samples may refer to stacks and locations of commits that were not read */
         struct delta_table *logs[TABLE_COUNT];
         struct {
                 int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */

@@ -7,6 +7,7 @@
 
 #include "common/limits.h"
 #include "profile-store/core/commit_group.h"
+#include "profile-store/core/table_follow.h"
 #include "profile-store/scan.h"
 #include "tests/support/node_fleet.h"
 #include "tests/support/store_fixture.h"
@@ -182,6 +183,32 @@ START_TEST(a_scan_of_the_holder_has_stacks_that_were_handed_during_its_flush)
 }
 END_TEST
 
+static void fail_at_stacks(struct faulty_storage *storage, const char *call, const char *key)
+{
+        (void)call;
+        if (strncmp(key, "stacks/_delta_log", 17) == 0)
+                faulty_storage_set(storage, STORAGE_FAULT_REFUSED, 1);
+}
+
+/* A node reads new samples, and fails to read their stacks. What it publishes next, for another reason, has both. */
+START_TEST(samples_are_published_with_their_stacks_after_a_failure)
+{
+        struct profile_store *s = fleet.nodes[2].store;
+        struct error err;
+
+        warm_up();
+        node_fleet_append_stack(&fleet, 1, 1, 0x2000);
+        node_fleet_flush(&fleet, 1);
+        fleet.nodes[2].storage->before = fail_at_stacks;
+        pthread_mutex_lock(&s->writer_lock);
+        ck_assert_int_eq(store_follow_tables(s, &err), ST_OS);
+        fleet.nodes[2].storage->before = NULL;
+        check_ok(store_publish_tables(s, &err), &err);
+        pthread_mutex_unlock(&s->writer_lock);
+        ck_assert_int_eq(node_fleet_sum(&fleet, 2), fleet.count + 1);
+}
+END_TEST
+
 START_TEST(a_holder_with_a_new_column_refuses_the_others)
 {
         warm_up();
@@ -332,6 +359,7 @@ TEST_SUITE_WITH_FIXTURE("commit_group", flushes_of_all_nodes_are_one_commit, a_n
                         a_node_whose_answer_is_lost_finds_its_commit, a_batch_of_two_nodes_counts_once,
                         a_node_that_is_started_again_finds_its_commit,
                         a_scan_of_the_holder_has_stacks_that_were_handed_during_its_flush,
+                        samples_are_published_with_their_stacks_after_a_failure,
                         a_holder_with_a_new_column_refuses_the_others, a_holder_that_ends_leaves_the_others_alone,
                         only_new_files_of_the_node_are_taken,
                         only_the_holder_takes_commits_and_only_of_files_that_exist)
