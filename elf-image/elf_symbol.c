@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbol tables. Source: gABI chapter 4, "Symbol Table". */
 #include <assert.h>
+#include <endian.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -241,37 +242,67 @@ static uint32_t symbol_wide_index(const struct elf_symbol_cursor *c, size_t inde
         return reader_u32(&r, &v) ? v : ELF_SECTION_RESERVED | SHN_XINDEX;
 }
 
+/* ---- fields in the byte order of the file ---- */
+
+static uint16_t to_host16(const struct elf_image *img, uint16_t v)
+{
+        return img->big_endian ? be16toh(v) : le16toh(v);
+}
+
+static uint32_t to_host32(const struct elf_image *img, uint32_t v)
+{
+        return img->big_endian ? be32toh(v) : le32toh(v);
+}
+
+static uint64_t to_host64(const struct elf_image *img, uint64_t v)
+{
+        return img->big_endian ? be64toh(v) : le64toh(v);
+}
+
+/* The entry at the cursor, as that of a 64-bit file. */
+static Elf64_Sym load_symbol_entry(const struct elf_symbol_cursor *c)
+{
+        const uint8_t *at = c->entries + c->index * c->entry_size;
+        Elf64_Sym wide;
+        Elf32_Sym narrow;
+
+        if (c->img->is_64) {
+                memcpy(&wide, at, sizeof wide);
+                wide.st_name = to_host32(c->img, wide.st_name);
+                wide.st_shndx = to_host16(c->img, wide.st_shndx);
+                wide.st_value = to_host64(c->img, wide.st_value);
+                wide.st_size = to_host64(c->img, wide.st_size);
+                return wide;
+        }
+        memcpy(&narrow, at, sizeof narrow);
+        return (Elf64_Sym){ .st_name = to_host32(c->img, narrow.st_name),
+                            .st_info = narrow.st_info,
+                            .st_other = narrow.st_other,
+                            .st_shndx = to_host16(c->img, narrow.st_shndx),
+                            .st_value = to_host32(c->img, narrow.st_value),
+                            .st_size = to_host32(c->img, narrow.st_size) };
+}
+
+/* Every entry has room for all fields: elf_symbols_begin(). */
 bool elf_symbols_next(struct elf_symbol_cursor *c, struct elf_symbol *ret)
 {
-        struct elf_symbol sym = { 0 };
-        struct reader r;
-        uint32_t name, value32, size32;
-        uint16_t section;
-        uint8_t info, other;
+        Elf64_Sym entry;
 
         assert(c->index <= c->count);
         if (c->index >= c->count)
                 return false;
-        reader_init(&r, c->entries + c->index * c->entry_size, c->entry_size);
-        r.big_endian = c->img->big_endian;
-        if (c->img->is_64) {
-                if (!reader_u32(&r, &name) || !reader_u8(&r, &info) || !reader_u8(&r, &other) ||
-                    !reader_u16(&r, &section) || !reader_u64(&r, &sym.value) || !reader_u64(&r, &sym.size))
-                        return false;
-        } else {
-                if (!reader_u32(&r, &name) || !reader_u32(&r, &value32) || !reader_u32(&r, &size32) ||
-                    !reader_u8(&r, &info) || !reader_u8(&r, &other) || !reader_u16(&r, &section))
-                        return false;
-                sym.value = value32;
-                sym.size = size32;
-        }
-        sym.name = elf_symbol_name(c, name);
-        sym.section = section == SHN_XINDEX ? symbol_wide_index(c, c->index) : widen_section_number(section);
-        sym.type = ELF64_ST_TYPE(info);
-        sym.binding = ELF64_ST_BIND(info);
-        sym.visibility = ELF64_ST_VISIBILITY(other);
+        entry = load_symbol_entry(c);
+        *ret = (struct elf_symbol){
+                .name = elf_symbol_name(c, entry.st_name),
+                .value = entry.st_value,
+                .size = entry.st_size,
+                .section = entry.st_shndx == SHN_XINDEX ? symbol_wide_index(c, c->index)
+                                                        : widen_section_number(entry.st_shndx),
+                .type = ELF64_ST_TYPE(entry.st_info),
+                .binding = ELF64_ST_BIND(entry.st_info),
+                .visibility = ELF64_ST_VISIBILITY(entry.st_other),
+        };
         c->index++;
-        *ret = sym;
         return true;
 }
 
