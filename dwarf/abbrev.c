@@ -234,6 +234,19 @@ static bool sort_abbrevs_by_code(struct dwarf_abbrevs *t)
         return true;
 }
 
+/* Skip nearly all pairs of an attribute and a form: they have one byte each, as has an implicit value. */
+static inline void skip_short_specs(struct dwarf_cursor *c)
+{
+        const uint8_t *p = c->pos, *end = c->end;
+
+        while (end - p >= 3 && p[0] && (p[0] | p[1]) < 0x80) {
+                if (p[1] == DW_FORM_implicit_const && p[2] >= 0x80)
+                        break;
+                p += p[1] == DW_FORM_implicit_const ? 3 : 2;
+        }
+        c->pos = p;
+}
+
 /* Skip an abbreviation: pairs of attribute and form up to a pair of zeroes. */
 static enum status skip_abbrev(struct dwarf_cursor *c)
 {
@@ -242,6 +255,7 @@ static enum status skip_abbrev(struct dwarf_cursor *c)
         dwarf_skip_leb(c);
         dwarf_u8(c);
         do {
+                skip_short_specs(c);
                 attribute = dwarf_uleb(c);
                 form = dwarf_uleb(c);
                 if (form == DW_FORM_implicit_const)
