@@ -85,7 +85,8 @@ void dwarf_reader_destroy(struct dwarf_reader *r);
 
 /**
  * Restrict units and line tables read from here on to these addresses: rows and intervals that cover none of them are
- * dropped, except for intervals of functions that cover one. function_count is not affected.
+ * dropped, except for intervals of functions that cover one, and calls inlined into other functions are not read.
+ * function_count is not affected.
  * @param addresses ascending; borrowed until dwarf_reader_destroy(); NULL removes the filter.
  */
 void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *addresses, size_t count);

@@ -156,8 +156,7 @@ void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *add
         r->filter_count = count;
 }
 
-/* Whether a filter address is in [start, end). */
-static bool holds_wanted_address(const struct dwarf_reader *r, uint64_t start, uint64_t end)
+bool dwarf_reader_wants(const struct dwarf_reader *r, uint64_t start, uint64_t end)
 {
         size_t at = find_lower_bound(i, 0, r->filter_count, r->filter[i] < start);
 
@@ -192,10 +191,10 @@ static enum status filter_intervals(const struct dwarf_reader *r, struct dwarf_c
         for (size_t i = 0; i < code->interval_count; i++)
                 if (code->scopes[code->intervals[i].scope].parent == DWARF_NO_SCOPE)
                         wanted[code->intervals[i].scope] |=
-                                holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end);
+                                dwarf_reader_wants(r, code->intervals[i].start, code->intervals[i].end);
         for (size_t i = 0; i < code->interval_count; i++)
                 if (wanted[code->intervals[i].scope] ||
-                    holds_wanted_address(r, code->intervals[i].start, code->intervals[i].end))
+                    dwarf_reader_wants(r, code->intervals[i].start, code->intervals[i].end))
                         code->intervals[kept++] = code->intervals[i];
         code->interval_count = kept;
         return ST_OK;

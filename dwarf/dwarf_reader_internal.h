@@ -94,6 +94,9 @@ static inline bool dwarf_reader_owns_file(const struct dwarf_reader *r, const st
 enum status dwarf_walk(struct dwarf_reader *r, const struct dwarf_context *x, struct dwarf_outline *outline,
                        struct dwarf_code *code) MUST_CHECK;
 
+/** Whether an address of the filter is in [start, end). */
+bool dwarf_reader_wants(const struct dwarf_reader *r, uint64_t start, uint64_t end);
+
 /** Forget the origins of the previous unit. */
 void dwarf_walk_reset(struct dwarf_reader *r);
 

@@ -219,13 +219,6 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
         return found;
 }
 
-static uint64_t read_sibling(const struct walk *w, const struct dwarf_die *d)
-{
-        const struct dwarf_value *v = &d->values[DWARF_ROLE_SIBLING];
-
-        return v->form ? sibling_target(w, v) : 0;
-}
-
 static dwarf_ref make_ref(const struct walk *w, uint64_t offset)
 {
         return offset | (w->x->file == &w->x->object->alt ? DWARF_REF_ALT : 0);
@@ -249,8 +242,20 @@ static void enter_function_without_code(struct walk *w, const struct dwarf_abbre
         enter_children(w, a, &inner);
 }
 
+/* Whether one of the newest intervals, those from the first on, covers an address of the filter. */
+static bool has_wanted_interval(const struct walk *w, size_t first)
+{
+        const struct dwarf_code *code = w->code;
+
+        for (size_t i = first; w->r->filter && i < code->interval_count; i++)
+                if (dwarf_reader_wants(w->r, code->intervals[i].start, code->intervals[i].end))
+                        return true;
+        return !w->r->filter;
+}
+
 static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)
 {
+        size_t first = w->code ? w->code->interval_count : 0;
         struct dwarf_level inner = w->r->levels[w->top];
         struct dwarf_die d;
 
@@ -268,6 +273,8 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
                                                           .die = (uint32_t)offset,
                                                           .low_pc = read_low_pc(w, &d),
                                                           .name = add_origin(w->r, w->code, make_ref(w, offset)) });
+        if (!has_wanted_interval(w, first))
+                inner.scope = DWARF_NO_SCOPE; /* calls inlined into it are passed over */
         inner.inlined = 0;
         inner.function = (uint32_t)offset;
         w->code->function_count++;
@@ -288,14 +295,14 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         struct dwarf_die d;
         dwarf_ref origin;
 
+        if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
+                w->is_cut |= inner.inlined >= LIMIT_INLINE_DEPTH - 1;
+                pass_children(w, a, skip_die_values(w, a));
+                return;
+        }
         dwarf_context_read_die(w->x, &w->c, a, &d);
         if (w->c.failed)
                 return;
-        if (!w->code || inner.scope == DWARF_NO_SCOPE || inner.inlined >= LIMIT_INLINE_DEPTH - 1) {
-                w->is_cut |= inner.inlined >= LIMIT_INLINE_DEPTH - 1;
-                pass_children(w, a, read_sibling(w, &d));
-                return;
-        }
         origin = dwarf_context_reference(w->x, &d.values[DWARF_ROLE_ORIGIN]);
         if (origin == DWARF_NO_REF)
                 origin = make_ref(w, offset);
