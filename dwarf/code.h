@@ -99,6 +99,9 @@ void dwarf_reader_set_address_filter(struct dwarf_reader *r, const uint64_t *add
  */
 enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code) MUST_CHECK;
 
+/** Read only the line table of unit i. Returns as above. */
+enum status dwarf_reader_unit_lines(struct dwarf_reader *r, size_t i, struct dwarf_code *code) MUST_CHECK;
+
 /** Read a line table that no unit refers to, by its offset in .debug_line. Returns as above. */
 enum status dwarf_reader_lines(struct dwarf_reader *r, uint64_t offset, struct dwarf_code *code) MUST_CHECK;
 

@@ -210,16 +210,20 @@ void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
 
 /* ---- reading a unit ---- */
 
+static enum status read_unit_lines(struct dwarf_reader *r, struct dwarf_code *code)
+{
+        if (!r->main.has_lines)
+                return ST_OK;
+        code->line_offset = r->main.line_offset;
+        return record_damage(code, dwarf_lines_read(&code->lines, &r->main, r->main.line_offset, &r->regions));
+}
+
 static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *code)
 {
-        enum status st;
+        enum status st = read_unit_lines(r, code);
 
-        if (r->main.has_lines) {
-                code->line_offset = r->main.line_offset;
-                st = record_damage(code, dwarf_lines_read(&code->lines, &r->main, r->main.line_offset, &r->regions));
-                if (st)
-                        return st;
-        }
+        if (st)
+                return st;
         if (r->main.dwo_name) {
                 st = record_damage(code, dwarf_reader_enter_companion(r, code));
                 if (st)
@@ -259,6 +263,21 @@ enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_cod
                 return ST_OK;
         st = read_unit_code(r, code);
         dwarf_reader_forget_companions(r);
+        return st;
+}
+
+enum status dwarf_reader_unit_lines(struct dwarf_reader *r, size_t i, struct dwarf_code *code)
+{
+        enum status st;
+
+        assert(i < r->object->main.units.count);
+        clear_code(code);
+        st = dwarf_context_peek(&r->main, r->object, &r->object->main, &r->object->main.units.items[i],
+                                &(struct dwarf_die){ 0 });
+        if (st)
+                return record_damage(code, st);
+        st = read_unit_lines(r, code);
+        filter_rows(r, code);
         return st;
 }
 

@@ -41,12 +41,20 @@
  * main section with -gdwarf-2 -gstrict-dwarf, and in DWARF 4 a dropped function
  * of size 0 ends a list of ranges if the linker (gold) writes 0 for its address.
  * Such a unit has a sequence of line rows that starts elsewhere in code.
+ * Line rows extend past the unit's addresses, into the padding before the next
+ * function: of the unit whose addresses end last before an address, the line
+ * table is read, but none of its DIEs can cover the address.
  * .debug_aranges is not used: clang does not write it.
  */
+struct selected_unit {
+        size_t unit;
+        bool only_lines;
+};
+
 struct dwarf_selection {
-        size_t *units; /* owned; ascending */
+        struct selected_unit *units; /* owned; ascending */
         size_t count;
-        uint64_t bytes;   /* of .debug_info, in them */
+        uint64_t bytes;   /* of .debug_info, in those that are not only lines */
         uint64_t *tables; /* owned; by unit of the object: the offset of its line table, UINT64_MAX none */
 };
 
@@ -68,11 +76,13 @@ struct claim {
         size_t unit;
 };
 
+enum unit_need { NEEDS_NOTHING, NEEDS_LINES, NEEDS_ALL };
+
 struct claims {
         const struct dwarf_regions *code;
         struct claim *items; /* owned */
         size_t count, capacity;
-        bool *must_read; /* owned; by unit */
+        enum unit_need *needs; /* owned; by unit */
 };
 
 static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context *x, const struct dwarf_die *d)
@@ -132,7 +142,7 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
         if (!dwarf_unit_has_code(unit))
                 return true;
         if (dwarf_context_peek(x, o, &o->main, unit, &die)) {
-                c->must_read[i] = true;
+                c->needs[i] = NEEDS_ALL;
                 return true;
         }
         if (x->tag == DW_TAG_partial_unit || x->tag == DW_TAG_type_unit)
@@ -141,14 +151,11 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                 *table_ret = x->line_offset;
         if (has_address_ranges(&die) && !add_claims(c, i, x, &die))
                 return false;
-        c->must_read[i] = !has_address_ranges(&die) || (may_be_incomplete(x, &die) && !cover_line_rows(c, first, x));
+        if (!has_address_ranges(&die) || (may_be_incomplete(x, &die) && !cover_line_rows(c, first, x)))
+                c->needs[i] = NEEDS_ALL;
         return true;
 }
 
-/*
- * Line rows extend past the unit's ranges, into the padding before the next
- * function: the unit whose range ends last before an address may cover it too.
- */
 static bool select_claims(struct claims *c, const struct address_filter *w)
 {
         _cleanup_free_ uint64_t *last_end = calloc(w->count + 1, sizeof *last_end);
@@ -168,8 +175,10 @@ static bool select_claims(struct claims *c, const struct address_filter *w)
                 const struct claim *claim = &c->items[i];
                 size_t n = address_filter_lower_bound(w, claim->end);
 
-                if (address_filter_overlaps(w, claim->start, claim->end) || (n < w->count && last_end[n] == claim->end))
-                        c->must_read[claim->unit] = true;
+                if (address_filter_overlaps(w, claim->start, claim->end))
+                        c->needs[claim->unit] = NEEDS_ALL;
+                else if (n < w->count && last_end[n] == claim->end && !c->needs[claim->unit])
+                        c->needs[claim->unit] = NEEDS_LINES;
         }
         return true;
 }
@@ -185,10 +194,11 @@ static bool select_units(struct dwarf_object *o, const struct address_filter *w,
         if (!select_claims(c, w))
                 return false;
         for (size_t i = 0; i < units->count; i++) {
-                if (!c->must_read[i])
+                if (!c->needs[i])
                         continue;
-                ret->units[ret->count++] = i;
-                ret->bytes += units->items[i].end - units->items[i].offset;
+                ret->units[ret->count++] = (struct selected_unit){ i, c->needs[i] == NEEDS_LINES };
+                if (c->needs[i] == NEEDS_ALL)
+                        ret->bytes += units->items[i].end - units->items[i].offset;
         }
         return true;
 }
@@ -197,17 +207,17 @@ static enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regio
                                 const struct address_filter *w, struct dwarf_selection *ret)
 {
         size_t count = o->main.units.count;
-        struct claims claims = { .code = code, .must_read = calloc(count + 1, sizeof *claims.must_read) };
+        struct claims claims = { .code = code, .needs = calloc(count + 1, sizeof *claims.needs) };
         struct dwarf_context *x = calloc(1, sizeof *x);
         bool ok;
 
         *ret = (struct dwarf_selection){ .units = calloc(count + 1, sizeof *ret->units),
                                          .tables = calloc(count + 1, sizeof *ret->tables) };
-        ok = x && claims.must_read && ret->units && ret->tables && select_units(o, w, x, &claims, ret);
+        ok = x && claims.needs && ret->units && ret->tables && select_units(o, w, x, &claims, ret);
         if (x)
                 dwarf_context_deinit(x);
         free(x);
-        free(claims.must_read);
+        free(claims.needs);
         free(claims.items);
         return ok ? ST_OK : ST_NO_MEMORY;
 }
@@ -226,7 +236,7 @@ struct dwarf_extraction {
         uint64_t function_count;
         uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
         const struct address_filter *filter; /* borrowed; NULL: everything */
-        const size_t *units;                 /* borrowed; those to be read, NULL all */
+        const struct selected_unit *units;   /* borrowed; those to be read, NULL all */
         size_t unit_count;                   /* to be read */
         uint64_t unit_bytes;                 /* in them */
 
@@ -283,14 +293,15 @@ static void merge_unit(struct dwarf_extraction *x, struct dwarf_slot *s, uint64_
 
 static size_t get_unit(const struct dwarf_extraction *x, size_t i)
 {
-        return x->units ? x->units[i] : i;
+        return x->units ? x->units[i].unit : i;
 }
 
 static enum status read_flat_unit(struct dwarf_extraction *x, struct dwarf_reader *r, struct interval_list *scratch,
                                   size_t i, struct dwarf_slot *s)
 {
         size_t unit = get_unit(x, i);
-        enum status st = dwarf_reader_unit(r, unit, &s->flat.code);
+        enum status st = x->units && x->units[i].only_lines ? dwarf_reader_unit_lines(r, unit, &s->flat.code)
+                                                            : dwarf_reader_unit(r, unit, &s->flat.code);
 
         x->tables[unit] = s->flat.code.line_offset;
         return st ? st : dwarf_flat_unit_build(&s->flat, scratch);
