@@ -487,6 +487,7 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
                 return error_no_memory(err);
         for (size_t i = 0; i < x->slot_count; i++) {
                 dwarf_flat_unit_init(&x->slots[i].flat);
+                x->slots[i].flat.filter = x->filter;
                 x->slots[i].flat.code.lines.wants_positions = x->builder->has_positions;
                 x->free[x->free_count++] = &x->slots[i];
         }

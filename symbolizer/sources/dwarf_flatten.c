@@ -104,6 +104,29 @@ static void flatten_interval(void *context, uint64_t start, uint64_t end, uint32
         f->until = end;
 }
 
+static bool is_lineless(const struct dwarf_flat_unit *u, const struct symbol_range *r)
+{
+        return u->chains.frames[u->chains.items[r->chain].first_frame].file == UINT32_MAX;
+}
+
+/* Rows that cover no wanted address were dropped: without this, functions would seem to lack them. */
+static void keep_wanted_ranges(struct dwarf_flat_unit *u)
+{
+        bool keeps_lineless = false;
+        size_t kept = 0;
+
+        for (size_t i = 0; i < u->range_count; i++) {
+                const struct symbol_range *r = &u->ranges[i];
+
+                if (!address_filter_overlaps(u->filter, r->start, r->end))
+                        continue;
+                keeps_lineless |= is_lineless(u, r);
+                u->ranges[kept++] = *r;
+        }
+        u->range_count = kept;
+        u->has_lineless &= keeps_lineless;
+}
+
 enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_list *scratch)
 {
         struct flattening f = { .unit = u };
@@ -121,6 +144,8 @@ enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_lis
         if (!interval_list_overlay(scratch, flatten_interval, &f))
                 return ST_NO_MEMORY;
         flatten_gap(&f, UINT64_MAX);
+        if (u->filter && !f.failed)
+                keep_wanted_ranges(u);
         return f.failed ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -166,11 +191,6 @@ static enum status use_function_symbols(struct dwarf_flat_unit *u, struct functi
                 t->is_linkage_name = true;
         }
         return ST_OK;
-}
-
-static bool is_lineless(const struct dwarf_flat_unit *u, const struct symbol_range *r)
-{
-        return u->chains.frames[u->chains.items[r->chain].first_frame].file == UINT32_MAX;
 }
 
 /* Cut the ranges without a line row at the end of a function where the symbol of another function starts. */
@@ -230,12 +250,32 @@ static void add_unit_functions(const struct dwarf_chains *c, const struct dwarf_
         }
 }
 
+/* One for each frame: with a filter, few rows of the unit have one. */
+static void translate_used_positions(struct dwarf_flat_unit *u, struct symbol_table_builder *b)
+{
+        for (size_t i = 0; i < u->chains.frame_count && !b->failed; i++) {
+                struct symbol_table_frame *f = &u->chains.frames[i];
+                uint32_t number = f->line ? symbol_table_builder_reserve_positions(b, 1) : 0;
+
+                if (!number || b->failed)
+                        continue;
+                b->positions[number] = dwarf_chains_position(&u->chains, &u->code, f->line);
+                f->line = number;
+        }
+}
+
 /* The lines of frames become numbers of the builder's positions. */
 static void translate_positions(struct dwarf_flat_unit *u, struct symbol_table_builder *b)
 {
-        size_t count = dwarf_chains_position_count(&u->chains, &u->code);
-        uint32_t first = symbol_table_builder_reserve_positions(b, count);
+        size_t count;
+        uint32_t first;
 
+        if (u->filter) {
+                translate_used_positions(u, b);
+                return;
+        }
+        count = dwarf_chains_position_count(&u->chains, &u->code);
+        first = symbol_table_builder_reserve_positions(b, count);
         if (b->failed)
                 return;
         for (size_t i = 0; i < count; i++)

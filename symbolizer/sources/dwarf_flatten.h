@@ -16,6 +16,7 @@
  */
 #include "symbolizer/sources/dwarf_chains.h"
 #include "symbolizer/sources/function_symbols.h"
+#include "symbolizer/table/address_filter.h"
 #include "symbolizer/table/interval_overlay.h"
 
 /** A unit between reading and merging: its code, the disjoint ranges, and their chains; reused. */
@@ -24,7 +25,8 @@ struct dwarf_flat_unit {
         struct dwarf_chains chains;
         struct symbol_range *ranges; /* owned; ascending, disjoint; with numbers of chains */
         size_t range_count, range_capacity;
-        bool has_lineless; /* a range of a function without a line row */
+        bool has_lineless;                   /* a range of a function without a line row */
+        const struct address_filter *filter; /* borrowed; only ranges that cover one of them are kept; NULL: all */
 };
 
 void dwarf_flat_unit_init(struct dwarf_flat_unit *u);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extraction: from the DWARF of C++ units with mangled names, inlined calls and lines to a symbol table. */
+/* Extraction: from the DWARF of C++ units with mangled names, inlined calls and lines to a symbol table: whole, and for
+ * a few addresses. */
 #include <elf.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -185,4 +186,29 @@ static void run_extract(void)
         extract_inputs_close(&in);
 }
 
-const struct ratchet_path extract_paths[] = { { "extract", prepare_extract, run_extract }, { NULL } };
+/* The first functions of two units: these units and the line tables of those before are read. */
+static void run_extract_few(void)
+{
+        const uint64_t addresses[] = { find_unit_start(2) + 8, find_unit_start(5) + 8 };
+        const struct address_filter filter = { .addresses = addresses, .count = 2, .max_percent = 100 };
+        struct extract_inputs in = { .debuginfo_fd = made_fd,
+                                     .executable_fd = -1,
+                                     .altlink_fd = -1,
+                                     .name = "made",
+                                     .with_positions = true,
+                                     .filter = &filter };
+        struct symbol_table table;
+        struct error err;
+
+        require_ok(symbol_table_extract(&in, &table, &err), &err);
+        require_true(!table.is_complete && table.range_count >= 2 && table.function_count >= 2,
+                     "the table lacks ranges or functions");
+        symbol_table_deinit(&table);
+        extract_inputs_close(&in);
+}
+
+const struct ratchet_path extract_paths[] = {
+        { "extract", prepare_extract, run_extract },
+        { "extract-few", prepare_extract, run_extract_few },
+        { NULL },
+};
