@@ -43,6 +43,22 @@ static void cleanup_pair(struct tls_pair **p)
         tls_pair_release(*p);
 }
 
+/*
+ * Whether the last line has no line end and does not end a block: GnuTLS skips the beginning of "-----BEGIN", after
+ * which the certificate of an issuer would follow.
+ */
+static bool is_pem_cut_off(const struct buf *text)
+{
+        const char *begin = (const char *)text->data, *end = begin + text->size, *line;
+
+        while (end > begin && strchr(" \t\r", end[-1]))
+                end--;
+        for (line = end; line > begin && line[-1] != '\n'; line--)
+                ;
+        return line < end && ((size_t)(end - line) < strlen("-----END -----") || strncmp(line, "-----END ", 9) != 0 ||
+                              strncmp(end - 5, "-----", 5) != 0);
+}
+
 static enum status read_pem(const char *what, const char *path, struct buf *ret, struct error *err)
 {
         enum status st;
@@ -51,6 +67,8 @@ static enum status read_pem(const char *what, const char *path, struct buf *ret,
         st = file_read(path, ret, err);
         if (!st && !buf_cstr(ret))
                 st = buf_status(ret, err, path);
+        if (!st && is_pem_cut_off(ret))
+                st = error_set(err, ST_BAD_DATA, "'%s' is cut off after its last certificate or key", path);
         return st ? error_prefix(err, st, "%s", what) : ST_OK;
 }
 

@@ -245,8 +245,22 @@ like "$(shown_name)" 'CN ?= ?second' "  new connections get the other certificat
 like "$log" 'reload: the new value of --token-file takes effect at the next start' \
         "the first token file needs a restart"
 like "$log" 'reload: the new value of --upstream takes effect at the next start' "  as does the first upstream"
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=third -keyout "$tmp/third.key" \
+        2>/dev/null |
+        openssl x509 -req -CA "$tmp/first.pem" -CAkey "$tmp/first.key" -days 2 -out "$tmp/third.pem" 2>/dev/null
+cat "$tmp/third.pem" "$tmp/first.pem" >"$tmp/both.pem"
+printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/both.pem" "$tmp/third.key" >"$config"
+reload
+shown_count() { openssl s_client -showcerts -connect "127.0.0.1:$port" </dev/null 2>/dev/null | grep -c BEGIN; }
+is "$(shown_count)" 2 "certificates of issuers are sent"
+head -c $(($(wc -c <"$tmp/third.pem") + 8)) "$tmp/both.pem" >"$tmp/cut.pem"
+cp "$tmp/cut.pem" "$tmp/both.pem"
+reload
+like "$log" "reload: .*both.pem' is cut off after its last certificate or key; the previous settings stay in use" \
+        "a file of certificates that is cut off is refused"
+is "$(shown_count)" 2 "  the certificates before are in use"
 printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/second.pem" "$tmp/first.key" >"$config"
 reload
 like "$log" 'reload: .*; the previous settings stay in use' "a key of another certificate is refused"
-like "$(shown_name)" 'CN ?= ?second' "  new connections get the previous certificate"
+like "$(shown_name)" 'CN ?= ?third' "  new connections get the previous certificate"
 done_testing
