@@ -404,7 +404,7 @@ static enum status parse_again(struct reload_source *r, struct command_line *fre
         memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
         st = parse_command_line(fresh, r->argc, words, err);
         if (!st)
-                st = configuration_check_reread(&r->running->configuration, &fresh->configuration, err);
+                st = configuration_check_reread(&r->current->configuration, &fresh->configuration, err);
         fresh->run.server = fresh->run.server ? fresh->run.server : DEFAULT_SERVER;
         return st || !fresh->token_file ? st : http_client_read_token(fresh->token_file, token_ret, err);
 }

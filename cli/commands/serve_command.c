@@ -57,7 +57,7 @@ static enum status parse_settings_again(const struct reload_source *r, struct se
                 return error_no_memory(err);
         memcpy(words, r->argv, (size_t)argc * sizeof *words);
         st = serve_settings_parse(ret, &usage, &argc, &argv, err);
-        return st ? st : configuration_check_reread(&r->running->configuration, &ret->configuration, err);
+        return st ? st : serve_settings_check_reread(r->current, ret, err);
 }
 
 static enum status reread_settings(void *context, struct server_reread *ret, struct error *err)

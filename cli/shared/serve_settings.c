@@ -417,6 +417,18 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
         return access_check_options(&s->server, &listen, err);
 }
 
+enum status serve_settings_check_reread(const struct serve_settings *before, const struct serve_settings *fresh,
+                                        struct error *err)
+{
+        enum status st = configuration_check_reread(&before->configuration, &fresh->configuration, err);
+
+        if (!st && fresh->upstreams.is_file_empty && !before->upstreams.is_file_empty)
+                st = error_set(err, ST_BAD_DATA,
+                               "'%s' is empty: it may be about to be written (a comment in it means: none)",
+                               fresh->upstreams_path);
+        return st;
+}
+
 void serve_settings_apply_log(const struct serve_settings *s)
 {
         log_set_level((enum log_level)s->log_level);

@@ -43,6 +43,10 @@ struct serve_settings {
 enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,
                                  struct error *err) MUST_CHECK;
 
+/** configuration_check_reread(), and the same for the file of --upstreams. */
+enum status serve_settings_check_reread(const struct serve_settings *before, const struct serve_settings *fresh,
+                                        struct error *err) MUST_CHECK;
+
 /** Apply --log-level and --log-format. */
 void serve_settings_apply_log(const struct serve_settings *s);
 

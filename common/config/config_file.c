@@ -5,7 +5,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "common/files/file.h"
+#include "common/config/yaml_fields.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
 #include "common/text/utf8.h"
@@ -203,9 +203,10 @@ enum status config_section_read(const char *path, const char *name, struct confi
 
         *ret = (struct config_section){ 0 };
         buf_init(&text, LIMIT_CONFIG_BYTES);
-        st = file_read(path, &text, err);
+        st = yaml_text_read(path, &text, err);
         if (st)
                 return st;
+        ret->is_empty = !text.size;
         ret->path = strdup(path);
         st = ret->path ? parse_section(path, &text, name, ret, err) : error_no_memory(err);
         if (st)

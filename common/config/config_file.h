@@ -13,6 +13,7 @@
  *       upstream:
  *         - https://debuginfod.debian.net
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/cleanup.h"
@@ -30,11 +31,13 @@ struct config_section {
         char *path;
         struct config_entry *entries;
         size_t count;
+        bool is_empty; /* the file has no bytes */
 };
 
 /**
  * Read the section of this name; a file without it gives no entries.
- * @return ST_NOT_FOUND if the file does not exist, ST_USAGE with "PATH:LINE: what is wrong", ST_OS, ST_TOO_BIG.
+ * @return ST_NOT_FOUND if the file does not exist, ST_USAGE with "PATH:LINE: what is wrong" or if the file
+ *         is cut off (yaml_text_read()), ST_OS, ST_TOO_BIG.
  */
 enum status config_section_read(const char *path, const char *name, struct config_section *ret,
                                 struct error *err) MUST_CHECK;

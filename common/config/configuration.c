@@ -417,9 +417,13 @@ size_t configuration_list_changes(const struct parsed_again *p, struct option_ch
 enum status configuration_check_reread(const struct configuration *before, const struct configuration *fresh,
                                        struct error *err)
 {
-        if (!fresh->is_unreadable || before->is_unreadable)
-                return ST_OK;
-        return error_os(err, EACCES, "cannot open '" CONFIGURATION_FILE "'");
+        if (fresh->is_unreadable && !before->is_unreadable)
+                return error_os(err, EACCES, "cannot open '" CONFIGURATION_FILE "'");
+        if (before->file.path && !fresh->file.path)
+                return error_set(err, ST_NOT_FOUND, "'%s' is gone", before->file.path);
+        if (fresh->file.is_empty && !before->file.is_empty)
+                return error_set(err, ST_USAGE, "'%s' is empty: it may be about to be written", fresh->file.path);
+        return ST_OK;
 }
 
 bool configuration_has(const struct configuration *c, size_t i)

@@ -82,7 +82,11 @@ struct parsed_again {
  */
 size_t configuration_list_changes(const struct parsed_again *p, struct option_change *ret);
 
-/** ST_OS if a configuration file read at start is missing on reload: a running program must not drop its settings. */
+/**
+ * Whether a configuration that was read again may replace the one before: a running program must not drop its settings
+ * because the file is replaced at this moment.
+ * @return ST_OS, ST_NOT_FOUND, ST_USAGE if the file is unreadable, gone, or empty, and was not before.
+ */
 enum status configuration_check_reread(const struct configuration *before, const struct configuration *fresh,
                                        struct error *err) MUST_CHECK;
 

@@ -77,13 +77,37 @@ static enum status read_yaml_root(const char *path, const struct buf *text, yaml
         return st;
 }
 
+/* Whether the text is JSON or the like, which is not valid before its last bracket. */
+static bool is_bracketed(const struct buf *text)
+{
+        static const char blanks[] = "\xef\xbb\xbf \t\r\n"; /* with a byte order mark */
+        size_t i = 0;
+
+        while (i < text->size && text->data[i] && strchr(blanks, text->data[i]))
+                i++;
+        return i < text->size && (text->data[i] == '{' || text->data[i] == '[');
+}
+
+enum status yaml_text_read(const char *path, struct buf *ret, struct error *err)
+{
+        enum status st = file_read(path, ret, err);
+
+        if (!st && ret->size && ret->data[ret->size - 1] != '\n' && !is_bracketed(ret))
+                return error_set(err, ST_USAGE,
+                                 "'%s' does not end with a line end: it may be cut off while it is being written",
+                                 path);
+        return st;
+}
+
 enum status yaml_file_read(const char *path, size_t max, yaml_field_reader *read, void *object, struct error *err)
 {
         _cleanup_buf_ struct buf text;
         enum status st;
 
         buf_init(&text, max);
-        st = file_read(path, &text, err);
+        st = yaml_text_read(path, &text, err);
+        if (!st && !text.size)
+                st = error_set(err, ST_USAGE, "'%s' is empty: it may be about to be written", path);
         return st ? st : read_yaml_root(path, &text, read, object, err);
 }
 

@@ -14,6 +14,7 @@
 #include <yaml.h>
 
 #include "common/error.h"
+#include "common/memory/buf.h"
 
 struct yaml_source {
         const char *path;
@@ -37,8 +38,14 @@ enum status yaml_error(const struct yaml_source *in, const yaml_node_t *at, cons
 enum status yaml_locate_error(const struct yaml_source *in, const yaml_node_t *at, enum status st);
 
 /**
- * Parse a file of at most max bytes and read its root into object. For an empty file read() is not called.
- * @return ST_NOT_FOUND: no such file; ST_USAGE: not YAML; or the result of read().
+ * Read the text of a YAML file into buf (its max is the limit), as file_read(). ST_USAGE unless the last line has its
+ * line end, since half a line may be another setting; text in brackets, as JSON, needs none.
+ */
+enum status yaml_text_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Parse a file of at most max bytes and read its root into object. read() is not called for a file of comments.
+ * @return ST_NOT_FOUND: no such file; ST_USAGE: empty, cut off (yaml_text_read()) or not YAML; or the result of read().
  */
 enum status yaml_file_read(const char *path, size_t max, yaml_field_reader *read, void *object,
                            struct error *err) MUST_CHECK;

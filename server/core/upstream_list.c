@@ -174,6 +174,7 @@ enum status upstream_list_read(struct upstream_list *l, const char *path, struct
 
         buf_init(&text, LIMIT_UPSTREAM_FILE_BYTES);
         st = file_read_lines(path, &text, err);
+        l->is_file_empty = !st && !text.size;
         if (!st)
                 buf_append(&text, "", 1);
         if (!st)

@@ -7,6 +7,7 @@
  * Upstreams and their credentials, from options, the environment and a file of lines "URL [token=TOKEN]
  * [header=NAME:VALUE]". Everything after the URL is secret: error texts never contain it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/error.h"
@@ -14,6 +15,7 @@
 struct upstream_list {
         char **urls, **headers; /* owned; headers: a line such as "Authorization: Bearer x", or NULL */
         size_t count, capacity;
+        bool is_file_empty; /* the file that was read has no bytes */
 };
 
 void upstream_list_deinit(struct upstream_list *l);

@@ -62,13 +62,14 @@ static void check_config(const struct scrape_config *c, const struct target_grou
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const char standard[] = "scrape_configs: [{job_name: a}]";
+        static const char standard[] = "{scrape_configs: [{job_name: a}]}";
         _cleanup_close_ int fd = memfd_create("config", 0), standard_fd = memfd_create("config", 0);
         _cleanup_scrape_config_ struct scrape_config c = { 0 };
         _cleanup_target_groups_ struct target_groups groups = { 0 };
         char path[64];
 
         require(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
+        require(file_write_all(fd, "\n", 1, "config", NULL) == ST_OK); /* else nearly all are refused as cut off */
         require(standard_fd >= 0 && file_write_all(standard_fd, standard, strlen(standard), "config", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (target_file_read(path, &groups, NULL) == ST_OK)

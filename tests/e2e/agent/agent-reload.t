@@ -67,6 +67,14 @@ like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the pr
         "an error is reported with its line"
 wait_for "the metric" failures_are 1
 pass "  and counted"
+printf 'agent:\n  token-file: %s\n  log-level: debug' "$tmp/token" >"$CAIRN_CONFIG"
+reload
+like "$log" "reload: '.*cairn.yaml' does not end with a line end: .*; the previous settings stay in use" \
+        "a configuration that is cut off is refused"
+: >"$CAIRN_CONFIG"
+reload
+like "$log" "reload: '.*cairn.yaml' is empty: .*; the previous settings stay in use" \
+        "  a configuration without text is refused"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"
 reload
 like "$log" "reload: .*absent.*; the previous settings stay in use" "a missing token file is reported"

@@ -58,6 +58,10 @@ sed 's/age=30d/age=30x/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
 out=$("$cairn" config check --config "$tmp/wrong.yaml" 2>&1)
 is $? 64 "check finds a wrong rule too"
 like "$out" 'age=30x' "the message of a wrong rule names it"
+printf 'serve:\n  retain-samples: size=2' >"$tmp/wrong.yaml" # cut off from size=200G
+out=$("$cairn" serve --config "$tmp/wrong.yaml" --data "$data" 2>&1)
+is $? 64 "a file that is cut off is an error"
+like "$out" "wrong.yaml' does not end with a line end: it may be cut off" "  the message names the file that is cut off"
 out=$("$cairn" serve --config "$tmp/absent.yaml" 2>&1)
 is $? 1 "a file that is named must exist"
 like "$out" 'absent.yaml' "the message names the absent file"

@@ -206,6 +206,21 @@ like "$log" "reload: .*nonsense.*; the previous settings stay in use" "an invali
 is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  an invalid configuration is counted"
 get secret-of-b /api/v1/query/label/service.name/values
 is "$code" 200 "a valid token file is applied beside an invalid configuration"
+printf 'serve:\n  token-file: %s\n  tenants: %s\n  rate: 1' "$tmp/tokens" "$tmp/tenants" >"$config" # of 100000
+reload
+like "$log" "reload: '.*cairn.yaml' does not end with a line end: .*; the previous settings stay in use" \
+        "a configuration that is cut off is reported"
+unlike "$log" 'reload: --' "  a configuration that is cut off changes nothing"
+: >"$config"
+reload
+like "$log" "reload: '.*cairn.yaml' is empty: .*; the previous settings stay in use" \
+        "  a configuration without text is reported"
+unlike "$log" 'reload: --' "  a configuration without text changes nothing"
+configure "upstreams: $tmp/upstreams"
+: >"$tmp/upstreams"
+reload
+like "$log" "reload: '.*upstreams' is empty: .*; the previous settings stay in use" \
+        "an empty list of upstreams is reported"
 printf 'serve:\n  - not a mapping\n' >"$config"
 reload
 like "$log" 'cairn.yaml:2: .*; the previous settings stay' "a file with a wrong structure is reported, with its line"

@@ -171,6 +171,7 @@ START_TEST(yaml_aliases_are_limited)
                 buf_append_str(&yaml, "x");
         for (unsigned i = 0; i < 10000; i++)
                 buf_append_str(&yaml, "\n    - *a");
+        buf_append_str(&yaml, "\n");
         ck_assert_int_eq(parse_with_file(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
         ck_assert_ptr_nonnull(strstr(err.text, "the values take more than"));
         free_values(&v);
@@ -191,9 +192,62 @@ START_TEST(yaml_aliases_of_empty_texts_are_limited)
         buf_append_str(&yaml, "]");
         for (unsigned i = 1; i < 200; i++)
                 buf_printf(&yaml, "\n  n%u: *a", i);
+        buf_append_str(&yaml, "\n");
         ck_assert_int_eq(parse_with_file(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
         ck_assert_msg(strstr(err.text, "the values take more than") != NULL, "%s", err.text);
         free_values(&v);
+}
+END_TEST
+
+/* A program may read the file while it is being written. */
+START_TEST(file_that_is_cut_off_is_refused)
+{
+        static const char whole[] = "serve:\n  up-stream:\n    - http://a\n  limit: size=200G\n";
+        static const char *const complete[] = { "{serve: {limit: size=200G}}", "\xef\xbb\xbf\n {\"serve\": {}}", "" };
+        char *args[] = { "x", NULL };
+        struct values v;
+        struct error err;
+
+        for (size_t n = 1; n <= strlen(whole); n++) {
+                _cleanup_free_ char *part = strndup(whole, n);
+
+                if (whole[n - 1] == '\n') {
+                        ck_assert_int_eq(parse_with_file(part, args, &v, &err), ST_OK);
+                } else {
+                        ck_assert_int_eq(parse_with_file(part, args, &v, &err), ST_USAGE);
+                        ck_assert_ptr_nonnull(strstr(err.text, "' does not end with a line end"));
+                        ck_assert_ptr_nonnull(strstr(err.text, getenv("CAIRN_CONFIG")));
+                }
+                free_values(&v);
+        }
+        for (size_t i = 0; i < sizeof complete / sizeof *complete; i++) {
+                ck_assert_int_eq(parse_with_file(complete[i], args, &v, &err), ST_OK);
+                free_values(&v);
+        }
+        ck_assert_int_eq(parse_with_file("{serve: {limit: size=2", args, &v, &err), ST_USAGE);
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(file_that_is_lost_or_emptied_is_not_read_again)
+{
+        char *args[] = { "x", NULL }, *no_file[] = { "x", "--config=", NULL };
+        struct values whole, empty, none;
+        struct error err;
+
+        ck_assert_int_eq(parse_with_file("serve:\n  limit: a\n", args, &whole, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("", args, &empty, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("", no_file, &none, &err), ST_OK);
+        ck_assert_int_eq(configuration_check_reread(&whole.configuration, &whole.configuration, &err), ST_OK);
+        ck_assert_int_eq(configuration_check_reread(&whole.configuration, &empty.configuration, &err), ST_USAGE);
+        ck_assert_ptr_nonnull(strstr(err.text, "' is empty"));
+        ck_assert_int_eq(configuration_check_reread(&whole.configuration, &none.configuration, &err), ST_NOT_FOUND);
+        ck_assert_ptr_nonnull(strstr(err.text, "' is gone"));
+        ck_assert_int_eq(configuration_check_reread(&empty.configuration, &whole.configuration, &err), ST_OK);
+        ck_assert_int_eq(configuration_check_reread(&none.configuration, &empty.configuration, &err), ST_USAGE);
+        free_values(&whole);
+        free_values(&empty);
+        free_values(&none);
 }
 END_TEST
 
@@ -256,5 +310,6 @@ END_TEST
 
 TEST_SUITE("configuration", command_line_overrides_environment_and_file, lists_of_several_sources_are_not_joined,
            older_option_name_is_an_alias, errors_have_line_numbers, yaml_aliases_are_limited,
-           yaml_aliases_of_empty_texts_are_limited, given_file_must_exist, credential_files_are_read,
+           yaml_aliases_of_empty_texts_are_limited, file_that_is_cut_off_is_refused,
+           file_that_is_lost_or_emptied_is_not_read_again, given_file_must_exist, credential_files_are_read,
            unreadable_credential_is_an_error)

@@ -27,7 +27,7 @@ static void begin_discovery(const char *pattern)
 
         temporary_dir_create(dir, "discovery");
         path = path_join(dir, "config");
-        snprintf(text, sizeof text, "scrape_configs: [{job_name: a, file_sd_configs: [{files: ['%s']}]}]", pattern);
+        snprintf(text, sizeof text, "scrape_configs: [{job_name: a, file_sd_configs: [{files: ['%s']}]}]\n", pattern);
         write_file("config", text);
         ck_assert_int_eq(scrape_config_read(path, &config, NULL), ST_OK);
         ck_assert_int_eq(discovery_create(&config, &discovery, NULL), ST_OK);
@@ -143,5 +143,21 @@ START_TEST(malformed_file_keeps_targets_until_changed)
 }
 END_TEST
 
+/* Files are read while they are written: "host:70" is a target, and no text is a list without targets. */
+START_TEST(file_that_is_cut_off_keeps_its_targets)
+{
+        begin_discovery("*.yml");
+        write_file("one.yml", "- targets: [a:1]\n- targets:\n  - host:7000\n");
+        check_targets_are("a:1 host:7000 ", 0);
+        write_file("one.yml", "- targets: [a:1]\n- targets:\n  - host:70");
+        check_targets_are("a:1 host:7000 ", 1);
+        write_file("one.yml", "");
+        check_targets_are("a:1 host:7000 ", 1);
+        write_file("one.yml", "[]");
+        check_targets_are("", 0);
+        end_discovery();
+}
+END_TEST
+
 TEST_SUITE("discovery", files_come_and_go, unreadable_file_is_retried, files_of_unreadable_directory_keep_their_targets,
-           malformed_file_keeps_targets_until_changed)
+           malformed_file_keeps_targets_until_changed, file_that_is_cut_off_keeps_its_targets)

@@ -5,20 +5,30 @@
 
 #include "common/files/file.h"
 #include "common/limits.h"
+#include "relabel/relabel_rules.h"
 #include "scrape/fetch_profile.h"
 #include "scrape/target.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
-/* Parse a text as a configuration, or as a target file. */
+/* A file with this text. @param path_ret  valid while the descriptor is open */
+static int make_file(const char *text, char path_ret[64])
+{
+        int fd = memfd_create("config", 0);
+
+        ck_assert_int_eq(file_write_all(fd, text, strlen(text), "config", NULL), ST_OK);
+        snprintf(path_ret, 64, "/proc/self/fd/%d", fd);
+        return fd;
+}
+
+/* Parse a text and a line end as a configuration, or as a target file. */
 static enum status read_text(const char *text, struct scrape_config *config, struct target_groups *groups,
                              struct error *err)
 {
-        _cleanup_close_ int fd = memfd_create("config", 0);
         char path[64];
+        _cleanup_close_ int fd = make_file(text, path);
 
-        ck_assert_int_eq(file_write_all(fd, text, strlen(text), "config", NULL), ST_OK);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ck_assert_int_eq(file_write_all(fd, "\n", 1, "config", NULL), ST_OK);
         return config ? scrape_config_read(path, config, err) : target_file_read(path, groups, err);
 }
 
@@ -119,6 +129,37 @@ START_TEST(errors_have_line_numbers)
                 if (!st)
                         scrape_config_deinit(&c);
                 ck_assert_msg(cases[i].error ? st == ST_USAGE && strstr(err.text, cases[i].error) != NULL : !st,
+                              "%s: %d %s", cases[i].text, st, err.text);
+        }
+}
+END_TEST
+
+/* "regex: a" in place of "regex: all" would drop other samples; and an empty file none. */
+START_TEST(files_that_are_cut_off_are_refused)
+{
+        static const struct {
+                const char *text, *error;
+        } cases[] = {
+                { "", "' is empty" },
+                { "relabel_configs:\n- action: drop\n  source_labels: [env]\n  regex: a",
+                  "' does not end with a line end" },
+                { "relabel_configs:\n- action: drop\n  source_labels: [env]\n  regex: all\n", NULL },
+                { " {relabel_configs: [{action: drop, source_labels: [env], regex: all}]}", NULL },
+                { "{relabel_configs: [{action: drop, source_labels: [env], regex: a", "not YAML" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct relabel_rules rules;
+                struct error err = { 0 };
+                char path[64];
+                _cleanup_close_ int fd = make_file(cases[i].text, path);
+                enum status st = relabel_file_read(path, &rules, &err);
+
+                if (!st)
+                        relabel_rules_deinit(&rules);
+                ck_assert_msg(cases[i].error ? st == ST_USAGE && strstr(err.text, cases[i].error) != NULL &&
+                                                       strstr(err.text, path) != NULL
+                                             : !st,
                               "%s: %d %s", cases[i].text, st, err.text);
         }
 }
@@ -298,5 +339,5 @@ START_TEST(a_target_cannot_choose_its_own_labels)
 END_TEST
 
 TEST_SUITE("scrape_config", settings_have_defaults_and_jobs_override_global_ones, errors_have_line_numbers,
-           target_files_are_json_or_yaml, relabeling_agrees_with_prometheus, labels_are_limited,
-           a_target_cannot_choose_its_own_labels)
+           files_that_are_cut_off_are_refused, target_files_are_json_or_yaml, relabeling_agrees_with_prometheus,
+           labels_are_limited, a_target_cannot_choose_its_own_labels)
