@@ -159,6 +159,22 @@ done
 ingest 'name=twice%7Ba%3D1%2Ca%3D2%7D&format=folded' -d 'a;b 5'
 is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="twice",a="2"}' | jq '.sides[0].total')" 5 \
         "the last value of a repeated key counts"
+cat >"$tmp/twice.json" <<END
+{"resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "first"}},
+    {"key": "service.name", "value": {"stringValue": "again"}}]},
+  "scopeProfiles": [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+    "timeUnixNano": "${now}000000000",
+    "samples": [{"stackIndex": 1, "values": ["3"], "attributeIndices": [1, 2]}]}]}]}],
+ "dictionary": {"stringTable": ["", "cpu", "nanoseconds", "leaf", "a"], "mappingTable": [{}], "linkTable": [{}],
+  "functionTable": [{}, {"nameStrindex": 3}], "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
+  "stackTable": [{}, {"locationIndices": [1]}],
+  "attributeTable": [{}, {"keyStrindex": 4, "value": {"stringValue": "1"}},
+    {"keyStrindex": 4, "value": {"stringValue": "2"}}]}}
+END
+answers 200 '' "OTLP with attributes that are there twice is accepted" -H 'Content-Type: application/json' \
+        --data-binary "@$tmp/twice.json" "$url/v1development/profiles"
+is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="again",a="2"}' | jq '.sides[0].total')" 3 \
+        "  the last value of a repeated attribute counts"
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
 is "$code" 400 "a form without a valid recording is refused"

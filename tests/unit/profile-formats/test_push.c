@@ -2,11 +2,15 @@
 /* The limits of a push.v1.PushRequest: docs/formats/ingest.md, 4 */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/input/push.h"
+#include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/proto/push.pb-c.h"
+#include "profile-formats/wire.h"
+#include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 
 static char text_of_label[] = "a";
@@ -96,5 +100,71 @@ START_TEST(request_past_its_deadline_is_not_decoded)
 }
 END_TEST
 
+static void put_text_label(struct buf *b, uint64_t key, uint64_t value)
+{
+        size_t l = wire_begin(b, PPROF_SAMPLE_LABEL);
+
+        wire_put_varint(b, PPROF_LABEL_KEY, key);
+        wire_put_varint(b, PPROF_LABEL_STR, value);
+        wire_end(b, l);
+}
+
+/* A file with one sample, whose label "b" is there twice, as 1 and 2. */
+static void put_file_with_repeated_key(struct buf *b)
+{
+        static const char *const strings[] = { "", "cpu", "nanoseconds", "b", "1", "2" };
+        size_t m = wire_begin(b, PPROF_SAMPLE_TYPE);
+
+        wire_put_varint(b, PPROF_VALUE_TYPE_TYPE, 1);
+        wire_put_varint(b, PPROF_VALUE_TYPE_UNIT, 2);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_SAMPLE);
+        wire_put_varint(b, PPROF_SAMPLE_LOCATION_ID, 1);
+        wire_put_varint(b, PPROF_SAMPLE_VALUE, 7);
+        put_text_label(b, 3, 4);
+        put_text_label(b, 3, 5);
+        wire_end(b, m);
+        m = wire_begin(b, PPROF_LOCATION);
+        wire_put_varint(b, PPROF_ID, 1);
+        wire_put_varint(b, PPROF_LOCATION_ADDRESS, 16);
+        wire_end(b, m);
+        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+                wire_put_bytes(b, PPROF_STRING_TABLE, strings[i], strlen(strings[i]));
+}
+
+/* In a series as in a sample. */
+START_TEST(the_last_value_of_a_repeated_key_counts)
+{
+        Push__LabelPair pairs[2] = { PUSH__LABEL_PAIR__INIT, PUSH__LABEL_PAIR__INIT },
+                        *labels[] = { &pairs[0], &pairs[1] };
+        Push__RawSample sample = PUSH__RAW_SAMPLE__INIT, *samples[] = { &sample };
+        Push__RawProfileSeries series = PUSH__RAW_PROFILE_SERIES__INIT, *all_series[] = { &series };
+        Push__PushRequest request = PUSH__PUSH_REQUEST__INIT;
+        _cleanup_free_ uint8_t *packed = NULL;
+        _cleanup_free_ char *text = NULL;
+        _cleanup_buf_ struct buf file;
+        struct profile p;
+        struct error err;
+
+        buf_init(&file, KiB(1));
+        put_file_with_repeated_key(&file);
+        for (int i = 0; i < 2; i++) {
+                pairs[i].name = (ProtobufCBinaryData){ 1, (uint8_t *)text_of_label };
+                pairs[i].value = (ProtobufCBinaryData){ 1, (uint8_t *)(i ? "2" : "1") };
+        }
+        sample.raw_profile = (ProtobufCBinaryData){ file.size, file.data };
+        series = (Push__RawProfileSeries){ series.base, 2, labels, 1, samples };
+        request.series = all_series;
+        request.n_series = 1;
+        packed = malloc(push__push_request__get_packed_size(&request));
+        ck_assert_ptr_nonnull(packed);
+        ck_assert_msg(push_decode(packed, push__push_request__pack(&request, packed), false, NULL, &p, &err) == ST_OK,
+                      "%s", err.text);
+        text = profile_to_text(&p);
+        profile_deinit(&p);
+        ck_assert_msg(strstr(text, "{a=2} {b=2}") != NULL, "%s", text);
+}
+END_TEST
+
 TEST_SUITE("push", labels_of_series_are_limited_like_those_of_samples, files_of_a_request_share_decompression_limit,
-           request_past_its_deadline_is_not_decoded)
+           request_past_its_deadline_is_not_decoded, the_last_value_of_a_repeated_key_counts)
