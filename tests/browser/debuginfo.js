@@ -247,6 +247,24 @@ async function tryStatus(browser) {
   match((await texts(region(page, 'Errors').locator('tr.detail'))).join(), /The log of the service has a line for each, with its path and reason\./, '  and where to look');
   await page.unroute('**/api/v1/status/service');
 
+  // Senders that ended after what they sent, and those that send again and again, all an hour ago with samples of two days before.
+  await page.route('**/api/v1/status/senders', route => {
+    const last = status.now_unix_s - 3600, like = { ...senders[0], last_unix_s: last, newest_sample_unix_s: last - 2 * 86400 };
+    return route.fulfill({ json: { forgotten: 0, senders: [
+      { ...like, host: 'imported', agent: 'cairn/1.2.3', batches: 1, first_unix_s: last },
+      { ...like, host: 'posted', agent: 'curl/8.5.0', batches: 40, first_unix_s: last - 60 },
+      { ...like, host: 'agent', agent: 'cairn-agent/1.2.3', batches: 1, first_unix_s: last },
+      { ...like, host: 'sdk', agent: 'pyroscope-java/2.0', batches: 40, first_unix_s: last - 600 }] } });
+  });
+  await page.fill('input[aria-label="Filter Hosts"]', '');
+  await page.click('#refresh');
+  await page.waitForSelector('td:text-is("imported")');
+  const namedHosts = await column(page, 'Hosts', 'Host'), seen = await column(page, 'Hosts', 'Last batch'), clocks = await column(page, 'Hosts', 'Clock');
+  equal(Object.fromEntries(namedHosts.map((h, i) => [h, [/silent/.test(seen[i]), clocks[i]]])),
+    { imported: [false, '—'], posted: [false, '—'], agent: [true, '2 d behind'], sdk: [true, '2 d behind'] },
+    'only senders that send again and again are silent, or have a clock that is wrong');
+  await page.unroute('**/api/v1/status/senders');
+
   let asked = 0;
   await page.route('**/api/v1/status/service', route => { asked++; return route.continue(); });
   await page.route('**/api/v1/status', route => route.fulfill({ json: { ...status, may_see_service: false, tenant: 'team', conditions: [] } }));
