@@ -156,6 +156,27 @@ for path, text in PAGES.items():
             mistakes.add(f"{path}: {target}#{anchor}")
 test("links lead somewhere", mistakes)
 
+# What a newcomer asks, and what the section that answers it must have.
+ANSWERS = {
+    ("README.md", "Install and profile"): ["apt purge", "/var/lib/cairn", "cairn store snapshot", "docs/operations.md#alerts"],
+    ("README.md", "What you see of each language"): ["Node.js", "Java", "Python", "Ruby", "#what-leaves-the-host"],
+    ("docs/concepts.md", "Why symbolization is a separate step"): ["cairn-agent ---", "cairn-upload ---"],  # a picture
+    ("docs/concepts.md", "What names need"): ["Go", "Java", "-g", "../README.md#what-you-see-of-each-language"],
+    ("docs/quick-starts/agents.md", "2. Install"): ["make deb"],
+    ("docs/quick-starts/agents.md", "What leaves the host"): ["functions, variables, types and source files", "--no-upload"],
+    ("docs/operations.md", "Data directory"): ["cairn store snapshot"],
+    ("docs/operations.md", "Alerts"): ["alerts.yaml"],
+}
+mistakes = set()
+for (path, heading), words in ANSWERS.items():
+    section = re.search(rf"^##+ {re.escape(heading)}$(.*?)(?=^## |\Z)", PAGES[path], re.M | re.S)
+    text = re.sub(r"\s+", " ", section[1]) if section else ""
+    mistakes |= {f"{path}, {heading}: {word}" for word in words if word not in text}
+headings = re.findall(r"^## (.*)$", PAGES["docs/concepts.md"], re.M)
+if headings.index("What names need") > headings.index("Quality"):
+    mistakes.add("docs/concepts.md, What names need: before Quality")
+test("pages answer what a newcomer asks", mistakes)
+
 folders = "|".join(map(re.escape, sorted(FOLDERS + ["tests"])))
 mistakes = set()
 for path, text in DOCS.items():
