@@ -78,6 +78,18 @@ static bool copy_remote_file(int socket, int from, int to, uint64_t max_bytes)
         }
 }
 
+bool file_is_execute_only(int fd)
+{
+        struct stat st;
+        mode_t executes, reads;
+
+        if (fstat(fd, &st) < 0)
+                return true;
+        executes = st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
+        reads = st.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
+        return (executes << 2) & ~reads; /* S_IRUSR is S_IXUSR << 2, and so on */
+}
+
 static void answer_request(int socket, const struct request *r, int root_fd)
 {
         _cleanup_close_ int fd = root_fd < 0 ? -1 : open_regular_in_root(root_fd, r->path, 0);
@@ -85,7 +97,7 @@ static void answer_request(int socket, const struct request *r, int root_fd)
         struct error ignored;
         bool copied;
 
-        if (fd < 0) {
+        if (fd < 0 || file_is_execute_only(fd)) {
                 send_opener_message(socket, MESSAGE_MISSING);
         } else if (is_on_local_filesystem(fd)) {
                 send_opener_message(socket, MESSAGE_LOCAL);

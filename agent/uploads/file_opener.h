@@ -40,12 +40,19 @@ struct file_opener {
 
 enum open_end {
         OPEN_DONE,
-        OPEN_MISSING, /* it does not exist, is not a regular file, is too large to be copied, or cannot be read */
+        OPEN_MISSING, /* it does not exist, is not a regular file, is too large to be copied, execute-only, or cannot be
+                       read */
         OPEN_SKIPPED, /* it does not respond, or cannot be opened now for another reason */
 };
 
 /**
- * Open a regular file for reading.
+ * Whether somebody may execute the file and not read it, such as an executable of mode 711: whoever can see symbols at
+ * the service would learn what its owner hides from its users. Async-signal-safe.
+ */
+bool file_is_execute_only(int fd);
+
+/**
+ * Open a regular file for reading, unless it is execute-only.
  * @param root_fd    root directory; links are resolved inside of it.
  * @param max_bytes  of a copy.
  * @param fd_ret     owned; a local file, so accesses return.

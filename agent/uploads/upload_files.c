@@ -239,6 +239,12 @@ static bool find_supplementary_file(const struct upload_offer *o, const struct u
 
 void upload_offer_open(struct upload_offer *o, const struct upload_workers *w)
 {
+        if (o->fd >= 0 && file_is_execute_only(o->fd)) {
+                log_info("agent", "'%s' may be executed but not read by some, so its symbols are not sent", o->path);
+                close(o->fd);
+                o->fd = -1;
+                return;
+        }
         if (o->fd < 0 && o->root_fd >= 0 && o->path[0] == '/')
                 o->was_skipped = file_opener_open(w->opener, o->root_fd, o->path, w->max_bytes, &o->fd) == OPEN_SKIPPED;
 }

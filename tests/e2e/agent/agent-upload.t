@@ -96,6 +96,27 @@ is "$(stored "$id")" 200 "the debug file that libdebuginfod finds is uploaded"
 like "$(readelf -SW fetched)" '\.debug_info' "the debug file of libdebuginfod has DWARF"
 kill "$remote"
 
+# ---- a program that its users may execute, but not read ----
+program sealed
+chmod 711 sealed
+run ./sealed
+sealed=$pid
+id=$(build_id_of sealed)
+profile --pid "$sealed"
+like "$(stored "$id") $(count 'uploads_total{result="sent"}') $(count 'uploads_total{result="no_symbols"}')" \
+        "^404 0 [1-9]" \
+        "nothing is sent of a program that may be executed but not read"
+like "$(cat log)" "'.*/sealed' may be executed but not read by some, so its symbols are not sent" "  the log says so"
+kill "$sealed"
+program owned
+chmod 750 owned
+run ./owned
+owned=$pid
+id=$(build_id_of owned)
+profile --pid "$owned"
+is "$(stored "$id")" 200 "one that others can neither execute nor read is sent, as its users can read it"
+kill "$owned"
+
 # ---- disabled uploads ----
 program quiet
 run ./quiet
