@@ -423,12 +423,19 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
         return st;
 }
 
+/* Keys that were replaced, also in a file that was read while it was written. */
+static bool are_keys_outdated(const struct s3_response *r)
+{
+        return strcmp(r->error, "ExpiredToken") == 0 || strcmp(r->error, "InvalidAccessKeyId") == 0 ||
+               strcmp(r->error, "SignatureDoesNotMatch") == 0;
+}
+
 /* Errors that a request may get over at once: what was learned from the answer is in effect now. */
 static bool can_send_again(struct s3_client *c, const struct s3_response *r)
 {
-        if (strcmp(r->error, "ExpiredToken") == 0)
+        if (are_keys_outdated(r))
                 s3_expire_credentials(c->credentials);
-        return strcmp(r->error, "ExpiredToken") == 0 || strcmp(r->error, "RequestTimeTooSkewed") == 0;
+        return are_keys_outdated(r) || strcmp(r->error, "RequestTimeTooSkewed") == 0;
 }
 
 static enum status send_request(struct s3_client *c, const struct s3_request *q, struct s3_response *ret,

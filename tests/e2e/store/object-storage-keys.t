@@ -41,6 +41,20 @@ wait_for "the flush" flushed
 like "$(last_key)" '^INSTANCE-[3-9]$' "a flush gets new keys when the store says that they expired"
 stop_server
 
+# write_keys KEY: as a program does that replaces keys before they are deleted
+write_keys() { printf '[default]\naws_access_key_id = %s\naws_secret_access_key = secret\n' "$1" >"$tmp/credentials"; }
+export AWS_SHARED_CREDENTIALS_FILE="$tmp/credentials"
+write_keys FILE-1
+start_server --flush-interval 1
+is "$(last_key)" FILE-1 "the keys of a file come before those of the instance"
+write_keys FILE-2
+order forget/FILE-1 >"$tmp/order"
+ok "samples are taken when the keys have been replaced" import_stack 6
+wait_for "the flush with the keys that replaced them" flushed
+is "$(last_key)" FILE-2 "the file is read again when the store does not know the key"
+stop_server
+unset AWS_SHARED_CREDENTIALS_FILE
+
 AWS_CONTAINER_CREDENTIALS_FULL_URI=$keys_url/container AWS_CONTAINER_AUTHORIZATION_TOKEN=container-token
 export AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONTAINER_AUTHORIZATION_TOKEN
 start_server --flush-interval 1
@@ -76,11 +90,11 @@ like "$("$cairn" status --server "$url" 2>&1)" 'no right to .* AccessDenied: the
 like "$(doctor)" 'error .*object store.*no right to PUT' "cairn doctor says which right is missing"
 request "$url/readyz"
 like "$body" '^error flush_failing: .*AccessDenied' "/readyz says which right is missing"
-is "$(sum_of --server "$url")" 12 "a query has the samples that are not in the store"
+is "$(sum_of --server "$url")" 18 "a query has the samples that are not in the store"
 is "$(metric cairn_quarantined_batches_total)" 0 "no batch is set aside for what the store refuses"
 order allow >"$tmp/order"
 wait_for "the flush with the rights back" flushed
-is "$(sum_of --server "$url")" 12 "nothing is lost"
+is "$(sum_of --server "$url")" 18 "nothing is lost"
 stop_server
 order deny >"$tmp/order"
 ok "a store that denies writes ends the start" refused
@@ -114,7 +128,7 @@ ok "samples are taken in a versioned bucket" import_stack 30
 wait_for "the flush into a versioned bucket" flushed
 ok "compaction succeeds beside files of other programs" "$cairn" store compact --server "$url"
 "$cairn" debuginfo gc --server "$url" >"$tmp/gc.log" 2>&1
-is "$(sum_of --server "$url")" 42 "the sum is right in a versioned bucket"
+is "$(sum_of --server "$url")" 48 "the sum is right in a versioned bucket"
 stop_server
 ok "cairn store verify finds no fault beside them" "$cairn" store verify --data "$data"
 is "$(keys | grep -c -e notes.txt -e other/file.bin -e objects/README)" 3 "files of other programs stay"

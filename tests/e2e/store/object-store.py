@@ -14,14 +14,16 @@ has its path; with CAIRN_TEST_S3_DELAY_MS each request takes that long.
 Keys that are given have a number: those of an instance are INSTANCE-1, then INSTANCE-2. Each service refuses a
 request without the token that it expects.
 
-The proxy takes orders by path: PUT /-/expire/KEY lets it refuse a key as expired, PUT /-/deny and /-/allow whether
-writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is the last key that was used. PUT
-/-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method, PUT /-/away and /-/back
-refuse all requests and end that; PUT /-/writes/N does the former after N objects were put. PUT /-/hold lets requests
-that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT /-/ahead/SECONDS makes what was
-put before old: it sets the clock of answers, or the times of versitygw's files, since that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume,
-PUT /-/stall/commits those that put a file of a Delta log; GET /-/stalled counts those that wait. PUT /-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while its answer is
-lost, is 500, or is cut short.
+The proxy takes orders by path: PUT /-/expire/KEY and /-/forget/KEY let it refuse a key as expired or unknown, PUT
+/-/deny and /-/allow whether writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is the last
+key that was used. PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method,
+PUT /-/away and /-/back refuse all requests and end that; PUT /-/writes/N does the former after N objects were put.
+PUT /-/hold lets requests that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT
+/-/ahead/SECONDS makes what was put before old: it sets the clock of answers, or the times of versitygw's files, since
+that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume, PUT
+/-/stall/commits those that put a file of a Delta log; GET /-/stalled counts those that wait. PUT
+/-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while
+its answer is lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -57,6 +59,7 @@ class Proxy(BaseHTTPRequestHandler):
     region = None
     last_key = ''
     expired = set()
+    unknown = set()
     requests = {}
     released = threading.Event()
     released.set()
@@ -97,6 +100,8 @@ class Proxy(BaseHTTPRequestHandler):
             return
         elif word in ('deny', 'allow'):
             Proxy.is_denied = word == 'deny'
+        elif word == 'forget':
+            Proxy.unknown.add(value)
         elif word == 'expire':
             Proxy.expired.add(value)
         elif word == 'region':
@@ -154,6 +159,8 @@ class Proxy(BaseHTTPRequestHandler):
         if Proxy.region and scope[2] != Proxy.region:
             self.answer(400, b'<Error><Code>AuthorizationHeaderMalformed</Code></Error>',
                         {'x-amz-bucket-region': Proxy.region})
+        elif scope[1] in Proxy.unknown:
+            self.answer(403, b'<Error><Code>InvalidAccessKeyId</Code></Error>')
         elif scope[1] in Proxy.expired:
             self.answer(400, b'<Error><Code>ExpiredToken</Code></Error>')
         elif Proxy.is_denied and self.command not in ('GET', 'HEAD'):
