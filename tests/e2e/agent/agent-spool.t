@@ -69,6 +69,11 @@ wait_for "two batches in the spool" two_batches
 "$agent" --server http://127.0.0.1:9 --spool spool --duration 1 2>second.log
 is $? 1 "a second agent with this spool ends"
 like "$(cat second.log)" "spool 'spool' is in use by another process" "the second agent says that the spool is in use"
+"$agent" --server http://127.0.0.1:9 --pid $hot --interval 1 --duration 2 2>third.log
+is $? 1 "an agent that cannot send fails"
+unsent=$(sed -n 's/.* batches: 0 sent, 0 dropped, \([1-9][0-9]*\) not sent, 0 in the spool$/\1/p' third.log)
+like "$(cat third.log)" "^cairn-agent: $unsent batch(es)? could not be sent: " \
+        "what it could not send is counted, as neither sent nor dropped"
 kill_agent
 waiting=$(batches)
 ok "batches survive a kill" [ "$waiting" -ge 2 ]
