@@ -102,9 +102,12 @@ static bool is_better_result(const struct location_row *row, const struct symbol
                 return false;
         if (row->state == SYMBOL_SENDER)
                 return result->quality >= QUALITY_GO_PCLNTAB;
-        /* Each index counts generations from 1: that of a row may be another node's, and equal by chance. */
-        return row->state != SYMBOL_RESOLVED || row->generation != result->generation ||
-               row->shown.quality != result->quality;
+        /*
+         * Each index counts generations from 1: that of a row may be another node's, and equal by chance. Another node
+         * may also have had better symbols than this one has so far.
+         */
+        return row->state != SYMBOL_RESOLVED || result->quality > row->shown.quality ||
+               (result->quality == row->shown.quality && row->generation != result->generation);
 }
 
 /*

@@ -11,7 +11,8 @@
  *  1. Frames resolved by the sender are replaced by symbols with lines, which include inlined calls. Start lines of
  *     functions are kept where the index has none. In a kernel module the function must be the one that the sender
  *     named: addresses in sections other than .text may belong to another function.
- *  2. Otherwise the index decides, and frames of another generation or quality replace those of the row.
+ *  2. Otherwise the index decides: frames of a better quality, or as good and of another generation, replace those of
+ *     the row.
  *  3. A row never loses its frames: removed, pending or failed objects leave their rows unchanged.
  *
  * Threads: one at a time.

@@ -319,6 +319,33 @@ START_TEST(start_lines_are_from_index_or_sender)
 }
 END_TEST
 
+START_TEST(better_frames_of_another_index_are_kept)
+{
+        struct scan_frame better = { .function = "f", .linkage_name = "", .file = "/src/f.c", .line = 7 };
+        struct location_row row;
+        uint8_t changed = 0;
+        struct error err;
+
+        load_object(1, 4, 2, 1);
+        make_row(&row, 1, START);
+        row.state = SYMBOL_RESOLVED;
+        row.generation = 1000;
+        row.shown.quality = QUALITY_DWARF;
+        row.shown.frames = &better;
+        row.shown.frame_count = 1;
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 0);
+        ck_assert_int_eq(row.shown.quality, QUALITY_DWARF);
+        ck_assert_uint_eq(row.shown.frame_count, 1);
+
+        /* As good, but of other symbols. */
+        row.shown.quality = QUALITY_LINES;
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 1);
+        ck_assert_uint_eq(row.shown.frame_count, 2);
+}
+END_TEST
+
 START_TEST(equal_generation_of_another_index_does_not_keep_worse_frames)
 {
         struct scan_frame old = { .function = "f", .linkage_name = "", .file = "" };
@@ -346,4 +373,5 @@ TEST_SUITE_WITH_FIXTURE("location_rows", deep_locations_share_frames_and_do_not_
                         locations_over_arena_limit_are_resolved_later, frames_of_a_lookup_are_reserved_from_the_budget,
                         existing_frames_are_kept_without_memory_for_better_ones, start_lines_are_from_index_or_sender,
                         chains_are_shared_when_all_frames_are_equal,
-                        equal_generation_of_another_index_does_not_keep_worse_frames)
+                        equal_generation_of_another_index_does_not_keep_worse_frames,
+                        better_frames_of_another_index_are_kept)
