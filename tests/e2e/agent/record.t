@@ -246,7 +246,35 @@ record -p $busy -d 1
 like "$(cat "$tmp/err")" "^recorded (0\.9|1\.[0-9]) s at" "the preparation is not part of the time"
 unlike "$(cat "$tmp/err")" "preparing|recording" "without a terminal there is no progress"
 unlike "$(cat "$tmp/err")" "new_process" "a running process is known from the first sample on"
+record -a -F 999 -d 1 --format folded
+is $? 0 "all processes are recorded"
+ok "a program that runs before has whole stacks, from the first sample on" sh -c \
+        "grep -q '^work;.*;spin ' '$tmp/out' && ! grep '^work;' '$tmp/out' | grep -v '^work;_start;'"
 kill $busy
+
+(while :; do cp "$tmp/work" "$tmp/new" && "$tmp/new" 20; rm -f "$tmp/new"; done) & starting=$!
+background_pids="$background_pids $starting"
+record -a -F 999 -d 2 -o "$tmp/new.otlp"
+kill $starting
+like "$(cat "$tmp/err")" "^stacks: .*; cut: .*new_process [1-9]" "stacks of processes that begin are counted"
+like "$(cat "$tmp/err")" "^new_process: these processes began during the recording, and were sampled before" \
+        "  the reason new_process is explained"
+
+cat >"$tmp/deep.c" <<'END'
+volatile unsigned long sink;
+__attribute__((noinline, noclone, noipa)) int deep(int n)
+{
+        for (int i = 0; !n && i < 300000000; i++)
+                sink++;
+        return n ? deep(n - 1) + (int)sink : 1;
+}
+int main(void) { return !deep(2000); }
+END
+gcc -O1 -fno-optimize-sibling-calls -o "$tmp/deep" "$tmp/deep.c"
+record -F 999 -- "$tmp/deep"
+like "$(cat "$tmp/err")" "^stacks: .*; cut: .*too_deep [1-9]" "stacks that are too deep are counted"
+like "$(cat "$tmp/err")" "^too_deep: these stacks have more than 512 frames, and lack the callers of the outermost" \
+        "  the reason too_deep is explained"
 
 # ---- debuginfod, and a service ----
 
