@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eu-addr2line: addresses of one file, or of the memory of a process or core, with the output of elfutils 0.188. The
- * kernel and flags of the line table are refused.
+ * kernel and flags of the line table are refused: its files can be given, and the table of symbols has no flags.
  * Source: elfutils, eu-addr2line(1).
  */
 #include <getopt.h>
@@ -317,7 +317,7 @@ static enum status open_eu_file(struct eu_addr2line *t)
 
 /* ---- options ---- */
 
-enum { OPTION_EU_PRETTY = 256, OPTION_EU_CORE, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE, OPTION_EU_UNSUPPORTED };
+enum { OPTION_EU_PRETTY = 256, OPTION_EU_CORE, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE };
 
 static const struct option eu_long_options[] = {
         { "absolute", no_argument, NULL, 'A' },
@@ -327,13 +327,13 @@ static const struct option eu_long_options[] = {
         { "debuginfo-path", required_argument, NULL, OPTION_EU_DEBUGINFO_PATH },
         { "demangle", optional_argument, NULL, 'C' },
         { "executable", required_argument, NULL, 'e' },
-        { "flags", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "flags", no_argument, NULL, 'F' },
         { "functions", no_argument, NULL, 'f' },
         { "help", no_argument, NULL, '?' },
         { "inlines", no_argument, NULL, 'i' },
-        { "kernel", no_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "kernel", no_argument, NULL, 'k' },
         { "linux-process-map", required_argument, NULL, 'M' },
-        { "offline-kernel", optional_argument, NULL, OPTION_EU_UNSUPPORTED },
+        { "offline-kernel", optional_argument, NULL, 'K' },
         { "pid", required_argument, NULL, 'p' },
         { "pretty-print", no_argument, NULL, OPTION_EU_PRETTY },
         { "relative", no_argument, NULL, OPTION_EU_RELATIVE },
@@ -351,7 +351,8 @@ static const struct option eu_long_options[] = {
         "  -A, --absolute             Show absolute file names (default)\n"                                            \
         "  -C, --demangle             Show demangled symbols\n"                                                        \
         "      --core=COREFILE        Addresses of the memory of a core, whose files are there\n"                      \
-        "      --debuginfo-path=PATH  Search path for separate debuginfo files\n"                                      \
+        "      --debuginfo-path=PATHS Directories of debug files, with colons between (default "                       \
+        ":.debug:" DEBUG_DIRECTORY ")\n"                                                                               \
         "  -e, --executable=FILE      Find addresses in FILE\n"                                                        \
         "  -f, --functions            Also show function names\n"                                                      \
         "  -i, --inlines              Show all source locations that caused inline expansion\n"                        \
@@ -409,8 +410,8 @@ static bool set_eu_option(struct eu_addr2line *t, int option)
                 return true;
         case OPTION_EU_PRETTY:
                 return o->pretty = true;
-        case OPTION_EU_DEBUGINFO_PATH: /* the last one of a list such as "+:.debug:/usr/lib/debug" */
-                t->output.objects.debug_files.directory = strrchr(optarg, ':') ? strrchr(optarg, ':') + 1 : optarg;
+        case OPTION_EU_DEBUGINFO_PATH:
+                t->output.objects.debug_files.path_list = optarg;
                 return true;
         default:
                 return false;
@@ -422,7 +423,7 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
 {
         int c;
 
-        while ((c = getopt_long(argc, argv, "aAb:Ce:fij:M:p:sSx?V", eu_long_options, NULL)) != -1) {
+        while ((c = getopt_long(argc, argv, "aAb:Ce:fFij:kK::M:p:sSx?V", eu_long_options, NULL)) != -1) {
                 if (c == '?' && !optopt) {
                         printf(EU_USAGE, argv[0]);
                         return EXIT_DONE;
@@ -431,8 +432,11 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
                         printf("Cairn eu-addr2line %s, compatible with elfutils 0.188\n", CAIRN_VERSION);
                         return EXIT_DONE;
                 }
-                if (c == OPTION_EU_UNSUPPORTED)
-                        report_tool_error(&t->output, "an option is not supported by Cairn");
+                if (c == 'F')
+                        report_tool_error(&t->output, "the flags of line tables (-F) are not supported");
+                if (c == 'k' || c == 'K')
+                        report_tool_error(&t->output,
+                                          "finding the kernel (-%c) is not supported: name its file with -e", c);
                 if (!set_eu_option(t, c))
                         return EXIT_USAGE;
         }
@@ -441,7 +445,9 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
 
 int run_eu_addr2line(int argc, char **argv)
 {
-        struct eu_addr2line t = { .options.file = "a.out", .output.objects.debug_files.directory = DEBUG_DIRECTORY };
+        struct eu_addr2line t = { .options.file = "a.out",
+                                  .output.objects.debug_files = { .directory = DEBUG_DIRECTORY,
+                                                                  .path_list = ":.debug:" DEBUG_DIRECTORY } };
         struct error err;
         enum status st;
         int code;

@@ -125,6 +125,7 @@ static int fetch_for_search(void *context, const struct build_id *id, const char
 struct debug_file_search debug_files_search(struct debug_files *d)
 {
         return (struct debug_file_search){ .directory = d->directory,
+                                           .path_list = d->path_list,
                                            .package = d->package,
                                            .fetch = d->fetcher ? fetch_for_search : NULL,
                                            .context = d };

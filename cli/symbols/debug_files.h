@@ -20,6 +20,7 @@
 
 struct debug_files {
         const char *directory; /* of --debug-dir */
+        const char *path_list; /* in its place; NULL: see struct debug_file_search */
         const char *package;   /* of split DWARF; NULL: FILE.dwp */
         bool no_debuginfod;
         const atomic_bool *cancel; /* replaces the handling of Ctrl-C; NULL none */

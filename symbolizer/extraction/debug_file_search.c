@@ -261,6 +261,76 @@ static int find_by_debuglink(const char *path, const char *directory, const stru
         return -1;
 }
 
+/* ---- in a list of paths ---- */
+
+/* The next entry of a list, without its sign. False at the end. */
+static bool next_path_entry(const char **list, char out[PATH_MAX])
+{
+        const char *entry = *list;
+        size_t n;
+
+        if (!entry)
+                return false;
+        n = strcspn(entry, ":");
+        *list = entry[n] ? entry + n + 1 : NULL;
+        if (*entry == '+' || *entry == '-') {
+                entry++;
+                n--;
+        }
+        snprintf(out, PATH_MAX, "%.*s", n < PATH_MAX ? (int)n : 0, entry);
+        return true;
+}
+
+static bool format_path_below(const char *directory, const char *below, const char *name, char out[PATH_MAX])
+{
+        int n = snprintf(out, PATH_MAX, "%s/%s%s%s", directory, below, *below ? "/" : "", name);
+
+        return n > 0 && n < PATH_MAX;
+}
+
+/* Below a debug directory: "DIR/usr/bin/NAME", "DIR/bin/NAME", "DIR/NAME" for a file of /usr/bin. */
+static int open_debug_file_below(const char *directory, const char *below, const char *name, const struct elf_image *of,
+                                 const uint32_t *crc)
+{
+        char candidate[PATH_MAX];
+        int fd = -1;
+
+        for (bool is_last = false; fd < 0 && !is_last; below += strcspn(below, "/")) {
+                below += *below == '/';
+                is_last = !*below;
+                if (format_path_below(directory, below, name, candidate))
+                        fd = open_matching_debug_file(candidate, of, crc);
+        }
+        return fd;
+}
+
+/* By build-id under every absolute path, then by the name of the link or "FILE.debug". */
+static int find_in_path_list(const char *path, const char *list, const struct elf_image *img)
+{
+        char dir[PATH_MAX], entry[PATH_MAX], candidate[PATH_MAX], own_name[NAME_MAX + sizeof ".debug"];
+        const char *next = list, *name;
+        bool has_link;
+        uint32_t crc;
+        int fd = -1;
+
+        while (fd < 0 && next_path_entry(&next, entry))
+                if (entry[0] == '/' && format_buildid_link_path(entry, &img->build_id, candidate))
+                        fd = open_matching_debug_file(candidate, img, NULL);
+        if (fd >= 0 || !get_file_directory(path, dir))
+                return fd;
+        has_link = elf_image_debuglink(img, &name, &crc, NULL) == ST_OK;
+        if (!has_link) {
+                snprintf(own_name, sizeof own_name, "%.*s.debug", NAME_MAX, path_base(path));
+                name = own_name;
+        }
+        if (strchr(name, '/'))
+                return -1;
+        for (next = list; fd < 0 && next_path_entry(&next, entry);)
+                fd = entry[0] == '/' ? open_debug_file_below(entry, dir, name, img, has_link ? &crc : NULL)
+                                     : open_debug_file_below(dir, entry, name, img, has_link ? &crc : NULL);
+        return fd;
+}
+
 /* "FILE.debug" beside the file, of the same build. */
 static int find_by_own_name(const char *path, const struct elf_image *img)
 {
@@ -278,11 +348,13 @@ static int find_local_debug_file(const char *path, const struct debug_file_searc
         char candidate[PATH_MAX];
         int fd = -1;
 
-        if (format_buildid_link_path(search->directory, &img->build_id, candidate))
+        if (search->path_list)
+                fd = find_in_path_list(path, search->path_list, img);
+        else if (format_buildid_link_path(search->directory, &img->build_id, candidate))
                 fd = open_matching_debug_file(candidate, img, NULL);
-        if (fd < 0)
+        if (fd < 0 && !search->path_list)
                 fd = find_by_debuglink(path, search->directory, img);
-        if (fd < 0)
+        if (fd < 0 && !search->path_list)
                 fd = find_by_own_name(path, img);
         if (fd < 0 && search->fetch && img->build_id.size)
                 fd = check_debug_file(search->fetch(search->context, &img->build_id, path), path, img, NULL);
@@ -305,6 +377,25 @@ static int open_matching_altlink(const char *path, const struct build_id *id)
         return check_altlink(open(path, O_RDONLY | O_CLOEXEC), path, id);
 }
 
+/* Under each absolute path: the build-id, or the name, also in ".dwz". */
+static int find_altlink_in_path_list(const char *list, const char *target, const struct build_id *id)
+{
+        char entry[PATH_MAX], candidate[PATH_MAX];
+        int fd = -1;
+
+        while (fd < 0 && next_path_entry(&list, entry)) {
+                if (entry[0] != '/')
+                        continue;
+                if (format_buildid_link_path(entry, id, candidate))
+                        fd = open_matching_altlink(candidate, id);
+                if (fd < 0 && format_path_below(entry, "", path_base(target), candidate))
+                        fd = open_matching_altlink(candidate, id);
+                if (fd < 0 && format_path_below(entry, ".dwz", path_base(target), candidate))
+                        fd = open_matching_altlink(candidate, id);
+        }
+        return fd;
+}
+
 /* The path in the file, relative to the file; else the build-id under the debug directory; else a server. */
 static int find_local_altlink(const struct debug_file_search *search, int debuginfo_fd)
 {
@@ -323,7 +414,9 @@ static int find_local_altlink(const struct debug_file_search *search, int debugi
                 n = snprintf(candidate, sizeof candidate, "%s/%s", dir, target);
         if (n > 0 && n < (int)sizeof candidate)
                 fd = open_matching_altlink(candidate, &id);
-        if (fd < 0 && format_buildid_link_path(search->directory, &id, candidate))
+        if (fd < 0 && search->path_list)
+                fd = find_altlink_in_path_list(search->path_list, target, &id);
+        else if (fd < 0 && format_buildid_link_path(search->directory, &id, candidate))
                 fd = open_matching_altlink(candidate, &id);
         if (fd < 0 && search->fetch && elf_image_quality(&img) >= QUALITY_LINES)
                 fd = check_altlink(search->fetch(search->context, &id, target), target, &id);

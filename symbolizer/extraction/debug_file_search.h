@@ -8,9 +8,11 @@
  * its debug file by build-id under the debug directory, or by .gnu_debuglink
  * beside it, in .debug/ and under the debug directory, or, unlike gdb, as
  * FILE.debug beside it with the same build-id; the dwz
- * supplementary file that the DWARF refers to; and split DWARF. For command-line
+ * supplementary file that the DWARF refers to; and split DWARF. With a list of
+ * paths, as elfutils does. For command-line
  * programs only: it opens paths given in the files.
- * Source: GDB manual, "Debugging Information in Separate Files".
+ * Source: GDB manual, "Debugging Information in Separate Files"; elfutils,
+ * libdwfl.h, dwfl_standard_find_debuginfo().
  */
 #include "symbolizer/extraction/extract.h"
 
@@ -19,7 +21,14 @@
 /** Where the files that belong to an ELF file are looked for. */
 struct debug_file_search {
         const char *directory; /* the debug directory */
-        const char *package;   /* the package of split DWARF; NULL: FILE.dwp */
+        /**
+         * In place of the debug directory: entries with colons between, as elfutils has them. An absolute one is a
+         * debug directory in which leading directories of the file's may be missing; a relative one is beside the file,
+         * and an empty one the file's directory. A sign before an entry is ignored: checksums are always compared.
+         * NULL: the directory, and the places that gdb knows.
+         */
+        const char *path_list;
+        const char *package; /* the package of split DWARF; NULL: FILE.dwp */
         /**
          * Called for a debug file, or a dwz supplementary file, that is not on this machine, once it is known that the
          * file itself has no line tables. NULL: not called.

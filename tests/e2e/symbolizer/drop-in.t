@@ -102,6 +102,52 @@ if has eu-addr2line; then
                         "eu-addr2line: the request $request"
         done
 fi
+
+# Where eu-addr2line finds a debug file: by the link of a program, or by its build-id and name.
+separate() { # NAME LINK-OPTION...
+        separate_name=$1; shift
+        printf 'int main(void) { return 0; }\n' >"$tmp/separate.c"
+        mkdir -p "$tmp/usr/bin" "$tmp/held"
+        (cd "$tmp" && gcc -g "$@" -o "held/whole" separate.c &&
+                objcopy --only-keep-debug held/whole "held/$separate_name.debug" &&
+                strip -g -o "usr/bin/$separate_name" held/whole) || bail_out "cannot build $separate_name"
+}
+# find_separate ADDR2LINE PROGRAM: the line of main with each list of directories
+find_separate() {
+        main=$(nm "$tmp/usr/bin/$2" | awk '$3 == "main" { print "0x" $1 }')
+        for list in "$tmp/debug" "$tmp/none:$tmp/debug" ":$tmp/debug" '+:.debug:/usr/lib/debug' \
+                sub '-:sub' .debug '' "$tmp/debug/usr"; do
+                printf '%s %s\n' "$list" "$("$1" -s -e "$tmp/usr/bin/$2" --debuginfo-path="$list" "$main" 2>&1)"
+        done
+        printf 'none %s\n' "$("$1" -s -e "$tmp/usr/bin/$2" "$main" 2>&1)"
+}
+separate linked -Wl,--build-id=none
+objcopy --add-gnu-debuglink="$tmp/held/linked.debug" "$tmp/usr/bin/linked"
+separate unlinked -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567
+if has eu-addr2line; then
+        for file in debug/linked.debug debug/bin/linked.debug debug/usr/bin/linked.debug \
+                "debug$tmp/usr/bin/linked.debug" usr/bin/linked.debug usr/bin/sub/linked.debug \
+                usr/bin/.debug/linked.debug debug/bin/unlinked.debug \
+                debug/.build-id/01/23456789abcdef0123456789abcdef01234567.debug; do
+                case $file in *build-id*) name=unlinked ;; *) name=$(basename "$file" .debug) ;; esac
+                mkdir -p "$tmp/$(dirname "$file")"
+                cp "$tmp/held/$name.debug" "$tmp/$file"
+                find_separate eu-addr2line $name >"$tmp/want"
+                like "$(cat "$tmp/want")" 'separate.c:1' "eu-addr2line finds $file"
+                is "$(find_separate "$tmp/bin/eu-addr2line" $name)" "$(cat "$tmp/want")" \
+                        "eu-addr2line --debuginfo-path: the same lists find $file"
+                rm -rf "$tmp/debug" "$tmp/usr/bin/sub" "$tmp/usr/bin/.debug" "$tmp/usr/bin/linked.debug"
+        done
+fi
+printf 'int other; int main(void) { return 1; }\n' >"$tmp/usr/bin/x.c"
+gcc -g -Wl,--build-id=none -o "$tmp/held/x" "$tmp/usr/bin/x.c"
+objcopy --only-keep-debug "$tmp/held/x" "$tmp/usr/bin/linked.debug"
+unlike "$(find_separate "$tmp/bin/eu-addr2line" linked)" ':1' \
+        "eu-addr2line --debuginfo-path: a file with another checksum is not used"
+for option in -F --flags -k --kernel -K --offline-kernel=6.1; do
+        like "$("$tmp/bin/eu-addr2line" "$option" -e "$tmp/program" 0 2>&1)" '(is|are) not supported' \
+                "eu-addr2line $option is refused with its reason"
+done
 if has llvm-symbolizer-19; then
         replacement='llvm-symbolizer'
         for options in -a '-a --no-inlines' '-a -p -s' '-a --functions=none' '--output-style=GNU' '-a --no-demangle' \
