@@ -108,6 +108,11 @@ check-interop: ## read a store, in files and over S3, with DuckDB, pyarrow, delt
 	$(Q)CAIRN_BUILD=$(abspath $(O)) STORE=s3 tests/interop/run $(READERS)
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/parse-trino
 
+SPARK_MASTER ?= local-cluster[2,1,1024]
+check-spark: ## run the jobs of deploy/spark on two executors over the tables of two nodes in moto, and compare names with those of cairn resymbolize on one machine, sums with those of cairn top (SPARK_MASTER="local[2]"; installs Spark; Java 17)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) SPARK_MASTER='$(SPARK_MASTER)' tests/interop/spark-jobs
+
 STORE_TESTS ?=
 check-store: ## run the tests of object storage with versitygw, 50 ms for each request (installs it; GO="go 1.25 or later", STORE_TESTS="tests/e2e/store/object-storage.t"; half an hour)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
@@ -167,7 +172,7 @@ DROP_INS := addr2line eu-addr2line llvm-symbolizer llvm-addr2line
 completions: programs
 	$(Q)scripts/completions.sh $(O) $(O)/completions
 
-install: programs completions ## install programs, manual pages, systemd units, SQL views, Grafana files and alerts under DESTDIR$(PREFIX)
+install: programs completions ## install programs, manual pages, systemd units, SQL views, jobs for Spark, Grafana files and alerts under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
 	$(Q)ln -sf cairn-addr2line $(DESTDIR)$(PREFIX)/bin/cairn-symbolizer
@@ -179,9 +184,10 @@ install: programs completions ## install programs, manual pages, systemd units, 
 	$(Q)install -m 0644 $(O)/completions/bash/* $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(Q)install -m 0644 $(O)/completions/zsh/* $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	$(Q)install -m 0644 $(O)/completions/fish/* $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql $(DESTDIR)$(PREFIX)/share/cairn/spark
 	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
+	$(Q)install -m 0644 $(wildcard deploy/spark/*.py deploy/spark/*.sql deploy/spark/*.conf) $(DESTDIR)$(PREFIX)/share/cairn/spark
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/datasources $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/dashboards
 	$(Q)install -m 0644 $(wildcard deploy/grafana/dashboards/*.json) $(DESTDIR)$(PREFIX)/share/cairn/grafana
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/prometheus
@@ -221,4 +227,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-store check-cluster check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-spark check-readers check-store check-cluster check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
