@@ -227,11 +227,15 @@ static enum status open_object_log(struct object_table *t, struct error *err)
         static const struct delta_retention retention = { RETENTION_S, RETENTION_S };
         enum status st = delta_table_open(t->storage, OBJECT_TABLE_FOLDER, &t->log, err);
 
-        if (st != ST_NOT_FOUND || t->is_read_only)
-                return st;
-        st = delta_table_create(t->storage, OBJECT_TABLE_FOLDER, object_columns, OBJECT_COLUMN_COUNT, NULL, 0,
-                                &retention, err);
-        return st && st != ST_BUSY ? st : delta_table_open(t->storage, OBJECT_TABLE_FOLDER, &t->log, err);
+        if (st == ST_NOT_FOUND && !t->is_read_only) {
+                st = delta_table_create(t->storage, OBJECT_TABLE_FOLDER, object_columns, OBJECT_COLUMN_COUNT, NULL, 0,
+                                        &retention, err);
+                if (!st || st == ST_BUSY)
+                        st = delta_table_open(t->storage, OBJECT_TABLE_FOLDER, &t->log, err);
+        }
+        if (!st)
+                delta_table_set_commit_lifetime(t->log, INT64_C(1000) * RETENTION_S);
+        return st;
 }
 
 static enum status follow_object_log(struct object_table *t, struct error *err)

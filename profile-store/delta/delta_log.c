@@ -36,7 +36,11 @@ struct delta_table {
         bool lacks_batch_ids;            /* of commits that were not read */
         int64_t next_checkpoint;         /* after a failed checkpoint: no automatic one before this version */
         struct storage_info last_commit; /* for delta_table_follow(): file of the last commit read */
+        int64_t lifetime_ms;             /* of commits; 0: not known */
+        int64_t gapless_ms;              /* by the storage's clock: commits made before were read */
 };
+
+#define GAPLESS_MOST_MS 30000 /* limits how long another writer's shorter lifetime of commits can go unnoticed */
 
 /* last_commit of the current version; "" when the file does not exist. */
 static void stat_commit(const struct delta_table *t, struct storage_info *ret)
@@ -104,19 +108,47 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         return ST_OK;
 }
 
+/* Whether commits that were not read are too young to have been deleted: they were made after gapless_ms. */
+static bool is_surely_gapless(const struct delta_table *t)
+{
+        const int64_t passed_ms = storage_now_ms(t->place.storage) - t->gapless_ms;
+
+        return passed_ms >= 0 && passed_ms < GAPLESS_MOST_MS && passed_ms < t->lifetime_ms / 2;
+}
+
+static enum status read_commits_after_gap(struct delta_table *t, struct error *err)
+{
+        const int64_t version = t->state.version;
+        enum status st = read_new_commits(t, err); /* commits made while the log was read */
+
+        return !st && t->state.version == version ? read_whole_log(t, false, err) : st;
+}
+
 /* Log cleaning may have deleted commits made since the last refresh. */
 static enum status refresh_state(struct delta_table *t, struct error *err)
 {
+        const int64_t began_ms = storage_now_ms(t->place.storage);
         enum status st = read_new_commits(t, err);
 
-        if (!st && delta_replay_has_gap_after(&t->place, t->state.version)) {
-                int64_t version = t->state.version;
-
-                st = read_new_commits(t, err); /* commits made while the log was read */
-                if (!st && t->state.version == version)
-                        st = read_whole_log(t, false, err);
+        if (st || is_surely_gapless(t))
+                return st;
+        switch (delta_replay_find_gap(&t->place, t->state.version)) {
+        case DELTA_GAP_NONE:
+                t->gapless_ms = began_ms;
+                return ST_OK;
+        case DELTA_GAP_FOUND:
+                return read_commits_after_gap(t, err);
+        case DELTA_GAP_UNKNOWN:
+                break;
         }
-        return st;
+        return ST_OK;
+}
+
+void delta_table_set_commit_lifetime(struct delta_table *t, int64_t ms)
+{
+        pthread_mutex_lock(&t->lock);
+        t->lifetime_ms = ms;
+        pthread_mutex_unlock(&t->lock);
 }
 
 enum status delta_table_refresh(struct delta_table *t, struct error *err)
@@ -136,7 +168,7 @@ static bool is_replaced(const struct delta_table *t)
 {
         struct storage_info now;
 
-        if (!*t->last_commit.etag || delta_replay_has_gap_after(&t->place, t->state.version))
+        if (!*t->last_commit.etag || delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND)
                 return false;
         stat_commit(t, &now);
         return strcmp(now.etag, t->last_commit.etag) != 0;
@@ -384,7 +416,7 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         if (c->is_exact && c->after_version != t->state.version)
                 return error_set(err, ST_BUSY, "the table of '%s' is at version %jd, not %jd", t->place.name,
                                  (intmax_t)t->state.version, (intmax_t)c->after_version);
-        if (delta_replay_has_gap_after(&t->place, t->state.version)) /* versions are never reused */
+        if (delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND) /* versions are never reused */
                 return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->place.name);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (st == ST_TOO_BIG)

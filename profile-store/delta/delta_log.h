@@ -90,6 +90,12 @@ enum status delta_table_open(struct storage *s, const char *folder, struct delta
                              struct error *err) MUST_CHECK;
 void delta_table_close(struct delta_table *t);
 
+/**
+ * State how long commits stay in the log after they were made, by the clock of the storage; 0, as after opening: not
+ * known. A refresh then asks only from time to time whether the commits after the last one it read were deleted.
+ */
+void delta_table_set_commit_lifetime(struct delta_table *t, int64_t ms);
+
 /** Read commits that other writers made since. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
 

@@ -116,14 +116,17 @@ enum status delta_replay_log(const struct delta_place *p, struct delta_state *s,
         return ST_OK;
 }
 
-bool delta_replay_has_gap_after(const struct delta_place *p, int64_t version)
+enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version)
 {
         _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         struct storage_info unused;
         struct listing l = { .bound = INT64_MAX };
+        enum status st = key ? storage_stat(p->storage, key, &unused, NULL) : ST_NO_MEMORY;
 
         /* While it exists, nothing after it was deleted: cleaning deletes in the order of versions. */
-        if (!key || storage_stat(p->storage, key, &unused, NULL) != ST_NOT_FOUND)
-                return false;
-        return !list_log_files(p, &l, NULL) && l.last_commit > version;
+        if (!st)
+                return DELTA_GAP_NONE;
+        if (st != ST_NOT_FOUND || list_log_files(p, &l, NULL))
+                return DELTA_GAP_UNKNOWN;
+        return l.last_commit > version ? DELTA_GAP_FOUND : DELTA_GAP_UNKNOWN;
 }

@@ -22,8 +22,13 @@ enum status delta_replay_checkpoint(const struct delta_place *p, int64_t version
 enum status delta_replay_until(const struct delta_place *p, int64_t version, struct delta_state *s,
                                struct error *err) MUST_CHECK;
 
-/** Whether the log has commits after the missing one that follows a version, which log cleaning then deleted. */
-bool delta_replay_has_gap_after(const struct delta_place *p, int64_t version);
+enum delta_gap {
+        DELTA_GAP_NONE,
+        DELTA_GAP_FOUND,  /* there are later commits: log cleaning deleted the one that follows */
+        DELTA_GAP_UNKNOWN /* the storage does not answer, or the log has lost its last commits */
+};
+/** After the commit that follows a version was not found: whether it was deleted. */
+enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version);
 
 /**
  * Read the newest state: the newest readable checkpoint and the commits after it, else all commits. Checkpoints are

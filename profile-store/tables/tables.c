@@ -125,11 +125,13 @@ enum status table_logs_open(struct storage *storage, const char *node, bool read
                         delta_table_begin_follow(l.logs[t]);
                 if (st == ST_NOT_FOUND && read_only && t == TABLE_HISTORY)
                         st = ST_OK;
-                if (st != ST_NOT_FOUND || read_only)
-                        continue;
-                st = create_delta_table(storage, t, &retention, err);
-                if (!st || st == ST_BUSY) /* another node created it */
-                        st = delta_table_open(storage, table_name(t), &l.logs[t], err);
+                if (st == ST_NOT_FOUND && !read_only) {
+                        st = create_delta_table(storage, t, &retention, err);
+                        if (!st || st == ST_BUSY) /* another node created it */
+                                st = delta_table_open(storage, table_name(t), &l.logs[t], err);
+                }
+                if (l.logs[t])
+                        delta_table_set_commit_lifetime(l.logs[t], grace_ms);
         }
         snprintf(l.node, sizeof l.node, "%s", node);
         if (st)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a refresh asks whether log cleaning has deleted the commits that it lacks. */
+#include <string.h>
+
+#include "profile-store/delta/delta_log.h"
+#include "storage/local_storage.h"
+#include "tests/support/faulty_storage.h"
+#include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
+
+#define LIFETIME_MS 40000
+
+static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
+
+static char dir[TEMPORARY_DIR_BYTES];
+static struct faulty_storage *storage;
+static struct delta_table *writer, *idle; /* idle does not commit */
+static unsigned questions, reads;
+
+static void count_calls(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f;
+        questions += strcmp(call, "stat") == 0 && strstr(key, "/_delta_log/");
+        reads += strcmp(call, "read") == 0 && strstr(key, "/_delta_log/");
+}
+
+static struct delta_table *open_gap_table(void)
+{
+        struct delta_table *t = NULL;
+        struct error err = { 0 };
+
+        check_ok(delta_table_open(&storage->storage, "table", &t, &err), &err);
+        return t;
+}
+
+static void set_up(void)
+{
+        struct storage *inner;
+        struct error err = { 0 };
+
+        temporary_dir_create(dir, "gap");
+        check_ok(local_storage_open(dir, &inner, &err), &err);
+        storage = faulty_storage_create(inner);
+        check_ok(delta_table_create(&storage->storage, "table", one_column, 1, NULL, 0, NULL, &err), &err);
+        writer = open_gap_table();
+        idle = open_gap_table();
+        delta_table_set_commit_lifetime(idle, LIFETIME_MS);
+        storage->before = count_calls;
+}
+
+static void tear_down(void)
+{
+        delta_table_close(writer);
+        delta_table_close(idle);
+        storage_close(&storage->storage);
+        temporary_dir_remove(dir);
+}
+
+static void commit_some(unsigned first, unsigned count)
+{
+        struct error err = { 0 };
+
+        for (unsigned i = first; i < first + count; i++) {
+                char path[32];
+                const struct delta_add add = { .path = path, .size = 10, .stats = "{\"numRecords\":3}" };
+                const struct delta_commit c = { .size = sizeof c, .adds = &add, .add_count = 1 };
+
+                snprintf(path, sizeof path, "%u.parquet", i);
+                check_ok(delta_commit(writer, &c, &err), &err);
+        }
+}
+
+/* Delete all commits but the last ones, as some time after they were made. */
+static void clean_up_log(void)
+{
+        struct delta_log_cleanup cleaned = { 0 };
+        struct error err = { 0 };
+
+        check_ok(delta_checkpoint(writer, &err), &err);
+        commit_some(100, 1);
+        check_ok(delta_checkpoint(writer, &err), &err);
+        commit_some(101, 1);
+        check_ok(delta_table_clean_up_log(writer, storage_now_ms(&storage->storage) + 1000, &cleaned, &err), &err);
+        ck_assert_uint_gt(cleaned.files, 0);
+}
+
+/* The number of files after a refresh of the idle table; *questions_ret tells how often it asked. */
+static size_t refresh_idle(unsigned *questions_ret)
+{
+        struct delta_snapshot *s = NULL;
+        struct error err = { 0 };
+        size_t ret;
+
+        questions = reads = 0;
+        check_ok(delta_table_refresh(idle, &err), &err);
+        *questions_ret = questions;
+        check_ok(delta_snapshot_acquire(idle, &s, &err), &err);
+        ret = s->file_count;
+        delta_snapshot_release(s);
+        return ret;
+}
+
+START_TEST(a_refresh_soon_after_another_one_asks_only_for_the_next_commit)
+{
+        unsigned asked;
+
+        ck_assert_uint_eq(refresh_idle(&asked), 0);
+        ck_assert_uint_eq(asked, 1);
+        ck_assert_uint_eq(refresh_idle(&asked), 0);
+        ck_assert_uint_eq(asked, 0);
+        ck_assert_uint_eq(reads, 1);
+        commit_some(0, 3);
+        ck_assert_uint_eq(refresh_idle(&asked), 3);
+        ck_assert_uint_eq(asked, 0);
+        ck_assert_uint_eq(reads, 4);
+        storage->ahead_ms = LIFETIME_MS / 2;
+        ck_assert_uint_eq(refresh_idle(&asked), 3);
+        ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
+START_TEST(deleted_commits_are_noticed_once_they_can_have_been_old_enough)
+{
+        unsigned asked;
+
+        refresh_idle(&asked);
+        commit_some(0, 3);
+        storage->ahead_ms = LIFETIME_MS;
+        clean_up_log();
+        ck_assert_uint_eq(refresh_idle(&asked), 5);
+        ck_assert_uint_ge(asked, 1);
+}
+END_TEST
+
+START_TEST(a_clock_that_was_set_back_is_not_trusted)
+{
+        unsigned asked;
+
+        storage->ahead_ms = LIFETIME_MS;
+        refresh_idle(&asked);
+        storage->ahead_ms = 0;
+        refresh_idle(&asked);
+        ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
+START_TEST(without_an_answer_the_question_is_asked_again)
+{
+        unsigned asked;
+
+        faulty_storage_set(storage, STORAGE_FAULT_REFUSED, 2); /* after the read of the next commit */
+        refresh_idle(&asked);
+        ck_assert_uint_eq(asked, 1);
+        refresh_idle(&asked);
+        ck_assert_uint_eq(asked, 1);
+        refresh_idle(&asked);
+        ck_assert_uint_eq(asked, 0);
+}
+END_TEST
+
+START_TEST(without_a_known_lifetime_each_refresh_asks)
+{
+        unsigned asked;
+
+        delta_table_set_commit_lifetime(idle, 0);
+        for (int i = 0; i < 3; i++) {
+                refresh_idle(&asked);
+                ck_assert_uint_eq(asked, 1);
+        }
+}
+END_TEST
+
+TEST_SUITE_WITH_FIXTURE("delta_gap", a_refresh_soon_after_another_one_asks_only_for_the_next_commit,
+                        deleted_commits_are_noticed_once_they_can_have_been_old_enough,
+                        a_clock_that_was_set_back_is_not_trusted, without_an_answer_the_question_is_asked_again,
+                        without_a_known_lifetime_each_refresh_asks)
