@@ -34,9 +34,9 @@ is $? 0 "it ends cleanly"
 
 python3 tests/support/otlp_dump.py "$tmp/churn.otlp" >"$tmp/dump"
 # Of the other process, in per cent: samples of its CPU time, and complete stacks of its samples.
-awk -F '\t' -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" '
-        $2 ~ /process.executable.name=bystander/ { all += $1 }
-        $2 ~ /process.executable.name=bystander/ && $2 ~ /cairn.stack.end=complete/ { complete += $1 }
+awk -F '\t' -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" -v path="process.executable.path=$tmp/bystander;" '
+        index($2 ";", path) { all += $1 }
+        index($2 ";", path) && $2 ~ /cairn.stack.end=complete/ { complete += $1 }
         END { printf "%.0f %.0f\n", 100 * all * hz / (ticks * 1e9), all ? 100 * complete / all : 0 }' \
         "$tmp/dump" >"$tmp/shares"
 read -r sampled complete <"$tmp/shares"
