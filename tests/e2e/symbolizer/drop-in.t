@@ -132,9 +132,9 @@ if has eu-addr2line; then
                 case $file in *build-id*) name=unlinked ;; *) name=$(basename "$file" .debug) ;; esac
                 mkdir -p "$tmp/$(dirname "$file")"
                 cp "$tmp/held/$name.debug" "$tmp/$file"
-                find_separate eu-addr2line $name >"$tmp/want"
+                find_separate eu-addr2line "$name" >"$tmp/want"
                 like "$(cat "$tmp/want")" 'separate.c:1' "eu-addr2line finds $file"
-                is "$(find_separate "$tmp/bin/eu-addr2line" $name)" "$(cat "$tmp/want")" \
+                is "$(find_separate "$tmp/bin/eu-addr2line" "$name")" "$(cat "$tmp/want")" \
                         "eu-addr2line --debuginfo-path: the same lists find $file"
                 rm -rf "$tmp/debug" "$tmp/usr/bin/sub" "$tmp/usr/bin/.debug" "$tmp/usr/bin/linked.debug"
         done
