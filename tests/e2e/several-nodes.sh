@@ -65,6 +65,13 @@ sum_of() {
         "$cairn" top --server "$(url_of "$sum_node")" --from now-1d "$@" --json 2>"$tmp/top.log" |
                 jq '[.[].flat] | add'
 }
+note_of() { # NODE [CURL-ARGUMENT]...: of an answer; the answer is in $tmp/top.json
+        note_url=$(url_of "$1")/api/v1/query/top; shift
+        curl -sS -G --max-time 60 -o "$tmp/top.json" -D - -d from=now-1d "$@" "$note_url" | tr -d '\r' |
+                sed -n 's/^X-Cairn-Note: //p'
+}
+# A node that found a peer not started yet asks it again a second later, and says until then that it is missing.
+reaches_all() { note_of "$@" >"$tmp/note" && ! grep -q 'may be missing' "$tmp/note"; }
 holder_of() { # LEASE: the identity of the node that has it
         "$PYTHON" tests/e2e/store/object-store.py read "$store_port" "$(keys | grep "/leases/$1/" | tail -1)" |
                 jq -r .node

@@ -50,6 +50,7 @@ answers() { [ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: cairn.example'
 wait_for "HAProxy" answers
 wait_for "HAProxy to use both services" used_both
 : >"$tmp/sent" # what came before may have met a service that HAProxy had not checked yet
+wait_for "each service to reach the other" eval 'reaches_all a && reaches_all b'
 wanted_before=$(sum_of a)
 
 # ---- HAProxy moves away ----

@@ -21,14 +21,6 @@ start() {
         case $1 in a) listen=$port_a ;; *) listen=$port_b ;; esac
         start_node "$@" --listen "127.0.0.1:$listen" --peer "$url_a" --peer "$url_b" --peer-timeout 5000
 }
-note_of() { # NODE [CURL-ARGUMENT]...: of an answer; the answer is in $tmp/top.json
-        note_url=$(url_of "$1")/api/v1/query/top; shift
-        curl -sS -G --max-time 60 -o "$tmp/top.json" -D - -d from=now-1d "$@" "$note_url" | tr -d '\r' |
-                sed -n 's/^X-Cairn-Note: //p'
-}
-
-reaches_all() { note_of "$@" >"$tmp/note" && ! grep -q 'may be missing' "$tmp/note"; }
-# Until then each may find that the other has not started yet.
 wait_for_peers() { wait_for "node a to reach b" reaches_all a && wait_for "node b to reach a" reaches_all b; }
 
 # ---- before any flush ----
