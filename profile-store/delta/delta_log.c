@@ -116,6 +116,16 @@ static bool is_surely_gapless(const struct delta_table *t)
         return passed_ms >= 0 && passed_ms < GAPLESS_MOST_MS && passed_ms < t->lifetime_ms / 2;
 }
 
+/* After a gap the next refresh asks too: another writer may keep commits for less than lifetime_ms. */
+static bool notice_gap(struct delta_table *t)
+{
+        const bool is_found = delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND;
+
+        if (is_found)
+                t->gapless_ms = 0;
+        return is_found;
+}
+
 static enum status read_commits_after_gap(struct delta_table *t, struct error *err)
 {
         const int64_t version = t->state.version;
@@ -164,11 +174,11 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err)
 /* ---- replaced tables ---- */
 
 /* Cleaning deletes a commit only when later ones exist. */
-static bool is_replaced(const struct delta_table *t)
+static bool is_replaced(struct delta_table *t)
 {
         struct storage_info now;
 
-        if (!*t->last_commit.etag || delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND)
+        if (!*t->last_commit.etag || notice_gap(t))
                 return false;
         stat_commit(t, &now);
         return strcmp(now.etag, t->last_commit.etag) != 0;
@@ -416,7 +426,7 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         if (c->is_exact && c->after_version != t->state.version)
                 return error_set(err, ST_BUSY, "the table of '%s' is at version %jd, not %jd", t->place.name,
                                  (intmax_t)t->state.version, (intmax_t)c->after_version);
-        if (delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND) /* versions are never reused */
+        if (notice_gap(t)) /* versions are never reused */
                 return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->place.name);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (st == ST_TOO_BIG)

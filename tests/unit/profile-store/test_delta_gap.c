@@ -132,6 +132,22 @@ START_TEST(deleted_commits_are_noticed_once_they_can_have_been_old_enough)
 }
 END_TEST
 
+/* Another writer may keep commits for less time than this one was told. */
+START_TEST(after_a_commit_met_deleted_ones_a_refresh_asks)
+{
+        const struct delta_add add = { .path = "idle.parquet", .size = 10 };
+        const struct delta_commit c = { .size = sizeof c, .adds = &add, .add_count = 1 };
+        unsigned asked;
+
+        refresh_idle(&asked);
+        commit_some(0, 3);
+        clean_up_log();
+        ck_assert_int_eq(delta_commit(idle, &c, NULL), ST_BUSY);
+        ck_assert_uint_eq(refresh_idle(&asked), 5);
+        ck_assert_int_eq(delta_commit(idle, &c, NULL), ST_OK);
+}
+END_TEST
+
 START_TEST(a_clock_that_was_set_back_is_not_trusted)
 {
         unsigned asked;
@@ -172,5 +188,5 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("delta_gap", a_refresh_soon_after_another_one_asks_only_for_the_next_commit,
                         deleted_commits_are_noticed_once_they_can_have_been_old_enough,
-                        a_clock_that_was_set_back_is_not_trusted, without_an_answer_the_question_is_asked_again,
-                        without_a_known_lifetime_each_refresh_asks)
+                        after_a_commit_met_deleted_ones_a_refresh_asks, a_clock_that_was_set_back_is_not_trusted,
+                        without_an_answer_the_question_is_asked_again, without_a_known_lifetime_each_refresh_asks)
