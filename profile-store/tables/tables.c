@@ -278,6 +278,7 @@ static enum status load_table_snapshot(struct tables *to, struct table_logs *l, 
                 if (st)
                         return st == ST_NOT_FOUND ? ST_OK : st;
                 delta_table_begin_follow(l->logs[t]);
+                delta_table_set_commit_lifetime(l->logs[t], l->grace_ms);
         } else if (refresh) {
                 st = refresh_table(l, t, err);
         }
