@@ -216,7 +216,9 @@ static uint64_t get_faulty_free_bytes(struct storage *s)
 
 static int64_t read_faulty_clock(struct storage *s)
 {
-        return storage_now_ms(get_faulty(s)->inner) + get_faulty(s)->ahead_ms;
+        const struct faulty_storage *f = get_faulty(s);
+
+        return f->now_ms ? f->now_ms : storage_now_ms(f->inner) + f->ahead_ms;
 }
 
 static const struct storage_operations faulty_operations = {

@@ -32,6 +32,7 @@ struct faulty_storage {
         char **unlisted;
         size_t unlisted_count, unlisted_capacity;
         int64_t ahead_ms; /* of the clock */
+        int64_t now_ms;   /* the clock, which stands still; 0: that of inner, and ahead_ms */
         void (*before)(struct faulty_storage *f, const char *call, const char *key);
 };
 

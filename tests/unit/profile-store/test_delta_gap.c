@@ -41,6 +41,7 @@ static void set_up(void)
         temporary_dir_create(dir, "gap");
         check_ok(local_storage_open(dir, &inner, &err), &err);
         storage = faulty_storage_create(inner);
+        storage->now_ms = storage_now_ms(inner);
         check_ok(delta_table_create(&storage->storage, "table", one_column, 1, NULL, 0, NULL, &err), &err);
         writer = open_gap_table();
         idle = open_gap_table();
@@ -80,7 +81,7 @@ static void clean_up_log(void)
         commit_some(100, 1);
         check_ok(delta_checkpoint(writer, &err), &err);
         commit_some(101, 1);
-        check_ok(delta_table_clean_up_log(writer, storage_now_ms(&storage->storage) + 1000, &cleaned, &err), &err);
+        check_ok(delta_table_clean_up_log(writer, INT64_MAX, &cleaned, &err), &err);
         ck_assert_uint_gt(cleaned.files, 0);
 }
 
@@ -113,7 +114,7 @@ START_TEST(a_refresh_soon_after_another_one_asks_only_for_the_next_commit)
         ck_assert_uint_eq(refresh_idle(&asked), 3);
         ck_assert_uint_eq(asked, 0);
         ck_assert_uint_eq(reads, 4);
-        storage->ahead_ms = LIFETIME_MS / 2;
+        storage->now_ms += LIFETIME_MS / 2;
         ck_assert_uint_eq(refresh_idle(&asked), 3);
         ck_assert_uint_eq(asked, 1);
 }
@@ -125,7 +126,7 @@ START_TEST(deleted_commits_are_noticed_once_they_can_have_been_old_enough)
 
         refresh_idle(&asked);
         commit_some(0, 3);
-        storage->ahead_ms = LIFETIME_MS;
+        storage->now_ms += LIFETIME_MS;
         clean_up_log();
         ck_assert_uint_eq(refresh_idle(&asked), 5);
         ck_assert_uint_ge(asked, 1);
@@ -152,9 +153,9 @@ START_TEST(a_clock_that_was_set_back_is_not_trusted)
 {
         unsigned asked;
 
-        storage->ahead_ms = LIFETIME_MS;
+        storage->now_ms += LIFETIME_MS;
         refresh_idle(&asked);
-        storage->ahead_ms = 0;
+        storage->now_ms -= LIFETIME_MS;
         refresh_idle(&asked);
         ck_assert_uint_eq(asked, 1);
 }
