@@ -6,7 +6,7 @@
 
 Executors read the table of locations and ask the nodes for names (docs/formats/symbolize.md). The objects whose locations would
 change are handed to a node (docs/formats/resymbolize.md), which looks them up again and commits: Spark writes nothing. Then the
-new version of the table is compared with what the executors were told. README.md says why names are not handed over.
+new version of the table is compared with what the executors were told. docs/spark.md says why names are not handed over.
 
 The output is one JSON object. Exit status: 0 done, 1 failed or names differ, 2 wrong usage.
 """
@@ -39,6 +39,14 @@ FRAME = "struct<function:string,linkage_name:string,file:string,line:bigint,inli
 
 class NodeError(Exception):
     """A node refused a request, or none answered it."""
+
+
+def read_refusal(error):
+    """The text of an answer with an error, as far as it comes."""
+    try:
+        return error.read(1000).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException) as e:
+        return str(e)
 
 
 class Answer(NamedTuple):
@@ -80,7 +88,7 @@ class Nodes:
             try:
                 return self.request(url, path, body, timeout_s)
             except urllib.error.HTTPError as e:
-                last = f"{url}{path}: {e.code} {e.read(1000).decode(errors='replace').strip()}"
+                last = f"{url}{path}: {e.code} {read_refusal(e)}"
                 if e.code not in BUSY:
                     raise NodeError(last) from e
             except (OSError, EOFError, ValueError, http.client.HTTPException, zlib.error) as e:  # away, an answer cut short
@@ -182,7 +190,7 @@ def read_options():
     parser = argparse.ArgumentParser(description="Finds locations with outdated names by Spark, and has Cairn name them.")
     parser.add_argument("--tables", required=True, help="s3a://BUCKET/PREFIX/tables, or a path that all executors have")
     parser.add_argument("--node", action="append", required=True, help="URL of a node with the role symbolize; repeat it")
-    parser.add_argument("--token-file", type=argparse.FileType(), help="its first line is a token with the scope admin")
+    parser.add_argument("--token-file", type=argparse.FileType(), help="its first line is a token with the scopes read and admin")
     parser.add_argument("--ca", type=argparse.FileType(), help="CA certificates for the nodes, PEM")
     parser.add_argument("--tenant", help="name of the tenant")
     parser.add_argument("--dry-run", action="store_true", help="find them, and change nothing")
