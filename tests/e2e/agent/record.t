@@ -227,7 +227,8 @@ fi
 
 # ---- on a terminal ----
 
-"$tmp/work" & busy=$!
+cp "$tmp/work" "$tmp/work-$$" # a name that no program of another test has
+"$tmp/work-$$" & busy=$!
 background_pids="${background_pids:-} $busy"
 cat >"$tmp/terminal.py" <<'END'
 import pty, sys
@@ -249,7 +250,7 @@ unlike "$(cat "$tmp/err")" "new_process" "a running process is known from the fi
 record -a -F 999 -d 1 --format folded
 is $? 0 "all processes are recorded"
 ok "a program that runs before has whole stacks, from the first sample on" sh -c \
-        "grep -q '^work;.*;spin ' '$tmp/out' && ! grep '^work;' '$tmp/out' | grep -v '^work;_start;'"
+        "grep -q '^work-$$;.*;spin ' '$tmp/out' && ! grep '^work-$$;' '$tmp/out' | grep -v '^work-$$;_start;'"
 kill $busy
 
 (while :; do cp "$tmp/work" "$tmp/new" && "$tmp/new" 20; rm -f "$tmp/new"; done) & starting=$!
