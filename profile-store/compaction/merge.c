@@ -510,17 +510,17 @@ static bool has_row_frames(const struct merge_input *in)
         return false;
 }
 
-/* Frames are never removed; newer or better symbols replace older ones. */
-static bool has_newer_frames(const struct merge_input *x, const struct merge_input *y)
+/* Frames are never removed; better ones replace others. Of equal ones the newer: an index counts its own generations.
+ */
+static bool has_better_frames(const struct merge_input *x, const struct merge_input *y)
 {
-        uint64_t x_generation = (uint64_t)get_int_at_row(x, x->schema->generation),
-                 y_generation = (uint64_t)get_int_at_row(y, y->schema->generation);
+        const enum symbol_quality x_quality = get_row_quality(x), y_quality = get_row_quality(y);
 
         if (has_row_frames(x) != has_row_frames(y))
                 return has_row_frames(x);
-        if (x_generation != y_generation)
-                return x_generation > y_generation;
-        return get_row_quality(x) > get_row_quality(y);
+        if (x_quality != y_quality)
+                return x_quality > y_quality;
+        return (uint64_t)get_int_at_row(x, x->schema->generation) > (uint64_t)get_int_at_row(y, y->schema->generation);
 }
 
 /* Pop the inputs whose current row has the least id. */
@@ -546,7 +546,7 @@ static enum status append_best_row(struct merge *m, size_t count, struct error *
 
                 if (st)
                         return st;
-                if (is_kept && (!best || (m->schema.table == TABLE_LOCATIONS && has_newer_frames(in, best))))
+                if (is_kept && (!best || (m->schema.table == TABLE_LOCATIONS && has_better_frames(in, best))))
                         best = in;
         }
         return best ? append_run_row(m, best, err) : ST_OK;

@@ -8,7 +8,7 @@
  *
  * samples    by profile type, unit, labels, stack, time; every row is kept unless the request drops it
  * stacks     by id; one row per id is kept
- * locations  by build-id, address, id; of the rows of an id the one with the newest frames is kept
+ * locations  by build-id, address, id; of the rows of an id the one with the best frames is kept
  *
  * Label columns without a value in any input are omitted from the outputs: Delta readers read them as null. Inputs need
  * not be sorted; a part whose row groups overlap is read with all of its row groups in memory.

@@ -337,6 +337,37 @@ START_TEST(newest_frames_of_duplicate_locations_are_kept)
 }
 END_TEST
 
+/* The better names have the lower generation, that of another index. */
+START_TEST(better_frames_of_duplicate_locations_are_kept)
+{
+        _cleanup_free_ char *folder = store_fixture_path(&fixture, "index-of-another-node");
+        struct symbol_index *first;
+        struct tables *worse;
+        struct error err;
+
+        begin_with_symbols();
+        append_mixed(0);
+        store_fixture_flush(&fixture);
+        load_better_symbols(QUALITY_SYMTAB, "first");
+        load_better_symbols(QUALITY_SYMTAB, "worse");
+        check_all_names("worse");
+        worse = tables_ref(fixture.store->tables);
+        first = symbols;
+        check_ok(symbol_index_open(folder, false, &symbols, &err), &err);
+        fixture.options.symbols = symbols;
+        store_fixture_reopen(&fixture);
+        symbol_index_close(first);
+        load_better_symbols(QUALITY_DWARF, "better");
+        check_all_names("better");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, worse->parts[TABLE_LOCATIONS][0], "a.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, worse->parts[TABLE_LOCATIONS][0], "z.parquet");
+        tables_unref(worse);
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_ge(compact().merges, 1);
+        check_all_names("better");
+}
+END_TEST
+
 /* ---- other writers and damage ------------------------------------------------------------------ */
 
 static size_t count_files(const char *pattern)
@@ -1129,9 +1160,9 @@ END_TEST
 TEST_SUITE_WITH_FIXTURE("compaction", rows_of_a_day_are_merged_into_one_file,
                         rows_are_sorted_by_type_labels_stack_and_time, later_and_empty_columns_are_kept,
                         labels_without_a_column_are_kept, duplicate_stacks_are_merged_without_data_change,
-                        newest_frames_of_duplicate_locations_are_kept, merge_is_abandoned_when_input_is_removed,
-                        merge_continues_when_another_writer_adds_a_file, damaged_file_is_skipped,
-                        missing_file_is_skipped, file_removed_by_another_writer_is_not_missing,
+                        newest_frames_of_duplicate_locations_are_kept, better_frames_of_duplicate_locations_are_kept,
+                        merge_is_abandoned_when_input_is_removed, merge_continues_when_another_writer_adds_a_file,
+                        damaged_file_is_skipped, missing_file_is_skipped, file_removed_by_another_writer_is_not_missing,
                         failure_is_cleared_once_partition_needs_no_merge,
                         samples_and_stacks_are_merged_during_a_resymbolization,
                         compaction_that_waits_for_resymbolization_can_be_cancelled,
