@@ -149,6 +149,7 @@ static enum status look_up_rows(struct resymbolization *h, struct location_row *
                         rows[i].is_excluded = rows[i - 1].is_excluded;
                 else
                         rows[i].is_excluded = !is_selected_object(h, rows[i].shown.build_id, &view);
+                rows[i].is_own = !has_shared_tables(h->s);
                 seen += !rows[i].is_excluded;
                 before[rows[i].state] += !rows[i].is_excluded;
         }

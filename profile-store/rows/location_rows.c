@@ -106,8 +106,9 @@ static bool is_better_result(const struct location_row *row, const struct symbol
          * Each index counts generations from 1: that of a row may be another node's, and equal by chance. Another node
          * may also have had better symbols than this one has so far.
          */
-        return row->state != SYMBOL_RESOLVED || result->quality > row->shown.quality ||
-               (result->quality == row->shown.quality && row->generation != result->generation);
+        if (row->state != SYMBOL_RESOLVED || result->quality > row->shown.quality)
+                return true;
+        return row->generation != result->generation && (row->is_own || result->quality == row->shown.quality);
 }
 
 /*

@@ -12,7 +12,7 @@
  *     functions are kept where the index has none. In a kernel module the function must be the one that the sender
  *     named: addresses in sections other than .text may belong to another function.
  *  2. Otherwise the index decides: frames of a better quality, or as good and of another generation, replace those of
- *     the row.
+ *     the row. Worse ones replace own frames only: their debuginfo was replaced on purpose.
  *  3. A row never loses its frames: removed, pending or failed objects leave their rows unchanged.
  *
  * Threads: one at a time.
@@ -25,6 +25,7 @@
 struct location_row {
         struct scan_location shown; /* shown.state is symbol_state_name(state) */
         bool is_excluded;           /* location_rows_resolve() skips it */
+        bool is_own;                /* its frames are of the index that is asked, not of another node's */
         uint32_t sender;            /* of its first batch */
         enum profile_address_kind kind;
         enum symbol_state state;

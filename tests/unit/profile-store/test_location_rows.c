@@ -338,7 +338,18 @@ START_TEST(better_frames_of_another_index_are_kept)
         ck_assert_int_eq(row.shown.quality, QUALITY_DWARF);
         ck_assert_uint_eq(row.shown.frame_count, 1);
 
+        /* Of this index, whose symbols were replaced by worse ones. */
+        row.is_own = true;
+        check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 1);
+        ck_assert_int_eq(row.shown.quality, QUALITY_LINES);
+        ck_assert_uint_eq(row.shown.frame_count, 2);
+
         /* As good, but of other symbols. */
+        row.is_own = false;
+        row.generation = 1000;
+        row.shown.frames = &better;
+        row.shown.frame_count = 1;
         row.shown.quality = QUALITY_LINES;
         check_ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_uint_eq(changed, 1);
