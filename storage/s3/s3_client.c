@@ -363,8 +363,8 @@ static enum status make_request_path(const struct s3_client *c, const char *key,
 }
 
 static enum status send_signed_request(struct s3_client *c, const struct s3_request *q, const char *path,
-                                       const char *content_sha256, struct file_body *file, struct s3_response *ret,
-                                       struct error *err)
+                                       const char *content_sha256, struct file_body *file, uint64_t *keys_ret,
+                                       struct s3_response *ret, struct error *err)
 {
         _cleanup_s3_credentials_ struct s3_credentials credentials = { 0 };
         _cleanup_s3_signed_headers_ struct s3_signed_headers headers = { 0 };
@@ -394,6 +394,7 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
         struct connection *connection;
         enum status st = s3_get_credentials(c->credentials, &credentials, err);
 
+        *keys_ret = credentials.number;
         if (!st)
                 st = s3_sign(&signing, &credentials, &headers, err);
         if (!st && asprintf(&target, "%s%s%s", path, *signing.query ? "?" : "", signing.query) < 0) {
@@ -423,19 +424,24 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
         return st;
 }
 
-/* Keys that were replaced, also in a file that was read while it was written. */
+/*
+ * Keys that were replaced, also in a file that was read while it was written. An answer to HEAD has no code: the next
+ * other request notices.
+ */
 static bool are_keys_outdated(const struct s3_response *r)
 {
         return strcmp(r->error, "ExpiredToken") == 0 || strcmp(r->error, "InvalidAccessKeyId") == 0 ||
                strcmp(r->error, "SignatureDoesNotMatch") == 0;
 }
 
-/* Errors that a request may get over at once: what was learned from the answer is in effect now. */
-static bool can_send_again(struct s3_client *c, const struct s3_response *r)
+/*
+ * Errors that a request may get over at once: what was learned from the answer is in effect now.
+ * @param keys  number of those that signed the request
+ */
+static bool can_send_again(struct s3_client *c, const struct s3_response *r, uint64_t keys)
 {
-        if (are_keys_outdated(r))
-                s3_expire_credentials(c->credentials);
-        return are_keys_outdated(r) || strcmp(r->error, "RequestTimeTooSkewed") == 0;
+        return are_keys_outdated(r) ? s3_doubt_credentials(c->credentials, keys)
+                                    : strcmp(r->error, "RequestTimeTooSkewed") == 0;
 }
 
 static enum status send_request(struct s3_client *c, const struct s3_request *q, struct s3_response *ret,
@@ -444,6 +450,7 @@ static enum status send_request(struct s3_client *c, const struct s3_request *q,
         struct file_body file = { .fd = q->fd, .range = q->range };
         char content[SHA256_HEX_MAX];
         _cleanup_buf_ struct buf path;
+        uint64_t keys;
         enum status st = make_request_path(c, q->key, &path, err);
 
         *ret = (struct s3_response){ 0 };
@@ -451,13 +458,13 @@ static enum status send_request(struct s3_client *c, const struct s3_request *q,
                 st = q->range.size ? hash_file_body(&file, content, err)
                                    : s3_hash_content(q->body ? q->body : "", q->body_size, content, err);
         for (unsigned attempt = 0; !st; attempt++) {
-                st = send_signed_request(c, q, buf_cstr(&path), content, &file, ret, err);
+                st = send_signed_request(c, q, buf_cstr(&path), content, &file, &keys, ret, err);
                 if (!st)
                         return ST_OK;
                 if (ret->code >= 300 && ret->body.size &&
                     s3_xml_find(ret->body.data, ret->body.size, "Code", ret->error, sizeof ret->error, NULL))
                         ret->error[0] = 0;
-                if (attempt || !can_send_again(c, ret))
+                if (attempt || !can_send_again(c, ret, keys))
                         return explain_response(c, q, st, ret, err);
                 rewind_file_body(&file);
                 s3_response_deinit(ret);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/files/file.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
@@ -30,8 +31,12 @@ struct s3_credential_source {
         pthread_mutex_t lock;
         pthread_cond_t refreshed;
         bool is_refreshing;
+        bool is_doubted;       /* the store did not accept the current keys */
+        int64_t next_doubt_ns; /* monotonic */
         struct s3_credentials current;
 };
+
+#define DOUBT_NS INT64_C(10000000000)
 
 void s3_credentials_deinit(struct s3_credentials *c)
 {
@@ -49,7 +54,7 @@ static enum status copy_credentials(const char *access_key, const char *secret_k
         bool has_token = session_token && *session_token;
 
         *ret = (struct s3_credentials){ strdup(access_key), strdup(secret_key),
-                                        has_token ? strdup(session_token) : NULL, expires_s };
+                                        has_token ? strdup(session_token) : NULL, expires_s, 0 };
         if (ret->access_key && ret->secret_key && (!has_token || ret->session_token))
                 return ST_OK;
         s3_credentials_deinit(ret);
@@ -158,7 +163,7 @@ static enum status read_credentials_section(char *text, const char *section, con
                                 token = value;
                 }
         }
-        if (!access || !secret)
+        if (!access || !*access || !secret || !*secret)
                 return error_set(err, ST_NOT_FOUND, "'%s' has no keys in its section [%s]", path, section);
         return copy_credentials(access, secret, token, (int64_t)time(NULL) + FILE_VALID_S, ret, err);
 }
@@ -382,10 +387,11 @@ static enum status refresh_credentials(struct s3_credential_source *s, struct er
         pthread_mutex_unlock(&s->lock);
         st = find_credentials(s, &found, err);
         pthread_mutex_lock(&s->lock);
-        s->is_refreshing = false;
+        s->is_refreshing = s->is_doubted = false;
         pthread_cond_broadcast(&s->refreshed);
         if (st)
                 return has_valid_keys(s, 0) ? ST_OK : st;
+        found.number = s->current.number + 1;
         s3_credentials_deinit(&s->current);
         s->current = found;
         return ST_OK;
@@ -398,18 +404,28 @@ enum status s3_get_credentials(struct s3_credential_source *s, struct s3_credent
         pthread_mutex_lock(&s->lock);
         while (s->is_refreshing && !has_valid_keys(s, 0))
                 pthread_cond_wait(&s->refreshed, &s->lock);
-        if (!s->is_refreshing && !has_valid_keys(s, S3_CREDENTIALS_EARLY_S))
+        if (!s->is_refreshing && (s->is_doubted || !has_valid_keys(s, S3_CREDENTIALS_EARLY_S)))
                 st = refresh_credentials(s, err);
         if (!st)
                 st = copy_credentials(s->current.access_key, s->current.secret_key, s->current.session_token,
                                       s->current.expires_s, ret, err);
+        if (!st)
+                ret->number = s->current.number;
         pthread_mutex_unlock(&s->lock);
         return st;
 }
 
-void s3_expire_credentials(struct s3_credential_source *s)
+bool s3_doubt_credentials(struct s3_credential_source *s, uint64_t number)
 {
+        bool is_current, ret;
+
         pthread_mutex_lock(&s->lock);
-        s->current.expires_s = 0;
+        is_current = s->current.number == number;
+        ret = !is_current || s->is_doubted || monotonic_ns() >= s->next_doubt_ns;
+        if (ret && is_current && !s->is_doubted) {
+                s->is_doubted = true;
+                s->next_doubt_ns = monotonic_ns() + DOUBT_NS;
+        }
         pthread_mutex_unlock(&s->lock);
+        return ret;
 }

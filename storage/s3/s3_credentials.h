@@ -19,6 +19,7 @@
  * Source: AWS SDKs and Tools Reference Guide, "Standardized credential providers"; STS API Reference,
  * AssumeRoleWithWebIdentity; EC2 User Guide, "Use IMDSv2".
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/cleanup.h"
@@ -30,6 +31,7 @@ struct s3_credentials {
         char *access_key, *secret_key; /* owned */
         char *session_token;           /* owned; NULL: none */
         int64_t expires_s;             /* Unix time; INT64_MAX: never */
+        uint64_t number;               /* of the keys that their source found, from 1 */
 };
 void s3_credentials_deinit(struct s3_credentials *c); /* also valid on a zeroed struct */
 #define _cleanup_s3_credentials_ _cleanup_(s3_credentials_deinit)
@@ -49,7 +51,12 @@ void s3_credential_source_destroy(struct s3_credential_source *s); /* takes NULL
 enum status s3_get_credentials(struct s3_credential_source *s, struct s3_credentials *ret,
                                struct error *err) MUST_CHECK;
 
-/** Find new keys before the next use: the store said that these have expired. */
-void s3_expire_credentials(struct s3_credential_source *s);
+/**
+ * Look for new keys before the next use, as the store does not accept these; at most each 10 s, and without new ones
+ * these are used on.
+ * @param number  of the keys that were not accepted.
+ * @return whether to send again: new keys are looked for, or were found meanwhile.
+ */
+bool s3_doubt_credentials(struct s3_credential_source *s, uint64_t number);
 
 #endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the keys of an object store are looked for again. Their sources are in tests/e2e/store/object-storage-keys.t. */
+#include <stdlib.h>
+
+#include "storage/s3/s3_credentials.h"
+#include "tests/support/suite.h"
+#include "tests/support/temporary_dir.h"
+
+static char dir[TEMPORARY_DIR_BYTES], file[64];
+static struct s3_credential_source *source;
+
+static void write_keys(const char *access_key)
+{
+        FILE *f = fopen(file, "w");
+
+        ck_assert_ptr_nonnull(f);
+        fprintf(f, "[default]\naws_access_key_id = %s\naws_secret_access_key = secret\n", access_key);
+        ck_assert_int_eq(fclose(f), 0);
+}
+
+static void set_up(void)
+{
+        static const char *const others[] = { "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+                                              "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE" };
+        struct error err;
+
+        temporary_dir_create(dir, "s3-keys");
+        snprintf(file, sizeof file, "%s/credentials", dir);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+                unsetenv(others[i]);
+        ck_assert_int_eq(setenv("AWS_SHARED_CREDENTIALS_FILE", file, 1), 0);
+        check_ok(s3_credential_source_create("us-east-1", &source, &err), &err);
+}
+
+static void tear_down(void)
+{
+        s3_credential_source_destroy(source);
+        temporary_dir_remove(dir);
+}
+
+/* Require the keys that the source gives now. */
+static uint64_t require_keys(const char *access_key)
+{
+        _cleanup_s3_credentials_ struct s3_credentials c = { 0 };
+        struct error err;
+
+        check_ok(s3_get_credentials(source, &c, &err), &err);
+        ck_assert_str_eq(c.access_key, access_key);
+        return c.number;
+}
+
+START_TEST(keys_that_are_not_accepted_are_read_again)
+{
+        uint64_t first, second;
+
+        write_keys("first");
+        first = require_keys("first");
+        write_keys("second");
+        ck_assert_uint_eq(require_keys("first"), first);
+        ck_assert(s3_doubt_credentials(source, first));
+        second = require_keys("second");
+        ck_assert_uint_gt(second, first);
+        ck_assert_uint_eq(require_keys("second"), second);
+}
+END_TEST
+
+/* Requests that were sent with the old keys are sent again with the new ones, which stay. */
+START_TEST(a_late_refusal_of_old_keys_does_not_concern_the_new_ones)
+{
+        uint64_t first;
+
+        write_keys("first");
+        first = require_keys("first");
+        write_keys("second");
+        ck_assert(s3_doubt_credentials(source, first));
+        ck_assert(s3_doubt_credentials(source, first));
+        require_keys("second");
+        write_keys("third");
+        ck_assert(s3_doubt_credentials(source, first));
+        require_keys("second");
+}
+END_TEST
+
+START_TEST(keys_stay_in_use_while_their_source_has_none)
+{
+        write_keys("first");
+        ck_assert(s3_doubt_credentials(source, require_keys("first")));
+        ck_assert_int_eq(remove(file), 0);
+        require_keys("first");
+}
+END_TEST
+
+TEST_SUITE_WITH_FIXTURE("s3_credentials", keys_that_are_not_accepted_are_read_again,
+                        a_late_refusal_of_old_keys_does_not_concern_the_new_ones,
+                        keys_stay_in_use_while_their_source_has_none)
