@@ -255,9 +255,12 @@ kill $busy
 
 (while :; do cp "$tmp/work" "$tmp/new" && "$tmp/new" 20; rm -f "$tmp/new"; done) & starting=$!
 background_pids="$background_pids $starting"
-record -a -F 999 -d 2 -o "$tmp/new.otlp"
+counts_new() {
+        record -a -F 999 -d 2 -o "$tmp/new.otlp"
+        grep -qE '^stacks: .*; cut: .*new_process [1-9]' "$tmp/err"
+}
+wait_for "a sample of a process that begins to be counted" counts_new
 kill $starting
-like "$(cat "$tmp/err")" "^stacks: .*; cut: .*new_process [1-9]" "stacks of processes that begin are counted"
 like "$(cat "$tmp/err")" "^new_process: these processes began during the recording, and were sampled before" \
         "  the reason new_process is explained"
 
