@@ -36,7 +36,7 @@ struct s3_credential_source {
         struct s3_credentials current;
 };
 
-#define DOUBT_NS INT64_C(10000000000)
+#define DOUBT_NS INT64_C(10000000000) /* between two searches for keys because the store refuses the current ones */
 
 void s3_credentials_deinit(struct s3_credentials *c)
 {
@@ -402,7 +402,7 @@ enum status s3_get_credentials(struct s3_credential_source *s, struct s3_credent
         enum status st = ST_OK;
 
         pthread_mutex_lock(&s->lock);
-        while (s->is_refreshing && !has_valid_keys(s, 0))
+        while (s->is_refreshing && (s->is_doubted || !has_valid_keys(s, 0)))
                 pthread_cond_wait(&s->refreshed, &s->lock);
         if (!s->is_refreshing && (s->is_doubted || !has_valid_keys(s, S3_CREDENTIALS_EARLY_S)))
                 st = refresh_credentials(s, err);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the keys of an object store are looked for again. Their sources are in tests/e2e/store/object-storage-keys.t. */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "storage/s3/s3_credentials.h"
 #include "tests/support/suite.h"
@@ -90,6 +94,35 @@ START_TEST(keys_stay_in_use_while_their_source_has_none)
 }
 END_TEST
 
+static void *require_second_keys(void *unused)
+{
+        (void)unused;
+        require_keys("second");
+        return NULL;
+}
+
+START_TEST(all_threads_wait_for_keys_that_replace_refused_ones)
+{
+        static const char keys[] = "[default]\naws_access_key_id = second\naws_secret_access_key = secret\n";
+        pthread_t threads[2];
+        int fd;
+
+        write_keys("first");
+        ck_assert(s3_doubt_credentials(source, require_keys("first")));
+        ck_assert_int_eq(remove(file), 0);
+        ck_assert_int_eq(mkfifo(file, 0600), 0);
+        ck_assert_int_eq(pthread_create(&threads[0], NULL, require_second_keys, NULL), 0);
+        fd = open(file, O_WRONLY | O_CLOEXEC); /* returns once that thread reads */
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(pthread_create(&threads[1], NULL, require_second_keys, NULL), 0);
+        ck_assert_int_eq(write(fd, keys, sizeof keys - 1), sizeof keys - 1);
+        close(fd);
+        for (int i = 0; i < 2; i++)
+                ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("s3_credentials", keys_that_are_not_accepted_are_read_again,
                         a_late_refusal_of_old_keys_does_not_concern_the_new_ones,
-                        keys_stay_in_use_while_their_source_has_none)
+                        keys_stay_in_use_while_their_source_has_none,
+                        all_threads_wait_for_keys_that_replace_refused_ones)
