@@ -92,10 +92,8 @@ enum status yaml_text_read(const char *path, struct buf *ret, struct error *err)
 {
         enum status st = file_read(path, ret, err);
 
-        if (!st && ret->size && ret->data[ret->size - 1] != '\n' && !is_bracketed(ret))
-                return error_set(err, ST_USAGE,
-                                 "'%s' does not end with a line end: it may be cut off while it is being written",
-                                 path);
+        if (!st && !is_bracketed(ret) && file_check_last_line(path, ret, err))
+                st = ST_USAGE;
         return st;
 }
 

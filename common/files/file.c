@@ -110,15 +110,19 @@ enum status file_read(const char *path, struct buf *ret, struct error *err)
         }
 }
 
+enum status file_check_last_line(const char *path, const struct buf *text, struct error *err)
+{
+        if (!text->size || text->data[text->size - 1] == '\n')
+                return ST_OK;
+        return error_set(err, ST_BAD_DATA,
+                         "'%s' does not end with a line end: it may be cut off while it is being written", path);
+}
+
 enum status file_read_lines(const char *path, struct buf *ret, struct error *err)
 {
         enum status st = file_read(path, ret, err);
 
-        if (!st && ret->size && ret->data[ret->size - 1] != '\n')
-                return error_set(err, ST_BAD_DATA,
-                                 "'%s' does not end with a line end: it may be cut off while it is being written",
-                                 path);
-        return st;
+        return st ? st : file_check_last_line(path, ret, err);
 }
 
 enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err)

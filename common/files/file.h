@@ -21,10 +21,10 @@
 /** Read a whole file into buf (its max is the limit): ST_NOT_FOUND when absent, ST_TOO_BIG, ST_OS. */
 enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
-/**
- * The same for settings in lines: ST_BAD_DATA unless the last one has its line end, since half a line may be another
- * setting.
- */
+/** ST_BAD_DATA unless the last line of a text has its line end: half a line of settings may be another setting. */
+enum status file_check_last_line(const char *path, const struct buf *text, struct error *err) MUST_CHECK;
+
+/** file_read() for settings in lines, with file_check_last_line(). */
 enum status file_read_lines(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
 /**
