@@ -343,19 +343,24 @@ static int find_by_own_name(const char *path, const struct elf_image *img)
         return n > 0 && n < (int)sizeof candidate ? open_matching_debug_file(candidate, img, NULL) : -1;
 }
 
-static int find_local_debug_file(const char *path, const struct debug_file_search *search, const struct elf_image *img)
+/* In the places that gdb knows, and beside the file. */
+static int find_in_debug_directory(const char *path, const char *directory, const struct elf_image *img)
 {
         char candidate[PATH_MAX];
         int fd = -1;
 
-        if (search->path_list)
-                fd = find_in_path_list(path, search->path_list, img);
-        else if (format_buildid_link_path(search->directory, &img->build_id, candidate))
+        if (format_buildid_link_path(directory, &img->build_id, candidate))
                 fd = open_matching_debug_file(candidate, img, NULL);
-        if (fd < 0 && !search->path_list)
-                fd = find_by_debuglink(path, search->directory, img);
-        if (fd < 0 && !search->path_list)
-                fd = find_by_own_name(path, img);
+        if (fd < 0)
+                fd = find_by_debuglink(path, directory, img);
+        return fd < 0 ? find_by_own_name(path, img) : fd;
+}
+
+static int find_local_debug_file(const char *path, const struct debug_file_search *search, const struct elf_image *img)
+{
+        int fd = search->path_list ? find_in_path_list(path, search->path_list, img)
+                                   : find_in_debug_directory(path, search->directory, img);
+
         if (fd < 0 && search->fetch && img->build_id.size)
                 fd = check_debug_file(search->fetch(search->context, &img->build_id, path), path, img, NULL);
         return fd;
