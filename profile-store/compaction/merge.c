@@ -510,8 +510,7 @@ static bool has_row_frames(const struct merge_input *in)
         return false;
 }
 
-/* Frames are never removed; better ones replace others. Of equal ones the newer: an index counts its own generations.
- */
+/* Frames are never removed; better ones replace others. Generations decide last: those of two nodes do not compare. */
 static bool has_better_frames(const struct merge_input *x, const struct merge_input *y)
 {
         const enum symbol_quality x_quality = get_row_quality(x), y_quality = get_row_quality(y);
