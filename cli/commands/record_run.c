@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,12 +38,16 @@
 
 /* ---- the command that is recorded ---- */
 
-/* Waits for record_child_go(); exits if the parent has ended. */
+/*
+ * Waits for record_child_go(); exits if the parent has ended. The name is the one that execve() will give: samples of its
+ * own work in the kernel are of the command's service, not of one named after this program.
+ */
 static _Noreturn void run_record_child(char **argv, int go, int failure)
 {
         char turn;
         ssize_t n;
 
+        (void)prctl(PR_SET_NAME, basename(argv[0]));
         do
                 n = read(go, &turn, 1);
         while (n < 0 && errno == EINTR);
