@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "common/compress/zstd_contexts.h"
 #include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/buf.h"
@@ -136,7 +137,7 @@ void seekable_close(struct seekable_reader *r)
         free(r->packed_at);
         free(r->unpacked_at);
         free(r->unpacked);
-        ZSTD_freeDCtx(r->ctx);
+        give_zstd_context(r->ctx);
         free(r);
 }
 
@@ -300,7 +301,7 @@ static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, v
         enum status st;
         size_t got;
 
-        r->ctx = r->ctx ? r->ctx : ZSTD_createDCtx();
+        r->ctx = r->ctx ? r->ctx : take_zstd_context();
         if (!r->ctx || !packed)
                 return error_no_memory(err);
         st = read_packed(r, packed, packed_size, r->packed_at[frame], err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <libdeflate.h>
 
+#include "common/compress/zstd_contexts.h"
 #include "common/memory/array.h"
 #include "common/limits.h"
 #include "parquet/format.h"
@@ -160,7 +161,7 @@ static enum status decompress_page(struct page_source *s, const struct reader *s
                 return error_set(err, ST_TOO_BIG, "its pages unpack to more than %zu bytes", LIMIT_PARQUET_CHUNK_BYTES);
         s->unpacked_bytes += unpacked;
         if (!s->zstd)
-                s->zstd = ZSTD_createDCtx();
+                s->zstd = take_zstd_context();
         page = allocate_page(s, into, unpacked ? unpacked : 1);
         if (!s->zstd || !page)
                 return error_no_memory(err);
@@ -237,6 +238,6 @@ enum status page_open(struct page_source *s, const struct stored_page *stored, s
 
 void page_source_deinit(struct page_source *s)
 {
-        ZSTD_freeDCtx(s->zstd);
+        give_zstd_context(s->zstd);
         s->zstd = NULL;
 }

@@ -54,7 +54,7 @@ struct page_buffer {
 struct page_source {
         struct reader chunk;           /* the remaining pages */
         int32_t codec;                 /* enum parquet_codec */
-        ZSTD_DCtx *zstd;               /* owned; created on first use */
+        ZSTD_DCtx *zstd;               /* from zstd_contexts.h, at the first use */
         uint64_t unpacked_bytes;       /* so far */
         struct parquet_column *column; /* owns the decompressed pages */
 };

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "common/compress/zstd_contexts.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
@@ -163,7 +164,7 @@ enum status text_unpacker_create(struct text_unpacker **ret, struct error *err)
         if (!u)
                 return error_no_memory(err);
         buf_init(&u->coded, CODED_MAX);
-        u->zstd = ZSTD_createDCtx();
+        u->zstd = take_zstd_context();
         if (!u->zstd) {
                 text_unpacker_destroy(u);
                 return error_no_memory(err);
@@ -176,7 +177,7 @@ void text_unpacker_destroy(struct text_unpacker *u)
 {
         if (!u)
                 return;
-        ZSTD_freeDCtx(u->zstd);
+        give_zstd_context(u->zstd);
         buf_deinit(&u->coded);
         free(u);
 }

@@ -3,6 +3,7 @@
 
 #include <zstd.h>
 
+#include "common/compress/zstd_contexts.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
 
@@ -34,6 +35,7 @@ enum status payload_decode(const void *data, size_t n, struct profile *ret, stru
 {
         unsigned long long size = ZSTD_getFrameContentSize(data, n);
         _cleanup_buf_ struct buf plain;
+        ZSTD_DCtx *context;
         size_t unpacked;
         void *to;
 
@@ -45,7 +47,11 @@ enum status payload_decode(const void *data, size_t n, struct profile *ret, stru
         to = buf_reserve(&plain, (size_t)size + 1);
         if (!to)
                 return buf_status(&plain, err, "an unpacked batch");
-        unpacked = ZSTD_decompress(to, (size_t)size, data, n);
+        context = take_zstd_context();
+        if (!context)
+                return error_no_memory(err);
+        unpacked = ZSTD_decompressDCtx(context, to, (size_t)size, data, n);
+        give_zstd_context(context);
         if (ZSTD_isError(unpacked))
                 return error_set(err, ST_BAD_DATA, "cannot unpack: %s", ZSTD_getErrorName(unpacked));
         return otlp_decode_within(to, unpacked, 0, ret, err);
