@@ -39,8 +39,8 @@
 /* ---- the command that is recorded ---- */
 
 /*
- * Waits for record_child_go(); exits if the parent has ended. The name is the one that execve() will give: samples of its
- * own work in the kernel are of the command's service, not of one named after this program.
+ * Waits for record_child_go(); exits if the parent has ended. The name is the one that execve() will give: samples of
+ * its own work in the kernel are of the command's service, not of one named after this program.
  */
 static _Noreturn void run_record_child(char **argv, int go, int failure)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Contexts of zstd that are used again. A new one is 160 KB of memory that the kernel has to clear: longer than unpacking
- * a small column takes.
+ * Contexts of zstd that are used again. A new one is 160 KB of memory that the kernel has to clear: longer than
+ * unpacking a small column takes.
  *
  * At most ZSTD_CONTEXTS_KEPT unused contexts are kept, for the life of the process.
  *
