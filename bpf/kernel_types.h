@@ -53,7 +53,20 @@ struct sched_info {
         unsigned long long run_delay; /* needs CONFIG_SCHED_INFO */
 };
 
+struct rq {
+        __u64 clock; /* nanoseconds, of the last time when the scheduler read it */
+};
+
+struct cfs_rq {
+        struct rq *rq;
+};
+
+struct sched_entity {
+        struct cfs_rq *cfs_rq; /* of the CPU that the thread is on, whatever its class; needs CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct task_struct {
+        struct sched_entity se;
         struct task_struct *group_leader;
         struct mm_struct *mm;
         struct files_struct *files;

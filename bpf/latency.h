@@ -51,7 +51,7 @@ static __always_inline void note_running_process(__u32 tgid)
                 p->tgid = tgid;
 }
 
-/* Arguments: as of measure_wait() in bpf/off_cpu.h. */
+/* Until measure_wait() in bpf/off_cpu.h, which does the same, is attached. Its arguments. */
 SEC("tp_btf/sched_switch")
 int note_switch(__u64 *ctx)
 {

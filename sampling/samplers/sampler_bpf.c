@@ -315,6 +315,8 @@ static enum status attach_off_cpu(struct bpf_sampler *s, struct error *err)
                         return error_os(err, errno, "cannot attach to the tracepoint %s",
                                         bpf_program__section_name(programs[i]));
         }
+        bpf_link__destroy(s->switches); /* the program on waits notes switches, too */
+        s->switches = NULL;
         return ST_OK;
 }
 

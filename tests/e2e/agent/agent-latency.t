@@ -29,16 +29,26 @@ read -r pid <"$tmp/out"
 # 997: not in step with the clock tick of the scheduler.
 "$agent" --latency --frequency 997 --pid "$pid" --duration 300 --output "$tmp/latency.otlp" 2>"$tmp/agent.log" &
 agent_pid=$!
+# With off-CPU samples another program of the kernel notes the switches.
+"$agent" --latency --off-cpu --frequency 997 --pid "$pid" --duration 300 --output "$tmp/both.otlp" 2>"$tmp/both.log" &
+both_pid=$!
 wait_for "the agent" grep -q sampling "$tmp/agent.log"
+wait_for "the agent with off-CPU samples" grep -q sampling "$tmp/both.log"
 
 record_switches "$program_pid" sched:sched_switch,cpu-clock/period=1010101/
-kill -TERM "$agent_pid"
+kill -TERM "$agent_pid" "$both_pid"
 wait "$agent_pid"
 is "$?" 0 "the agent ends cleanly"
+wait "$both_pid"
+is "$?" 0 "the agent with off-CPU samples ends cleanly"
 
 for type in cpu latency; do
         python3 tests/support/otlp_dump.py "$tmp/latency.otlp" $type >"$tmp/$type.dump"
+        python3 tests/support/otlp_dump.py "$tmp/both.otlp" $type >"$tmp/both-$type.dump"
 done
+python3 tests/e2e/agent/agent-latency.py "$tmp/both-cpu.dump" "$tmp/both-latency.dump" |
+        sed 's/^\(not ok\|ok\) - /&beside off-CPU samples, /' >"$tmp/judgement"
+report_tap "$tmp/judgement"
 set -- "$tmp/cpu.dump" "$tmp/latency.dump"
 if has_all_switches &&
         perf script -i "$tmp/perf.data" -F trace:comm,tid,event,trace -F sw:comm,tid,event >"$tmp/switches" \
