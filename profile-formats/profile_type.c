@@ -50,15 +50,20 @@ int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
 bool profile_type_is_gauge(const char *id)
 {
         /* Of Go, Java (async-profiler's live objects), .NET; objects and space: heap profiles of V8 and tcmalloc. */
-        static const char *const gauges[] = { "goroutine", "goroutines", "threadcreate", "threads",
-                                              "live",      "objects",    "space",        "inuse" };
-        size_t n;
-        const char *sample_type = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
+        static const char *const gauges[] = { "goroutine", "goroutines", "goroutineleak", "threadcreate", "threads",
+                                              "live",      "objects",    "space",         "inuse" };
+        size_t n, word;
+        const char *type = profile_type_part(id, TYPE_SAMPLE_TYPE, &n);
 
+        if (starts_with(type, "heap-")) { /* Datadog's libraries: heap-space, heap-live-size */
+                type += strlen("heap-");
+                n -= strlen("heap-");
+        }
         for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
-                if (profile_type_has_part(id, TYPE_SAMPLE_TYPE, gauges[i]))
+                if (n == strlen(gauges[i]) && memcmp(type, gauges[i], n) == 0)
                         return true;
-        return starts_with(sample_type, "inuse_") || starts_with(sample_type, "live_");
+        word = starts_with(type, "inuse") ? strlen("inuse") : starts_with(type, "live") ? strlen("live") : 0;
+        return word && (type[word] == '_' || type[word] == '-');
 }
 
 /* The unit of values as multiples of that of the period, as a fraction; false if they have different dimensions. */

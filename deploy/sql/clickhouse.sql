@@ -44,7 +44,7 @@ FROM flat JOIN location_frames ON flat.location_id = location_frames.location_id
 CREATE OR REPLACE VIEW stack_values AS
 SELECT profile_type, unit, date, stack_id, sum(value) AS value
 FROM samples
-WHERE NOT match(profile_type, '^[^:]*:((goroutines?|threadcreate|threads|live|objects|space|inuse)(:|$)|inuse_|live_)')
+WHERE NOT match(profile_type, '^[^:]*:(heap-)?((goroutine(s|leak)?|threadcreate|threads|live|objects|space|inuse)(:|$)|(inuse|live)[_-])')
 GROUP BY profile_type, unit, date, stack_id;
 
 -- Functions by value: flat is the value of stacks with this leaf, cumulative counts a stack once for each function in it.

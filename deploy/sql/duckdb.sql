@@ -140,7 +140,7 @@ FROM stack_frames GROUP BY date, stack_id;
 -- over the series. A snapshot is all samples of a series with one time.
 
 CREATE OR REPLACE MACRO is_gauge(profile_type) AS
-        regexp_matches(profile_type, '^[^:]*:((goroutines?|threadcreate|threads|live|objects|space|inuse)(:|$)|inuse_|live_)');
+        regexp_matches(profile_type, '^[^:]*:(heap-)?((goroutine(s|leak)?|threadcreate|threads|live|objects|space|inuse)(:|$)|(inuse|live)[_-])');
 
 -- Whether a label describes a process, and not only samples of it.
 CREATE OR REPLACE MACRO is_process_label(name) AS

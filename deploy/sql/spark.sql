@@ -49,7 +49,7 @@ FROM flat JOIN location_frames USING (location_id);
 CREATE OR REPLACE TEMPORARY VIEW stack_values AS
 SELECT profile_type, unit, date, stack_id, sum(value) AS value
 FROM samples
-WHERE NOT profile_type RLIKE '^[^:]*:((goroutines?|threadcreate|threads|live|objects|space|inuse)(:|$)|inuse_|live_)'
+WHERE NOT profile_type RLIKE '^[^:]*:(heap-)?((goroutine(s|leak)?|threadcreate|threads|live|objects|space|inuse)(:|$)|(inuse|live)[_-])'
 GROUP BY profile_type, unit, date, stack_id;
 
 -- Functions by value: flat is the value of stacks with this leaf, cumulative counts a stack once for each function in it.

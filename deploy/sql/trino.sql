@@ -54,7 +54,7 @@ CREATE OR REPLACE VIEW stack_values SECURITY INVOKER AS
 SELECT profile_type, unit, date, stack_id, sum(value) AS value
 FROM samples
 WHERE NOT regexp_like(profile_type,
-        '^[^:]*:((goroutines?|threadcreate|threads|live|objects|space|inuse)(:|$)|inuse_|live_)')
+        '^[^:]*:(heap-)?((goroutine(s|leak)?|threadcreate|threads|live|objects|space|inuse)(:|$)|(inuse|live)[_-])')
 GROUP BY profile_type, unit, date, stack_id;
 
 -- Functions by value: flat is the value of stacks with this leaf, cumulative counts a stack once for each function in it.

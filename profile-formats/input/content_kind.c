@@ -35,6 +35,7 @@ static const struct {
         { "JAVA PROFILE 1.", "a heap dump of Java, which has no stacks of samples; record with JFR" },
         { "\177ELF", "an executable or a library; send it with cairn-upload" },
         { "goroutine profile: ", TEXT_OF_GO },
+        { "goroutineleak profile: ", TEXT_OF_GO },
         { "threadcreate profile: ", TEXT_OF_GO },
         { "heap profile: ",
           "the text of a heap profile; fetch it without the parameter debug, or " CONVERT_WITH_PPROF },

@@ -63,8 +63,10 @@ by_version = {version: value for version, _, value, percent in results["Cost by 
 says(by_version.get("1") == by_version.get("2") is not None, "the same profile twice costs the same", by_version)
 says(all(abs(before - after) < 1e-9 for _, before, after in results["Comparing two versions"][0]), "and no function's share differs")
 says(sum(value for _, value in results["Over time"][0]) >= total, "the minutes have all of it")
+patterns = {re.search(r"'(\^\[\^:\]\*:\S*)'", read(f"deploy/sql/{engine}.sql"))[1] for engine in ("duckdb", "spark", "clickhouse", "trino")}
+says(len(patterns) == 1, "the views of all engines have the same gauges", patterns)
 gauges = {profile_type.split(":")[1]: value for profile_type, _, value in results["Gauges"][0]}
-for gauge in "inuse_space", "goroutine":
+for gauge in "inuse_space", "goroutine", "goroutineleak":
     rows = {row["function"]: (row["flat"], row["cumulative"]) for row in json.loads(read(f"{directory}/{gauge}.json"))}
     series = json.loads(read(f"{directory}/{gauge}.series.json"))
     says(gauges.get(gauge) == series["total"], f"{gauge}: it is averaged as by cairn query", (gauges, series["total"]))

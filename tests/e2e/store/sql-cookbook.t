@@ -34,12 +34,15 @@ snapshot $goroutines 10 run=1 'main;a 3\n'
 snapshot $goroutines 70 run=1 'main;b 3\n'
 snapshot $goroutines 130 run=1 'main;c 3\n'
 snapshot $goroutines 190 run=2 'main;a 7\n'
+leaked=goroutineleak:goroutineleak:count:goroutineleak:count
+snapshot $leaked 10 run=1 'main;a 5\n'
+snapshot $leaked 70 run=1 'main;a 3\n'
 answers 200 '' "samples without names are taken" -H 'Content-Type: application/x-protobuf' \
         --data-binary "@$tmp/raw.otlp" "$url/v1development/profiles"
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ] && [ "$(metric 'cairn_table_rows{table="samples"}')" -gt 0 ]; }
 wait_for "everything to be in the tables" flushed
 "$cairn" top --server "$url" --from 0 --json >"$tmp/top.json"
-for type in inuse_space goroutine; do
+for type in inuse_space goroutine goroutineleak; do
         "$cairn" top --server "$url" --from 0 --type $type --json >"$tmp/$type.json"
         "$cairn" query --server "$url" --from now-10m --type $type --series --step 1m --json >"$tmp/$type.series.json"
 done

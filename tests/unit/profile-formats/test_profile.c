@@ -234,6 +234,34 @@ START_TEST(type_ids_have_five_parts)
 }
 END_TEST
 
+START_TEST(snapshots_of_a_state_are_gauges)
+{
+        static const char *const gauges[] = {
+                "goroutine:goroutine:count:goroutine:count",
+                "goroutineleak:goroutineleak:count:goroutineleak:count",
+                "memory:inuse_space:bytes:space:bytes",
+                "memory:inuse-objects:count::",
+                "memory:live:count:objects:count",
+                "memory:heap-live-size:bytes::",
+                "heap-space:heap-space:bytes::",
+        };
+        static const char *const sums[] = {
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                "memory:alloc_space:bytes:space:bytes",
+                "goroutine:contentions:count:goroutine:count",
+                "memory:inuses:bytes:space:bytes",
+                "memory:lively:bytes::",
+                "memory:heap-alloc:bytes::",
+                "goroutine",
+        };
+
+        for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
+                ck_assert_msg(profile_type_is_gauge(gauges[i]), "%s is none", gauges[i]);
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+                ck_assert_msg(!profile_type_is_gauge(sums[i]), "%s is one", sums[i]);
+}
+END_TEST
+
 START_TEST(common_labels_do_not_override_sample_labels)
 {
         _cleanup_profile_ struct profile p;
@@ -290,4 +318,5 @@ END_TEST
 TEST_SUITE("profile", equal_strings_stacks_and_label_sets_are_interned, colliding_keys_do_not_slow_lookups,
            invalid_utf8_is_replaced, stack_over_the_limit_is_truncated_at_root, profile_stays_valid_at_memory_limit,
            only_raw_chains_decrement_caller_addresses, load_addresses_are_subtracted_depending_on_sender,
-           type_ids_have_five_parts, common_labels_do_not_override_sample_labels, nested_message_lengths_of_any_size)
+           type_ids_have_five_parts, snapshots_of_a_state_are_gauges, common_labels_do_not_override_sample_labels,
+           nested_message_lengths_of_any_size)

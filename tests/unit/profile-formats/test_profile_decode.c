@@ -77,6 +77,7 @@ START_TEST(other_content_is_refused_with_its_name)
                         "5\0"),
                   "UTF-16" },
                 { BYTES("goroutine profile: total 3\n"), "debug=1" },
+                { BYTES("goroutineleak profile: total 3\n"), "debug=1" },
                 { BYTES("<!DOCTYPE html>\n"), "web page" },
                 { BYTES("heap profile:   1:  24 [ 1: 24] @ heap_v2/524288\n"), "go tool pprof -proto" },
                 { BYTES("heap_v2/524288\n"), "jemalloc" },
