@@ -473,15 +473,20 @@ void drawing_deinit(struct drawing *d)
         *d = (struct drawing){ 0 };
 }
 
-/* After all drawn descendants of a node: the rest of its total becomes one more child. */
+/*
+ * After all drawn descendants of a node: the rest of its total becomes one more child. A total that saturated may be
+ * less than its parts: then there is none.
+ */
 static void close_drawn_node(struct drawing *d, uint32_t node, const int64_t rest[2])
 {
-        if (rest[0] || rest[1])
+        const int64_t left[2] = { rest[0] > 0 ? rest[0] : 0, rest[1] > 0 ? rest[1] : 0 };
+
+        if (left[0] || left[1])
                 d->nodes[d->count++] = (struct drawn_node){ .parent = node,
                                                             .frame = DRAWN_OTHER,
                                                             .depth = d->nodes[node].depth + 1,
-                                                            .self = { rest[0], rest[1] },
-                                                            .total = { rest[0], rest[1] } };
+                                                            .self = { left[0], left[1] },
+                                                            .total = { left[0], left[1] } };
 }
 
 enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err)

@@ -456,6 +456,12 @@ START_TEST(sums_that_do_not_fit_are_the_largest_number_and_noted)
                 ck_assert_str_eq(answer.note, note);
         }
         {
+                ASK(flame, "flame", "from=now-1h");
+
+                EXPECT(flame, ",9223372036854775797,9223372036854775797,0]");
+                ck_assert_ptr_null(strstr(flame, ",-4")); /* the callees of main have more than its total */
+        }
+        {
                 ASK(series, "series", "from=now-1h", "step=1h");
 
                 EXPECT(series, ",9223372036854775807,");
