@@ -16,6 +16,21 @@ const char *query_param_get(const struct query_param_source *params, const char 
         return value && *value ? value : NULL;
 }
 
+/* A type in the selector of a side must be that of the request: all sides of an answer have one type. */
+static enum status check_selection_type(const struct query_param_source *params, const char *prefix,
+                                        const struct query_selection *fallback, const struct query_selection *s,
+                                        struct error *err)
+{
+        const char *type = query_param_get(params, "", "type");
+
+        if (!type && fallback)
+                type = fallback->selector.type;
+        if (!s->selector.type || (!type && !fallback) || (type && strcmp(type, s->selector.type) == 0))
+                return ST_OK;
+        return error_set(err, ST_USAGE, "%sselector has the type '%.60s', but the request has %s%.60s%s", prefix,
+                         s->selector.type, type ? "'" : "", type ? type : "none", type ? "'" : "");
+}
+
 enum status query_selection_parse(const struct query_param_source *params, const char *prefix,
                                   const struct query_selection *fallback, int64_t now_unix_ns,
                                   struct query_selection *ret, struct error *err)
@@ -36,7 +51,12 @@ enum status query_selection_parse(const struct query_param_source *params, const
                 st = error_set(err, ST_USAGE, "%sfrom is not before %sto", prefix, prefix);
         if (!st)
                 st = selector_parse(s.text, params->meter, &s.selector, err);
-        if (!st)
+        if (st)
+                return st;
+        st = check_selection_type(params, prefix, fallback, &s, err);
+        if (st)
+                query_selection_deinit(&s);
+        else
                 *ret = s;
         return st;
 }

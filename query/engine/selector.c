@@ -32,39 +32,47 @@ static bool is_key_char(char c)
                c == '-' || c == '/' || (unsigned char)c >= 0x80;
 }
 
-static bool parse_hex_digits(const char *at, int n, unsigned *ret)
+/* Digits of 2^bits values each. */
+static bool parse_escape_digits(const char *at, int n, unsigned bits, uint32_t *ret)
 {
-        unsigned v = 0;
+        uint32_t v = 0;
 
         for (int i = 0; i < n; i++) {
                 int digit = hex_digit_value(at[i]);
 
-                if (digit < 0)
+                if (digit < 0 || digit >> bits)
                         return false;
-                v = v << 4 | (unsigned)digit;
+                v = v << bits | (uint32_t)digit;
         }
         *ret = v;
         return true;
 }
 
-/* Parse one escape after its backslash, as in Go strings. */
+/* Parse one escape after its backslash, as in Go strings: \xHH and \NNN are a byte, \uHHHH and \UHHHHHHHH a code point.
+ */
 static enum status parse_selector_escape(struct selector_parser *p, struct buf *b)
 {
         static const char from[] = "abfnrtv\\\"'", to[] = "\a\b\f\n\r\t\v\\\"'";
-        const char *simple = *p->at ? strchr(from, *p->at) : NULL;
-        unsigned code;
-        int digits;
+        const char *simple = *p->at ? strchr(from, *p->at) : NULL, *digits = p->at + 1;
+        const bool is_octal = *p->at >= '0' && *p->at <= '7', is_byte = is_octal || *p->at == 'x';
+        uint32_t code;
+        int n;
 
         if (simple) {
                 buf_append_u8(b, (uint8_t)to[simple - from]);
                 p->at++;
                 return ST_OK;
         }
-        digits = *p->at == 'x' ? 2 : *p->at == 'u' ? 4 : 0;
-        if (!digits || !parse_hex_digits(p->at + 1, digits, &code) || code == 0)
+        digits -= is_octal;
+        n = is_octal ? 3 : *p->at == 'x' ? 2 : *p->at == 'u' ? 4 : *p->at == 'U' ? 8 : 0;
+        if (!n || !parse_escape_digits(digits, n, is_octal ? 3 : 4, &code) || code == 0 ||
+            code > (is_byte ? 0xff : 0x10ffff))
                 return report_expected(p, "an escape (\\\\, \\\", \\n, \\xHH, \\uHHHH)");
-        utf8_append_code_point(b, code);
-        p->at += 1 + digits;
+        if (is_byte)
+                buf_append_u8(b, (uint8_t)code);
+        else
+                utf8_append_code_point(b, code);
+        p->at = digits + n;
         return ST_OK;
 }
 
@@ -146,6 +154,9 @@ static enum status append_matcher(struct selector_parser *p, char **key, char **
         enum status st;
 
         if (strcmp(*key, "__profile_type__") == 0 && op == LABEL_EQUAL) {
+                if (p->s.type && strcmp(p->s.type, *value) != 0)
+                        return error_set(p->err, ST_USAGE, "the selector has two profile types, '%.60s' and '%.60s'",
+                                         p->s.type, *value);
                 free(p->s.type);
                 p->s.type = steal_ptr(*value);
                 return ST_OK;

@@ -164,6 +164,7 @@ static enum status parse_service_base(struct services *s)
         if (query_param_get(&s->q->params, "base_", "selector") && !query_param_get(&s->q->params, "base_", "from") &&
             !query_param_get(&s->q->params, "base_", "to"))
                 fallback = (struct query_selection){ head->text, { 0 }, head->from_unix_ns, head->to_unix_ns };
+        fallback.selector.type = head->selector.type; /* borrowed */
         return query_selection_parse(&s->q->params, "base_", &fallback, s->q->now_unix_ns, &s->base, s->q->err);
 }
 

@@ -185,6 +185,24 @@ static enum status copy_type(const char *id, char **ret, struct error *err)
         return *ret ? ST_OK : error_no_memory(err);
 }
 
+/* The type of the request, or of its selector; if both have one, it must be the same. */
+static enum status choose_type(struct querier_selection *s, const struct querier_choice *choice, struct error *err)
+{
+        _cleanup_free_ char *other = NULL;
+        enum status st = ST_OK;
+
+        if (s->parsed.type)
+                st = copy_type(s->parsed.type, &s->type, err);
+        if (st || !choice->type)
+                return st;
+        other = steal_ptr(s->type);
+        st = copy_type(choice->type, &s->type, err);
+        if (!st && other && strcmp(other, s->type) != 0)
+                st = error_set(err, ST_USAGE, "the type is '%.60s', but the selector has the type '%.60s'", s->type,
+                               other);
+        return st;
+}
+
 static enum status set_times(struct query_selection *s, const struct querier_choice *choice, int64_t now_unix_ns,
                              struct error *err)
 {
@@ -220,8 +238,8 @@ enum status querier_selection_init(struct querier_selection *s, struct querier_c
                 query_call_note_selection(&c->q, choice->selector, s->selection.from_unix_ns, s->selection.to_unix_ns);
         if (!st)
                 st = selector_parse(choice->selector, c->q.meter, &s->parsed, err);
-        if (!st && (choice->type ? choice->type : s->parsed.type))
-                st = copy_type(choice->type ? choice->type : s->parsed.type, &s->type, err);
+        if (!st)
+                st = choose_type(s, choice, err);
         if (!st)
                 st = check_ids(choice->trace_ids, choice->trace_id_count, 32, "trace ids", err);
         if (!st)

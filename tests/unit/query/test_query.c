@@ -435,6 +435,23 @@ START_TEST(types_are_chosen_by_name_or_part)
                 ck_assert_str_eq(cpu, "main;idle 7000000000\n");
                 ck_assert_ptr_nonnull(strstr(wrong, "there are: memory:inuse_space:bytes:space:bytes, " CPU));
         }
+        {
+                ASK(same, "folded", "type=process_cpu:cpu", "selector=process_cpu:cpu{service.name=\"db\"}");
+                _cleanup_free_ char *two = run_query(
+                        "top", (struct pairs){ { "type=cpu", "selector={__profile_type__=\"memory\"}" } }, ST_USAGE);
+                _cleanup_free_ char *base = run_query(
+                        "diff", (struct pairs){ { "selector=memory{}", "base_selector=process_cpu{}" } }, ST_USAGE);
+                _cleanup_free_ char *only =
+                        run_query("diff", (struct pairs){ { "base_selector=process_cpu{}" } }, ST_USAGE);
+
+                ASK(services, "services", "selector=process_cpu:cpu{service.name=\"db\"}");
+
+                ck_assert_str_eq(same, "main;idle 7000000000\n");
+                ck_assert_ptr_nonnull(strstr(services, "\"value\":7000000000,"));
+                ck_assert_str_eq(two, "selector has the type 'memory', but the request has 'cpu'");
+                ck_assert_str_eq(base, "base_selector has the type 'process_cpu', but the request has 'memory'");
+                ck_assert_str_eq(only, "base_selector has the type 'process_cpu', but the request has none");
+        }
         close_store();
 }
 END_TEST

@@ -39,6 +39,28 @@ START_TEST(selector_syntax_agrees_with_prometheus)
 }
 END_TEST
 
+START_TEST(escapes_are_those_of_go)
+{
+        static const struct {
+                const char *text, *value;
+        } cases[] = {
+                { "{a=\"\\xc3\\xa9\"}", "\xc3\xa9" }, /* bytes, not code points */
+                { "{a=\"\\303\\2511\"}", "\xc3\xa9"
+                                         "1" },
+                { "{a=\"\\u00e9\\U0001F980\"}", "\xc3\xa9\xf0\x9f\xa6\x80" },
+                { "{a='\\x41\\101\\a\\t'}", "AA\a\t" },
+                { "{a=`\\x41`}", "\\x41" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                _cleanup_selector_ struct selector s = { 0 };
+
+                ck_assert_msg(selector_parse(cases[i].text, NULL, &s, NULL) == ST_OK, "%s", cases[i].text);
+                ck_assert_str_eq(s.matchers[0].value, cases[i].value);
+        }
+}
+END_TEST
+
 START_TEST(regular_expressions_are_anchored)
 {
         static const struct {
@@ -349,7 +371,13 @@ START_TEST(malformed_selectors_report_position_and_expectation)
                 { "{a=~`(?i)*`}", "nothing to repeat" },
                 { "{a=~`(?i){2}`}", "nothing to repeat" },
                 { "{a=~`{2}`}", "nothing to repeat" },
-                { "{a=\"\\xff\\xff\"b}", "expected" },
+                { "{a=\"\\xff\\xff\"b}", "expected UTF-8 text" },
+                { "{a=\"\\ud800\"}", "expected UTF-8 text" },
+                { "{a=\"\\U00110000\"}", "expected an escape" },
+                { "{a=\"\\400\"}", "expected an escape" },
+                { "{a=\"\\x00\"}", "expected an escape" },
+                { "{a=\"\\18\"}", "expected an escape" },
+                { "a:b{__profile_type__=\"c\"}", "two profile types, 'a:b' and 'c'" },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -362,7 +390,7 @@ START_TEST(malformed_selectors_report_position_and_expectation)
 }
 END_TEST
 
-TEST_SUITE("selector", selector_syntax_agrees_with_prometheus, regular_expressions_are_anchored,
-           matching_takes_linear_time, regex_steps_of_all_texts_share_one_budget, wide_classes_count_as_steps,
-           patterns_with_large_repetitions_are_refused, groups_capture_the_preferred_match,
+TEST_SUITE("selector", selector_syntax_agrees_with_prometheus, escapes_are_those_of_go,
+           regular_expressions_are_anchored, matching_takes_linear_time, regex_steps_of_all_texts_share_one_budget,
+           wide_classes_count_as_steps, patterns_with_large_repetitions_are_refused, groups_capture_the_preferred_match,
            malformed_selectors_report_position_and_expectation)
