@@ -38,6 +38,7 @@ static enum status parse_parameter(struct http_request *req, const char *text, s
         const char *equals = memchr(text, '=', n);
         size_t name_size = equals ? (size_t)(equals - text) : n;
         _cleanup_free_ char *name = NULL, *value = NULL;
+        const char *known;
 
         if (req->query_count == LIMIT_HTTP_QUERY_PARAMETERS)
                 return error_set(err, ST_BAD_DATA, "more than %d query parameters", LIMIT_HTTP_QUERY_PARAMETERS);
@@ -46,6 +47,10 @@ static enum status parse_parameter(struct http_request *req, const char *text, s
         if (!name || !value)
                 return error_set(err, ST_BAD_DATA, "query parameter '%.*s' has a malformed %% escape",
                                  (int)(n < 80 ? n : 80), text);
+        known = http_query(req, name); /* none of the interfaces has parameters with several values */
+        if (known && strcmp(known, value) != 0)
+                return error_set(err, ST_BAD_DATA, "query parameter '%.80s' is there twice, with different values",
+                                 name);
         req->query[req->query_count++] = (struct query_parameter){ steal_ptr(name), steal_ptr(value) };
         return ST_OK;
 }
