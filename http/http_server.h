@@ -201,8 +201,10 @@ void *http_context(const struct http_request *req);
 int http_route_argument(const struct http_request *req);
 /** The text of a {name} of the path, percent-decoded; "" if absent. Borrowed. */
 const char *http_path_part(const struct http_request *req, const char *name);
-/** A query parameter, decoded, or NULL. */
+/** A query parameter, decoded, or NULL. A request with two values for one parameter is refused. */
 const char *http_query(const struct http_request *req, const char *name);
+/** The name of query parameter i, decoded; NULL past the last one. */
+const char *http_query_name(const struct http_request *req, size_t i);
 /**
  * Deadline of handle: the time limit, or earlier if the client disconnects. A long-running handler passes it to the
  * functions it calls, and responds with http_fail() of the resulting ST_TIMEOUT. Valid until the response is set; not

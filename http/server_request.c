@@ -349,6 +349,11 @@ const char *http_query(const struct http_request *req, const char *name)
         return NULL;
 }
 
+const char *http_query_name(const struct http_request *req, size_t i)
+{
+        return i < req->query_count ? req->query[i].name : NULL;
+}
+
 const char *http_header(const struct http_request *req, const char *name)
 {
         return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);

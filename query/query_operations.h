@@ -48,5 +48,7 @@ extern const size_t query_operation_count; /* at most QUERY_OPERATIONS_MAX */
 /** NULL: unknown. */
 const struct query_operation *query_operation_find(const char *name);
 bool query_operation_has_parameter(const struct query_operation *operation, const char *name);
+/** Whether any operation has the parameter, or all have it. */
+bool query_parameter_exists(const char *name);
 
 #endif

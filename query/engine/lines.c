@@ -690,8 +690,7 @@ static enum status check_line_params(const struct query_call *q)
                 return error_set(q->err, ST_USAGE,
                                  "lines needs function (a regular expression for the whole name), file (one for a "
                                  "part of the path), function_name or file_name (exact)");
-        return q->r.by.count ? error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector")
-                             : ST_OK;
+        return ST_OK;
 }
 
 static enum status build_line_table(struct line_table *t)

@@ -50,9 +50,6 @@ const char *query_call_find_base(const struct query_call *q);
 /** Note that sums may be cut off, if they may. */
 void query_call_note_magnitude(struct query_call *q, value_magnitude magnitude);
 
-/** For operations that sum whole samples. @return ST_USAGE when the request has a stack filter. */
-enum status query_call_refuse_filters(const struct query_call *q, const char *operation) MUST_CHECK;
-
 /** Record the selection in the report. */
 void query_call_note_selection(const struct query_call *q, const char *selector, int64_t from_unix_ns,
                                int64_t to_unix_ns);

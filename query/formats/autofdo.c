@@ -231,8 +231,6 @@ enum status query_answer_autofdo(struct query_call *q)
         enum status st;
         double unit_ns;
 
-        if (q->r.by.count)
-                return error_set(q->err, ST_USAGE, "by is not a parameter of autofdo; narrow the selector");
         st = loaded_sides_load(q, NULL, &l);
         if (st)
                 return st;

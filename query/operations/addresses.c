@@ -230,8 +230,6 @@ enum status query_answer_addresses(struct query_call *q)
                 return error_set(q->err, ST_USAGE,
                                  "addresses needs function or file (regular expressions), function_name or file_name "
                                  "(exact), or build_id");
-        if (q->r.by.count)
-                return error_set(q->err, ST_USAGE, "by is not a parameter of addresses; narrow the selector");
         st = loaded_sides_load(q, NULL, &l);
         if (!st && is_chosen)
                 st = function_targets_find_asked(q, &l.frames, &t.targets);

@@ -63,8 +63,6 @@ static enum status parse_code_params(struct query_call *q, struct code_params *p
                 return error_set(q->err, ST_USAGE,
                                  "disassembly needs function (a regular expression for the whole name), "
                                  "function_name (exact), or a range: build_id, start and end");
-        if (q->r.by.count)
-                return error_set(q->err, ST_USAGE, "by is not a parameter of disassembly; narrow the selector");
         return q->code ? ST_OK
                        : error_set(q->err, ST_UNSUPPORTED,
                                    "only a service has executables to disassemble: query a service");

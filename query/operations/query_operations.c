@@ -158,3 +158,12 @@ bool query_operation_has_parameter(const struct query_operation *operation, cons
 {
         return has_word(operation->parameters, name);
 }
+
+bool query_parameter_exists(const char *name)
+{
+        bool exists = has_word("selector from to format", name);
+
+        for (size_t i = 0; !exists && i < query_operation_count; i++)
+                exists = query_operation_has_parameter(&query_operations[i], name);
+        return exists;
+}

@@ -4,8 +4,8 @@
  * parses the request (request.h), and calls the operation in query_call_run(), which sets the limits of memory and work
  * for the time of the answer. query/querier/ uses query_call_run() without the table.
  *
- * A format or parameter that an operation does not have is refused where the answer would be mistaken for another one
- * (check_format(), check_base(), query_call_refuse_filters()).
+ * A format or parameter that an operation does not have is refused, since the answer would be mistaken for another one
+ * (check_format(), check_parameters()).
  *
  * In the file: checks; one call, with its limits; query_run() for a store, and query_run_profiles() for profiles in
  * memory, whose time range is the default one.
@@ -64,26 +64,33 @@ void query_call_note_magnitude(struct query_call *q, value_magnitude magnitude)
                            INT64_MAX);
 }
 
-/* Reject a comparison that the operation does not make: the answer would look like that of one side. */
-static enum status check_base(const struct query_call *q, const struct query_operation *operation)
+static enum status refuse_parameter(const char *name, const struct query_operation *operation, struct error *err)
 {
-        const char *name = query_call_find_base(q);
+        char owners[160] = "";
+        size_t n = 0;
 
-        if (!name || query_operation_has_parameter(operation, name))
-                return ST_OK;
-        return error_set(q->err, ST_USAGE,
-                         "%s is a parameter of diff, sandwich, lines, disassembly, gate and services, not of %s", name,
-                         operation->name);
+        for (size_t i = 0; i < query_operation_count && n < sizeof owners; i++)
+                if (query_operation_has_parameter(&query_operations[i], name))
+                        n += (size_t)snprintf(owners + n, sizeof owners - n, "%s%s", n ? ", " : "",
+                                              query_operations[i].name);
+        return error_set(err, ST_USAGE, "%s is not a parameter of %s; operations with it: %s", name, operation->name,
+                         owners);
 }
 
-enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
+/* Reject the parameters of other operations: the answer would look as if they had had an effect. */
+static enum status check_parameters(const struct query_call *q, const struct query_operation *operation)
 {
-        static const char *const names[] = { "focus", "ignore", "hide", "show" };
+        char name[40];
 
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (query_param_get(&q->params, "", names[i]))
-                        return error_set(q->err, ST_USAGE, "%s is not a parameter of %s, which sums whole samples",
-                                         names[i], operation);
+        for (size_t i = 0; i < query_operation_count; i++) {
+                const char *word = query_operations[i].parameters;
+
+                for (size_t n; word += strspn(word, " "), (n = strcspn(word, " ")); word += n) {
+                        snprintf(name, sizeof name, "%.*s", (int)n, word);
+                        if (!query_operation_has_parameter(operation, name) && query_param_get(&q->params, "", name))
+                                return refuse_parameter(name, operation, q->err);
+                }
+        }
         return ST_OK;
 }
 
@@ -141,7 +148,7 @@ static enum status run_operation(struct query_call *q, void *context)
         enum status st = check_format(*operation, q->r.format, q->err);
 
         if (!st)
-                st = check_base(q, *operation);
+                st = check_parameters(q, *operation);
         if (!st)
                 st = (*operation)->answer(q);
         return st ? st : buf_status(q->ret, q->err, "answer");

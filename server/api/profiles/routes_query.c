@@ -6,6 +6,7 @@
 #include "common/metrics.h"
 #include "query/formats/assets.h"
 #include "query/query.h"
+#include "query/query_operations.h"
 #include "server/api/debuginfo/object_code.h"
 #include "server/api/debuginfo/source_text.h"
 #include "server/core/query_work.h"
@@ -20,6 +21,20 @@ static const char *get_query_param(void *context, const char *name)
         const char *part = strcmp(name, "name") == 0 ? http_path_part(context, "name") : "";
 
         return *part ? part : http_query(context, name);
+}
+
+/* A misspelled parameter would have no effect, and nothing would tell. @return false: refused. */
+static bool check_parameter_names(struct http_request *req)
+{
+        const char *name;
+
+        for (size_t i = 0; (name = http_query_name(req, i)); i++) {
+                if (*http_query(req, name) && !query_parameter_exists(name)) {
+                        http_fail_code(req, 400, "usage", "'%.80s' is no parameter of queries", name);
+                        return false;
+                }
+        }
+        return true;
 }
 
 static void answer_query(struct http_request *req, const char *operation)
@@ -37,6 +52,8 @@ static void answer_query(struct http_request *req, const char *operation)
         struct error err;
         enum status st;
 
+        if (!check_parameter_names(req))
+                return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req, operation);
         input.meter = &work.meter;

@@ -142,7 +142,7 @@ is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' \
         "lines are not compared without a function or a file"
 answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" \
         "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
-answers 400 'base_from is a parameter of diff, sandwich, lines, disassembly, gate and services, not of top' \
+answers 400 'base_from is not a parameter of top; operations with it: diff, gate, services, lines, ' \
         "  and a base of a table of one side" \
         "$url/api/v1/query/top?base_from=now-1h"
 for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE

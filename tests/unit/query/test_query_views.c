@@ -1043,8 +1043,8 @@ START_TEST(a_diff_is_sorted_by_shares_and_has_values_as_they_are)
                 EXPECT(bad, "compare 'yes' is not one of shares, values");
                 EXPECT(bad_sort, "sort 'name' is not one of flat, cumulative");
                 EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
-                EXPECT(one_side, "base_from is a parameter of diff, sandwich, lines, disassembly, gate and services, "
-                                 "not of series");
+                EXPECT(one_side, "base_from is not a parameter of series; operations with it: diff, gate, services, "
+                                 "lines, disassembly, sandwich");
         }
         tear_down();
 }
