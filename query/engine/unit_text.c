@@ -104,7 +104,7 @@ static bool parse_fraction_and_zone(const char *at, int64_t *fraction_ret, int64
 
 static bool parse_rfc3339(const char *at, int64_t *ret)
 {
-        struct tm tm = { 0 };
+        struct tm tm = { 0 }, day = { 0 };
         int century, year;
         int64_t fraction = 0, zone = 0, ns;
         time_t t;
@@ -115,6 +115,9 @@ static bool parse_rfc3339(const char *at, int64_t *ret)
                 return false;
         tm.tm_year = century * 100 + year - 1900;
         tm.tm_mon--;
+        day = tm;
+        if (timegm(&day) == -1 || day.tm_mday != tm.tm_mday) /* normalized: 30 February is 2 March */
+                return false;
         if (*at == 'T' || *at == 't' || *at == ' ') {
                 at++;
                 if (!parse_two_digits(&at, 0, 23, &tm.tm_hour) || !parse_two_digits(&at, ':', 59, &tm.tm_min))

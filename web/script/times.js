@@ -63,7 +63,8 @@ const CairnTimes = (() => {
       return n < 1e11 ? n * 1000 : n < 1e14 ? n : n < 1e17 ? n / 1000 : n / 1e6;
     }
     const date = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([Zz]|[+-]\d\d:\d\d)?)?$/.exec(text);
-    if (!date) return NaN;
+    const midnight = date ? Date.parse(date[1] + 'T00:00Z') : NaN;
+    if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date[1]) return NaN; // 30 February
     return Date.parse(date[1] + 'T' + (date[2] || '00:00') + (date[3] || (inLocal ? '' : 'Z')).toUpperCase());
   }
 
