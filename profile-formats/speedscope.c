@@ -143,6 +143,8 @@ static enum status read_sampled_profile(struct speedscope_reader *r, const struc
                 if (!st)
                         st = add_speedscope_sample(r, value, err);
         }
+        if (!st && json_value_next(&weight_items, &weight))
+                st = error_set(err, ST_BAD_DATA, "a sampled speedscope profile has more weights than samples");
         return st;
 }
 
