@@ -34,6 +34,14 @@
 
 #define STACK_FORMATS "pprof, folded, groups, lines, trie, tree, speedscope or jfr"
 
+/* A query parameter; an empty one is absent, as for Pyroscope. */
+static const char *get_parameter(const struct http_request *req, const char *name)
+{
+        const char *value = http_query(req, name);
+
+        return value && *value ? value : NULL;
+}
+
 /* The parts of a request's body; data NULL: absent. */
 struct ingest_body {
         const uint8_t *profile, *previous, *jfr, *labels;
@@ -135,24 +143,42 @@ static enum status decode_ingested_pprof(const struct ingest_body *b, struct pro
         return ST_OK;
 }
 
-/* Choose the sample type of a format that has stacks only, and its rate in Hz; 0: values stay counts. */
-static const char *choose_stack_type(const struct http_request *req, struct app_name *app, uint64_t *rate_ret)
+/* The sampling rate in Hz; ST_NOT_FOUND without one. */
+static enum status read_sample_rate(const struct http_request *req, uint64_t *ret, struct error *err)
 {
-        const char *units = http_query(req, "units"), *rate_text = http_query(req, "sampleRate");
-        struct pyroscope_stack_type type = { 0 };
-        size_t prefix_size;
+        const char *text = get_parameter(req, "sampleRate");
 
-        *rate_ret = 0;
+        if (!text)
+                return ST_NOT_FOUND;
+        if (!parse_uint(text, ret) || *ret > (uint64_t)NS_PER_S)
+                return error_set(err, ST_USAGE, "sampleRate '%.40s' is not a whole number up to 1000000000", text);
+        return ST_OK;
+}
+
+/*
+ * Choose the sample type of a format that has stacks only, and its rate in Hz; 0: values stay counts.
+ * @param type_ret  NULL: manual upload, the unit is unknown.
+ */
+static enum status choose_stack_type(const struct http_request *req, struct app_name *app, const char **type_ret,
+                                     uint64_t *rate_ret, struct error *err)
+{
+        const char *units = get_parameter(req, "units");
+        struct pyroscope_stack_type type = { 0 };
+        uint64_t rate = DEFAULT_SAMPLE_RATE;
+        size_t prefix_size;
+        enum status st = read_sample_rate(req, &rate, err);
+
+        if (st && st != ST_NOT_FOUND)
+                return st;
         if (pyroscope_find_suffix_type(app->service, &type, &prefix_size))
                 app->service[prefix_size] = 0;
-        else if (units ? !pyroscope_find_unit_type(units, &type)
-                       : !rate_text || !pyroscope_find_unit_type("samples", &type))
-                return NULL; /* manual upload: the unit is unknown */
-        if (!type.timed_id)
-                return type.id;
-        if (!rate_text || !parse_uint(rate_text, rate_ret) || *rate_ret > (uint64_t)NS_PER_S)
-                *rate_ret = DEFAULT_SAMPLE_RATE;
-        return *rate_ret ? type.timed_id : type.id;
+        else if (units)
+                (void)pyroscope_find_unit_type(units, &type);
+        else if (!st)
+                (void)pyroscope_find_unit_type("samples", &type);
+        *rate_ret = type.timed_id ? rate : 0;
+        *type_ret = *rate_ret ? type.timed_id : type.id;
+        return ST_OK;
 }
 
 /* Convert counts at a rate into nanoseconds. */
@@ -172,12 +198,14 @@ static enum status decode_stacks(const struct http_request *req, const char *for
                                  struct app_name *app, struct profile *ret, struct error *err)
 {
         uint64_t rate;
-        const char *type_id = choose_stack_type(req, app, &rate);
-        const char *known_id = type_id ? type_id : "samples:samples:count::";
+        const char *type_id, *known_id;
         enum status st = content_refuse_gzip(b->profile, b->size, err);
 
+        if (!st)
+                st = choose_stack_type(req, app, &type_id, &rate, err);
         if (st)
                 return st;
+        known_id = type_id ? type_id : "samples:samples:count::";
         if (strcmp(format, "speedscope") == 0)
                 return speedscope_decode(b->profile, b->size, ret, err);
         if (strcmp(format, "folded") == 0 || strcmp(format, "groups") == 0 || !*format)
@@ -264,18 +292,20 @@ static enum status decode_recording_in_turn(const struct jfr_job *job, struct pr
 static enum status decode_recording_upload(struct http_request *req, const char *scratch_dir,
                                            const struct ingest_body *b, struct profile *ret, struct error *err)
 {
-        const char *rate_text = http_query(req, "sampleRate");
         struct jfr_job job = { .recording = b->is_form ? b->jfr : b->profile,
                                .recording_size = b->is_form ? b->jfr_size : b->size,
                                .labels = b->labels,
                                .labels_size = b->labels_size,
                                .dir = scratch_dir,
                                .cancel = http_request_cancelled(req) };
-        uint64_t rate;
+        uint64_t rate = 0;
+        enum status st = read_sample_rate(req, &rate, err);
 
+        if (st && st != ST_NOT_FOUND)
+                return st;
         if (!job.recording)
                 return error_set(err, ST_BAD_DATA, "the multipart body has no part 'jfr'");
-        if (rate_text && parse_uint(rate_text, &rate) && rate && rate <= (uint64_t)NS_PER_S)
+        if (rate)
                 job.period_ns = NS_PER_S / (int64_t)rate;
         return decode_recording_in_turn(&job, ret, err);
 }
@@ -283,7 +313,7 @@ static enum status decode_recording_upload(struct http_request *req, const char 
 static enum status decode_ingest_body(struct http_request *req, const char *scratch_dir, const struct ingest_body *body,
                                       struct app_name *app, struct profile *ret, struct error *err)
 {
-        const char *format = http_query(req, "format"), *type = http_header(req, "Content-Type");
+        const char *format = get_parameter(req, "format"), *type = http_header(req, "Content-Type");
 
         if (format ? strcmp(format, "jfr") == 0 : body->is_form && body->jfr)
                 return decode_recording_upload(req, scratch_dir, body, ret, err);
@@ -313,7 +343,7 @@ static enum status decode_ingest(struct http_request *req, const char *scratch_d
  */
 static void distinguish_arrival(struct http_request *req, const struct profile *p, struct hash128 *id)
 {
-        const char *from = http_query(req, "from");
+        const char *from = get_parameter(req, "from");
         struct {
                 struct hash128 id;
                 struct timespec arrival;
@@ -337,8 +367,8 @@ static void distinguish_arrival(struct http_request *req, const struct profile *
 static enum status complete_ingested(struct http_request *req, struct app_name *app, struct profile *p,
                                      struct error *err)
 {
-        const char *from = http_query(req, "from"), *until = http_query(req, "until"),
-                   *spy = http_query(req, "spyName");
+        const char *from = get_parameter(req, "from"), *until = get_parameter(req, "until"),
+                   *spy = get_parameter(req, "spyName");
         int64_t now = wall_clock_ns(), start = now, end = 0;
         enum status st = from ? time_text_parse(from, now, &start, err) : ST_OK;
 
@@ -355,7 +385,7 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
                         p->samples.items[i].duration_ns = end - start;
         profile_set_missing_times(p, start);
         st = app_name_add_labels(app, p, err);
-        if (!st && spy && *spy)
+        if (!st && spy)
                 st = profile_add_label_to_all(p, "pyroscope_spy", spy, err);
         return st;
 }

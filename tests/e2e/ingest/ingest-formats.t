@@ -86,6 +86,13 @@ ingest 'name=plain&units=samples&sampleRate=100' -d 'a;b 5'
 is "$(types_of plain) $(total plain cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 50000000' "as units do"
 ingest 'name=none&units=samples&sampleRate=0' -d 'a;b 5'
 is "$(types_of none) $(total none samples)" '["process_cpu:samples:count::"] 5' "without a rate they stay counts"
+for rate in fast 99.5 -1 2000000000; do
+        ingest "name=rate.cpu&sampleRate=$rate" -d 'a;b 5'
+        like "$code $body" "^400 .*sampleRate '$rate' is not a whole number" "a rate of $rate is refused"
+done
+answers 200 '' "parameters without a value are absent" -d 'a;b 5' \
+        "$url/ingest?name=absent.cpu&format=&units=&sampleRate=&from=&until=&spyName="
+is "$(total absent cpu)" 50000000 "  a rate without a value is that of Pyroscope"
 ingest 'name=heap.alloc_space&format=folded&sampleRate=100' -d 'a;b 5'
 is "$(types_of heap) $(total heap alloc_space)" '["memory:alloc_space:bytes::"] 5' "bytes have no rate"
 ingest 'name=big.cpu&sampleRate=1' -d 'a 9223372036854775807'
