@@ -52,7 +52,7 @@ static const char *format_gate_change(double percent, char ret[static 32])
 static const char *describe_clusters(const struct gate_report *r, char ret[static SENTENCE_BYTES])
 {
         uint64_t before = json_node_uint(r->answer, "clusters"), after = json_node_uint(r->answer, "clusters_after");
-        const char *cluster = json_node_text(r->answer, "cluster");
+        const char *cluster = PRINTABLE(json_node_text(r->answer, "cluster"));
         bool runs = strcmp(cluster, "cairn.run") == 0;
 
         if (runs && (before < 2 || after < 2))
@@ -150,15 +150,19 @@ static void put_report_text(const struct gate_report *r, struct buf *to)
                 buf_printf(to, "\n%s\n", r->link);
 }
 
-/* Text in a cell of a table, as code: neither '|' nor '`' may end it. */
+/* Text in a cell of a table, as code, escaped as in a terminal: neither '|' nor '`' may end it. */
 static void put_markdown_code(struct buf *to, const char *text)
 {
+        _cleanup_buf_ struct buf escaped;
+
+        buf_init(&escaped, to->max);
+        utf8_append_escaped(&escaped, text);
         buf_append_u8(to, '`');
-        for (; *text; text++) {
-                if (*text == '|')
+        for (size_t i = 0; i < escaped.size; i++) {
+                if (escaped.data[i] == '|')
                         buf_append_str(to, "\\|");
                 else
-                        buf_append_u8(to, *text == '`' || (unsigned char)*text < ' ' ? '\'' : (uint8_t)*text);
+                        buf_append_u8(to, escaped.data[i] == '`' ? '\'' : escaped.data[i]);
         }
         buf_append_u8(to, '`');
 }
@@ -262,12 +266,36 @@ struct sarif_subject {
 
 static void put_sarif_message(const struct gate_report *r, const struct sarif_subject *s, struct json_out *j)
 {
-        char text[SENTENCE_BYTES], change[32], before[40], after[40];
+        char change[32], before[40], after[40];
+        _cleanup_buf_ struct buf text;
 
-        snprintf(text, sizeof text, "%.200s: %s -> %s, %s", s->name, format_cost(r, s->costs, s->before, before),
-                 format_cost(r, s->costs, s->after, after), format_gate_change(s->percent, change));
+        buf_init(&text, j->buf->max);
+        utf8_append_escaped(&text, s->name);
+        buf_printf(&text, ": %s -> %s, %s", format_cost(r, s->costs, s->before, before),
+                   format_cost(r, s->costs, s->after, after), format_gate_change(s->percent, change));
         json_out_object(j, "message");
-        json_out_str(j, "text", text);
+        json_out_str(j, "text", buf_cstr(&text));
+        json_out_object_end(j);
+}
+
+/* A place in a file, whose path is a reference of RFC 3986. */
+static void put_sarif_place(const struct gate_detail *d, struct json_out *j)
+{
+        _cleanup_buf_ struct buf uri;
+
+        buf_init(&uri, j->buf->max);
+        buf_append_url_encoded(&uri, d->file, "/");
+        json_out_object(j, NULL);
+        json_out_object(j, "physicalLocation");
+        json_out_object(j, "artifactLocation");
+        json_out_str(j, "uri", buf_cstr(&uri));
+        json_out_object_end(j);
+        if (d->line) {
+                json_out_object(j, "region");
+                json_out_uint(j, "startLine", d->line);
+                json_out_object_end(j);
+        }
+        json_out_object_end(j);
         json_out_object_end(j);
 }
 
@@ -280,20 +308,8 @@ static void put_sarif_result(const struct gate_report *r, const struct sarif_sub
         json_out_str(j, "level", "error");
         put_sarif_message(r, s, j);
         json_out_array(j, "locations");
-        if (d && d->file) {
-                json_out_object(j, NULL);
-                json_out_object(j, "physicalLocation");
-                json_out_object(j, "artifactLocation");
-                json_out_str(j, "uri", d->file);
-                json_out_object_end(j);
-                if (d->line) {
-                        json_out_object(j, "region");
-                        json_out_uint(j, "startLine", d->line);
-                        json_out_object_end(j);
-                }
-                json_out_object_end(j);
-                json_out_object_end(j);
-        }
+        if (d && d->file)
+                put_sarif_place(d, j);
         json_out_array_end(j);
         if (r->link)
                 json_out_str(j, "hostedViewerUri", r->link);

@@ -11,7 +11,8 @@
  */
 #include "common/memory/buf.h"
 
-/** Append text as character data, also for attributes in double quotes. Control characters but line ends become '?'. */
+/** Append text as character data, also for attributes in double quotes. What XML does not have becomes '?': control
+ * characters but line ends, bytes that are not UTF-8, U+FFFE and U+FFFF. */
 void xml_append_text(struct buf *to, const char *text);
 
 #endif
