@@ -233,8 +233,6 @@ static enum status open_object_log(struct object_table *t, struct error *err)
                 if (!st || st == ST_BUSY)
                         st = delta_table_open(t->storage, OBJECT_TABLE_FOLDER, &t->log, err);
         }
-        if (!st)
-                delta_table_set_commit_lifetime(t->log, INT64_C(1000) * RETENTION_S);
         return st;
 }
 

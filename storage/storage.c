@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/threads/waiting_tasks.h"
 #include "storage/storage_operations.h"
 
 void storage_close(struct storage *s)
@@ -134,6 +135,39 @@ enum status storage_list(struct storage *s, const char *folder, const char *afte
 enum status storage_stat(struct storage *s, const char *key, struct storage_info *ret, struct error *err)
 {
         return s->operations->stat(s, key, ret, err);
+}
+
+void storage_answer(struct storage *s, struct storage_question *q)
+{
+        q->error = (struct error){ 0 };
+        q->status =
+                q->text ? storage_read(s, q->key, q->text, &q->error) : storage_stat(s, q->key, &q->info, &q->error);
+}
+
+struct questions {
+        struct storage *storage;
+        struct storage_question *items;
+};
+
+static void answer_question(void *context, size_t index)
+{
+        const struct questions *all = context;
+
+        storage_answer(all->storage, &all->items[index]);
+}
+
+void storage_ask_at_once(struct storage *s, struct storage_question *questions, size_t count)
+{
+        do_waiting_tasks(count, answer_question, &(struct questions){ s, questions });
+}
+
+void storage_ask(struct storage *s, struct storage_question *questions, size_t count)
+{
+        if (s->operations->ask)
+                s->operations->ask(s, questions, count);
+        else
+                for (size_t i = 0; i < count; i++)
+                        storage_answer(s, &questions[i]);
 }
 
 enum status storage_export(struct storage *s, const char *key, const char *path, uint64_t *copied_bytes_ret,

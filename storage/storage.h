@@ -135,6 +135,18 @@ enum status storage_list(struct storage *s, const char *folder, const char *afte
 
 enum status storage_stat(struct storage *s, const char *key, struct storage_info *ret, struct error *err) MUST_CHECK;
 
+/** A question about one object. */
+struct storage_question {
+        const char *key;
+        struct buf *text;         /* storage_read() appends to it; NULL: storage_stat() sets info */
+        struct storage_info info; /* of storage_stat() */
+        enum status status;       /* the answer, with error */
+        struct error error;
+};
+
+/** Ask all questions, of an object store at the same time. */
+void storage_ask(struct storage *s, struct storage_question *questions, size_t count);
+
 /** @return ST_NOT_FOUND when it is known that there was no object; an object store does not tell. */
 enum status storage_remove(struct storage *s, const char *key, struct error *err) MUST_CHECK;
 

@@ -26,6 +26,7 @@ struct storage_operations {
         enum status (*list)(struct storage *s, const char *folder, const char *after, storage_visit *visit,
                             void *context, struct error *err);
         enum status (*stat)(struct storage *s, const char *key, struct storage_info *ret, struct error *err);
+        void (*ask)(struct storage *s, struct storage_question *questions, size_t count); /* NULL: one by one */
         enum status (*remove)(struct storage *s, const char *key, struct error *err);
         enum status (*remove_unfinished)(struct storage *s, const char *folder, int64_t before_ms, uint64_t *count_ret,
                                          struct error *err);
@@ -34,6 +35,12 @@ struct storage_operations {
         uint64_t (*get_free_bytes)(struct storage *s);
         int64_t (*now_ms)(struct storage *s);
 };
+
+/* storage_ask() by a thread for each question, for implementations whose calls wait for a network. */
+void storage_ask_at_once(struct storage *s, struct storage_question *questions, size_t count);
+
+/* One question. */
+void storage_answer(struct storage *s, struct storage_question *q);
 
 struct storage {
         const struct storage_operations *operations;

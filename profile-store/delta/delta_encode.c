@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/delta/delta_encode.h"
 
+#include <inttypes.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "common/clock.h"
@@ -158,14 +161,53 @@ static void format_interval(int64_t seconds, char ret[static 48])
         snprintf(ret, 48, "interval %jd seconds", (intmax_t)seconds);
 }
 
+/* Other programs write other units, also several of them. Months and years have no fixed length: false. */
+static bool parse_interval_ms(const char *text, int64_t *ret)
+{
+        static const struct {
+                const char *name;
+                int64_t ms;
+        } units[] = { { "millisecond", 1 }, { "second", 1000 },  { "minute", 60000 },
+                      { "hour", 3600000 },  { "day", 86400000 }, { "week", 604800000 } };
+        int64_t sum = 0, count, ms = 0;
+        char unit[16];
+        int n;
+
+        if (strncasecmp(text, "interval ", 9) == 0)
+                text += 9;
+        for (; sscanf(text, "%12" SCNd64 " %15[A-Za-z]%n", &count, unit, &n) == 2; text += n) {
+                const size_t size = strlen(unit), singular = size - (unit[size - 1] == 's');
+
+                ms = 0;
+                for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+                        if (strlen(units[i].name) == singular && strncasecmp(units[i].name, unit, singular) == 0)
+                                ms = units[i].ms;
+                if (!ms || count < 0 || __builtin_mul_overflow(count, ms, &count) ||
+                    __builtin_add_overflow(sum, count, &sum))
+                        return false;
+        }
+        *ret = sum;
+        return ms && !text[strspn(text, " ")];
+}
+
 #define RETENTION_PROPERTIES 2
+#define LOG_RETENTION "delta.logRetentionDuration"
+
+int64_t delta_get_commit_lifetime_ms(const struct delta_state *s)
+{
+        struct json_object *configuration = json_object_object_get(s->metadata, "configuration");
+        const char *text = delta_json_get_string(configuration, LOG_RETENTION);
+        int64_t ms;
+
+        return text && parse_interval_ms(text, &ms) ? ms : 0;
+}
 
 static void get_retention_properties(const struct delta_retention *r, const char *names[static RETENTION_PROPERTIES],
                                      char values[static RETENTION_PROPERTIES][48])
 {
         names[0] = "delta.deletedFileRetentionDuration";
         format_interval(r->removed_s, values[0]);
-        names[1] = "delta.logRetentionDuration";
+        names[1] = LOG_RETENTION;
         format_interval(r->log_s, values[1]);
 }
 

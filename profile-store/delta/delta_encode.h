@@ -17,6 +17,9 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
 /** Whether the table's properties equal those of r. */
 bool delta_retention_is_set(const struct delta_state *s, const struct delta_retention *r);
 
+/** How long commits stay in the log by its properties, which other programs may set; 0: they do not say. */
+int64_t delta_get_commit_lifetime_ms(const struct delta_state *s);
+
 /** The commit c on top of s. ST_USAGE for an invalid path or schema. */
 enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
                                 struct error *err) MUST_CHECK;

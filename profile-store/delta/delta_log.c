@@ -5,16 +5,14 @@
  * delta_replay.h; checkpoints and the deletion of old log files have files of their own.
  *
  * A commit, commit_under_lock(): encode, parse what was encoded, prepare the state, put the file under its
- * version, apply. Only publishing makes the commit visible; applying cannot fail. A refresh reads the commits after
- * the state's version one by one; when log cleaning has deleted the next one, the whole log is read again, from a
- * checkpoint on.
+ * version, apply. Only publishing makes the commit visible; applying cannot fail. Commits of others are read by
+ * delta_refresh.h.
  *
- * In the file: open, close and refresh; replaced tables (delta_table_follow()); access to the state; creation;
- * checkpoints and commits; properties and cleanup.
+ * In the file: open and close; access to the state; creation; checkpoints and commits; properties and cleanup.
  * Locks: t->lock for the whole of each call on a table, file operations included; a writer of another process is
  * excluded only by the name of the commit's file.
  */
-#include "profile-store/delta/delta_log.h"
+#include "profile-store/delta/delta_refresh.h"
 
 #include <json-c/json.h>
 #include <pthread.h>
@@ -28,28 +26,6 @@
 #include "profile-store/delta/delta_encode.h"
 #include "profile-store/delta/delta_log_cleanup.h"
 #include "profile-store/delta/delta_replay.h"
-
-struct delta_table {
-        pthread_mutex_t lock; /* protects state and the members below */
-        struct delta_place place;
-        struct delta_state state;
-        bool lacks_batch_ids;            /* of commits that were not read */
-        int64_t next_checkpoint;         /* after a failed checkpoint: no automatic one before this version */
-        struct storage_info last_commit; /* for delta_table_follow(): file of the last commit read */
-        int64_t lifetime_ms;             /* of commits; 0: not known */
-        int64_t gapless_ms;              /* by the storage's clock: commits made before were read */
-};
-
-#define GAPLESS_MOST_MS 30000 /* limits how long another writer's shorter lifetime of commits can go unnoticed */
-
-/* last_commit of the current version; "" when the file does not exist. */
-static void stat_commit(const struct delta_table *t, struct storage_info *ret)
-{
-        _cleanup_free_ char *key = delta_make_version_key(&t->place, t->state.version, DELTA_COMMIT_SUFFIX);
-
-        if (!key || storage_stat(t->place.storage, key, ret, NULL))
-                *ret = (struct storage_info){ 0 };
-}
 
 enum status delta_table_open(struct storage *s, const char *folder, struct delta_table **ret, struct error *err)
 {
@@ -79,129 +55,6 @@ void delta_table_close(struct delta_table *t)
         pthread_mutex_destroy(&t->lock);
         delta_place_deinit(&t->place);
         free(t);
-}
-
-static enum status read_new_commits(struct delta_table *t, struct error *err)
-{
-        enum status st;
-
-        do
-                st = delta_replay_commit(&t->place, t->state.version + 1, &t->state, err);
-        while (!st);
-        return st == ST_NOT_FOUND ? ST_OK : st;
-}
-
-static enum status read_whole_log(struct delta_table *t, bool may_go_back, struct error *err)
-{
-        struct delta_state now;
-        enum status st;
-
-        delta_state_init(&now);
-        st = delta_replay_log(&t->place, &now, err);
-        if (st || (now.version < t->state.version && !may_go_back)) {
-                delta_state_deinit(&now);
-                return st;
-        }
-        delta_state_deinit(&t->state);
-        t->state = now;
-        t->lacks_batch_ids = true;
-        return ST_OK;
-}
-
-/* Whether commits that were not read are too young to have been deleted: they were made after gapless_ms. */
-static bool is_surely_gapless(const struct delta_table *t)
-{
-        const int64_t passed_ms = storage_now_ms(t->place.storage) - t->gapless_ms;
-
-        return passed_ms >= 0 && passed_ms < GAPLESS_MOST_MS && passed_ms < t->lifetime_ms / 2;
-}
-
-/* After a gap the next refresh asks too: another writer may keep commits for less than lifetime_ms. */
-static bool notice_gap(struct delta_table *t)
-{
-        const bool is_found = delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND;
-
-        if (is_found)
-                t->gapless_ms = 0;
-        return is_found;
-}
-
-static enum status read_commits_after_gap(struct delta_table *t, struct error *err)
-{
-        const int64_t version = t->state.version;
-        enum status st = read_new_commits(t, err); /* commits made while the log was read */
-
-        return !st && t->state.version == version ? read_whole_log(t, false, err) : st;
-}
-
-/* Log cleaning may have deleted commits made since the last refresh. */
-static enum status refresh_state(struct delta_table *t, struct error *err)
-{
-        const int64_t began_ms = storage_now_ms(t->place.storage);
-        enum status st = read_new_commits(t, err);
-
-        if (st || is_surely_gapless(t))
-                return st;
-        switch (delta_replay_find_gap(&t->place, t->state.version)) {
-        case DELTA_GAP_NONE:
-                t->gapless_ms = began_ms;
-                return ST_OK;
-        case DELTA_GAP_FOUND:
-                return read_commits_after_gap(t, err);
-        case DELTA_GAP_UNKNOWN:
-                break;
-        }
-        return ST_OK;
-}
-
-void delta_table_set_commit_lifetime(struct delta_table *t, int64_t ms)
-{
-        pthread_mutex_lock(&t->lock);
-        t->lifetime_ms = ms;
-        pthread_mutex_unlock(&t->lock);
-}
-
-enum status delta_table_refresh(struct delta_table *t, struct error *err)
-{
-        enum status st;
-
-        pthread_mutex_lock(&t->lock);
-        st = refresh_state(t, err);
-        pthread_mutex_unlock(&t->lock);
-        return st;
-}
-
-/* ---- replaced tables ---- */
-
-/* Cleaning deletes a commit only when later ones exist. */
-static bool is_replaced(struct delta_table *t)
-{
-        struct storage_info now;
-
-        if (!*t->last_commit.etag || notice_gap(t))
-                return false;
-        stat_commit(t, &now);
-        return strcmp(now.etag, t->last_commit.etag) != 0;
-}
-
-void delta_table_begin_follow(struct delta_table *t)
-{
-        pthread_mutex_lock(&t->lock);
-        stat_commit(t, &t->last_commit);
-        pthread_mutex_unlock(&t->lock);
-}
-
-enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err)
-{
-        enum status st;
-
-        pthread_mutex_lock(&t->lock);
-        *replaced_ret = is_replaced(t);
-        st = *replaced_ret ? read_whole_log(t, true, err) : refresh_state(t, err);
-        if (!st)
-                stat_commit(t, &t->last_commit);
-        pthread_mutex_unlock(&t->lock);
-        return st;
 }
 
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err)
@@ -426,7 +279,7 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         if (c->is_exact && c->after_version != t->state.version)
                 return error_set(err, ST_BUSY, "the table of '%s' is at version %jd, not %jd", t->place.name,
                                  (intmax_t)t->state.version, (intmax_t)c->after_version);
-        if (notice_gap(t)) /* versions are never reused */
+        if (delta_table_notice_gap(t)) /* versions are never reused */
                 return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->place.name);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (st == ST_TOO_BIG)

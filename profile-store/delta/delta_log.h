@@ -15,8 +15,8 @@
  * DELTA_CHECKPOINT_INTERVAL commits that add and remove a DELTA_CHECKPOINT_SHARE-th of the files. A checkpoint that
  * cannot be written costs time, not data, until delta_table_clean_up_log() deletes the commits before it.
  *
- * Threads: every call may come from any thread; a lock in the table orders
- * them. A snapshot is immutable and may be shared.
+ * Threads: every call may come from any thread; a lock in the table orders them. Of a group of tables one thread at a
+ * time calls delta_tables_read_next(), which takes the locks of all. A snapshot is immutable and may be shared.
  * Source: delta-io PROTOCOL.md, reader version 1 and writer version 2.
  */
 #include <stdbool.h>
@@ -91,24 +91,37 @@ enum status delta_table_open(struct storage *s, const char *folder, struct delta
 void delta_table_close(struct delta_table *t);
 
 /**
- * State how long commits stay in the log after they were made, by the clock of the storage; 0, as after opening: not
- * known. A refresh then asks only from time to time whether the commits after the last one it read were deleted.
+ * Read commits that other writers made since. Whether later commits were deleted is asked only from time to time if the
+ * table says how long they stay (delta_retention.log_s).
  */
-void delta_table_set_commit_lifetime(struct delta_table *t, int64_t ms);
-
-/** Read commits that other writers made since. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
 
-/** Note which file the last commit is, as each delta_table_follow() does: right after opening. */
+/** Note which file the last commit is, for delta_reading.may_be_replaced: right after opening. */
 void delta_table_begin_follow(struct delta_table *t);
 
+/** One of several tables whose next commits are read. */
+struct delta_reading {
+        struct delta_table *table;
+        /*
+         * The table may be replaced by another copy, as when a backup is restored: when the file of the last commit
+         * read is missing and no later one exists, or it is another file than before, the whole state is read again,
+         * and may be of a lower version.
+         */
+        bool may_be_replaced;
+        /* Set by the call: */
+        bool has_changed; /* there may be further commits */
+        bool is_replaced; /* files of known paths may have other content */
+        enum status status;
+};
+#define DELTA_READINGS_MAX 4
+
 /**
- * Like delta_table_refresh(), for a reader whose table may be replaced by another copy, as when a backup is restored.
- * When the file of the last commit read is missing and no later one exists, or it is another file than before, the
- * whole state is read again, and may be of a lower version.
- * @param replaced_ret  set when files of known paths may have other content.
+ * Read the next commit of each table, if there is one; they are asked for at the same time. Where a commit was deleted,
+ * or the table replaced, the whole state is read.
+ * @param readings  of different tables of one storage.
+ * @return the first failure; each table has its own status.
  */
-enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err) MUST_CHECK;
+enum status delta_tables_read_next(struct delta_reading *readings, size_t count, struct error *err) MUST_CHECK;
 
 /** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;

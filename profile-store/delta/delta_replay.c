@@ -38,18 +38,24 @@ enum status delta_replay_commit(const struct delta_place *p, int64_t version, st
 {
         _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         _cleanup_buf_ struct buf text;
-        struct delta_actions a;
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
         if (!key)
                 return error_no_memory(err);
         st = storage_read(p->storage, key, &text, err);
+        return st ? st : delta_replay_commit_text(p, version, &text, s, err);
+}
+
+enum status delta_replay_commit_text(const struct delta_place *p, int64_t version, const struct buf *text,
+                                     struct delta_state *s, struct error *err)
+{
+        struct delta_actions a;
+        enum status st = delta_actions_parse((const char *)text->data, text->size, &a, err);
+
         if (st)
-                return st;
-        st = delta_actions_parse((const char *)text.data, text.size, &a, err);
-        if (st)
-                return error_prefix(err, st, "cannot read '%s/%s'", storage_root(p->storage), key);
+                return error_prefix(err, st, "cannot read '%s/%0*jd" DELTA_COMMIT_SUFFIX "'", p->name,
+                                    DELTA_VERSION_DIGITS, (intmax_t)version);
         st = delta_state_prepare(s, &a, false, err);
         if (st)
                 delta_actions_deinit(&a);
@@ -120,13 +126,19 @@ enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t versio
 {
         _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         struct storage_info unused;
-        struct listing l = { .bound = INT64_MAX };
         enum status st = key ? storage_stat(p->storage, key, &unused, NULL) : ST_NO_MEMORY;
 
         /* While it exists, nothing after it was deleted: cleaning deletes in the order of versions. */
         if (!st)
                 return DELTA_GAP_NONE;
-        if (st != ST_NOT_FOUND || list_log_files(p, &l, NULL))
+        return st == ST_NOT_FOUND ? delta_replay_find_later(p, version) : DELTA_GAP_UNKNOWN;
+}
+
+enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version)
+{
+        struct listing l = { .bound = INT64_MAX };
+
+        if (list_log_files(p, &l, NULL))
                 return DELTA_GAP_UNKNOWN;
-        return l.last_commit > version ? DELTA_GAP_FOUND : DELTA_GAP_UNKNOWN;
+        return l.last_commit > version ? DELTA_GAP_FOUND : DELTA_GAP_LOST;
 }

@@ -14,6 +14,10 @@
 enum status delta_replay_commit(const struct delta_place *p, int64_t version, struct delta_state *s,
                                 struct error *err) MUST_CHECK;
 
+/** The same, with the text of the commit in memory. */
+enum status delta_replay_commit_text(const struct delta_place *p, int64_t version, const struct buf *text,
+                                     struct delta_state *s, struct error *err) MUST_CHECK;
+
 /** Read the state at a checkpoint. @param s  empty. */
 enum status delta_replay_checkpoint(const struct delta_place *p, int64_t version, struct delta_state *s,
                                     struct error *err) MUST_CHECK;
@@ -25,10 +29,13 @@ enum status delta_replay_until(const struct delta_place *p, int64_t version, str
 enum delta_gap {
         DELTA_GAP_NONE,
         DELTA_GAP_FOUND,  /* there are later commits: log cleaning deleted the one that follows */
-        DELTA_GAP_UNKNOWN /* the storage does not answer, or the log has lost its last commits */
+        DELTA_GAP_LOST,   /* there are none: the log has lost its last commits */
+        DELTA_GAP_UNKNOWN /* the storage does not answer */
 };
 /** After the commit that follows a version was not found: whether it was deleted. */
 enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version);
+/** The same after that of the version was not found either. */
+enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version);
 
 /**
  * Read the newest state: the newest readable checkpoint and the commits after it, else all commits. Checkpoints are

@@ -5,10 +5,9 @@
  * the lists, and shared. What a part caches (counts, rows of locations) thus lives as long as a snapshot has the
  * file. tables_commit() turns a struct table_change into a commit of one log.
  *
- * The tables are read in load_order (tables.h); `flushed` and the label columns come from
- * the log of samples: its transaction version and its schema.
+ * `flushed` and the label columns come from the log of samples: its transaction version and its schema.
  *
- * In the file: names and days; open and close of the logs; parts and snapshots; commits.
+ * In the file: names and days; open and close of the logs; parts; reading the logs; snapshots; commits.
  * No lock: calls with struct table_logs are serialized by the caller (writer_lock, or s->lock of a reader);
  * references are atomic.
  */
@@ -64,10 +63,10 @@ char *make_day_path(int64_t day, const char *name)
         return asprintf(&ret, "date=%s/%s", text, name) < 0 ? NULL : ret;
 }
 
-/* ---- open ------------------------------------------------------------------------------- */
+/* The logs are read in this order at the opening; later as in read_logs(). */
+static const enum table reading_order[TABLE_COUNT] = { TABLE_HISTORY, TABLE_SAMPLES, TABLE_STACKS, TABLE_LOCATIONS };
 
-/* A table is read before those that its rows refer to, which a flush commits first. */
-static const enum table load_order[TABLE_COUNT] = { TABLE_HISTORY, TABLE_SAMPLES, TABLE_STACKS, TABLE_LOCATIONS };
+/* ---- open ------------------------------------------------------------------------------- */
 
 /* Commits older than the grace period are useless: files of those versions have been unlinked. */
 static struct delta_retention get_log_retention(int64_t grace_ms)
@@ -118,7 +117,7 @@ enum status table_logs_open(struct storage *storage, const char *node, bool read
         enum status st = ST_OK;
 
         for (int i = 0; !st && i < TABLE_COUNT; i++) {
-                const enum table t = load_order[i];
+                const enum table t = reading_order[i];
 
                 st = delta_table_open(storage, table_name(t), &l.logs[t], err);
                 if (!st && read_only)
@@ -130,8 +129,6 @@ enum status table_logs_open(struct storage *storage, const char *node, bool read
                         if (!st || st == ST_BUSY) /* another node created it */
                                 st = delta_table_open(storage, table_name(t), &l.logs[t], err);
                 }
-                if (l.logs[t])
-                        delta_table_set_commit_lifetime(l.logs[t], grace_ms);
         }
         snprintf(l.node, sizeof l.node, "%s", node);
         if (st)
@@ -257,33 +254,86 @@ static enum status load_table_parts(struct tables *to, const struct table_logs *
         return ST_OK;
 }
 
-static enum status refresh_table(struct table_logs *l, enum table t, struct error *err)
-{
-        bool is_replaced = false;
-        enum status st =
-                l->read_only ? delta_table_follow(l->logs[t], &is_replaced, err) : delta_table_refresh(l->logs[t], err);
+/* ---- reading the logs ---- */
 
-        l->was_replaced[t] |= is_replaced;
+#define STACKS_AND_LOCATIONS (1U << TABLE_STACKS | 1U << TABLE_LOCATIONS)
+#define REFERRING_TABLES (1U << TABLE_SAMPLES | STACKS_AND_LOCATIONS) /* read to their ends after each change */
+
+/* Of a reader; stores of earlier releases lack it. */
+static enum status find_history_log(struct table_logs *l, struct error *err)
+{
+        enum status st = delta_table_open(l->storage, table_name(TABLE_HISTORY), &l->logs[TABLE_HISTORY], err);
+
+        if (!st) {
+                delta_table_begin_follow(l->logs[TABLE_HISTORY]);
+                l->behind |= REFERRING_TABLES;
+        }
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+/* Ask for the next commit of each of these tables. @param changed_ret  those that may have further ones. */
+static enum status read_next_commits(struct table_logs *l, unsigned asked, unsigned *changed_ret, struct error *err)
+{
+        struct delta_reading readings[TABLE_COUNT];
+        enum table tables[TABLE_COUNT];
+        size_t count = 0;
+        unsigned changed = 0, ended = 0;
+        enum status st;
+
+        for (int i = 0; i < TABLE_COUNT; i++) {
+                if (!(asked >> reading_order[i] & 1))
+                        continue;
+                tables[count] = reading_order[i];
+                readings[count++] =
+                        (struct delta_reading){ .table = l->logs[reading_order[i]], .may_be_replaced = l->read_only };
+        }
+        st = delta_tables_read_next(readings, count, err);
+        for (size_t i = 0; i < count; i++) {
+                changed |= (unsigned)readings[i].has_changed << tables[i];
+                ended |= (unsigned)(!readings[i].has_changed && !readings[i].status) << tables[i];
+                l->was_replaced[tables[i]] |= readings[i].is_replaced;
+        }
+        l->behind = (l->behind & ~ended) | changed | (changed ? REFERRING_TABLES : 0);
+        *changed_ret = changed;
         return st;
 }
 
-static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t, bool refresh,
+/*
+ * Usually one commit at most is new in each table, and the second round finds no further one. After that, a table with
+ * more commits is read to its end before the others are asked again.
+ */
+static enum status catch_up(struct table_logs *l, struct error *err)
+{
+        unsigned changed = 0;
+        enum status st = ST_OK;
+
+        for (unsigned round = 0; !st && l->behind; round++)
+                st = read_next_commits(l, round > 1 && changed ? changed : l->behind, &changed, err);
+        return st;
+}
+
+static enum status read_logs(struct table_logs *l, bool refresh, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (!l->logs[TABLE_HISTORY])
+                st = find_history_log(l, err);
+        else if (refresh)
+                l->behind |= 1U << TABLE_HISTORY;
+        if (refresh)
+                l->behind |= REFERRING_TABLES;
+        return st ? st : catch_up(l, err);
+}
+
+static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t,
                                        const struct tables *before, struct error *err)
 {
         struct delta_snapshot *snapshot;
         enum status st = ST_OK;
 
-        if (!l->logs[t]) { /* function_history of a reader */
-                st = delta_table_open(l->storage, table_name(t), &l->logs[t], err);
-                if (st)
-                        return st == ST_NOT_FOUND ? ST_OK : st;
-                delta_table_begin_follow(l->logs[t]);
-                delta_table_set_commit_lifetime(l->logs[t], l->grace_ms);
-        } else if (refresh) {
-                st = refresh_table(l, t, err);
-        }
-        if (!st)
-                st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
+        if (!l->logs[t])
+                return ST_OK;
+        st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
         if (st)
                 return st;
         to->versions[t] = (int64_t)snapshot->version;
@@ -313,31 +363,18 @@ struct tables *tables_create_empty(void)
         return t;
 }
 
-/* Whether rows of samples refer to rows of the table. */
-static bool has_rows_of_samples(enum table t)
-{
-        return t == TABLE_STACKS || t == TABLE_LOCATIONS;
-}
-
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err)
 {
         struct tables *t = tables_create_empty();
-        enum status st = ST_OK;
+        enum status st = t ? read_logs(l, refresh, err) : error_no_memory(err);
 
-        if (!t)
-                return error_no_memory(err);
-        l->lags_samples |= refresh; /* until all are read, also after a failure */
-        for (int i = 0; !st && i < TABLE_COUNT; i++) {
-                const bool lags = l->lags_samples && has_rows_of_samples(load_order[i]);
-
-                st = load_table_snapshot(t, l, load_order[i], refresh || lags, before, err);
-        }
+        for (int i = 0; !st && i < TABLE_COUNT; i++)
+                st = load_table_snapshot(t, l, i, before, err);
         if (st) {
                 tables_unref(t);
                 return st;
         }
-        l->lags_samples = false;
         for (int i = 0; i < TABLE_COUNT; i++) {
                 t->is_replaced |= l->was_replaced[i];
                 l->was_replaced[i] = false;
@@ -541,7 +578,8 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
 
         if (!st)
                 st = make_delta_commit(l, change, &lists, app_id, &c, err);
-        l->lags_samples |= may_follow_others(l, change);
+        if (may_follow_others(l, change))
+                l->behind |= STACKS_AND_LOCATIONS;
         return st ? st : commit_after_others(l->logs[change->table], &c, err);
 }
 

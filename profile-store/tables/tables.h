@@ -6,9 +6,20 @@
  * @file
  * The tables: snapshots and commits.
  *
- * struct tables is a snapshot: immutable, reference-counted, consistent across the logs of the tables. The log of
- * function_history is read first, since samples have every version that it covers; then that of samples: the stacks and
- * locations of its rows were committed before it. Only retention removes stacks, and after the samples of their days.
+ * struct tables is a snapshot: immutable, reference-counted, consistent across the logs of the tables.
+ *
+ * Order of reading. Rows refer to rows of other tables, whose commits are ordered:
+ *  - a flush commits locations, then stacks, then the samples that refer to them;
+ *  - stacks and locations are removed only after all samples that refer to them (core/table_removal.h);
+ *  - function_history is derived from samples and locations that were committed before.
+ * A snapshot has all that its rows refer to if samples, stacks and locations were each asked for their next commit, and
+ * had none, after the last commit that the snapshot has of any table was read: then it has whatever was committed
+ * before that one. Reading samples last would not do, since a flush may commit a stack and its sample between the two
+ * answers, nor would reading them first, since retention may remove a sample and its stack.
+ *
+ * All logs are asked for their next commit at the same time (delta_tables_read_next()). When none has one, the snapshot
+ * before is still the current one: a single round trip. Otherwise those that have one, and samples, stacks and
+ * locations, are asked again. `behind` has the tables to be asked, also after a failure.
  *
  * Removed files are kept for a grace period, for readers of older snapshots (profile-store/tables/table_vacuum.h).
  *
@@ -75,7 +86,7 @@ struct table_logs {
         int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
         bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
-        bool lags_samples;              /* samples may refer to stacks and locations of commits that were not read */
+        unsigned behind;                /* tables to be read before the next snapshot, as bits */
         struct delta_table *logs[TABLE_COUNT];
         struct {
                 int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */
@@ -98,7 +109,7 @@ void table_logs_close(struct table_logs *l);
 
 /**
  * Load the current state of the tables.
- * @param refresh  look for commits of other writers first; those that the samples rely on are always looked for.
+ * @param refresh  look for commits of other writers first; those that must be in the snapshot are always looked for.
  * @param before   an older snapshot or NULL: its parts are shared, except for tables that were replaced.
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,

@@ -565,6 +565,7 @@ static const struct storage_operations s3_operations = {
         .unmap = unmap_s3_object,
         .list = list_s3_objects,
         .stat = stat_s3_object,
+        .ask = storage_ask_at_once,
         .remove = remove_s3_object,
         .remove_unfinished = abort_old_uploads,
         .export = export_s3_object,

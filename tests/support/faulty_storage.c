@@ -209,6 +209,16 @@ static enum status export_faulty_object(struct storage *s, const char *key, cons
                        : storage_export(get_faulty(s)->inner, key, path, copied_bytes_ret, err);
 }
 
+static void ask_faulty_storage(struct storage *s, struct storage_question *questions, size_t count)
+{
+        const enum faulty_asking asking = get_faulty(s)->asking;
+
+        if (asking == ASKS_AT_ONCE)
+                storage_ask_at_once(s, questions, count);
+        for (size_t i = 0; asking != ASKS_AT_ONCE && i < count; i++)
+                storage_answer(s, &questions[asking == ASKS_BACKWARDS ? count - 1 - i : i]);
+}
+
 static uint64_t get_faulty_free_bytes(struct storage *s)
 {
         return storage_get_free_bytes(get_faulty(s)->inner);
@@ -233,6 +243,7 @@ static const struct storage_operations faulty_operations = {
         .unmap = unmap_faulty_object,
         .list = list_faulty_objects,
         .stat = stat_faulty_object,
+        .ask = ask_faulty_storage,
         .remove = remove_faulty_object,
         .remove_unfinished = remove_faulty_unfinished,
         .export = export_faulty_object,

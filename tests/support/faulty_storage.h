@@ -21,6 +21,9 @@ enum storage_fault {
         STORAGE_FAULT_COUNT
 };
 
+/* How storage_ask() is answered. */
+enum faulty_asking { ASKS_IN_ORDER, ASKS_BACKWARDS, ASKS_AT_ONCE };
+
 struct faulty_storage {
         struct storage storage; /* to be used; storage_close() frees all */
         struct storage *inner;  /* owned */
@@ -28,7 +31,8 @@ struct faulty_storage {
         unsigned fault_at; /* number of the call that fails, from 1 */
         unsigned calls;    /* since the last reset */
         bool is_cut;
-        bool is_list_late; /* lists lack what is published while this is set */
+        enum faulty_asking asking; /* ASKS_AT_ONCE: `before` is called by several threads */
+        bool is_list_late;         /* lists lack what is published while this is set */
         char **unlisted;
         size_t unlisted_count, unlisted_capacity;
         int64_t ahead_ms; /* of the clock */

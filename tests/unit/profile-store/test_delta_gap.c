@@ -12,6 +12,8 @@
 
 static const struct parquet_field one_column[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true } };
 
+static const struct delta_retention usual_retention = { .removed_s = 1, .log_s = LIFETIME_MS / 1000 };
+
 static char dir[TEMPORARY_DIR_BYTES];
 static struct faulty_storage *storage;
 static struct delta_table *writer, *idle; /* idle does not commit */
@@ -42,10 +44,9 @@ static void set_up(void)
         check_ok(local_storage_open(dir, &inner, &err), &err);
         storage = faulty_storage_create(inner);
         storage->now_ms = storage_now_ms(inner);
-        check_ok(delta_table_create(&storage->storage, "table", one_column, 1, NULL, 0, NULL, &err), &err);
+        check_ok(delta_table_create(&storage->storage, "table", one_column, 1, NULL, 0, &usual_retention, &err), &err);
         writer = open_gap_table();
         idle = open_gap_table();
-        delta_table_set_commit_lifetime(idle, LIFETIME_MS);
         storage->before = count_calls;
 }
 
@@ -175,14 +176,59 @@ START_TEST(without_an_answer_the_question_is_asked_again)
 }
 END_TEST
 
-START_TEST(without_a_known_lifetime_each_refresh_asks)
+/* Another program may set the property, in its own words. */
+static void set_lifetime(const char *property)
+{
+        _cleanup_free_ char *text = NULL;
+        struct error err = { 0 };
+        unsigned unused;
+
+        ck_assert_int_ge(asprintf(&text,
+                                  "{\"metaData\":{\"id\":\"x\",\"format\":{\"provider\":\"parquet\",\"options\":{}},"
+                                  "\"schemaString\":\"{\\\"type\\\":\\\"struct\\\",\\\"fields\\\":[]}\","
+                                  "\"partitionColumns\":[],\"configuration\":{%s}}}\n",
+                                  property),
+                         0);
+        check_ok(storage_put(&storage->storage, "table/_delta_log/00000000000000000001.json", text, strlen(text),
+                             STORAGE_NEW, &err),
+                 &err);
+        refresh_idle(&unused);
+        refresh_idle(&unused);
+}
+
+/* Whether refreshes ask each time. */
+static bool is_lifetime_known(void)
 {
         unsigned asked;
 
-        delta_table_set_commit_lifetime(idle, 0);
-        for (int i = 0; i < 3; i++) {
-                refresh_idle(&asked);
-                ck_assert_uint_eq(asked, 1);
+        refresh_idle(&asked);
+        return !asked;
+}
+
+START_TEST(the_lifetime_is_that_which_the_table_says)
+{
+        static const struct {
+                const char *property;
+                bool is_known;
+        } cases[] = {
+                { "\"delta.logRetentionDuration\":\"interval 30 days\"", true },
+                { "\"delta.logRetentionDuration\":\"INTERVAL 1 WEEK 2 hours\"", true },
+                { "\"delta.logRetentionDuration\":\"90 seconds\"", true },
+                { "\"delta.logRetentionDuration\":\"interval 2 months\"", false },
+                { "\"delta.logRetentionDuration\":\"interval 0 days\"", false },
+                { "\"delta.logRetentionDuration\":\"interval -5 days\"", false },
+                { "\"delta.logRetentionDuration\":\"interval 5 days ago\"", false },
+                { "\"delta.logRetentionDuration\":\"interval 999999999999 weeks\"", false },
+                { "\"delta.logRetentionDuration\":\"interval\"", false },
+                { "\"delta.logRetentionDuration\":\"\"", false },
+                { "", false },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                tear_down();
+                set_up();
+                set_lifetime(cases[i].property);
+                ck_assert_msg(is_lifetime_known() == cases[i].is_known, "%s", cases[i].property);
         }
 }
 END_TEST
@@ -190,4 +236,4 @@ END_TEST
 TEST_SUITE_WITH_FIXTURE("delta_gap", a_refresh_soon_after_another_one_asks_only_for_the_next_commit,
                         deleted_commits_are_noticed_once_they_can_have_been_old_enough,
                         after_a_commit_met_deleted_ones_a_refresh_asks, a_clock_that_was_set_back_is_not_trusted,
-                        without_an_answer_the_question_is_asked_again, without_a_known_lifetime_each_refresh_asks)
+                        without_an_answer_the_question_is_asked_again, the_lifetime_is_that_which_the_table_says)

@@ -238,6 +238,7 @@ static void create_node(struct node *n, unsigned number)
         n->storage = faulty_storage_create(inner);
         open_node(n);
         n->storage->before = act_meanwhile;
+        n->storage->asking = draw(2) ? ASKS_BACKWARDS : ASKS_IN_ORDER;
 }
 
 /* Without faults and others meanwhile: a start that fails is repeated by an operator. */
