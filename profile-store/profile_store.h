@@ -98,6 +98,7 @@ struct profile_store_options {
          */
         enum status (*check_tables)(void *context, struct storage *tables, struct error *err);
         void *check_context;
+        bool has_follower; /* read-only, of tables in an object store: a thread follows them (core/table_follow.h) */
         /* What other nodes do, of those on one object store; without flush_interval_ms == UINT64_MAX. */
         bool has_no_flush;       /* nothing is appended; a thread flushes only what the queue has from before */
         bool has_no_maintenance; /* no retention, compaction or removal of files by threads */
@@ -298,6 +299,9 @@ struct profile_store_health {
         char label_expiry_failure[240];
         int64_t unmaintained_since; /* neither this node nor another one compacts the tables and applies retention */
         char unmaintained[240];
+        int64_t follow_failing_since; /* scans have no later commits of other nodes than those read before; 0: they do
+                                       */
+        char follow_failure[240];
         char quarantine_reason[240]; /* of the newest batch that this process quarantined */
 };
 

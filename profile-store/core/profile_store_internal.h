@@ -54,6 +54,7 @@ struct profile_store {
         bool behind;                     /* tables may lack a commit that was made; protected by writer_lock */
         _Atomic int64_t followed_ns;     /* monotonic: when the commits of other nodes were read; 0: never */
         _Atomic int64_t followed_unix_s; /* the same by the wall clock */
+        bool is_replica;                 /* read-only, of tables in an object store (table_follow.h) */
         atomic_bool has_absent_tables;   /* table_absence.h; changed with writer_lock */
         _Atomic int64_t next_follow_ns;  /* monotonic: no scan tries before, after one failed */
 
@@ -114,6 +115,9 @@ void health_set_label_expiry(struct profile_store *s, enum status st, const stru
 /* Whether another node maintains the tables, which this one does not. */
 void health_set_maintained(struct profile_store *s, enum status st, const struct error *err);
 
+/* Record the outcome of reading the commits of other nodes. True for the first failure. */
+bool health_set_follow(struct profile_store *s, enum status st, const struct error *err);
+
 /* Open the queue and replay it into the head. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
 /* Add new batches of the queue to the head of a store opened read-only. */
@@ -127,7 +131,7 @@ enum status store_publish_tables(struct profile_store *s, struct error *err) MUS
  * other nodes, if there are other nodes (table_follow.h). Caller holds writer_lock. */
 enum status store_reconcile(struct profile_store *s, struct error *err) MUST_CHECK;
 
-/* Reload queue and tables of a read-only store. Caller holds lock. */
+/* Reload queue and tables of a read-only store, which is no replica after its opening. Caller holds lock. */
 enum status store_reload(struct profile_store *s, struct error *err) MUST_CHECK;
 
 /* The durable batches, oldest first, each with a reference. Caller holds lock. */

@@ -6,12 +6,15 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "common/clock.h"
 #include "common/files/file.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
 #include "common/stable_clock.h"
+#include "common/threads/condition.h"
 #include "profile-store/core/kept_heads.h"
 
 static struct metric elsewhere =
@@ -99,11 +102,12 @@ static enum status check_node_alone(struct profile_store *s, const struct tables
                 s->logs.node, now->flushed, s->flushed, s->dir, s->dir);
 }
 
-static void note_followed(struct profile_store *s)
+void store_note_followed(struct profile_store *s)
 {
         s->followed_ns = monotonic_ns();
         s->followed_unix_s = wall_clock_ns() / 1000000000;
         metric_set(&followed, s->followed_unix_s);
+        health_set_follow(s, ST_OK, NULL);
 }
 
 enum status store_follow_tables(struct profile_store *s, struct error *err)
@@ -120,8 +124,21 @@ enum status store_follow_tables(struct profile_store *s, struct error *err)
         }
         st = publish_loaded_tables(s, now, err);
         if (!st)
-                note_followed(s);
+                store_note_followed(s);
         return st;
+}
+
+/* A replica has no queue, and changes nothing. */
+static enum status follow_as_replica(struct profile_store *s, struct error *err)
+{
+        struct tables *now;
+        enum status st = tables_load(&s->logs, true, s->tables, &now, err);
+
+        if (st)
+                return st;
+        replace_tables(s, now, NULL, 0);
+        store_note_followed(s);
+        return ST_OK;
 }
 
 static bool is_followed_for_scan(struct profile_store *s)
@@ -129,13 +146,31 @@ static bool is_followed_for_scan(struct profile_store *s)
         return monotonic_ns() - s->followed_ns < FOLLOW_INTERVAL_MS * INT64_C(1000000) && kept_heads_are_followed(s);
 }
 
+/* Caller holds writer_lock. */
+static bool try_to_follow(struct profile_store *s)
+{
+        const int64_t began_ns = monotonic_ns();
+        struct error err = { 0 };
+        enum status st = store_reconcile(s, &err);
+
+        if (st && health_set_follow(s, st, &err))
+                log_warn("store", "cannot read what other nodes commit, so queries have what was read before: %s",
+                         err.text);
+        if (!st && kept_heads_are_followed(s)) {
+                s->next_follow_ns = 0;
+                return true;
+        }
+        /* queries do not wait for a store that is away more than half of the time */
+        s->next_follow_ns = s->thread_runs && s->is_replica ? INT64_MAX : 2 * monotonic_ns() - began_ns;
+        return false;
+}
+
 bool store_follow_for_scan(struct profile_store *s)
 {
         struct timespec until;
-        int64_t began_ns;
         bool is_current;
 
-        if (!has_shared_tables(s) || is_followed_for_scan(s))
+        if (!has_followed_tables(s) || is_followed_for_scan(s))
                 return true;
         if (has_absent_tables(s) || monotonic_ns() < s->next_follow_ns) {
                 metric_add(&follow_failures, 1);
@@ -147,13 +182,51 @@ bool store_follow_for_scan(struct profile_store *s)
                 metric_add(&follow_failures, 1);
                 return false;
         }
-        began_ns = monotonic_ns();
-        is_current = is_followed_for_scan(s) || (!store_reconcile(s, NULL) && kept_heads_are_followed(s));
-        if (!is_current) /* queries do not wait for a store that is away more than half of the time */
-                s->next_follow_ns = 2 * monotonic_ns() - began_ns;
+        is_current = is_followed_for_scan(s) || try_to_follow(s);
         pthread_mutex_unlock(&s->writer_lock);
         metric_add(&follow_failures, !is_current);
         return is_current;
+}
+
+/* ---- replicas ---- */
+
+/* False when the store is closed. */
+static bool wait_for_retry(struct profile_store *s)
+{
+        const int64_t until_ns = monotonic_ns() + REPLICA_RETRY_S * INT64_C(1000000000);
+        bool in_time = true, stopping;
+
+        pthread_mutex_lock(&s->lock);
+        while (!s->stopping && in_time)
+                in_time = condition_wait_until(&s->wake, &s->lock, until_ns);
+        stopping = s->stopping;
+        pthread_mutex_unlock(&s->lock);
+        return !stopping;
+}
+
+static void *run_replica_thread(void *context)
+{
+        struct profile_store *s = context;
+
+        prctl(PR_SET_NAME, "cairn-follow");
+        while (wait_for_retry(s)) {
+                pthread_mutex_lock(&s->writer_lock);
+                if (s->next_follow_ns == INT64_MAX ||
+                    monotonic_ns() - s->followed_ns >= REPLICA_FOLLOW_S * INT64_C(1000000000))
+                        (void)!try_to_follow(s);
+                pthread_mutex_unlock(&s->writer_lock);
+        }
+        return NULL;
+}
+
+enum status replica_start(struct profile_store *s, struct error *err)
+{
+        int failed = pthread_create(&s->thread, NULL, run_replica_thread, s);
+
+        if (failed)
+                return error_os(err, failed, "cannot start the thread of a replica");
+        s->thread_runs = true;
+        return ST_OK;
 }
 
 enum status store_hold_lease(struct profile_store *s, struct store_lease *l, struct error *err)
@@ -235,7 +308,7 @@ enum status store_reconcile_after_failure(struct profile_store *s, struct error 
                 st = publish_loaded_tables(s, now, err);
         if (!st) {
                 s->behind = false;
-                note_followed(s);
+                store_note_followed(s);
         }
         return st;
 }
@@ -246,5 +319,7 @@ enum status store_reconcile(struct profile_store *s, struct error *err)
                 return store_find_tables(s, err);
         if (s->behind)
                 return store_reconcile_after_failure(s, err);
+        if (s->is_replica)
+                return follow_as_replica(s, err);
         return has_shared_tables(s) ? store_follow_tables(s, err) : ST_OK;
 }

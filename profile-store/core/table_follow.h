@@ -20,6 +20,12 @@ static inline bool has_shared_tables(const struct profile_store *s)
         return *s->logs.node;
 }
 
+/** Whether scans follow tables that other nodes write. Any thread. */
+static inline bool has_followed_tables(const struct profile_store *s)
+{
+        return has_shared_tables(s) || s->is_replica;
+}
+
 /**
  * Whether a commit that failed may be in the log later, although it is not there now: an object store may make a write
  * whose answer was lost at any time. The files of such a commit stay; vacuum removes those that no commit names.
@@ -32,6 +38,9 @@ static inline bool may_commit_appear(const struct profile_store *s, enum status 
 /** Read what other nodes committed. ST_USAGE when another process has this node's identity. */
 enum status store_follow_tables(struct profile_store *s, struct error *err) MUST_CHECK;
 
+/** The tables are as the other nodes have committed them by now. */
+void store_note_followed(struct profile_store *s);
+
 /** After a failure of this process: read which of its commits were made, too. Part of store_reconcile(). */
 enum status store_reconcile_after_failure(struct profile_store *s, struct error *err) MUST_CHECK;
 
@@ -43,6 +52,14 @@ enum status store_reconcile_after_failure(struct profile_store *s, struct error 
 bool store_follow_for_scan(struct profile_store *s) MUST_CHECK;
 #define FOLLOW_INTERVAL_MS 500
 #define FOLLOW_WAIT_MS 2000
+
+/**
+ * A replica: a thread follows the tables without scans too, so that the health and the metrics say how old they are.
+ * While that fails only the thread tries, each REPLICA_RETRY_S, and scans do not wait for a store that is away.
+ */
+enum status replica_start(struct profile_store *s, struct error *err) MUST_CHECK;
+#define REPLICA_FOLLOW_S 60
+#define REPLICA_RETRY_S 10
 
 /**
  * Hold one of the store's leases, before work that one of several nodes should do. ST_OK without other nodes; else as

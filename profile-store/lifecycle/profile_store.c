@@ -3,9 +3,10 @@
  * The store as a whole: health, statistics, the flush thread, open and close, and the change from one state of the
  * tables to the next.
  *
- * Two ways to open: a writer locks queue/lock, loads the tables, replays the queue (head_open()) and starts the
+ * Three ways to open: a writer locks queue/lock, loads the tables, replays the queue (head_open()) and starts the
  * threads of flush, maintenance and compaction; a reader has none of these: store_reload(), at the start of each
- * scan, follows queue and tables of the writer.
+ * scan, follows queue and tables of the writer. A replica has tables in an object store: store_follow_for_scan()
+ * follows them.
  *
  * Locks: health_lock for the health only; s->lock for head and tables, briefly; store_reload() requires s->lock.
  * profile_store_close() joins the threads without a lock.
@@ -106,6 +107,17 @@ void health_set_maintained(struct profile_store *s, enum status st, const struct
         pthread_mutex_lock(&s->health_lock);
         record_failure(&h->unmaintained_since, h->unmaintained, sizeof h->unmaintained, st, err);
         pthread_mutex_unlock(&s->health_lock);
+}
+
+bool health_set_follow(struct profile_store *s, enum status st, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+        bool first;
+
+        pthread_mutex_lock(&s->health_lock);
+        first = record_failure(&h->follow_failing_since, h->follow_failure, sizeof h->follow_failure, st, err);
+        pthread_mutex_unlock(&s->health_lock);
+        return first;
 }
 
 void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason)
@@ -419,12 +431,15 @@ static enum status open_storage(struct profile_store *s, struct error *err)
         return s->storage ? ST_OK : open_table_storage(s->dir, &s->storage, err);
 }
 
+static bool has_shared_storage(const struct profile_store *s)
+{
+        return s->options.is_shared || is_s3_url(storage_root(s->storage));
+}
+
 static enum status get_node_identity(struct profile_store *s, char ret[static NODE_ID_SIZE], struct error *err)
 {
-        bool is_shared = s->options.is_shared || is_s3_url(storage_root(s->storage));
-
-        return is_shared && !s->options.read_only ? node_identity_make(s->dir, ret, err)
-                                                  : node_identity_read(s->dir, ret, err);
+        return has_shared_storage(s) && !s->options.read_only ? node_identity_make(s->dir, ret, err)
+                                                              : node_identity_read(s->dir, ret, err);
 }
 
 static enum status open_writable(struct profile_store *s, struct error *err)
@@ -513,6 +528,19 @@ enum status store_reload(struct profile_store *s, struct error *err)
         return reload_with_queue(s, err);
 }
 
+static enum status open_read_only(struct profile_store *s, struct error *err)
+{
+        enum status st = store_reload(s, err);
+
+        if (st || !has_shared_storage(s))
+                return st;
+        s->is_replica = true;
+        table_follow_register_metrics();
+        kept_heads_register_metrics();
+        store_note_followed(s);
+        return s->options.has_follower ? replica_start(s, err) : ST_OK;
+}
+
 bool profile_store_lacks_tables(struct profile_store *s)
 {
         return has_absent_tables(s);
@@ -565,7 +593,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         if (!s->dir || !s->stack_cache || !s->limits || !s->history)
                 st = error_no_memory(err);
         else
-                st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
+                st = s->options.read_only ? open_read_only(s, err) : open_writable(s, err);
         if (st == ST_NOT_FOUND && s->options.read_only)
                 st = report_missing_store(dir, err);
         if (st)

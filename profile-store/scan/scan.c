@@ -20,10 +20,10 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         scan->symbols = store->options.symbols;
         scan->stack_cache = store->stack_cache;
         arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
-        if (!store->options.read_only)
+        if (!store->options.read_only || store->is_replica)
                 store_gather_from_nodes(store, &scan->missing);
         pthread_mutex_lock(&store->lock);
-        st = store->options.read_only ? store_reload(store, err) : ST_OK;
+        st = store->options.read_only && !store->is_replica ? store_reload(store, err) : ST_OK;
         if (!st)
                 st = head_copy_durable(store, &scan->head, &scan->head_count, err);
         if (!st)

@@ -94,6 +94,9 @@ static const struct {
         [READY_UNMAINTAINED] = { "unmaintained", "warning",
                                  "samples are written and read, but the tables grow and queries become slower: give a "
                                  "node the role maintain (--role)" },
+        [READY_FOLLOW_FAILING] = { "follow_failing", "warning",
+                                   "queries have what was committed until then, and say so; see the reason, and the "
+                                   "object store" },
 };
 
 #define CONDITION(name) METRIC_GAUGE("cairn_ready_condition", "1: this condition holds.", "condition=\"" name "\"")
@@ -108,6 +111,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_STALLED] = CONDITION("stalled"),
         [READY_PEER_MISSING] = CONDITION("peer_missing"),
         [READY_UNMAINTAINED] = CONDITION("unmaintained"),
+        [READY_FOLLOW_FAILING] = CONDITION("follow_failing"),
         [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
         [READY_RETENTION_FAILING] = CONDITION("retention_failing"),
         [READY_RELOAD_FAILING] = CONDITION("reload_failing"),
@@ -260,6 +264,8 @@ static void update_store_conditions(struct watched_store *w)
         set_state(&states[READY_RETENTION_FAILING], h.label_expiry_failing_since != 0,
                   "cannot remove samples by their labels: %s", h.label_expiry_failure);
         set_state(&states[READY_UNMAINTAINED], h.unmaintained_since != 0, "%s", h.unmaintained);
+        set_state(&states[READY_FOLLOW_FAILING], h.follow_failing_since != 0, "cannot read new commits: %s",
+                  h.follow_failure);
 }
 
 /* Whether the stores report the condition; else the service does. */
@@ -267,7 +273,8 @@ static bool is_store_condition(enum ready_condition condition)
 {
         return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
                condition == READY_QUARANTINE || condition == READY_COMPACTION_FAILING ||
-               condition == READY_RETENTION_FAILING || condition == READY_UNMAINTAINED;
+               condition == READY_RETENTION_FAILING || condition == READY_UNMAINTAINED ||
+               condition == READY_FOLLOW_FAILING;
 }
 
 static bool is_store_error(const struct watched_store *w, enum ready_condition condition)

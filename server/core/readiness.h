@@ -35,6 +35,7 @@ enum ready_condition {
         READY_STALLED,
         READY_PEER_MISSING,
         READY_UNMAINTAINED,
+        READY_FOLLOW_FAILING,
         READY_CONDITION_COUNT,
 };
 

@@ -231,6 +231,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         struct profile_store_options options = {
                 .size = sizeof options,
                 .read_only = o->server->read_only,
+                .has_follower = true,
                 .flush_interval_ms = o->server->flush_interval_ms,
                 .commit_interval_ms = o->server->commit_interval_ms,
                 .removed_grace_ms = o->server->removed_grace_ms,

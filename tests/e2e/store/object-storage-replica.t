@@ -50,6 +50,25 @@ ok "an object is removed" "$cairn" debuginfo rm --server "$url" abcdef0123456789
 first_is_gone() { [ "$(status_of abcdef0123456789)" = 404 ]; }
 wait_for "the replica to miss the removed object" first_is_gone
 
+# ---- the store is away for a while ----
+
+# ready_line NAME: of the replica's /readyz.
+ready_line() { curl -sS "$replica/readyz" | grep " $1: "; }
+is_following() { ! ready_line follow_failing >"$tmp/line"; }
+order away >"$tmp/order"
+is "$(sum_of --server "$replica")" 120 "without the store the replica answers with what it has read"
+like "$(cat "$tmp/top.log")" 'commits of other nodes since .* could not be read' "the answer says so"
+is "$(curl -sS -o "$tmp/body" -w '%{http_code}' "$replica/readyz")" 200 "it is ready"
+like "$(cat "$tmp/body")" '^warning follow_failing: cannot read new commits: .*object store' \
+        "/readyz says what is missing, and why"
+like "$(curl -sS "$replica/metrics")" 'cairn_ready_condition.condition="follow_failing".* 1' "so do the metrics"
+is "$(sum_of --server "$replica")" 120 "further queries are answered, too"
+order back >"$tmp/order"
+wait_for "the replica to read the commits" is_following
+import_stacks 3
+is "$(sum_of --server "$replica")" 123 "it has what was flushed since"
+unlike "$(cat "$tmp/top.log")" 'could not be read' "and the answer is complete"
+
 # ---- it changes nothing ----
 
 writes() { curl -sS "$AWS_ENDPOINT_URL_S3/-/requests" | jq -c '[.PUT, .POST, .DELETE]'; }
@@ -57,7 +76,7 @@ stop_server
 before=$(writes)
 upload=$replica/api/v1/debuginfo/abcdef0123456780/debuginfo
 is "$(curl -sS -o "$tmp/body" -w '%{http_code}' -T "$tmp/second" "$upload")" 403 "an upload is refused"
-is "$(sum_of --server "$replica")" 120 "it needs no service"
+is "$(sum_of --server "$replica")" 123 "it needs no service"
 "$cairn" serve --data "$tmp/replica" --listen 127.0.0.1:0 >"$tmp/refused" 2>&1
 unlike $? '^0$' "its directory cannot be used by a service meanwhile"
 kill -TERM "$replica_pid"
