@@ -72,9 +72,15 @@ class Service:
 def query_requests():
     for operation in ("top", "folded", "flame", "tree", "export", "pprof", "types", "labels", "values", "series", "spans", "diff",
                       "lines", "addresses", "quality", "missing", "uploads", "autofdo", "firefox", "services"):
-        for parameters in ("", "&name=service_name", "&format=json", "&format=csv", "&q=" + urllib.parse.quote("{}"),
-                           "&function=" + MARKER + "-function", "&sum-by=service_name", "&group-by=service_name"):
-            yield "GET", f"/api/v1/query/{operation}?from=0&to=now{parameters}", None, b""
+        parameters = ["", "&format=json", "&format=csv", "&selector=" + urllib.parse.quote("{}")]
+        if operation in ("top", "diff", "lines", "addresses"):
+            parameters += ["&function=" + MARKER + "-function"]
+        if operation in ("top", "flame", "folded", "pprof", "series", "spans", "diff", "firefox", "services"):
+            parameters += ["&by=service_name"]
+        if operation == "values":
+            parameters += ["&name=service_name"]
+        for text in parameters:
+            yield "GET", f"/api/v1/query/{operation}?from=0&to=now{text}", None, b""
 
 
 def querier_requests():

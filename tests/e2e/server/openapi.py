@@ -238,8 +238,9 @@ def record_queries():
                  "ignore=main", "selector=%7Bservice_name%3D%22shop%22%7D"):
         for name in ("top", "flame"):
             record("GET", q + name, everything + more)
-        if not more.startswith(("focus", "ignore")):
+        if not more.startswith("names"):
             record("GET", q + "series", "?" + more)
+        if not more.startswith(("focus", "ignore", "names")) and "groups" not in more:
             record("GET", q + "spans", everything + more)
         record("GET", q + "diff", everything + "base_from=0&" + more)
         record("GET", q + "diff", everything + "base_from=0&view=top&compare=values&match=exact&sort=cumulative&" + more)

@@ -116,11 +116,13 @@ def sample_requests(places):
     yield from parca_requests()
     for operation in ("lines", "disassembly", "addresses", "sandwich"):
         for pattern in marked_patterns():
-            yield "GET", f"/api/v1/query/{operation}?from=0&to=now&function={urllib.parse.quote(pattern)}&source=file", None, b""
-        for place in (places["alpha"], places["shared"]):
-            for build_id in (place["only"], place["both"]):
-                yield "GET", (f"/api/v1/query/{operation}?from=0&to=now&build_id={build_id}&start={place['address']}"
-                              f"&end={int(place['address'], 16) + 16:x}"), None, b""
+            source = "&source=file" if operation == "lines" else ""
+            yield "GET", f"/api/v1/query/{operation}?from=0&to=now&function={urllib.parse.quote(pattern)}{source}", None, b""
+    for place in (places["alpha"], places["shared"]):
+        for build_id in (place["only"], place["both"]):
+            yield "GET", f"/api/v1/query/addresses?from=0&to=now&build_id={build_id}", None, b""
+            yield "GET", (f"/api/v1/query/disassembly?from=0&to=now&build_id={build_id}&start={place['address']}"
+                          f"&end={int(place['address'], 16) + 16:x}"), None, b""
 
 
 def try_spaces(url, grpc_port, places):
