@@ -6,97 +6,20 @@ without load, of flushes (beyond those without load), of several services, of qu
 that answers its first addresses. The store is moto behind a proxy that counts requests and delays each by LATENCY_MS
 (50). Requests do not depend on the machine; times do, and moto adds its own.
 """
-import contextlib
-import http.client
 import json
 import os
 import random
-import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 
-BUILD = os.environ.get('CAIRN_BUILD', 'build')
+from store_services import BUILD, METHODS, Service, Store, store_libc_symbols
+
 LATENCY_MS = int(os.environ.get('LATENCY_MS', '50'))
 INTERVAL_S = int(os.environ.get('INTERVAL_S', '5'))  # of flushes
 FLUSHES = int(os.environ.get('FLUSHES', '12'))
 DAYS = int(os.environ.get('DAYS', '30'))
 IDLE_S = int(os.environ.get('IDLE_S', '60'))
-METHODS = ('PUT', 'LIST', 'GET', 'HEAD', 'POST', 'DELETE')
-LIBRARY = '/lib/x86_64-linux-gnu/libc.so.6'
-
-
-class Store:
-    def __init__(self, folder):
-        port_file = folder + '/store-port'
-        self.process = subprocess.Popen([sys.executable, 'tests/e2e/store/object-store.py', 'serve', '7', port_file],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for_file(port_file, self.process)
-        with open(port_file, encoding='ascii') as f:
-            self.port = int(f.read())
-
-    def order(self, method, path):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port)
-        connection.request(method, '/-/' + path)
-        return connection.getresponse().read()
-
-    def count_requests(self):
-        return json.loads(self.order('GET', 'requests'))
-
-    @contextlib.contextmanager
-    def counted(self):
-        """The requests within, by method, when it has ended."""
-        before, counts = self.count_requests(), {}
-        yield counts
-        after = self.count_requests()
-        counts.update({m: after.get(m, 0) - before.get(m, 0) for m in METHODS})
-
-
-class Service:
-    def __init__(self, folder, name, store, prefix, *options):
-        self.data = f'{folder}/{name}'
-        port_file = f'{folder}/{name}.port'
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(port_file)
-        environment = {**os.environ, 'AWS_ENDPOINT_URL_S3': f'http://127.0.0.1:{store.port}', 'AWS_ACCESS_KEY_ID': 'key',
-                       'AWS_SECRET_ACCESS_KEY': 'secret'}
-        self.process = subprocess.Popen([BUILD + '/cairn', 'serve', '--data', self.data, '--listen', '127.0.0.1:0', '--port-file',
-                                         port_file, '--max-age', 'any', '--store', f's3://cairn-test/{prefix}', *options],
-                                        env=environment, stderr=subprocess.DEVNULL)
-        wait_for_file(port_file, self.process)
-        with open(port_file, encoding='ascii') as f:
-            self.port = int(f.read())
-
-    def ask(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection('127.0.0.1', self.port)
-        connection.request(method, path, body, headers or {})
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status not in (200, 201):
-            sys.exit(f'{path} was answered {answer.status}: {text[:200]}')
-        return text
-
-    def metric(self, name):
-        found = re.search(rf'^{re.escape(name)} (\S+)$', self.ask('GET', '/metrics').decode(), re.M)
-        return float(found[1]) if found else 0
-
-    def wait_for_flush(self):
-        while self.metric('cairn_queue_batches'):
-            time.sleep(0.1)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-
-
-def wait_for_file(path, process):
-    while not (os.path.exists(path) and os.path.getsize(path)):
-        if process.poll() is not None:
-            sys.exit(f'{process.args[0]} has not started')
-        time.sleep(0.02)
 
 
 def put_row(title, counts, per=1, more=''):
@@ -185,12 +108,7 @@ def measure_queries(folder, store):
 
 def measure_empty_node(folder, store):
     service = Service(folder, 'symbols', store, 'symbols')
-    command = [BUILD + '/cairn-upload', '--server', f'http://127.0.0.1:{service.port}', LIBRARY]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    notes = subprocess.run(['readelf', '-n', LIBRARY], check=True, capture_output=True, text=True).stdout
-    build_id = re.search(r'Build ID: (\w+)', notes)[1]
-    while service.metric('cairn_objects_indexed_total') < 1:
-        time.sleep(0.1)
+    build_id = store_libc_symbols(service)
     service.stop()
     shutil.rmtree(f'{folder}/symbols')
     addresses = [hex(random.Random(1).randrange(0x30000, 0x180000)) for _ in range(10000)]
