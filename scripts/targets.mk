@@ -21,6 +21,12 @@ bench: ## run the benchmarks, compare with other programs and print the ratios (
 
 bench-built: $(BENCHES)
 
+HOSTS ?= 1000
+NODES ?= 3
+ARGS ?=
+simulate: ## predict the nodes, CPU time, requests and bytes of a fleet (HOSTS=100000, NODES=3, ARGS="--interval 60 --gateways 8 --json --help")
+	$(Q)tests/bench/simulate.py --hosts '$(HOSTS)' --nodes '$(NODES)' $(ARGS)
+
 UPDATE ?=
 bench-ratchet: ## count the instructions of representative paths and compare them with tests/ratchet/counts.txt (BENCH="lookup sum" for some, UPDATE=1 writes the file)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/ratchet/ratchet
@@ -227,4 +233,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built bench-ratchet check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-spark check-readers check-store check-cluster check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built bench-ratchet simulate check-oracle check-suites check-boundaries check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-spark check-readers check-store check-cluster check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
