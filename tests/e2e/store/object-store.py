@@ -83,7 +83,7 @@ class Proxy(BaseHTTPRequestHandler):
     def take_order(self):
         word, _, value = self.path.removeprefix('/-/').partition('/')
         if word == 'faults':
-            Proxy.percent = int(value)
+            Proxy.percent = float(value)
         elif word in ('away', 'back'):
             Proxy.is_away = word == 'away'
             Proxy.writes_left = -1
