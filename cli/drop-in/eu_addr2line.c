@@ -29,7 +29,8 @@ struct eu_addr2line {
         struct tool_output output;
         struct named_object *object;
         struct mapped_files mapped; /* of the process */
-        bool has_mapped, has_bad_request;
+        bool has_mapped;
+        bool has_failed; /* the last request, which the exit status is that of */
         uint64_t bias; /* of the object in the memory of the process */
 };
 
@@ -49,7 +50,7 @@ static void print_eu_position(const struct eu_options *o, struct buf *out, const
                 buf_printf(out, ":%" PRIu32, a->details[i].column);
 }
 
-/* As in "inner inlined at FILE:LINE in outer". */
+/* As in "inner inlined at FILE:LINE in outer"; with symbols, the outer function is the symbol that follows. */
 static void print_eu_function(const struct eu_options *o, struct buf *out, const struct answer *a)
 {
         append_function_name(out, &a->frames[0], o->demangle);
@@ -57,6 +58,8 @@ static void print_eu_function(const struct eu_options *o, struct buf *out, const
                 buf_append_str(out, " inlined at ");
                 print_eu_position(o, out, a, 1);
                 buf_append_str(out, " in ");
+                if (o->symbols)
+                        return;
                 append_function_name(out, &a->frames[a->frame_count - 1], o->demangle);
         }
         buf_append_u8(out, o->pretty ? ' ' : '\n');
@@ -146,6 +149,7 @@ static void print_eu_answer(void *context, const struct answer *a)
         buf_append_u8(out, '\n');
         if (o->inlines)
                 print_eu_callers(o, out, a);
+        t->has_failed = o->inlines && (!a->frame_count || !a->frames[a->frame_count - 1].file.size);
 }
 
 /* ---- input ---- */
@@ -180,6 +184,14 @@ static bool parse_eu_section_offset(struct eu_addr2line *t, const char *text, ui
         return !*end && section && adjust_to_eu_section(t, section, ret);
 }
 
+static void report_unknown_eu_symbol(struct eu_addr2line *t, const char *name, size_t size)
+{
+        _cleanup_free_ char *text = strndup(name, size);
+
+        tool_output_flush(&t->output);
+        report_tool_error(&t->output, "cannot find symbol '%s'", text ? PRINTABLE(text) : "");
+}
+
 /* "SYMBOL", "SYMBOL+OFFSET". An offset outside of the symbol is reported and used. */
 static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *ret)
 {
@@ -191,8 +203,7 @@ static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *r
                 return false;
         symbol = object_symbols_named(symbols, given.name, given.name_size);
         if (!symbol) {
-                tool_output_flush(&t->output);
-                report_tool_error(&t->output, "cannot find symbol '%.*s'", (int)given.name_size, PRINTABLE(text));
+                report_unknown_eu_symbol(t, given.name, given.name_size);
                 return false;
         }
         if (symbol->size && (uint64_t)given.offset >= symbol->size) {
@@ -258,13 +269,12 @@ static void add_eu_address(void *context, char *text)
                         add_eu_mapped_address(t, address);
                         return;
                 }
-                tool_output_flush(&t->output);
-                report_tool_error(&t->output, "cannot find symbol '%s'", PRINTABLE(text));
-                t->has_bad_request = true;
+                report_unknown_eu_symbol(t, text, strlen(text));
+                t->has_failed = true;
         } else if (parse_eu_address(t, text, &address))
                 tool_output_add(&t->output, t->object, address);
         else
-                t->has_bad_request = true;
+                t->has_failed = true;
 }
 
 static bool parse_eu_process(const char *text, pid_t *ret)
@@ -317,7 +327,7 @@ static enum status open_eu_file(struct eu_addr2line *t)
 
 /* ---- options ---- */
 
-enum { OPTION_EU_PRETTY = 256, OPTION_EU_CORE, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE };
+enum { OPTION_EU_PRETTY = 256, OPTION_EU_CORE, OPTION_EU_DEBUGINFO_PATH, OPTION_EU_RELATIVE, OPTION_EU_HELP };
 
 static const struct option eu_long_options[] = {
         { "absolute", no_argument, NULL, 'A' },
@@ -329,7 +339,7 @@ static const struct option eu_long_options[] = {
         { "executable", required_argument, NULL, 'e' },
         { "flags", no_argument, NULL, 'F' },
         { "functions", no_argument, NULL, 'f' },
-        { "help", no_argument, NULL, '?' },
+        { "help", no_argument, NULL, OPTION_EU_HELP },
         { "inlines", no_argument, NULL, 'i' },
         { "kernel", no_argument, NULL, 'k' },
         { "linux-process-map", required_argument, NULL, 'M' },
@@ -340,6 +350,7 @@ static const struct option eu_long_options[] = {
         { "section", required_argument, NULL, 'j' },
         { "symbols", no_argument, NULL, 'S' },
         { "symbols-sections", no_argument, NULL, 'x' },
+        { "target", required_argument, NULL, 'b' },
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
 };
@@ -384,7 +395,8 @@ static bool set_eu_option(struct eu_addr2line *t, int option)
                 return o->symbols = true;
         case 'x':
                 return o->symbols = o->symbol_sections = true;
-        case 'b': /* a style of mangled names, which is found automatically */
+        case 'b': /* the format, which is found */
+                return true;
         case 'C':
                 return o->demangle = true;
         case 'e':
@@ -423,8 +435,8 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
 {
         int c;
 
-        while ((c = getopt_long(argc, argv, "aAb:Ce:fFij:kK::M:p:sSx?V", eu_long_options, NULL)) != -1) {
-                if (c == '?' && !optopt) {
+        while ((c = getopt_long(argc, argv, "aAb:C::e:fFij:kK::M:p:sSx?V", eu_long_options, NULL)) != -1) {
+                if (c == OPTION_EU_HELP || (c == '?' && strcmp(argv[optind - 1], "-?") == 0)) {
                         printf(EU_USAGE, argv[0]);
                         return EXIT_DONE;
                 }
@@ -437,6 +449,8 @@ static int parse_eu_options(struct eu_addr2line *t, int argc, char **argv)
                 if (c == 'k' || c == 'K')
                         report_tool_error(&t->output,
                                           "finding the kernel (-%c) is not supported: name its file with -e", c);
+                if (c == '?')
+                        fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", argv[0], argv[0]);
                 if (!set_eu_option(t, c))
                         return EXIT_USAGE;
         }
@@ -470,5 +484,5 @@ int run_eu_addr2line(int argc, char **argv)
                 tool_output_flush(&t.output);
         tool_output_deinit(&t.output);
         mapped_files_deinit(&t.mapped);
-        return st || t.has_bad_request ? EXIT_FAILED : EXIT_DONE;
+        return st || t.has_failed ? EXIT_FAILED : EXIT_DONE;
 }

@@ -4,18 +4,26 @@
  * format and the style of mangled names are accepted and ignored, since they are found automatically.
  * Source: binutils manual, "addr2line".
  */
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <libiberty/libiberty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/drop-in/drop_in.h"
 #include "cli/drop-in/tool_output.h"
+#include "common/cleanup.h"
 #include "common/exit_code.h"
+#include "common/limits.h"
+#include "common/text.h"
 #include "common/text/utf8.h"
+#include "symbol-index/demangle.h"
 #include "symbolizer/extraction/debug_file_search.h"
+
+#define GNU_LINE_BYTES 99 /* a longer line is more than one request */
 
 struct gnu_options {
         const char *file, *section;
@@ -27,6 +35,7 @@ struct gnu_addr2line {
         struct tool_output output;
         struct named_object *object;
         uint64_t section_address, section_size; /* of options.section */
+        struct buf symbol_name;                 /* of a frame */
 };
 
 /* ---- output ---- */
@@ -47,6 +56,32 @@ static void print_gnu_frame(const struct gnu_options *o, struct buf *out, const 
                 buf_printf(out, ":%" PRIu32 "\n", f->line);
 }
 
+/*
+ * With what its symbol tells: the file that a local symbol is in, and the name of a function that DWARF gives a plain
+ * name only, as GCC does for the parts of coroutines.
+ */
+static struct answer_frame complete_gnu_frame(struct gnu_addr2line *t, const struct answer *a, size_t i)
+{
+        bool is_function = i + 1 == a->frame_count;
+        struct answer_frame ret = a->frames[i];
+        const struct object_symbol *symbol;
+
+        if (ret.file.size && (!is_function || ret.linkage_name.size))
+                return ret;
+        symbol = object_symbols_at(named_objects_symbols(&t->output.objects, t->object), a->address);
+        if (!symbol)
+                return ret;
+        if (!ret.file.size)
+                ret.file = (struct answer_text){ .data = symbol->file, .size = strlen(symbol->file) };
+        if (is_function && !ret.linkage_name.size && starts_with(symbol->name, "_Z")) {
+                buf_clear(&t->symbol_name);
+                append_raw_symbol_name(&t->symbol_name, symbol->name, t->options.demangle);
+                ret.function = ret.linkage_name =
+                        (struct answer_text){ .data = buf_cstr(&t->symbol_name), .size = t->symbol_name.size };
+        }
+        return ret;
+}
+
 static void print_gnu_answer(void *context, const struct answer *a)
 {
         struct gnu_addr2line *t = context;
@@ -62,26 +97,81 @@ static void print_gnu_answer(void *context, const struct answer *a)
                 buf_append_str(out, "??:0\n");
         }
         for (size_t i = 0; i < a->frame_count && (o->inlines || i == 0); i++) {
+                const struct answer_frame f = complete_gnu_frame(t, a, i);
+
                 if (i && o->pretty)
                         buf_append_str(out, " (inlined by) ");
-                print_gnu_frame(o, out, &a->frames[i], a->details[0].discriminator); /* GNU's keeps the first one */
+                print_gnu_frame(o, out, &f, a->details[0].discriminator); /* GNU's keeps the first one */
         }
 }
 
 /* ---- input ---- */
 
-static void add_gnu_address(void *context, char *text)
+/* "NAME" or "NAME+OFFSET"; a name that could be a hexadecimal number is one unless "+" follows. */
+static bool parse_gnu_symbol(const char *text, struct answer_text *name_ret, uint64_t *offset_ret)
+{
+        size_t size = strcspn(text, "+ \t\r\n\v\f");
+
+        if (!text[0] || isdigit((unsigned char)text[0]) ||
+            (isxdigit((unsigned char)text[0]) && !strchr(text, '+')))
+                return false;
+        *name_ret = (struct answer_text){ .data = text, .size = size };
+        *offset_ret = text[size] == '+' ? (uint64_t)strtoll(text + size + 1, NULL, 0) : 0;
+        return true;
+}
+
+/* By the demangled name of a symbol. */
+static const struct object_symbol *find_readable_symbol(const struct object_symbols *s, const struct answer_text *name)
+{
+        const struct object_symbol *first = NULL;
+        _cleanup_buf_ struct buf scratch;
+
+        buf_init(&scratch, LIMIT_DEMANGLED_BYTES);
+        for (size_t i = 0; i < s->count; i++) {
+                const struct object_symbol *symbol = &s->items[i];
+                const char *text;
+
+                if (symbol->name[0] != '_' || (first && symbol->order > first->order))
+                        continue;
+                text = symbol_demangle(symbol->name, &scratch);
+                if (text && strlen(text) == name->size && memcmp(text, name->data, name->size) == 0)
+                        first = symbol;
+        }
+        return first;
+}
+
+/* 0 for an unknown symbol. */
+static uint64_t find_gnu_symbol(struct gnu_addr2line *t, const struct answer_text *name, uint64_t offset)
+{
+        const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, t->object);
+        const struct object_symbol *symbol = object_symbols_named(symbols, name->data, name->size);
+
+        if (!name->size)
+                return offset; /* symbols without a name are 0 */
+        if (!symbol)
+                symbol = find_readable_symbol(symbols, name);
+        return symbol ? symbol->address + offset : 0;
+}
+
+static void add_gnu_request(void *context, char *text)
 {
         struct gnu_addr2line *t = context;
-        uint64_t address = strtoull(text, NULL, 16); /* 0 if it is none */
+        struct answer_text name;
+        uint64_t address;
 
+        text += strspn(text, " \t\r\n\v\f");
+        if (parse_gnu_symbol(text, &name, &address))
+                address = find_gnu_symbol(t, &name, address);
+        else
+                address = strtoull(text, NULL, 16); /* 0 if it is none */
         if (!t->object->is_64)
                 address = (uint32_t)address;
-        if (t->options.section && address >= t->section_size)
-                address = UINT64_MAX; /* outside of it, whatever is there */
-        else
-                address += t->section_address;
-        tool_output_add(&t->output, t->object, address);
+        if (t->options.section && address >= t->section_size) {
+                tool_output_answer(&t->output);
+                print_gnu_answer(t, &(struct answer){ .address = address + t->section_address });
+                return;
+        }
+        tool_output_add(&t->output, t->object, address + t->section_address);
 }
 
 /* ---- options ---- */
@@ -182,17 +272,32 @@ static int parse_gnu_options(struct gnu_options *o, int argc, char **argv)
         return -1;
 }
 
+static void report_gnu_file(struct gnu_addr2line *t, enum status failed, const struct error *err)
+{
+        const char *name = t->options.file;
+        struct stat st;
+
+        if (failed == ST_OS && err->os_errno == ENOENT)
+                report_tool_error(&t->output, "'%s': No such file", PRINTABLE(name));
+        else if (stat(name, &st) == 0 && S_ISDIR(st.st_mode))
+                report_tool_error(&t->output, "Warning: '%s' is a directory", PRINTABLE(name));
+        else if (failed != ST_BAD_DATA)
+                report_tool_error(&t->output, "%s", PRINTABLE(err->text));
+        else if (!S_ISREG(st.st_mode))
+                report_tool_error(&t->output, "Warning: '%s' is not an ordinary file", PRINTABLE(name));
+        else if (is_object_archive(name))
+                report_tool_error(&t->output, "%s: cannot get addresses from archive", PRINTABLE(name));
+        else
+                report_tool_error(&t->output, "%s: file format not recognized", PRINTABLE(name));
+}
+
 static enum status open_gnu_file(struct gnu_addr2line *t)
 {
         struct error err;
         enum status st = named_objects_get(&t->output.objects, t->options.file, &t->object, &err);
 
-        if (st == ST_OS && err.os_errno == ENOENT)
-                report_tool_error(&t->output, "'%s': No such file", PRINTABLE(t->options.file));
-        else if (st == ST_BAD_DATA)
-                report_tool_error(&t->output, "%s: file format not recognized", PRINTABLE(t->options.file));
-        else if (st)
-                report_tool_error(&t->output, "%s", PRINTABLE(err.text));
+        if (st)
+                report_gnu_file(t, st, &err);
         if (!st && t->options.section &&
             !find_section_addresses(t->options.file, t->options.section, &t->section_address, &t->section_size)) {
                 report_tool_error(&t->output, "%s: cannot find section %s", PRINTABLE(t->options.file),
@@ -213,19 +318,22 @@ static int run_with_gnu_arguments(int argc, char **argv)
         if (code >= 0)
                 return code;
         t.output.program = argv[0];
+        buf_init(&t.symbol_name, LIMIT_DEMANGLED_BYTES);
+        t.output.line_bytes = GNU_LINE_BYTES;
         t.output.print = print_gnu_answer;
         t.output.context = &t;
         st = tool_output_open(&t.output, &err);
         if (!st)
                 st = open_gnu_file(&t);
         if (!st) {
-                st = tool_output_handle_requests(&t.output, argc - optind, argv + optind, add_gnu_address, &err);
+                st = tool_output_handle_requests(&t.output, argc - optind, argv + optind, add_gnu_request, &err);
                 if (st)
                         report_tool_error(&t.output, "%s", PRINTABLE(err.text));
         }
         if (!st)
                 tool_output_flush(&t.output);
         tool_output_deinit(&t.output);
+        buf_deinit(&t.symbol_name);
         return st ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -9,11 +9,13 @@
 
 #include "common/limits.h"
 
-#define INPUT_BYTES KiB(256) /* the longest line */
+#define INPUT_BYTES KiB(256)
+#define LINE_BYTES_MAX MiB(16)
 
 enum status line_input_open(struct line_input *i, struct error *err)
 {
-        i->bytes = malloc(INPUT_BYTES + 1);
+        i->capacity = INPUT_BYTES;
+        i->bytes = malloc(i->capacity + 1);
         return i->bytes ? ST_OK : error_no_memory(err);
 }
 
@@ -30,21 +32,39 @@ static bool is_input_ready(void)
         return poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN);
 }
 
-static enum status read_more_input(struct line_input *i, struct error *err)
+/* Room for more, at the end of bytes. */
+static enum status reserve_input(struct line_input *i, struct error *err)
 {
-        ssize_t n;
+        char *bytes;
 
         if (i->start) {
                 memmove(i->bytes, i->bytes + i->start, i->end - i->start);
                 i->end -= i->start;
                 i->start = 0;
         }
-        if (i->end == INPUT_BYTES)
+        if (i->end < i->capacity)
+                return ST_OK;
+        if (i->capacity >= LINE_BYTES_MAX)
                 return error_set(err, ST_BAD_DATA, "a line of standard input is too long");
+        bytes = realloc(i->bytes, 2 * i->capacity + 1);
+        if (!bytes)
+                return error_no_memory(err);
+        i->bytes = bytes;
+        i->capacity *= 2;
+        return ST_OK;
+}
+
+static enum status read_more_input(struct line_input *i, struct error *err)
+{
+        enum status st = reserve_input(i, err);
+        ssize_t n;
+
+        if (st)
+                return st;
         if (!is_input_ready())
                 i->before_wait(i->context);
         do
-                n = read(STDIN_FILENO, i->bytes + i->end, INPUT_BYTES - i->end);
+                n = read(STDIN_FILENO, i->bytes + i->end, i->capacity - i->end);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return error_os(err, errno, "cannot read standard input");
@@ -57,10 +77,22 @@ enum status line_input_next(struct line_input *i, char **ret, struct error *err)
 {
         size_t searched = i->start;
 
+        if (i->held)
+                i->bytes[i->start] = i->held;
+        i->held = 0;
         for (;;) {
                 char *newline = memchr(i->bytes + searched, '\n', i->end - searched);
+                size_t size = newline ? (size_t)(newline - i->bytes) - i->start : i->end - i->start;
                 enum status st;
 
+                if (i->split_bytes && size >= i->split_bytes) {
+                        *ret = i->bytes + i->start;
+                        i->start += i->split_bytes;
+                        if (i->start < i->end)
+                                i->held = i->bytes[i->start];
+                        i->bytes[i->start] = 0;
+                        return ST_OK;
+                }
                 if (!newline && i->is_ended && i->start < i->end)
                         newline = i->bytes + i->end++; /* the last line has none */
                 if (newline) {

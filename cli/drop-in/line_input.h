@@ -17,12 +17,15 @@
 struct line_input {
         void (*before_wait)(void *context); /* answers all lines so far */
         void *context;
-        char *bytes; /* owned */
+        size_t split_bytes; /* of a longer line each part of this size is a line, as with fgets(); 0 none is split */
+        char *bytes;        /* owned */
+        size_t capacity;    /* of bytes, which has one more */
         size_t start, end;
+        char held; /* the byte at start, in whose place is the end of a part; 0 none */
         bool is_ended;
 };
 
-/** @param i  the first two members set, the others zero; line_input_deinit(). */
+/** @param i  the first three members set, the others zero; line_input_deinit(). */
 enum status line_input_open(struct line_input *i, struct error *err) MUST_CHECK;
 void line_input_deinit(struct line_input *i);
 

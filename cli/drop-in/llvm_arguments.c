@@ -49,6 +49,7 @@ bool parse_llvm_address(const char *text, bool is_addr2line, uint64_t *ret)
 enum {
         OPTION_ADJUST_VMA = 256,
         OPTION_BUILD_ID,
+        OPTION_CACHE_SIZE,
         OPTION_COLOR,
         OPTION_DEBUG_DIRECTORY,
         OPTION_DEBUGINFOD,
@@ -74,14 +75,14 @@ static const struct option llvm_long_options[] = {
         { "adjust-vma", required_argument, NULL, OPTION_ADJUST_VMA },
         { "basenames", no_argument, NULL, 's' },
         { "build-id", required_argument, NULL, OPTION_BUILD_ID },
-        { "cache-size", required_argument, NULL, OPTION_IGNORED },
+        { "cache-size", required_argument, NULL, OPTION_CACHE_SIZE },
         { "color", optional_argument, NULL, OPTION_COLOR },
         { "debug-file-directory", required_argument, NULL, OPTION_DEBUG_DIRECTORY },
         { "fallback-debug-path", required_argument, NULL, OPTION_DEBUG_DIRECTORY },
         { "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },
         { "no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD },
         { "default-arch", required_argument, NULL, OPTION_IGNORED },
-        { "demangle", optional_argument, NULL, 'C' },
+        { "demangle", no_argument, NULL, 'C' },
         { "no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE },
         { "dia", no_argument, NULL, OPTION_IGNORED },
         { "dsym-hint", required_argument, NULL, OPTION_IGNORED },
@@ -138,54 +139,47 @@ static const struct option llvm_long_options[] = {
         "  -h, --help                    Display this help\n"                                                          \
         "\nPass @FILE as argument to read options from FILE.\n"
 
-static bool parse_functions(const char *text, struct llvm_options *o)
+/* Unknown values of these three are the default. */
+static enum llvm_functions parse_functions(const char *text)
 {
-        if (!text || strcmp(text, "linkage") == 0)
-                o->functions = LLVM_FUNCTIONS_LINKAGE;
-        else if (strcmp(text, "short") == 0)
-                o->functions = LLVM_FUNCTIONS_SHORT;
-        else if (strcmp(text, "none") == 0)
-                o->functions = LLVM_FUNCTIONS_NONE;
-        else
-                return false;
-        return true;
+        if (text && strcmp(text, "short") == 0)
+                return LLVM_FUNCTIONS_SHORT;
+        return text && strcmp(text, "none") == 0 ? LLVM_FUNCTIONS_NONE : LLVM_FUNCTIONS_LINKAGE;
 }
 
-static bool parse_output_style(const char *text, struct llvm_options *o)
+static enum llvm_style parse_output_style(const char *text)
 {
-        if (strcmp(text, "LLVM") == 0)
-                o->style = LLVM_STYLE_LLVM;
-        else if (strcmp(text, "GNU") == 0)
-                o->style = LLVM_STYLE_GNU;
-        else if (strcmp(text, "JSON") == 0)
-                o->style = LLVM_STYLE_JSON;
-        else
-                return false;
-        return true;
+        if (strcmp(text, "GNU") == 0)
+                return LLVM_STYLE_GNU;
+        return strcmp(text, "JSON") == 0 ? LLVM_STYLE_JSON : LLVM_STYLE_LLVM;
 }
 
-static bool parse_color(const char *text, enum markup_color *ret)
+static enum markup_color parse_color(const char *text)
 {
-        if (!text || strcmp(text, "always") == 0)
-                *ret = COLOR_ALWAYS;
-        else if (strcmp(text, "auto") == 0)
-                *ret = COLOR_AUTO;
-        else if (strcmp(text, "never") == 0)
-                *ret = COLOR_NEVER;
-        else
-                return false;
-        return true;
+        if (text && strcmp(text, "auto") == 0)
+                return COLOR_AUTO;
+        return text && strcmp(text, "never") == 0 ? COLOR_NEVER : COLOR_ALWAYS;
 }
 
-static bool is_true_value(const char *text)
+static void report_llvm_argument(struct tool_output *output, const char *argument)
 {
-        return !text || strcmp(text, "false") != 0;
+        fprintf(stderr, "error: unknown argument '%s'\n", PRINTABLE(argument));
+        output->has_failed = true;
+}
+
+static void parse_llvm_number(struct tool_output *output, const char *option, const char *value, uint64_t *ret)
+{
+        if (parse_llvm_address(value, false, ret))
+                return;
+        fprintf(stderr, "--%s=: expected a non-negative integer, but got '%s'", option, PRINTABLE(value));
+        output->has_failed = true;
 }
 
 /* @return false if its value is invalid */
 static bool set_llvm_option(struct llvm_arguments *a, struct tool_output *output, int option, const char *value)
 {
         struct llvm_options *o = &a->options;
+        uint64_t ignored;
 
         switch (option) {
         case 'a':
@@ -204,21 +198,26 @@ static bool set_llvm_option(struct llvm_arguments *a, struct tool_output *output
                 o->are_tags_kept = option == OPTION_NO_UNTAG;
                 return true;
         case 'C':
-                o->demangle = is_true_value(value); /* "-demangle=false" is from pprof */
-                return true;
+                return o->demangle = true;
         case 'e':
                 a->object = value;
                 return true;
         case 'f':
-                return parse_functions(value, o);
+                o->functions = parse_functions(value);
+                return true;
         case 'i':
                 return o->inlines = true;
         case 'p':
                 return o->pretty = true;
         case OPTION_ADJUST_VMA:
-                return parse_llvm_address(value, false, &o->adjust_vma);
+                parse_llvm_number(output, "adjust-vma", value, &o->adjust_vma);
+                return true;
+        case OPTION_CACHE_SIZE:
+                parse_llvm_number(output, "cache-size", value, &ignored);
+                return true;
         case OPTION_COLOR:
-                return parse_color(value, &a->color);
+                a->color = parse_color(value);
+                return true;
         case OPTION_FILTER_MARKUP:
                 return a->is_filter = true;
         case OPTION_DEBUG_DIRECTORY:
@@ -235,14 +234,16 @@ static bool set_llvm_option(struct llvm_arguments *a, struct tool_output *output
                 o->inlines = false;
                 return true;
         case OPTION_INLINING:
-                o->inlines = is_true_value(value);
-                return true;
+                o->inlines = !value || strcmp(value, "false") != 0;
+                return !value || !o->inlines || strcmp(value, "true") == 0;
         case OPTION_OUTPUT_STYLE:
-                return parse_output_style(value, o);
+                o->style = parse_output_style(value);
+                return true;
         case OPTION_SKIP_LINE_ZERO:
                 return o->skips_line_zero = true;
         case OPTION_SOURCE_LINES:
-                return parse_llvm_address(value, false, &o->source_lines) && o->source_lines < 10000;
+                parse_llvm_number(output, "print-source-context-lines", value, &o->source_lines);
+                return o->source_lines < 10000;
         case OPTION_VERBOSE:
                 return o->verbose = true;
         default:
@@ -273,20 +274,46 @@ static void rewrite_llvm_arguments(int argc, char **argv)
         }
 }
 
+/* Whether one letter more, less or another makes a name of a text. */
+static bool is_almost_name(const char *text, size_t size, const char *name)
+{
+        size_t length = strlen(name), same = 0, end = 0;
+
+        while (same < size && same < length && text[same] == name[same])
+                same++;
+        while (end < size - same && end < length - same && text[size - 1 - end] == name[length - 1 - end])
+                end++;
+        return (size > length ? size : length) - same - end == 1;
+}
+
+/* Of a group of letters only the unknown one, in optopt. */
 static void report_unknown_llvm_option(struct tool_output *output, const char *argument)
 {
-        if (optopt == 'e')
-                report_tool_error(output, "error: -e: missing argument");
-        else if (optopt > 0 && optopt < 128)
-                report_tool_error(output, "error: unknown argument '-%c'", optopt);
-        else
-                report_tool_error(output, "error: unknown argument '%s'", PRINTABLE(argument));
+        const char *text = argument + 2;
+        size_t size = strcspn(text, "=");
+
+        if (!starts_with(argument, "--")) {
+                report_llvm_argument(output, (char[]){ '-', (char)optopt, 0 });
+                return;
+        }
+        for (size_t i = 0; llvm_long_options[i].name; i++) {
+                const char *name = llvm_long_options[i].name;
+
+                if (!is_almost_name(text, size, name))
+                        continue;
+                fprintf(stderr, "error: unknown argument '%s', did you mean '--%s%s'?\n", PRINTABLE(argument), name,
+                        PRINTABLE(text + size));
+                output->has_failed = true;
+                return;
+        }
+        report_llvm_argument(output, argument);
 }
 
 static void set_llvm_build_id(struct llvm_arguments *a, struct tool_output *output, const char *value)
 {
         if (a->object) {
-                report_tool_error(output, "error: cannot specify both --build-id and --obj");
+                fprintf(stderr, "error: cannot specify both --build-id and --obj\n");
+                output->has_failed = true;
         } else if (!parse_llvm_build_id(value, a->build_id)) {
                 fprintf(stderr, "--build-id=: expected a build ID, but got '%s'\n", PRINTABLE(value));
                 output->has_failed = true;
@@ -305,6 +332,9 @@ int parse_llvm_arguments(struct llvm_arguments *a, struct tool_output *output, i
         int c, index = -1;
 
         rewrite_llvm_arguments(argc, argv);
+        for (int i = 1; i < argc; i++)
+                if (strcmp(argv[i], "--") == 0)
+                        report_llvm_argument(output, argv[i]);
         opterr = 0;
         for (; (c = getopt_long(argc, argv, "aCe:fhipsv", llvm_long_options, &index)) != -1; index = -1) {
                 const char *value = optarg && *optarg == '=' ? optarg + 1 : optarg;
@@ -318,15 +348,14 @@ int parse_llvm_arguments(struct llvm_arguments *a, struct tool_output *output, i
                         return EXIT_DONE;
                 }
                 argument = optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
-                if (c == '?')
+                if (c == '?' && optopt == 'e' && !starts_with(argument, "--"))
+                        report_tool_error(output, "error: -e: missing argument");
+                else if (c == '?' || (index >= 0 && is_abbreviated_option(argument, llvm_long_options[index].name)))
                         report_unknown_llvm_option(output, argument);
-                else if (index >= 0 && is_abbreviated_option(argument, llvm_long_options[index].name))
-                        report_tool_error(output, "error: unknown argument '%s', did you mean '--%s'?",
-                                          PRINTABLE(argument), llvm_long_options[index].name);
                 else if (c == OPTION_BUILD_ID)
                         build_id = value;
                 else if (!set_llvm_option(a, output, c, value))
-                        report_tool_error(output, "error: invalid value '%s'", PRINTABLE(value));
+                        report_llvm_argument(output, argument);
         }
         if (build_id)
                 set_llvm_build_id(a, output, build_id);

@@ -98,7 +98,8 @@ void append_llvm_symbol_name(struct buf *out, const char *name, bool is_readable
 
 struct answer_text get_llvm_function_text(const struct llvm_options *o, const struct answer_frame *f)
 {
-        if (o->functions == LLVM_FUNCTIONS_NONE)
+        /* Short names are those of DWARF: what has no file is only a symbol. */
+        if (o->functions == LLVM_FUNCTIONS_NONE || (o->functions == LLVM_FUNCTIONS_SHORT && !f->file.size))
                 return (struct answer_text){ .size = 0 };
         if (o->functions == LLVM_FUNCTIONS_SHORT)
                 return shorten_function_name(&f->function);
@@ -152,7 +153,7 @@ static void append_llvm_frame(const struct llvm_options *o, const struct llvm_fr
                 if (o->pretty && is_inlined_into)
                         buf_append_str(out, " (inlined by) ");
                 append_known_text(out, &name);
-                buf_append_str(out, o->verbose ? "\n" : after);
+                buf_append_str(out, after);
         }
         if (o->verbose)
                 append_verbose_frame(o, l, out);
@@ -187,8 +188,11 @@ static struct llvm_frame get_llvm_frame(const struct llvm_options *o, const stru
                                   .address = a->address };
         const struct answer_frame *outermost;
 
-        if (!a->frame_count)
+        if (!a->frame_count) {
+                if (s->function)
+                        add_symbol_facts(&ret, s);
                 return ret;
+        }
         ret.frame = a->frames[i];
         if (a->details) {
                 ret.detail = a->details[i];
@@ -208,7 +212,7 @@ static void append_llvm_text(const struct llvm_options *o, const struct llvm_sub
                              struct buf *out)
 {
         if (o->addresses && !s->has_no_address)
-                buf_printf(out, "0x%" PRIx64 "%s", a->address + o->adjust_vma, o->pretty ? ": " : "\n");
+                buf_printf(out, "0x%" PRIx64 "%s", a->address + o->adjust_vma + s->tag, o->pretty ? ": " : "\n");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
                 const struct llvm_frame frame = get_llvm_frame(o, s, a, i);
 
@@ -228,6 +232,8 @@ static void put_json_text(struct json_out *j, const char *key, const struct answ
 static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, const struct llvm_frame *l)
 {
         const struct answer_text name = get_llvm_function_text(o, &l->frame);
+        const struct answer_text file = get_file_text(&l->frame.file, o->base_names);
+        const struct answer_text start_file = get_file_text(&l->detail.start_file, o->base_names);
         _cleanup_buf_ struct buf lines;
         char start[32];
 
@@ -239,14 +245,14 @@ static void put_llvm_frame(const struct llvm_options *o, struct json_out *j, con
                 json_out_bool(j, "Approximate", true);
         json_out_uint(j, "Column", l->detail.column);
         json_out_uint(j, "Discriminator", l->detail.discriminator);
-        put_json_text(j, "FileName", &l->frame.file);
+        put_json_text(j, "FileName", &file);
         put_json_text(j, "FunctionName", &name);
         json_out_uint(j, "Line", l->frame.line);
         if (lines.size)
                 json_out_strn(j, "Source", (const char *)lines.data, lines.size);
         snprintf(start, sizeof start, "0x%" PRIx64, l->entry);
         json_out_str(j, "StartAddress", l->entry == UINT64_MAX ? "" : start);
-        put_json_text(j, "StartFileName", &l->detail.start_file);
+        put_json_text(j, "StartFileName", &start_file);
         json_out_uint(j, "StartLine", l->detail.start_line);
         json_out_object_end(j);
 }
@@ -267,7 +273,7 @@ static void append_llvm_json(const struct llvm_options *o, const struct llvm_sub
         json_out_init(&j, out);
         json_out_object(&j, NULL);
         if (!s->has_no_address)
-                put_json_address(&j, a->address + o->adjust_vma);
+                put_json_address(&j, a->address + o->adjust_vma + s->tag);
         json_out_str(&j, "ModuleName", s->module);
         json_out_array(&j, "Symbol");
         for (size_t i = 0; i < count_llvm_frames(o, a); i++) {
@@ -279,26 +285,33 @@ static void append_llvm_json(const struct llvm_options *o, const struct llvm_sub
         json_out_object_end(&j);
 }
 
-static void append_json_data(const struct llvm_options *o, const char *module, uint64_t address,
-                             const struct object_symbol *variable, struct buf *out)
+/* @param variable  NULL unknown */
+static void put_json_variable(struct json_out *j, const struct object_symbol *variable, bool is_readable)
 {
         _cleanup_buf_ struct buf name = { 0 };
         char number[32];
+
+        json_out_object(j, "Data");
+        buf_init(&name, KiB(64));
+        if (variable)
+                append_raw_symbol_name(&name, variable->name, is_readable);
+        json_out_str(j, "Name", buf_cstr(&name));
+        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->size : 0);
+        json_out_str(j, "Size", number);
+        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->address : 0);
+        json_out_str(j, "Start", number);
+        json_out_object_end(j);
+}
+
+static void append_json_data(const struct llvm_options *o, const char *module, uint64_t address,
+                             const struct object_symbol *variable, struct buf *out)
+{
         struct json_out j;
 
         json_out_init(&j, out);
         json_out_object(&j, NULL);
         put_json_address(&j, address);
-        json_out_object(&j, "Data");
-        buf_init(&name, KiB(64));
-        if (variable)
-                append_raw_symbol_name(&name, variable->name, o->demangle);
-        json_out_str(&j, "Name", buf_cstr(&name));
-        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->size : 0);
-        json_out_str(&j, "Size", number);
-        snprintf(number, sizeof number, "0x%" PRIx64, variable ? variable->address : 0);
-        json_out_str(&j, "Start", number);
-        json_out_object_end(&j);
+        put_json_variable(&j, variable, o->demangle);
         json_out_str(&j, "ModuleName", module);
         json_out_object_end(&j);
 }
@@ -437,8 +450,13 @@ void llvm_symbol_answer_begin(struct llvm_symbol_answer *a, const struct llvm_op
 
 void llvm_symbol_answer_add(struct llvm_symbol_answer *a, const struct llvm_subject *s, const struct answer *answer)
 {
-        const struct llvm_frame frame = get_llvm_frame(&a->options, s, answer, 0);
+        struct llvm_options alone = a->options;
+        struct llvm_frame frame;
 
+        alone.style = LLVM_STYLE_LLVM; /* in each style the name is that of the symbol */
+        frame = get_llvm_frame(&alone, s, answer, 0);
+        if (!frame.frame.file.size)
+                return;
         a->count++;
         if (a->options.style == LLVM_STYLE_JSON)
                 put_llvm_frame(&a->options, &a->json, &frame);
@@ -463,8 +481,9 @@ void llvm_symbol_answer_end(struct llvm_symbol_answer *a, const char *module, co
 
 /* ---- failures ---- */
 
-static void append_json_failure(const char *module, const uint64_t *address, const struct answer_text *symbol,
-                                const char *message, struct buf *out)
+/* Without a message, the answer of a request of its kind that nothing is known about. */
+static void append_json_failure(enum llvm_command command, const char *module, const uint64_t *address,
+                                const struct answer_text *symbol, const char *message, struct buf *out)
 {
         struct json_out j;
 
@@ -472,12 +491,23 @@ static void append_json_failure(const char *module, const uint64_t *address, con
         json_out_object(&j, NULL);
         if (address)
                 put_json_address(&j, *address);
-        json_out_object(&j, "Error");
-        json_out_str(&j, "Message", message);
-        json_out_object_end(&j);
+        if (message) {
+                json_out_object(&j, "Error");
+                json_out_str(&j, "Message", message);
+                json_out_object_end(&j);
+        } else if (command == LLVM_DATA) {
+                put_json_variable(&j, NULL, false);
+        } else if (command == LLVM_FRAME || symbol->size) {
+                json_out_array(&j, command == LLVM_FRAME ? "Frame" : "Loc");
+                json_out_array_end(&j);
+        }
         json_out_str(&j, "ModuleName", module);
         if (symbol->size)
                 put_json_text(&j, "SymName", symbol);
+        if (!message && command == LLVM_CODE && !symbol->size) {
+                json_out_array(&j, "Symbol");
+                json_out_array_end(&j);
+        }
         json_out_object_end(&j);
 }
 
@@ -488,8 +518,8 @@ void append_llvm_failure(const struct llvm_options *o, enum llvm_command command
         const struct answer a = { .address = address ? *address - o->adjust_vma : 0 };
         const struct llvm_subject subject = { .module = module, .has_no_address = !address };
 
-        if (o->style == LLVM_STYLE_JSON && message)
-                append_json_failure(module, address, symbol, message, out);
+        if (o->style == LLVM_STYLE_JSON && (message || address || symbol->size))
+                append_json_failure(command, module, address, symbol, message, out);
         else if (command == LLVM_DATA)
                 append_llvm_data(o, module, address ? *address : 0, NULL, out);
         else if (command == LLVM_FRAME)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/drop-in/drop_in.h"
+#include "cli/drop-in/indented_json.h"
 #include "cli/drop-in/line_zero.h"
 #include "cli/drop-in/llvm_arguments.h"
 #include "cli/drop-in/llvm_output.h"
@@ -33,8 +34,9 @@
 #include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/formats/symcache.h"
 
-#define SAME_NAME_MAX SYMCACHE_LOOKUP_BATCH /* functions of one name that are answered */
+#define SAME_NAME_MAX SYMCACHE_LOOKUP_BATCH /* symbols of one name that are answered */
 #define ARGUMENTS_MAX 256                   /* in the environment variable with options */
+#define LLVM_LINE_BYTES 1023                /* a longer line is more than one request */
 
 struct llvm_symbolizer {
         struct llvm_arguments arguments;
@@ -44,32 +46,59 @@ struct llvm_symbolizer {
         char unreadable[4096];    /* the file of the last message */
         bool is_list;             /* JSON answers to arguments are one array */
         size_t answered;
+        size_t answer_at; /* the start of the current answer in the output */
+        uint64_t tag;     /* of the address that is looked up without it */
 };
 
 /* ---- answers ---- */
 
+static bool is_json_indented(const struct llvm_symbolizer *t)
+{
+        return t->options->style == LLVM_STYLE_JSON && t->options->pretty;
+}
+
 static void begin_llvm_answer(struct llvm_symbolizer *t)
 {
+        struct buf *out = &t->output.out;
+
         if (t->is_list && t->answered)
-                buf_append_u8(&t->output.out, ',');
+                buf_append_u8(out, ',');
+        if (t->is_list && is_json_indented(t))
+                buf_append_str(out, "\n  ");
         t->answered++;
+        t->answer_at = out->size;
+}
+
+static void indent_llvm_answer(struct llvm_symbolizer *t)
+{
+        struct buf *out = &t->output.out;
+        size_t size = out->size - t->answer_at;
+        _cleanup_free_ char *json = out->size > t->answer_at ? malloc(size) : NULL;
+
+        if (!json)
+                return;
+        memcpy(json, out->data + t->answer_at, size);
+        out->size = t->answer_at;
+        append_indented_json(out, json, size, t->is_list);
 }
 
 static void end_llvm_answer(struct llvm_symbolizer *t)
 {
+        if (is_json_indented(t))
+                indent_llvm_answer(t);
         if (t->options->style == LLVM_STYLE_JSON && !t->is_list)
                 buf_append_u8(&t->output.out, '\n');
 }
 
-/* The symbol of the function at an address, which names the outermost frame. */
+/* The symbol at an address, which names the outermost frame, and the only one where nothing else is known. */
 static const struct object_symbol *find_llvm_function(struct llvm_symbolizer *t, const struct answer *a)
 {
-        const struct object_symbol *symbol;
+        const struct object_symbols *symbols;
 
-        if (!a->frame_count || t->options->functions != LLVM_FUNCTIONS_LINKAGE)
+        if (t->options->functions != LLVM_FUNCTIONS_LINKAGE)
                 return NULL;
-        symbol = object_symbols_at(named_objects_symbols(&t->output.objects, t->output.object), a->address);
-        return symbol && symbol->is_function ? symbol : NULL;
+        symbols = named_objects_symbols(&t->output.objects, t->output.object);
+        return a->frame_count ? object_symbols_at(symbols, a->address) : object_symbols_before(symbols, a->address);
 }
 
 static bool is_frame_named(const struct answer_frame *f, const char *name)
@@ -83,10 +112,12 @@ static bool is_frame_named(const struct answer_frame *f, const char *name)
 static struct llvm_subject describe_llvm_answer(struct llvm_symbolizer *t, const struct answer *a)
 {
         struct llvm_subject ret = { .module = t->output.object->name,
+                                    .tag = t->tag,
                                     .source = &t->output.object->source,
                                     .function = find_llvm_function(t, a) };
 
-        if (!ret.function || is_frame_named(&a->frames[a->frame_count - 1], ret.function->name))
+        if (!ret.function ||
+            (a->frame_count && is_frame_named(&a->frames[a->frame_count - 1], ret.function->name)))
                 return ret;
         buf_clear(&t->function_name);
         append_llvm_symbol_name(&t->function_name, ret.function->name, t->options->demangle);
@@ -134,6 +165,7 @@ struct llvm_request {
         enum llvm_command command;
         struct answer_text symbol; /* in place of an address; empty: none */
         uint64_t address;
+        uint64_t tag; /* what was removed from the address */
 };
 
 static char *skip_blanks(char *at)
@@ -163,8 +195,9 @@ static const char *parse_request_object(struct llvm_request *r, char **at)
                 return "duplicate input file specification prefix";
         if (*start == '"' || *start == '\'') {
                 end = strchr(++start, **at);
-                if (!end)
-                        return "unbalanced quotes in input file name";
+                if (!end || end == start)
+                        return is_file ? "unbalanced quotes in input file name"
+                                       : "no input filename has been specified";
         } else {
                 end = start + strcspn(start, " \r");
         }
@@ -206,12 +239,14 @@ static const char *parse_llvm_request(const struct llvm_symbolizer *t, char *lin
         if (message)
                 return message;
         line = skip_blanks(line);
-        line[strcspn(line, " \r")] = 0; /* the rest is ignored */
+        line[strcspn(line, " \r\n")] = 0; /* the rest is ignored */
         if (!*line)
                 return "no module offset has been specified";
         if (parse_llvm_address(line, t->arguments.is_addr2line, &ret->address)) {
-                if (!t->options->are_tags_kept)
-                        ret->address = untag_address(ret->address);
+                if (!t->options->are_tags_kept) {
+                        ret->tag = ret->address - untag_address(ret->address);
+                        ret->address -= ret->tag;
+                }
                 return NULL;
         }
         if (*line >= '0' && *line <= '9')
@@ -222,7 +257,10 @@ static const char *parse_llvm_request(const struct llvm_symbolizer *t, char *lin
 
 static void report_llvm_request(struct llvm_symbolizer *t, const char *subject, const char *message)
 {
-        fprintf(stderr, "%s: error: '%s': %s\n", t->output.program, PRINTABLE(subject), PRINTABLE(message));
+        if (*subject)
+                fprintf(stderr, "%s: error: '%s': %s\n", t->output.program, PRINTABLE(subject), PRINTABLE(message));
+        else
+                fprintf(stderr, "%s: error: %s\n", t->output.program, PRINTABLE(message));
 }
 
 /* Answer a request that cannot be read. @param given  the line */
@@ -233,14 +271,17 @@ static void answer_llvm_error(struct llvm_symbolizer *t, const struct llvm_reque
                 report_llvm_request(t, given, message);
         tool_output_answer(&t->output);
         begin_llvm_answer(t);
-        append_llvm_failure(t->options, r->command, r->object, NULL, &r->symbol, NULL, &t->output.out);
+        append_llvm_failure(t->options, r->command, r->is_build_id ? "" : r->object, NULL, &r->symbol, NULL,
+                            &t->output.out);
         end_llvm_answer(t);
 }
 
-static const char *describe_open_failure(enum status st, const struct error *err)
+static const char *describe_open_failure(const char *name, enum status st, const struct error *err)
 {
         if (st == ST_OS && err->os_errno)
                 return strerror(err->os_errno);
+        if (st == ST_BAD_DATA && is_object_archive(name))
+                return "No object file for requested architecture";
         return st == ST_BAD_DATA ? "The file was not recognized as a valid object file" : err->text;
 }
 
@@ -253,19 +294,35 @@ static enum status get_request_object(struct llvm_symbolizer *t, const struct ll
                               : named_objects_get(objects, r->object, ret, err);
 }
 
-/* Answer a request whose object cannot be read. A file is reported once for requests that follow each other; JSON has
- * the message in the answer. */
+/* Answer a request whose object cannot be read. A file is reported once for requests that follow each other, by JSON in
+ * the answer. */
 static void answer_llvm_failure(struct llvm_symbolizer *t, const struct llvm_request *r, const char *message)
 {
+        bool is_known = !r->is_build_id && strcmp(t->unreadable, r->object) == 0;
+
         tool_output_answer(&t->output);
-        if (t->options->style != LLVM_STYLE_JSON && (r->is_build_id || strcmp(t->unreadable, r->object) != 0)) {
+        if (!is_known && t->options->style != LLVM_STYLE_JSON)
                 report_llvm_request(t, r->object, message);
-                snprintf(t->unreadable, sizeof t->unreadable, "%s", r->object);
-        }
+        snprintf(t->unreadable, sizeof t->unreadable, "%s", r->object);
         begin_llvm_answer(t);
-        append_llvm_failure(t->options, r->command, r->object, r->symbol.size ? NULL : &r->address, &r->symbol, message,
-                            &t->output.out);
+        append_llvm_failure(t->options, r->command, r->object, r->symbol.size ? NULL : &r->address, &r->symbol,
+                            is_known ? NULL : message, &t->output.out);
         end_llvm_answer(t);
+}
+
+/* "NAME" or "NAME+OFFSET"; a text of another form is a name, of no symbol. */
+static bool parse_llvm_symbol(const struct answer_text *given, struct answer_text *name_ret, uint64_t *offset_ret)
+{
+        const char *plus = strchr(given->data, '+');
+
+        *name_ret = *given;
+        *offset_ret = 0;
+        if (!plus || plus == given->data)
+                return true;
+        if (!parse_llvm_address(plus + 1, false, offset_ret))
+                return false;
+        name_ret->size = (size_t)(plus - given->data);
+        return true;
 }
 
 struct llvm_symbol_printer {
@@ -286,17 +343,15 @@ static void answer_llvm_symbol(struct llvm_symbolizer *t, struct named_object *o
         const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, object);
         const struct object_symbol *found[SAME_NAME_MAX];
         struct llvm_symbol_printer p = { .tool = t };
-        struct symbol_offset given = { .name = r->symbol.data, .name_size = r->symbol.size };
-        uint64_t addresses[SAME_NAME_MAX];
+        uint64_t addresses[SAME_NAME_MAX], offset;
         struct answer_text name;
         struct error err;
         size_t count = 0;
 
-        if (parse_symbol_offset(r->symbol.data, &given))
-                count = object_symbols_functions(symbols, given.name, given.name_size, found, SAME_NAME_MAX);
+        if (parse_llvm_symbol(&r->symbol, &name, &offset))
+                count = object_symbols_all_named(symbols, name.data, name.size, found, SAME_NAME_MAX);
         for (size_t i = 0; i < count; i++)
-                addresses[i] = found[i]->address + (uint64_t)given.offset;
-        name = (struct answer_text){ .data = given.name, .size = given.name_size };
+                addresses[i] = found[i]->address + (offset < found[i]->size ? offset : 0);
         tool_output_answer(&t->output);
         t->output.object = object;
         begin_llvm_answer(t);
@@ -314,7 +369,7 @@ static void answer_llvm_data(struct llvm_symbolizer *t, struct named_object *obj
         tool_output_answer(&t->output);
         begin_llvm_answer(t);
         append_llvm_data(t->options, object->name, address,
-                         object_symbols_at(symbols, address - t->options->adjust_vma), &t->output.out);
+                         object_symbols_before(symbols, address - t->options->adjust_vma), &t->output.out);
         end_llvm_answer(t);
 }
 
@@ -334,6 +389,18 @@ static void answer_llvm_frame(struct llvm_symbolizer *t, struct named_object *ob
         end_llvm_answer(t);
 }
 
+/* One with a tag has an answer of its own, which shows the tag. */
+static void add_llvm_address(struct llvm_symbolizer *t, struct named_object *object, const struct llvm_request *r)
+{
+        if (r->tag)
+                tool_output_answer(&t->output);
+        t->tag = r->tag;
+        tool_output_add(&t->output, object, r->address - t->options->adjust_vma);
+        if (r->tag)
+                tool_output_answer(&t->output);
+        t->tag = 0;
+}
+
 static void answer_llvm_request(void *context, char *line)
 {
         struct llvm_symbolizer *t = context;
@@ -344,7 +411,6 @@ static void answer_llvm_request(void *context, char *line)
         struct error err;
         enum status st;
 
-        line[strcspn(line, "\r\n")] = 0;
         snprintf(given, sizeof given, "%s", line);
         message = parse_llvm_request(t, line, &r);
         if (message) {
@@ -354,7 +420,7 @@ static void answer_llvm_request(void *context, char *line)
         }
         st = get_request_object(t, &r, &object, &err);
         if (st)
-                answer_llvm_failure(t, &r, describe_open_failure(st, &err));
+                answer_llvm_failure(t, &r, describe_open_failure(r.object, st, &err));
         else if (r.symbol.size && r.command != LLVM_CODE)
                 answer_llvm_error(t, &r, given, "");
         else if (r.symbol.size)
@@ -366,7 +432,35 @@ static void answer_llvm_request(void *context, char *line)
         else if (t->options->skips_line_zero)
                 answer_llvm_line(t, object, r.address - t->options->adjust_vma);
         else
-                tool_output_add(&t->output, object, r.address - t->options->adjust_vma);
+                add_llvm_address(t, object, &r);
+}
+
+/* @return the number of arguments that are not empty, which are the first ones now */
+static int drop_empty_arguments(int argc, char **argv)
+{
+        int kept = 0;
+
+        for (int i = 0; i < argc; i++) {
+                char *text = argv[i];
+
+                if (!*text)
+                        continue;
+                argv[i] = argv[kept];
+                argv[kept++] = text;
+        }
+        return kept;
+}
+
+/* Without its carriage returns, wherever they are. */
+static void answer_llvm_input(void *context, char *line)
+{
+        char *end = line;
+
+        for (const char *at = line; *at; at++)
+                if (*at != '\r')
+                        *end++ = *at;
+        *end = 0;
+        answer_llvm_request(context, line);
 }
 
 /* The file of --obj is read before any request. */
@@ -376,11 +470,12 @@ static enum status check_llvm_object(struct llvm_symbolizer *t)
         struct named_object *object;
         struct error err;
         enum status st = r.object ? named_objects_get(&t->output.objects, r.object, &object, &err) : ST_OK;
-        const char *message = st ? describe_open_failure(st, &err) : NULL;
+        const char *message = st ? describe_open_failure(r.object, st, &err) : NULL;
 
         if (st && t->options->style == LLVM_STYLE_JSON) {
+                begin_llvm_answer(t);
                 append_llvm_failure(t->options, r.command, r.object, &r.address, &r.symbol, message, &t->output.out);
-                buf_append_u8(&t->output.out, '\n');
+                end_llvm_answer(t);
         } else if (st) {
                 report_llvm_request(t, r.object, message);
         }
@@ -392,11 +487,14 @@ static enum status answer_llvm_requests(struct llvm_symbolizer *t, int argc, cha
 {
         enum status st;
 
+        argc = drop_empty_arguments(argc, argv);
         t->is_list = argc && t->options->style == LLVM_STYLE_JSON;
         if (t->is_list)
                 buf_append_u8(&t->output.out, '[');
-        st = tool_output_handle_requests(&t->output, argc, argv, answer_llvm_request, err);
+        st = tool_output_handle_requests(&t->output, argc, argv, argc ? answer_llvm_request : answer_llvm_input, err);
         tool_output_answer(&t->output);
+        if (t->is_list && is_json_indented(t))
+                buf_append_u8(&t->output.out, '\n');
         if (t->is_list)
                 buf_append_str(&t->output.out, "]\n");
         return st;
@@ -418,6 +516,7 @@ static enum status filter_llvm_markup(struct llvm_symbolizer *t, struct error *e
         enum status st;
 
         t->output.context = &filter;
+        t->output.line_bytes = 0;
         st = tool_output_handle_requests(&t->output, 0, NULL, filter_markup_line, err);
         markup_filter_finish(&filter);
         t->output.context = t;
@@ -434,6 +533,7 @@ static int run_with_llvm_arguments(struct llvm_symbolizer *t, int argc, char **a
 
         t->options = &t->arguments.options;
         t->output.program = argv[0];
+        t->output.line_bytes = LLVM_LINE_BYTES;
         t->output.print = print_llvm_answer;
         t->output.context = t;
         t->output.objects.debug_files.directory = DEBUG_DIRECTORY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/drop-in/named_objects.h"
 
+#include <ar.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include "archive/file_magic.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
+#include "symbolizer/extraction/relocatable.h"
 
 static void destroy_object(struct named_object *object)
 {
@@ -54,6 +56,15 @@ static enum status read_object_class(const char *name, struct named_object *obje
         if (object->is_elf && pread(fd, ident, sizeof ident, 0) == (ssize_t)sizeof ident)
                 object->is_64 = ident[EI_CLASS] != ELFCLASS32;
         return ST_OK;
+}
+
+bool is_object_archive(const char *path)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        char magic[SARMAG];
+
+        return fd >= 0 && pread(fd, magic, SARMAG, 0) == SARMAG &&
+               (memcmp(magic, ARMAG, SARMAG) == 0 || memcmp(magic, "!<thin>\n", SARMAG) == 0);
 }
 
 static enum status open_debug_files(struct named_objects *o, struct error *err)
@@ -201,12 +212,14 @@ const struct object_symbols *named_objects_symbols(const struct named_objects *o
 bool find_section_addresses(const char *path, const char *section, uint64_t *address_ret, uint64_t *size_ret)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
+        _cleanup_free_ uint64_t *placed = NULL;
 
-        if (elf_image_open(path, &img, NULL))
+        if (elf_image_open(path, &img, NULL) ||
+            (img.type == ET_REL && relocatable_place_sections(&img, &placed, NULL)))
                 return false;
         for (size_t i = 1; i < img.section_count; i++) {
                 if (strcmp(img.sections[i].name, section) == 0) {
-                        *address_ret = img.sections[i].address;
+                        *address_ret = placed ? placed[i] : img.sections[i].address;
                         *size_ret = img.sections[i].size;
                         return true;
                 }

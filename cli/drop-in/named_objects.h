@@ -62,6 +62,9 @@ enum status named_objects_get_build_id(struct named_objects *o, const char *id, 
 /** The ELF symbols of the file itself; none if they cannot be read. Borrowed as the object. */
 const struct object_symbols *named_objects_symbols(const struct named_objects *o, struct named_object *object);
 
+/** Whether a file is an archive of object files, which no object can be read of. */
+bool is_object_archive(const char *path);
+
 /** The addresses of a section of an ELF file; false if there is none of this name. */
 bool find_section_addresses(const char *path, const char *section, uint64_t *address_ret, uint64_t *size_ret);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/memory/array.h"
+#include "common/search.h"
+#include "symbolizer/extraction/relocatable.h"
 
 #define PAGE_BYTES 4096
 
@@ -21,6 +23,15 @@ static bool is_wanted_symbol(const struct elf_image *img, const struct elf_symbo
                 return false;
         return sym->type == STT_FUNC || sym->type == STT_OBJECT || sym->type == STT_GNU_IFUNC ||
                (sym->type == STT_NOTYPE && sym->name[0] != '$');
+}
+
+static uint64_t get_symbol_address(const struct object_symbols *s, const struct elf_symbol *sym)
+{
+        bool is_thumb_bit = s->image.machine == EM_ARM && sym->type == STT_FUNC;
+        uint64_t value = is_thumb_bit ? sym->value & ~UINT64_C(1) : sym->value;
+
+        return s->section_addresses && sym->section < s->image.section_count ? value + s->section_addresses[sym->section]
+                                                                             : value;
 }
 
 static int compare_symbol_extents(const struct object_symbol *x, const struct object_symbol *y)
@@ -73,14 +84,12 @@ static enum status read_object_symbols(struct object_symbols *s, struct elf_symb
                 if (!array_reserve(&s->items, &capacity, s->count))
                         return error_no_memory(err);
                 s->items[s->count] = (struct object_symbol){
-                        .address = s->image.machine == EM_ARM && sym.type == STT_FUNC ? sym.value & ~UINT64_C(1)
-                                                                                      : sym.value,
+                        .address = get_symbol_address(s, &sym),
                         .size = sym.size,
                         .name = sym.name,
                         .section = section ? section->name : "",
                         .file = sym.binding == STB_LOCAL ? file : "",
                         .order = (uint32_t)s->count,
-                        .is_function = elf_symbol_is_function(&sym),
                         .binding_rank = sym.binding == STB_LOCAL  ? 0
                                         : sym.binding == STB_WEAK ? 1
                                                                   : 2,
@@ -100,7 +109,10 @@ enum status object_symbols_open(const char *path, enum object_symbol_preference 
 
         if (st)
                 return st;
-        st = elf_symbols_begin_type(&s.image, SHT_SYMTAB, &c, err);
+        if (s.image.type == ET_REL)
+                st = relocatable_place_sections(&s.image, &s.section_addresses, err);
+        if (!st)
+                st = elf_symbols_begin_type(&s.image, SHT_SYMTAB, &c, err);
         if (!st)
                 st = read_object_symbols(&s, &c, err);
         if ((!st || st == ST_NOT_FOUND) && !s.count) {
@@ -119,7 +131,9 @@ enum status object_symbols_open(const char *path, enum object_symbol_preference 
 void object_symbols_close(struct object_symbols *s)
 {
         free(s->items);
+        free(s->section_addresses);
         s->items = NULL;
+        s->section_addresses = NULL;
         s->count = 0;
         elf_image_close(&s->image);
 }
@@ -155,9 +169,10 @@ const struct elf_section *object_symbols_section_at(const struct object_symbols 
 {
         for (size_t i = 1; i < s->image.section_count; i++) {
                 const struct elf_section *section = &s->image.sections[i];
+                uint64_t start = s->section_addresses ? s->section_addresses[i] : section->address;
 
-                if ((section->flags & SHF_ALLOC) && !(section->flags & SHF_TLS) && address >= section->address &&
-                    address - section->address < section->size)
+                if ((section->flags & SHF_ALLOC) && !(section->flags & SHF_TLS) && address >= start &&
+                    address - start < section->size)
                         return section;
         }
         return NULL;
@@ -167,34 +182,31 @@ static bool is_in_section(const struct object_symbols *s, const struct object_sy
 {
         const struct elf_section *section = object_symbols_section_at(s, address);
 
-        return address == symbol->address || !s->image.section_count || s->image.type == ET_REL ||
+        return address == symbol->address || !s->image.section_count ||
                (section && strcmp(section->name, symbol->section) == 0);
+}
+
+const struct object_symbol *object_symbols_before(const struct object_symbols *s, uint64_t address)
+{
+        size_t behind = find_lower_bound(i, 0, s->count, s->items[i].address <= address);
+        const struct object_symbol *symbol = behind ? &s->items[behind - 1] : NULL;
+
+        if (!symbol || (symbol->size && address - symbol->address >= symbol->size))
+                return NULL;
+        return symbol->size || s->image.type != ET_REL || is_in_section(s, symbol, address) ? symbol : NULL;
 }
 
 const struct object_symbol *object_symbols_at(const struct object_symbols *s, uint64_t address)
 {
-        size_t low = 0, high = s->count;
-        const struct object_symbol *symbol;
+        const struct object_symbol *symbol = object_symbols_before(s, address);
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (s->items[middle].address <= address)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        if (!low)
-                return NULL;
-        symbol = &s->items[low - 1];
-        if (symbol->size ? address - symbol->address >= symbol->size : !is_in_section(s, symbol, address))
-                return NULL;
-        return symbol;
+        return symbol && (symbol->size || is_in_section(s, symbol, address)) ? symbol : NULL;
 }
 
 static bool is_symbol_named(const struct object_symbol *symbol, const char *name, size_t name_size)
 {
-        return elf_symbol_name_size(symbol->name) == name_size && memcmp(symbol->name, name, name_size) == 0;
+        return (elf_symbol_name_size(symbol->name) == name_size || strlen(symbol->name) == name_size) &&
+               memcmp(symbol->name, name, name_size) == 0;
 }
 
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size)
@@ -214,13 +226,13 @@ static int compare_symbol_orders(const void *a, const void *b)
         return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
-size_t object_symbols_functions(const struct object_symbols *s, const char *name, size_t name_size,
+size_t object_symbols_all_named(const struct object_symbols *s, const char *name, size_t name_size,
                                 const struct object_symbol **ret, size_t max)
 {
         size_t n = 0;
 
         for (size_t i = 0; i < s->count && n < max; i++)
-                if (s->items[i].is_function && is_symbol_named(&s->items[i], name, name_size))
+                if (is_symbol_named(&s->items[i], name, name_size))
                         ret[n++] = &s->items[i];
         if (n)
                 qsort(ret, n, sizeof *ret, compare_symbol_orders);

@@ -23,7 +23,6 @@ struct object_symbol {
         const char *section; /* the same; "" unknown */
         const char *file; /* the same; of a local symbol: the source that the file symbol before it names; "" unknown */
         uint32_t order;   /* in the file */
-        bool is_function;
         uint8_t binding_rank; /* of local, weak and global symbols: 0, 1, 2 */
 };
 
@@ -35,6 +34,7 @@ enum object_symbol_preference {
 
 struct object_symbols {
         struct elf_image image;
+        uint64_t *section_addresses; /* owned; of a relocatable file, by section; NULL in other files */
         struct object_symbol *items; /* owned; sorted by address, then size, then those preferred last */
         size_t count;
         enum object_symbol_preference preference;
@@ -54,14 +54,20 @@ void object_symbols_close(struct object_symbols *s);
  */
 const struct object_symbol *object_symbols_at(const struct object_symbols *s, uint64_t address);
 
-/** The first symbol of this name in the file, without a version, or NULL. */
+/**
+ * The last symbol that starts at or before an address, if it reaches it or has no size, in a relocatable file only in
+ * its section; NULL.
+ */
+const struct object_symbol *object_symbols_before(const struct object_symbols *s, uint64_t address);
+
+/** The first symbol of this name in the file, with its version or without, or NULL. */
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size);
 
 /**
- * The functions of this name, in the order of the file.
+ * The symbols of this name, in the order of the file.
  * @param ret  up to max of them. @return their number.
  */
-size_t object_symbols_functions(const struct object_symbols *s, const char *name, size_t name_size,
+size_t object_symbols_all_named(const struct object_symbols *s, const char *name, size_t name_size,
                                 const struct object_symbol **ret, size_t max);
 
 /** Whether the address is in a page of a segment; always in a relocatable file. */

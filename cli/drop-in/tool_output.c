@@ -106,7 +106,7 @@ static void flush_before_wait(void *context)
 enum status tool_output_handle_requests(struct tool_output *o, int argc, char **argv,
                                         void (*handle)(void *context, char *request), struct error *err)
 {
-        struct line_input input = { .before_wait = flush_before_wait, .context = o };
+        struct line_input input = { .before_wait = flush_before_wait, .context = o, .split_bytes = o->line_bytes };
         enum status st;
         char *line;
 

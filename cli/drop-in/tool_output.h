@@ -15,6 +15,7 @@
 
 struct tool_output {
         const char *program; /* for messages: the name by which it was called */
+        size_t line_bytes;   /* a longer line of standard input is split, line_input.h; 0 none is */
         struct buf out;
         void (*print)(void *context, const struct answer *a); /* appends an answer to out */
         void *context;
@@ -25,7 +26,7 @@ struct tool_output {
         bool has_failed; /* an error was reported */
 };
 
-/** @param o  program, print, context and objects.debug_files are set, the others zero; tool_output_deinit(). */
+/** @param o  program, line_bytes, print, context and objects.debug_files are set, the others zero; tool_output_deinit(). */
 enum status tool_output_open(struct tool_output *o, struct error *err) MUST_CHECK;
 void tool_output_deinit(struct tool_output *o);
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "common/text.h"
@@ -64,7 +65,8 @@ static unsigned get_address_bytes(const struct placing *p)
 
 /* ---- addresses ---- */
 
-static enum status place_section(struct placing *p, const struct elf_section *s, uint64_t *next, struct error *err)
+static enum status place_section(const struct elf_image *img, const struct elf_section *s, uint64_t *addresses,
+                                 uint64_t *next, struct error *err)
 {
         uint64_t alignment = s->alignment ? s->alignment : 1, start;
 
@@ -72,27 +74,39 @@ static enum status place_section(struct placing *p, const struct elf_section *s,
             __builtin_add_overflow(*next, alignment - 1, &start) ||
             __builtin_add_overflow(start & ~(alignment - 1), s->size, next))
                 return error_set(err, ST_BAD_DATA, "section '%.64s' of '%s' cannot be assigned an address", s->name,
-                                 p->img->name);
-        p->addresses[s->index] = start & ~(alignment - 1);
+                                 img->name);
+        addresses[s->index] = start & ~(alignment - 1);
         return ST_OK;
+}
+
+enum status relocatable_place_sections(const struct elf_image *img, uint64_t **ret, struct error *err)
+{
+        const struct elf_section *text = elf_image_section(img, ".text");
+        _cleanup_free_ uint64_t *addresses = calloc(img->section_count + 1, sizeof *addresses);
+        uint64_t next = 0;
+        enum status st = ST_OK;
+
+        if (!addresses)
+                return error_no_memory(err);
+        if (text && elf_section_is_code(text))
+                st = place_section(img, text, addresses, &next, err);
+        for (int code = 1; code >= 0; code--) {
+                for (size_t i = 1; !st && i < img->section_count; i++) {
+                        const struct elf_section *s = &img->sections[i];
+
+                        if ((s->flags & SHF_ALLOC) && elf_section_is_code(s) == code && !(code && s == text))
+                                st = place_section(img, s, addresses, &next, err);
+                }
+        }
+        if (!st)
+                *ret = steal_ptr(addresses);
+        return st;
 }
 
 static enum status place_sections(struct placing *p, struct error *err)
 {
-        const struct elf_section *text = elf_image_section(p->img, ".text");
-        uint64_t next = 0;
-        enum status st = ST_OK;
+        enum status st = relocatable_place_sections(p->img, &p->addresses, err);
 
-        if (text && elf_section_is_code(text))
-                st = place_section(p, text, &next, err);
-        for (int code = 1; code >= 0; code--) {
-                for (size_t i = 1; !st && i < p->img->section_count; i++) {
-                        const struct elf_section *s = &p->img->sections[i];
-
-                        if ((s->flags & SHF_ALLOC) && elf_section_is_code(s) == code && !(code && s == text))
-                                st = place_section(p, s, &next, err);
-                }
-        }
         for (size_t i = 1; !st && i < p->img->section_count; i++)
                 if (p->img->sections[i].flags & SHF_ALLOC)
                         put_section_field(p, i, sh_addr, p->addresses[i]);
@@ -547,9 +561,6 @@ static enum status copy_image(struct placing *p, struct error *err)
         if (img->section_count && header_size != expected)
                 return error_set(err, ST_UNSUPPORTED, "'%s' has section headers of %u bytes; link it first", img->name,
                                  header_size);
-        p->addresses = calloc(img->section_count + 1, sizeof *p->addresses);
-        if (!p->addresses)
-                return error_no_memory(err);
         return buf_status(p->bytes, err, img->name);
 }
 

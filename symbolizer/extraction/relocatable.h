@@ -19,6 +19,13 @@
 #include "elf-image/elf_image.h"
 
 /**
+ * The addresses of the sections of a relocatable file.
+ * @param ret  owned, free(); by number of the section, 0 for one that is not allocated.
+ * @return ST_BAD_DATA, ST_NO_MEMORY.
+ */
+enum status relocatable_place_sections(const struct elf_image *img, uint64_t **ret, struct error *err) MUST_CHECK;
+
+/**
  * Copy a relocatable image, with addresses in its section headers and symbols, and with the relocations of its DWARF
  * applied. These have a bias, so that addresses without a relocation, of discarded functions, are not code. References
  * to an undefined symbol become all ones; in lists of address pairs, they and those to a discarded function become 1.

@@ -462,8 +462,8 @@ is "$("$tmp/bin/llvm-symbolizer" -s -e "$tmp/program" 'touch' 'CODE touch+0 igno
         "llvm-symbolizer: a function's name and an offset are a request"
 is "$("$tmp/bin/llvm-symbolizer" --output-style=JSON -s -e "$tmp/program" touch nope |
         sed 's/"StartAddress":"0x[^"]*"/"StartAddress":""/; s,"[^"]*/,"/,g')" \
-        "$(printf '%s%s%s%s' '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"/program.cc",' \
-                '"FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"/program.cc",' \
+        "$(printf '%s%s%s%s' '[{"Loc":[{"Column":69,"Discriminator":0,"FileName":"program.cc",' \
+                '"FunctionName":"touch","Line":18,"StartAddress":"","StartFileName":"program.cc",' \
                 '"StartLine":18}],"ModuleName":"/program","SymName":"touch"},' \
                 '{"Loc":[],"ModuleName":"/program","SymName":"nope"}]')" \
         "JSON has the name of a function that was given"
