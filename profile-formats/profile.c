@@ -434,7 +434,7 @@ enum status profile_add_label_to_all(struct profile *p, const char *key, const c
 void profile_set_missing_times(struct profile *p, int64_t now_unix_ns)
 {
         for (uint32_t i = 0; i < p->samples.count; i++)
-                if (p->samples.items[i].time_unix_ns == 0)
+                if (p->samples.items[i].time_unix_ns <= 0) /* before 1970: a sender without a clock */
                         p->samples.items[i].time_unix_ns = now_unix_ns;
 }
 

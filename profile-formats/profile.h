@@ -189,7 +189,7 @@ enum status profile_add_labels_to_all(struct profile *p, const struct sample_lab
 enum status profile_add_label_to_all(struct profile *p, const char *key, const char *value,
                                      struct error *err) MUST_CHECK;
 
-/** Set the time of samples without one (time_unix_ns 0). */
+/** Set the time of samples without one (time_unix_ns 0, or before 1970). */
 void profile_set_missing_times(struct profile *p, int64_t now_unix_ns);
 
 /** Longest probe sequence of the string, stack and label set tables; for tests. */

@@ -6,8 +6,10 @@
 #include "server/core/ingest.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/metrics.h"
@@ -98,6 +100,7 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 struct ingest_batch begin_http_batch(const struct http_request *req)
 {
         return (struct ingest_batch){ .tenant = get_request_tenant(req),
+                                      .is_identified = http_header(req, "X-Cairn-Batch") != NULL,
                                       .is_request = true,
                                       .arrived_ns = http_arrived_ns(req),
                                       .agent = http_header(req, "User-Agent"),
@@ -108,12 +111,35 @@ struct ingest_batch begin_http_batch(const struct http_request *req)
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
 {
         return (struct ingest_batch){ .tenant = grpc_call_tenant(call),
+                                      .is_identified = grpc_call_metadata(call, "x-cairn-batch") != NULL,
                                       .is_request = true,
                                       .arrived_ns = grpc_call_arrived_ns(call),
                                       .agent = grpc_call_metadata(call, "user-agent"),
                                       .address = grpc_call_peer(call),
                                       .sender =
                                               pool_sender_number(grpc_call_token(call), grpc_call_peer_number(call)) };
+}
+
+void set_arrival_times(struct ingest_batch *batch, struct profile *p, int64_t arrival_unix_ns)
+{
+        struct {
+                struct hash128 id;
+                struct timespec arrival;
+                uint64_t count;
+        } seed = { .id = batch->id };
+        static atomic_uint_least64_t count;
+        bool is_timed = true;
+
+        for (uint32_t i = 0; i < p->samples.count && is_timed; i++)
+                is_timed = p->samples.items[i].time_unix_ns > 0;
+        if (is_timed)
+                return;
+        profile_set_missing_times(p, arrival_unix_ns);
+        if (batch->is_identified)
+                return;
+        clock_gettime(CLOCK_REALTIME, &seed.arrival);
+        seed.count = atomic_fetch_add(&count, 1);
+        batch->id = hash_bytes128(&seed, sizeof seed);
 }
 
 bool check_history(struct http_request *req, bool *ret)
@@ -328,6 +354,7 @@ static void note_empty_request(const struct otlp_body *body, struct profile *p)
 enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
                               struct error *err)
 {
+        struct ingest_batch own = *batch;
         bool duplicate = false;
         struct profile p;
         enum status st = body->is_json ? otlp_json_decode(body->bytes, body->size, &p, err)
@@ -337,8 +364,8 @@ enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otl
                 return st;
         if (!p.samples.count)
                 note_empty_request(body, &p);
-        profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(batch, &p, &duplicate, err);
+        set_arrival_times(&own, &p, wall_clock_ns());
+        st = append_ingested_batch(&own, &p, &duplicate, err);
         if (!st)
                 describe_otlp_outcome(batch, &p, duplicate, ret);
         profile_deinit(&p);

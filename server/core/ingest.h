@@ -30,6 +30,7 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 struct ingest_batch {
         struct tenant *tenant;
         struct hash128 id;
+        bool is_identified;          /* the sender gave the id (X-Cairn-Batch) */
         bool is_request;             /* handled by a thread of a pool, whose place it gives up while it waits */
         bool is_history;             /* accept samples of any age */
         int64_t arrived_ns;          /* when the request was complete, by monotonic_ns() */
@@ -42,6 +43,12 @@ struct grpc_call;
 /** All members except id and is_history. */
 struct ingest_batch begin_http_batch(const struct http_request *req);
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call);
+
+/**
+ * Give samples without a time that of their arrival. Equal requests are then different samples, so the batch gets an id
+ * of its own, unless the sender gave one.
+ */
+void set_arrival_times(struct ingest_batch *batch, struct profile *p, int64_t arrival_unix_ns);
 
 #define HISTORY_HEADER "X-Cairn-History"
 

@@ -20,7 +20,7 @@ static enum status ingest_write_raw(struct grpc_call *call, struct ingest_batch 
                 st = push_decode_write_raw(source.body, source.size, grpc_call_deadline(call), &p, err);
         if (st)
                 return st;
-        profile_set_missing_times(&p, wall_clock_ns());
+        set_arrival_times(batch, &p, wall_clock_ns());
         st = append_ingested_batch(batch, &p, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -337,35 +336,9 @@ static enum status decode_ingest(struct http_request *req, const char *scratch_d
         return st == ST_BAD_DATA && body.profile ? content_refuse(body.profile, body.size, err) : st;
 }
 
-/*
- * Equal requests are different samples if their time is that of their arrival: the identity of the batch then includes
- * it, unless the sender gave one.
- */
-static void distinguish_arrival(struct http_request *req, const struct profile *p, struct hash128 *id)
-{
-        const char *from = get_parameter(req, "from");
-        struct {
-                struct hash128 id;
-                struct timespec arrival;
-                uint64_t count;
-        } seed = { .id = *id };
-        static atomic_uint_least64_t count;
-        bool is_timed = true;
-
-        if (http_header(req, "X-Cairn-Batch") || (from && !strchr("n-", *from)))
-                return;
-        for (uint32_t i = 0; i < p->samples.count && is_timed; i++)
-                is_timed = p->samples.items[i].time_unix_ns != 0;
-        if (is_timed)
-                return;
-        clock_gettime(CLOCK_REALTIME, &seed.arrival);
-        seed.count = atomic_fetch_add(&count, 1);
-        *id = hash_bytes128(&seed, sizeof seed);
-}
-
 /* Set what the samples lack: time and duration from `from` and `until`, labels from `name` and `spyName`. */
-static enum status complete_ingested(struct http_request *req, struct app_name *app, struct profile *p,
-                                     struct error *err)
+static enum status complete_ingested(struct http_request *req, struct ingest_batch *batch, struct app_name *app,
+                                     struct profile *p, struct error *err)
 {
         const char *from = get_parameter(req, "from"), *until = get_parameter(req, "until"),
                    *spy = get_parameter(req, "spyName");
@@ -383,7 +356,10 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
         for (uint32_t i = 0; i < p->samples.count && from && end > start; i++)
                 if (!p->samples.items[i].duration_ns)
                         p->samples.items[i].duration_ns = end - start;
-        profile_set_missing_times(p, start);
+        if (from && !strchr("n-", *from)) /* an absolute time: equal requests are one batch */
+                profile_set_missing_times(p, start);
+        else
+                set_arrival_times(batch, p, start);
         st = app_name_add_labels(app, p, err);
         if (!st && spy)
                 st = profile_add_label_to_all(p, "pyroscope_spy", spy, err);
@@ -408,8 +384,7 @@ static enum status ingest_profile(struct http_request *req, const struct server 
                 st = decode_ingest(req, s->scratch_dir, &app, &p, err);
         if (st)
                 return st;
-        distinguish_arrival(req, &p, &batch->id);
-        st = complete_ingested(req, &app, &p, err);
+        st = complete_ingested(req, batch, &app, &p, err);
         if (!st)
                 st = append_ingested_batch(batch, &p, &duplicate, err);
         if (!st)
@@ -466,7 +441,7 @@ static void handle_push(struct http_request *req)
                 fail_ingest(req, st, &err);
                 return;
         }
-        profile_set_missing_times(&p, wall_clock_ns());
+        set_arrival_times(&batch, &p, wall_clock_ns());
         st = append_ingested_batch(&batch, &p, &duplicate, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);

@@ -157,6 +157,23 @@ for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$
         done
 is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and counts once"
 
+make_contentions "$tmp/timeless" 2 20 0
+printf '{"series":[{"labels":[{"name":"service_name","value":"pushed"}],"samples":[{"rawProfile":"%s"}]}]}' \
+        "$(base64 -w0 "$tmp/timeless")" >"$tmp/pushed.json"
+sed 's/pushed/marked/' "$tmp/pushed.json" >"$tmp/marked.json"
+for i in 1 2; do
+        answers 200 '' "a pushed profile without a time, $i" -H 'Content-Type: application/json' \
+                --data-binary "@$tmp/pushed.json" "$url/push.v1.PusherService/Push"
+        answers 200 '' "  with an identity, $i" -H 'Content-Type: application/json' \
+                -H 'X-Cairn-Batch: 00112233445566778899aabbccddeeff' --data-binary "@$tmp/marked.json" \
+                "$url/push.v1.PusherService/Push"
+done
+is "$(total pushed block:delay:nanoseconds) $(total marked block:delay:nanoseconds)" "40 20" \
+        "pushed profiles without a time are different samples, those of one batch count once"
+make_contentions "$tmp/before-1970" 2 20 -5000000000
+"$cairn" import --server "$url" --label service.name=old "$tmp/before-1970" >/dev/null 2>&1
+is "$(total old block:delay:nanoseconds)" 20 "a time before 1970 is none"
+
 # ---- rejected requests ----
 
 for range in from=yesterday "until=yesterday" "from=$now&until=$((now - 1))"; do
@@ -182,6 +199,10 @@ answers 200 '' "OTLP with attributes that are there twice is accepted" -H 'Conte
         --data-binary "@$tmp/twice.json" "$url/v1development/profiles"
 is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="again",a="2"}' | jq '.sides[0].total')" 3 \
         "  the last value of a repeated attribute counts"
+sed '/timeUnixNano/d; s/"again"/"timeless"/' "$tmp/twice.json" >"$tmp/timeless.json"
+for i in 1 2; do answers 200 '{}' "OTLP without times, $i" -H 'Content-Type: application/json' \
+        --data-binary "@$tmp/timeless.json" "$url/v1development/profiles"; done
+is "$(total timeless cpu)" 6 "  equal requests without times are different samples"
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
 is "$code" 400 "a form without a valid recording is refused"
