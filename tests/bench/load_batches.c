@@ -52,7 +52,8 @@ struct template
 
 struct connection {
         uint16_t port;
-        int64_t due_ns; /* of the batch that waits for its answer; 0: none */
+        int64_t due_ns;  /* of the batch that waits for its answer; 0: none */
+        uint64_t number; /* of that batch */
         char head[KiB(4)];
         size_t head_size;
 };
@@ -67,7 +68,7 @@ static struct service services[SERVICES_MAX];
 static struct pollfd polled[SERVICES_MAX * CONNECTIONS];
 static size_t service_count;
 static double rate_of_service;
-static int64_t start_ns;
+static int64_t start_ns, first_id;
 static uint64_t host_count, accepted, refused;
 static float latencies_ms[LATENCIES_MAX];
 static size_t latency_count;
@@ -177,24 +178,21 @@ static void send_all(int fd, const void *data, size_t n)
         }
 }
 
-static void send_batch(size_t service, size_t connection, int64_t due_ns)
+static void send_batch(struct connection *c, int fd)
 {
-        struct service *s = &services[service];
-        uint64_t number = s->sent++ * service_count + service;
         _cleanup_buf_ struct buf body = { 0 };
         char head[512];
-        int fd = polled[service * CONNECTIONS + connection].fd, n;
+        int n;
 
-        pack_batch(number, &body);
+        pack_batch(c->number, &body);
         n = snprintf(
                 head, sizeof head,
                 "POST /v1development/profiles HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-protobuf\r\n"
                 "Content-Encoding: gzip\r\nX-Cairn-Batch: %016llx%016llx\r\nContent-Length: %zu\r\n\r\n",
-                (unsigned long long)wall_clock_ns(), (unsigned long long)number, body.size);
+                (unsigned long long)first_id, (unsigned long long)c->number, body.size);
         send_all(fd, head, (size_t)n);
         send_all(fd, body.data, body.size);
-        s->connections[connection].due_ns = due_ns;
-        s->connections[connection].head_size = 0;
+        c->head_size = 0;
 }
 
 static void count_answer(struct connection *c, unsigned code)
@@ -207,14 +205,13 @@ static void count_answer(struct connection *c, unsigned code)
         c->due_ns = 0;
 }
 
-/* The service has closed a connection, as it does before it waits for slow clients; a batch without an answer is not
- * sent again. */
+/* The service has closed a connection, as it does with idle ones; a batch that has just been sent is sent again. */
 static void connect_again(struct connection *c, int *fd)
 {
         close(*fd);
         *fd = connect_to(c->port);
-        refused += c->due_ns != 0;
-        c->due_ns = 0;
+        if (c->due_ns)
+                send_batch(c, *fd);
 }
 
 /* The whole answer is one head and a short body. */
@@ -262,7 +259,9 @@ static int64_t send_due_batches(int64_t end_ns)
                                 next = due < next ? due : next;
                                 break;
                         }
-                        send_batch(i, k, due);
+                        services[i].connections[k].due_ns = due;
+                        services[i].connections[k].number = services[i].sent++ * service_count + i;
+                        send_batch(&services[i].connections[k], polled[i * CONNECTIONS + k].fd);
                         due = get_due_ns(&services[i]);
                 }
         }
@@ -339,6 +338,7 @@ int main(int argc, char **argv)
                 polled[i] = (struct pollfd){ .fd = connect_to(c->port), .events = POLLIN };
         }
         start_ns = monotonic_ns();
+        first_id = wall_clock_ns();
         send_until(start_ns + (int64_t)(seconds * 1e9));
         print_state();
         return 0;
