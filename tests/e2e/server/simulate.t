@@ -19,11 +19,13 @@ value_of() { # JQ-PATH OPTION...
 }
 
 # 1,000 hosts: 100 batches and 20,000 samples a second. 200,000 samples in a flush, of 20 MB in the queue.
-is "$(value_of '.results[0].cpu.ingest' --hosts 1000)" 300 "a service ingests 100 batches of 1 ms and 20,000 samples of 10 us"
+is "$(value_of '.results[0].cpu.ingest' --hosts 1000)" 300 \
+        "a service ingests 100 batches of 1 ms and 20,000 samples of 10 us"
 is "$(value_of '.results[0].cpu.flush' --hosts 1000)" 50 "it flushes once in ten seconds, and 20,000 samples a second"
 is "$(value_of '.results[2].cpu.ingest' --hosts 1000)" 100 "three services have a third of the ingest each"
 is "$(value_of '.results[2].cpu.follow' --hosts 1000)" 2 "each reads the commits of the others"
-is "$(value_of '.results[0].requests_day.PUT' --hosts 1000)" 25920000 "8,640 flushes a day need two PUT each, and idle ones"
+is "$(value_of '.results[0].requests_day.PUT' --hosts 1000)" 25920000 \
+        "8,640 flushes a day need two PUT each, and idle ones"
 is "$(value_of '.results[0].rewrites' --hosts 1000)" 2000 "34 flushes in a final file are merged twice"
 is "$(value_of '.results[0].stored_bytes_day' --hosts 1000)" 15552000000000 "a stored sample has 9 bytes"
 is "$(value_of '.results[0].cpu.ingest' --hosts 1000 --gateways 2)" 210 "batches of gateways cost a service less"
@@ -39,6 +41,8 @@ is "$(simulate --json --hosts 10000 | jq -r '.results[0].first')" "connections o
         "10,000 hosts have more connections than a service takes"
 is "$(simulate --json --hosts 10000 --gateways 4 | jq -r '.results[0].first')" "CPU of the node that merges" \
         "behind gateways the processor limits first"
-like "$(simulate --hosts 1000000)" 'enough.*not up to 64 nodes' "no number of services is enough if one thread merges all"
-is "$(make -s simulate HOSTS=100 NODES=2 ARGS=--json | jq '.results | length')" 2 "make simulate passes its variables on"
+like "$(simulate --hosts 1000000)" 'enough.*not up to 64 nodes' \
+        "no number of services is enough if one thread merges all"
+is "$(make -s simulate HOSTS=100 NODES=2 ARGS=--json | jq '.results | length')" 2 \
+        "make simulate passes its variables on"
 done_testing
