@@ -93,7 +93,7 @@ def find_rate(nodes, first, others):
 def predict(count):
     options = f'--cpus {CPUS} --rows {ROWS} --flush-interval {FLUSH_S} --queries 0'
     a = simulate.make_parser().parse_args(options.split())
-    return simulate.find_capacity(simulate.read_times(), a, count, ('CPU of a node', 'thread that flushes'))
+    return simulate.find_capacity(simulate.read_times(), a, count, ('CPU of a node', 'memory of a queue'))
 
 
 def measure(folder, count):

@@ -9,7 +9,8 @@ many nodes are enough. Computed from the service times that BENCH=service-times 
 Model: hosts send at a constant rate and evenly to the nodes (or gateways). The work of a node is linear in batches, samples, flushes,
 commits of other nodes, and queries; each node has --cpus processors. One node, which has the lease, merges the files of all. A merge of
 nine files, then eight, and so on rewrites a sample w times, where C(8 + w, w) is the number of flushes in a file that is not
-merged any more. A flush begins at its interval or when the queue has 64 MiB, and ends before the next one. A request waits for the processor as in a queue with random arrivals (M/M/c, approximately).
+merged any more. A flush begins at its interval or when the queue has 64 MiB, not before the last one has
+ended, and takes the longer the less the processor is free; meanwhile the queue fills. A request waits for the processor as in a queue with random arrivals (M/M/c, approximately).
 
 Not modelled: disks (a batch waits for a sync, which batches share), networks, failures and repetitions, new stacks and
 locations (after the first hours rare), debuginfo and its indexing, re-symbolization, retention, tenants, evictions of caches, batches
@@ -67,12 +68,17 @@ def count_fleet(a):
     return a.hosts / a.interval, a.hosts / a.interval * rows
 
 
-def compute_flushes(t, a, nodes, rows):
-    """Seconds from one flush of a node to the next, and the most bytes in its queue."""
+def compute_flushes(t, a, nodes, rows, busy):
+    """Seconds from one flush of a node to the next, and the most bytes in its queue; `busy` are the CPUs that other work uses."""
     arrives = rows / nodes * t['bytes_row_queued']
+    left = min(1, a.cpus - busy)
+    if left <= rows / nodes * t['flush_row']:
+        return math.inf, math.inf
+    waits = t['flush_duration_of_three' if nodes > 1 else 'flush_duration'] + t['flush'] / left
+    per_second = rows / nodes * t['flush_row'] / left
     until_due = min(a.flush_interval, FLUSH_BYTES / arrives)
-    duration = t['flush_duration_of_three' if nodes > 1 else 'flush_duration'] + rows / nodes * until_due * t['flush_row']
-    return max(until_due, duration), arrives * (until_due + duration)
+    period = max(until_due, waits / (1 - per_second))
+    return period, arrives * (period + waits + period * per_second)
 
 
 def compute_merging(t, nodes, rows, period):
@@ -82,13 +88,11 @@ def compute_merging(t, nodes, rows, period):
     return rows * rewrites * t['merge_row'], rewrites
 
 
-def compute_node(t, a, nodes, batches, rows, period):
-    """CPU seconds a second of each kind of work of a node that does not merge."""
+def compute_answers(t, a, nodes, batches, rows):
+    """CPU seconds a second of a node without those of flushes and merges."""
     kind = 'page' if a.gateways else 'ingest'
     scanned = rows * a.query_seconds * a.query_share
     return {'ingest': (batches * t[kind + '_batch'] + rows * t[kind + '_row']) / nodes,
-            'flush': t['flush'] / period + (batches * t['flush_batch'] + rows * t['flush_row']) / nodes,
-            'follow': t['follow_commit'] / period if nodes > 1 else 0,
             'query': a.queries / nodes * (t['query'] + scanned * QUERY_ROW_S),
             'idle': t['idle_second']}
 
@@ -108,10 +112,19 @@ def wait_for_processor(used, cpus, service_s):
     return service_s * load ** (math.sqrt(2 * (cpus + 1)) - 1) / (cpus * (1 - load)) if load else 0
 
 
+def find_first_limit(loads):
+    """A queue also grows without end because something else is used up, which is named then."""
+    finite = {name: used for name, used in loads.items() if used != math.inf}
+    first = max(finite, key=finite.get)
+    return first if finite[first] > 1 or len(finite) == len(loads) else 'memory of a queue'
+
+
 def simulate(t, a, nodes):
     batches, rows = count_fleet(a)
-    period, queued = compute_flushes(t, a, nodes, rows)
-    cpu = compute_node(t, a, nodes, batches, rows, period)
+    cpu = compute_answers(t, a, nodes, batches, rows)
+    period, queued = compute_flushes(t, a, nodes, rows, sum(cpu.values()))
+    cpu['flush'] = t['flush'] / period + (batches * t['flush_batch'] + rows * t['flush_row']) / nodes
+    cpu['follow'] = t['follow_commit'] / period if nodes > 1 else 0
     merging, rewrites = compute_merging(t, nodes, rows, period)
     used = sum(cpu.values())
     loads = {'CPU of a node': used / a.cpus, 'CPU of the node that merges': (used + merging) / a.cpus,
@@ -122,7 +135,7 @@ def simulate(t, a, nodes):
         loads['connections of a gateway'] = connected / a.gateways / CONNECTIONS
     else:
         loads['connections of a node'] = connected / nodes / CONNECTIONS
-    first = max(loads, key=loads.get)
+    first = find_first_limit(loads)
     requests = count_requests(t, nodes, period)
     service_s = cpu['ingest'] * nodes / batches
     dollars = 30 * sum(n * DOLLARS[m] for m, n in requests.items())
@@ -151,11 +164,17 @@ def find_capacity(t, a, nodes, limit):
 
 
 def put_bytes(n):
+    if n == math.inf:
+        return 'grows'
     for unit in ('B', 'kB', 'MB', 'GB', 'TB'):
         if n < 1000 or unit == 'TB':
             return f'{n:.3g} {unit}' if n < 1000 else f'{n:,.0f} {unit}'
         n /= 1000
     return ''
+
+
+def put_share(n):
+    return 'beyond it' if n == math.inf else f'{n:.0%}'
 
 
 def put_count(n):
@@ -164,6 +183,13 @@ def put_count(n):
             return f'{n:.3g}{unit}' if n < 1000 else f'{n:,.0f}{unit}'
         n /= 1000
     return ''
+
+
+def replace_infinite(value):
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {k: replace_infinite(v) for k, v in value.items()}
+    return None if value == math.inf else value
 
 
 def print_table(a, results, enough):
@@ -179,7 +205,7 @@ def print_table(a, results, enough):
         requests = r['requests_day']
         print(f'{r["nodes"]:>5} {r["cpu_node"]:>9.3f} {r["cpu_merging"]:>9.3f} {r["wait_ms"]:>8.2f} {put_bytes(r["queue_bytes"]):>9} '
               f'{put_count(requests["PUT"] + requests["LIST"]):>9} {put_count(requests["GET"] + requests["HEAD"]):>9} '
-              f'{r["dollars_month"]:>8.0f} {put_bytes(r["written_bytes_day"]):>12}  {r["first"]}, {r["loads"][r["first"]]:.0%}')
+              f'{r["dollars_month"]:>8.0f} {put_bytes(r["written_bytes_day"]):>12}  {r["first"]}, {put_share(r["loads"][r["first"]])}')
     last = results[-1] if enough is None else next((r for r in results if r['nodes'] == enough), results[-1])
     print(f'\nenough, with at most {USED_AT_MOST:.0%} of each used: ' + (f'{enough} nodes' if enough else f'not up to {MOST_NODES} nodes'))
     print(f'what moves the first limit of {last["nodes"]}: {REMEDIES[last["first"]]}')
@@ -212,7 +238,7 @@ def main():
     counts = sorted({*range(1, a.nodes + 1), *([enough] if enough else [])})
     results = [simulate(t, a, k) for k in counts]
     if a.json:
-        print(json.dumps({'enough': enough, 'results': results}, indent=1))
+        print(json.dumps({'enough': enough, 'results': [replace_infinite(r) for r in results]}, indent=1))
     else:
         print_table(a, results, enough)
 
