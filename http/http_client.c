@@ -31,6 +31,8 @@
 #include "common/files/tenant_name.h"
 #include "common/json/json_value.h"
 #include "common/limits.h"
+#include "common/reader.h"
+#include "common/text.h"
 #include "http/http_client_internal.h"
 
 /* ---- results: from an HTTP response to a status and an error text ---- */
@@ -75,18 +77,45 @@ const char *http_client_get_error_member(const struct http_client_response *r, c
 }
 
 /* Copy the server's error text: the JSON error, or the first line of a plain text body. */
-static void copy_error_text(const struct http_client_response *r, char *out, size_t size)
+/* Up to the first control character. */
+static void copy_text_line(const uint8_t *text, size_t text_size, char *out, size_t size)
 {
         size_t n = 0;
 
-        http_client_get_error_member(r, "error", out, size);
-        if (out[0] || strncmp(r->content_type, "text/plain", 10) != 0)
-                return;
-        while (n < r->body.size && n + 1 < size && r->body.data[n] >= ' ' && r->body.data[n] != 0x7f) {
-                out[n] = (char)r->body.data[n];
+        while (n < text_size && n + 1 < size && text[n] >= ' ' && text[n] != 0x7f) {
+                out[n] = (char)text[n];
                 n++;
         }
         out[n] = 0;
+}
+
+/* The message of a google.rpc.Status, field 2, as OTLP services answer. */
+static void copy_status_message(const struct http_client_response *r, char *out, size_t size)
+{
+        enum { VARINT = 0, BYTES = 2, MESSAGE = 2 };
+        struct reader body, bytes;
+        uint64_t key, value;
+
+        reader_init(&body, r->body.data, r->body.size);
+        while (reader_left(&body) && reader_uleb128(&body, &key) && reader_uleb128(&body, &value)) {
+                if ((key & 7) == BYTES && !reader_sub(&body, value, &bytes))
+                        return;
+                if ((key & 7) == BYTES && key >> 3 == MESSAGE)
+                        copy_text_line(bytes.data, bytes.size, out, size);
+                else if ((key & 7) != BYTES && (key & 7) != VARINT)
+                        return;
+        }
+}
+
+static void copy_error_text(const struct http_client_response *r, char *out, size_t size)
+{
+        http_client_get_error_member(r, "error", out, size);
+        if (out[0])
+                return;
+        if (starts_with(r->content_type, "text/plain"))
+                copy_text_line(r->body.data, r->body.size, out, size);
+        else if (starts_with(r->content_type, "application/x-protobuf"))
+                copy_status_message(r, out, size);
 }
 
 static enum status convert_http_code(unsigned code)

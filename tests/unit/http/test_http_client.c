@@ -51,6 +51,14 @@ static void plain_error(struct http_request *req)
         http_respond(req, 413, "text/plain", "too much\nof it", 14);
 }
 
+/* A google.rpc.Status: code 3, message, and a detail with a size beyond the end. */
+static void protobuf_error(struct http_request *req)
+{
+        static const char status[] = "\x08\x03\x12\x0ftoo many labels\x1a\x7f";
+
+        http_respond(req, 413, "application/x-protobuf", status, sizeof status - 1);
+}
+
 static void redirect(struct http_request *req)
 {
         http_set_header(req, "Location", "/echo");
@@ -62,6 +70,7 @@ static const struct http_route routes[] = {
         { .method = "PUT", .path = "/echo", .max_body = MiB(8), .handle = answer },
         { .method = "GET", .path = "/echo", .handle = answer },
         { .method = "GET", .path = "/plain-error", .handle = plain_error },
+        { .method = "GET", .path = "/protobuf-error", .handle = protobuf_error },
         { .method = "GET", .path = "/redirect", .handle = redirect },
         { .method = "PUT", .path = "/redirect", .max_body = MiB(1), .handle = redirect },
 };
@@ -325,6 +334,10 @@ START_TEST(refused_requests_are_not_retried_and_have_a_remedy)
         ck_assert_int_eq(send_simple(c, "GET", "/plain-error", NULL, &r, &err), ST_TOO_BIG);
         ck_assert_ptr_nonnull(strstr(err.text, "too much (HTTP 413"));
         ck_assert_ptr_null(strstr(err.text, "of it"));
+        http_client_response_deinit(&r);
+        ck_assert_int_eq(send_simple(c, "GET", "/protobuf-error", NULL, &r, &err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "too many label"));
+        ck_assert_ptr_nonnull(strstr(err.text, "(HTTP 413"));
         http_client_response_deinit(&r);
         http_server_stop(s.server);
 }
