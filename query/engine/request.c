@@ -11,8 +11,9 @@ const char *query_param_get(const struct query_param_source *params, const char 
         char full[64];
         const char *value;
 
-        snprintf(full, sizeof full, "%s%s", prefix, name);
-        value = params->get(params->context, full);
+        if (*prefix)
+                snprintf(full, sizeof full, "%s%s", prefix, name);
+        value = params->get(params->context, *prefix ? full : name);
         return value && *value ? value : NULL;
 }
 

@@ -12,6 +12,7 @@
  */
 #include "query/query.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,8 +87,10 @@ static enum status check_parameters(const struct query_call *q, const struct que
                 const char *word = query_operations[i].parameters;
 
                 for (size_t n; word += strspn(word, " "), (n = strcspn(word, " ")); word += n) {
-                        snprintf(name, sizeof name, "%.*s", (int)n, word);
-                        if (!query_operation_has_parameter(operation, name) && query_param_get(&q->params, "", name))
+                        assert(n < sizeof name);
+                        memcpy(name, word, n);
+                        name[n] = 0;
+                        if (query_param_get(&q->params, "", name) && !query_operation_has_parameter(operation, name))
                                 return refuse_parameter(name, operation, q->err);
                 }
         }
