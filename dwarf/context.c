@@ -187,12 +187,18 @@ static void load_unit_values(struct dwarf_context *x, const struct dwarf_die *d)
                 x->low_pc = 0;
         x->line_offset = section_offset_or(&d->values[DWARF_ROLE_STMT_LIST], UINT64_MAX);
         x->has_lines = x->line_offset != UINT64_MAX;
+        x->has_addresses = d->values[DWARF_ROLE_LOW_PC].form || d->values[DWARF_ROLE_RANGES].form;
         x->language = dwarf_value_uint(&d->values[DWARF_ROLE_LANGUAGE], &number) && number < UINT32_MAX
                               ? (uint32_t)number
                               : 0;
         x->directory = dwarf_context_string(x, &d->values[DWARF_ROLE_COMP_DIR]);
         x->dwo_name = dwarf_context_string(x, &d->values[DWARF_ROLE_DWO_NAME]);
         x->dwo_id = f->version >= 5 ? x->unit->signature : section_offset_or(&d->values[DWARF_ROLE_DWO_ID], 0);
+}
+
+bool dwarf_context_may_have_code(const struct dwarf_context *x)
+{
+        return x->tag != DW_TAG_type_unit && (x->tag != DW_TAG_partial_unit || x->has_addresses);
 }
 
 static enum status read_unit_die(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die,

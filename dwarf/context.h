@@ -21,7 +21,8 @@ struct dwarf_context {
         struct dwarf_abbrevs abbrevs;
         uint16_t tag; /* of the unit's own DIE */
         bool has_children, has_lines;
-        uint64_t children; /* offset of the DIE after it */
+        bool has_addresses; /* the unit's DIE has some */
+        uint64_t children;  /* offset of the DIE after it */
         uint64_t str_offsets_base, addr_base, rnglists_base;
         uint64_t ranges_base; /* before version 5: of the range lists of a companion */
         uint64_t low_pc, line_offset;
@@ -42,6 +43,9 @@ struct dwarf_die {
 typedef uint64_t dwarf_ref;
 #define DWARF_NO_REF UINT64_MAX
 #define DWARF_REF_ALT (UINT64_C(1) << 63)
+
+/** Whether the unit can have code of its own: no type unit, and a partial unit only if its DIE has addresses. */
+bool dwarf_context_may_have_code(const struct dwarf_context *x);
 
 /**
  * Set up a context for a unit, in place of the previous one.

@@ -259,7 +259,7 @@ enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_cod
         st = dwarf_context_enter(&r->main, r->object, &r->object->main, unit);
         if (st)
                 return record_damage(code, st);
-        if (r->main.tag == DW_TAG_partial_unit || r->main.tag == DW_TAG_type_unit)
+        if (!dwarf_context_may_have_code(&r->main))
                 return ST_OK;
         st = read_unit_code(r, code);
         dwarf_reader_forget_companions(r);

@@ -145,7 +145,7 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                 c->needs[i] = NEEDS_ALL;
                 return true;
         }
-        if (x->tag == DW_TAG_partial_unit || x->tag == DW_TAG_type_unit)
+        if (!dwarf_context_may_have_code(x))
                 return true;
         if (x->has_lines)
                 *table_ret = x->line_offset;

@@ -466,6 +466,27 @@ for style in gnu sysv both; do
                 "hot PT_DYNAMIC" "  cairn why names the symbol and its table"
 done
 
+# A partial unit is only a part for others unless it has addresses.
+cat > part.c << 'END'
+static inline __attribute__((always_inline)) int inner(int x) { return x * 7 ^ (x >> 2); }
+int outer(int n) { int s = 0; for (int i = 0; i < n; i++) s += inner(i); return s; }
+END
+for version in 4 5; do
+        clang -O1 -gdwarf-$version -S part.c && sed 's/^\t\.byte\t17 .*DW_TAG_compile_unit/\t.byte 60/' part.s > partial.s &&
+                clang -nostdlib -shared -o part.so part.s && clang -nostdlib -shared -o partial.so partial.s ||
+                cannot "build a partial unit"
+        readelf --debug-dump=info partial.so 2>/dev/null > units
+        like "$(cat units)" 'DW_TAG_partial_unit' "the unit is partial (DWARF $version)"
+        start=$((0x$(nm part.so | awk '$3 == "outer" { print $1 }'))) && i=0
+        while [ $i -lt 40 ]; do printf '%x\n' $((start + i)); i=$((i + 1)); done > part.addresses
+        "$cairn" symbolize -e part.so < part.addresses > part.want
+        "$cairn" symbolize -e partial.so < part.addresses > part.got
+        like "$(cat part.want)" 'inner' "  the compilation unit has inlined calls"
+        is "$(cat part.got)" "$(cat part.want)" "  a partial unit with addresses is read as a compilation unit"
+        is "$("$cairn" symbolize --no-cache -e partial.so "$(sed -n 20p part.addresses)")" \
+                "$("$cairn" symbolize --no-cache -e part.so "$(sed -n 20p part.addresses)")" "  one address alone has it too"
+done
+
 # The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.
 python3 -c 'for i in range(66000):
         print(".section .text.f%d,\"ax\"\n.globl f%d\n.type f%d,@function\nf%d: nop\nret\n.size f%d,2" % ((i,) * 5))' \
