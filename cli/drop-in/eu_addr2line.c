@@ -31,7 +31,7 @@ struct eu_addr2line {
         struct mapped_files mapped; /* of the process */
         bool has_mapped;
         bool has_failed; /* the last request, which the exit status is that of */
-        uint64_t bias; /* of the object in the memory of the process */
+        uint64_t bias;   /* of the object in the memory of the process */
 };
 
 /* ---- output ---- */

@@ -112,8 +112,7 @@ static bool parse_gnu_symbol(const char *text, struct answer_text *name_ret, uin
 {
         size_t size = strcspn(text, "+ \t\r\n\v\f");
 
-        if (!text[0] || isdigit((unsigned char)text[0]) ||
-            (isxdigit((unsigned char)text[0]) && !strchr(text, '+')))
+        if (!text[0] || isdigit((unsigned char)text[0]) || (isxdigit((unsigned char)text[0]) && !strchr(text, '+')))
                 return false;
         *name_ret = (struct answer_text){ .data = text, .size = size };
         *offset_ret = text[size] == '+' ? (uint64_t)strtoll(text + size + 1, NULL, 0) : 0;

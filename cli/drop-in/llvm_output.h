@@ -33,7 +33,7 @@ struct llvm_subject {
         const char *module;                   /* as it was given, for JSON */
         const struct answer_source *source;   /* for texts of source files; NULL none */
         bool has_no_address;                  /* the request could not be read */
-        uint64_t tag; /* added to the address that is shown */
+        uint64_t tag;                         /* added to the address that is shown */
         bool is_approximate;                  /* the innermost place is that of other code, line_zero.h */
         const struct object_symbol *function; /* the symbol of the function, for its start and its file; NULL unknown */
         struct answer_text function_name; /* of that symbol, if it is not that of DWARF; demangled if that is wanted */

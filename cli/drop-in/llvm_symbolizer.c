@@ -90,15 +90,20 @@ static void end_llvm_answer(struct llvm_symbolizer *t)
                 buf_append_u8(&t->output.out, '\n');
 }
 
-/* The symbol at an address, which names the outermost frame, and the only one where nothing else is known. */
+/*
+ * The symbol at an address, which names the outermost frame, and the only one where nothing else is known. Labels of
+ * the assembler, which RISC-V keeps in object files, name no function; LLVM's tool prints them.
+ */
 static const struct object_symbol *find_llvm_function(struct llvm_symbolizer *t, const struct answer *a)
 {
         const struct object_symbols *symbols;
+        const struct object_symbol *symbol;
 
         if (t->options->functions != LLVM_FUNCTIONS_LINKAGE)
                 return NULL;
         symbols = named_objects_symbols(&t->output.objects, t->output.object);
-        return a->frame_count ? object_symbols_at(symbols, a->address) : object_symbols_before(symbols, a->address);
+        symbol = a->frame_count ? object_symbols_at(symbols, a->address) : object_symbols_before(symbols, a->address);
+        return symbol && !starts_with(symbol->name, ".L") ? symbol : NULL;
 }
 
 static bool is_frame_named(const struct answer_frame *f, const char *name)
@@ -116,8 +121,7 @@ static struct llvm_subject describe_llvm_answer(struct llvm_symbolizer *t, const
                                     .source = &t->output.object->source,
                                     .function = find_llvm_function(t, a) };
 
-        if (!ret.function ||
-            (a->frame_count && is_frame_named(&a->frames[a->frame_count - 1], ret.function->name)))
+        if (!ret.function || (a->frame_count && is_frame_named(&a->frames[a->frame_count - 1], ret.function->name)))
                 return ret;
         buf_clear(&t->function_name);
         append_llvm_symbol_name(&t->function_name, ret.function->name, t->options->demangle);

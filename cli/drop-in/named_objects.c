@@ -214,8 +214,7 @@ bool find_section_addresses(const char *path, const char *section, uint64_t *add
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_free_ uint64_t *placed = NULL;
 
-        if (elf_image_open(path, &img, NULL) ||
-            (img.type == ET_REL && relocatable_place_sections(&img, &placed, NULL)))
+        if (elf_image_open(path, &img, NULL) || (img.type == ET_REL && relocatable_place_sections(&img, &placed, NULL)))
                 return false;
         for (size_t i = 1; i < img.section_count; i++) {
                 if (strcmp(img.sections[i].name, section) == 0) {

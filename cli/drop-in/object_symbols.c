@@ -30,8 +30,9 @@ static uint64_t get_symbol_address(const struct object_symbols *s, const struct 
         bool is_thumb_bit = s->image.machine == EM_ARM && sym->type == STT_FUNC;
         uint64_t value = is_thumb_bit ? sym->value & ~UINT64_C(1) : sym->value;
 
-        return s->section_addresses && sym->section < s->image.section_count ? value + s->section_addresses[sym->section]
-                                                                             : value;
+        return s->section_addresses && sym->section < s->image.section_count
+                       ? value + s->section_addresses[sym->section]
+                       : value;
 }
 
 static int compare_symbol_extents(const struct object_symbol *x, const struct object_symbol *y)

@@ -26,7 +26,8 @@ struct tool_output {
         bool has_failed; /* an error was reported */
 };
 
-/** @param o  program, line_bytes, print, context and objects.debug_files are set, the others zero; tool_output_deinit(). */
+/** @param o  program, line_bytes, print, context and objects.debug_files are set, the others zero;
+ * tool_output_deinit(). */
 enum status tool_output_open(struct tool_output *o, struct error *err) MUST_CHECK;
 void tool_output_deinit(struct tool_output *o);
 
