@@ -34,6 +34,7 @@ struct s3_credential_source {
         bool is_doubted;       /* the store did not accept the current keys */
         int64_t next_doubt_ns; /* monotonic */
         struct s3_credentials current;
+        size_t found_at; /* number of the source of the current ones */
 };
 
 #define DOUBT_NS INT64_C(10000000000) /* between two searches for keys because the store refuses the current ones */
@@ -325,16 +326,22 @@ static enum status find_instance_credentials(struct s3_credential_source *s, str
         return st ? st : read_json_credentials(&keys.body, ret, err);
 }
 
-static enum status find_credentials(struct s3_credential_source *s, struct s3_credentials *ret, struct error *err)
+/*
+ * @param last  the last source to be asked: that of keys that are valid, whose file may have none while it is written.
+ *              Others may have keys with other rights.
+ */
+static enum status find_credentials(struct s3_credential_source *s, size_t last, struct s3_credentials *ret,
+                                    size_t *found_ret, struct error *err)
 {
         static enum status (*const sources[])(struct s3_credential_source *, struct s3_credentials *,
                                               struct error *) = { find_environment_credentials, find_file_credentials,
                                                                   find_role_credentials, find_container_credentials,
                                                                   find_instance_credentials };
 
-        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        for (size_t i = 0; i < sizeof sources / sizeof *sources && i <= last; i++) {
                 enum status st = sources[i](s, ret, err);
 
+                *found_ret = i;
                 if (st != ST_NOT_FOUND)
                         return st;
         }
@@ -380,12 +387,14 @@ static bool has_valid_keys(const struct s3_credential_source *s, int64_t early_s
 /* Called with the lock, which is released while the sources are asked. */
 static enum status refresh_credentials(struct s3_credential_source *s, struct error *err)
 {
+        const size_t last = has_valid_keys(s, 0) ? s->found_at : SIZE_MAX;
         struct s3_credentials found = { 0 };
+        size_t found_at = 0;
         enum status st;
 
         s->is_refreshing = true;
         pthread_mutex_unlock(&s->lock);
-        st = find_credentials(s, &found, err);
+        st = find_credentials(s, last, &found, &found_at, err);
         pthread_mutex_lock(&s->lock);
         s->is_refreshing = s->is_doubted = false;
         pthread_cond_broadcast(&s->refreshed);
@@ -394,6 +403,7 @@ static enum status refresh_credentials(struct s3_credential_source *s, struct er
         found.number = s->current.number + 1;
         s3_credentials_deinit(&s->current);
         s->current = found;
+        s->found_at = found_at;
         return ST_OK;
 }
 

@@ -13,7 +13,8 @@
  * 5. the instance metadata service (version 2), unless AWS_EC2_METADATA_DISABLED is "true".
  *
  * Keys that expire are replaced S3_CREDENTIALS_EARLY_S before they do. While that fails, they are used until they
- * expire; the file of 2 is read again after an hour.
+ * expire, also when their source has none for a moment, as a file that is being written; a later source is only asked
+ * when they have expired. The file of 2 is read again after an hour.
  *
  * Threads: any.
  * Source: AWS SDKs and Tools Reference Guide, "Standardized credential providers"; STS API Reference,

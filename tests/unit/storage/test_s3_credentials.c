@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the keys of an object store are looked for again. Their sources are in tests/e2e/store/object-storage-keys.t. */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +15,21 @@
 static char dir[TEMPORARY_DIR_BYTES], file[64];
 static struct s3_credential_source *source;
 
-static void write_keys(const char *access_key)
+static void write_file(const char *text)
 {
         FILE *f = fopen(file, "w");
 
         ck_assert_ptr_nonnull(f);
-        fprintf(f, "[default]\naws_access_key_id = %s\naws_secret_access_key = secret\n", access_key);
+        fputs(text, f);
         ck_assert_int_eq(fclose(f), 0);
+}
+
+static void write_keys(const char *access_key)
+{
+        char text[128];
+
+        snprintf(text, sizeof text, "[default]\naws_access_key_id = %s\naws_secret_access_key = secret\n", access_key);
+        write_file(text);
 }
 
 static void set_up(void)
@@ -94,6 +104,60 @@ START_TEST(keys_stay_in_use_while_their_source_has_none)
 }
 END_TEST
 
+/* Gives the keys "container" to whoever asks. */
+static void *serve_container_keys(void *context)
+{
+        static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 102\r\nConnection: close\r\n\r\n"
+                                     "{\"AccessKeyId\":\"container\",\"SecretAccessKey\":\"secret\",\"Token\":\"t\","
+                                     "\"Expiration\":\"2099-01-01T00:00:00Z\"}";
+        char request[2048];
+
+        for (;;) {
+                int fd = accept(*(int *)context, NULL, NULL);
+
+                if (fd < 0 || read(fd, request, sizeof request) < 0 || write(fd, answer, sizeof answer - 1) < 0)
+                        return NULL;
+                close(fd);
+        }
+}
+
+/* The program that writes the keys may have emptied the file just now; the other keys may have other rights. */
+START_TEST(keys_of_another_source_do_not_replace_valid_ones)
+{
+        static const char *const torn[] = { "", "[default]\n", "[default]\naws_access_key_id = second\n" };
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t n = sizeof address;
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct s3_credential_source *other;
+        char url[64];
+        pthread_t server;
+        struct error err;
+
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+        ck_assert_int_eq(listen(listener, 8), 0);
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
+        ck_assert_int_eq(setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, 1), 0);
+        ck_assert_int_eq(pthread_create(&server, NULL, serve_container_keys, &listener), 0);
+        for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
+                write_keys("first");
+                check_ok(s3_credential_source_create("us-east-1", &other, &err), &err);
+                s3_credential_source_destroy(source);
+                source = other;
+                ck_assert(s3_doubt_credentials(source, require_keys("first")));
+                write_file(torn[i]);
+                require_keys("first");
+        }
+        check_ok(s3_credential_source_create("us-east-1", &other, &err), &err);
+        s3_credential_source_destroy(source);
+        source = other;
+        require_keys("container"); /* without keys, the next source is asked */
+        shutdown(listener, SHUT_RDWR);
+        ck_assert_int_eq(pthread_join(server, NULL), 0);
+        close(listener);
+}
+END_TEST
+
 static void *require_second_keys(void *unused)
 {
         (void)unused;
@@ -124,5 +188,5 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("s3_credentials", keys_that_are_not_accepted_are_read_again,
                         a_late_refusal_of_old_keys_does_not_concern_the_new_ones,
-                        keys_stay_in_use_while_their_source_has_none,
+                        keys_stay_in_use_while_their_source_has_none, keys_of_another_source_do_not_replace_valid_ones,
                         all_threads_wait_for_keys_that_replace_refused_ones)
