@@ -436,14 +436,16 @@ static enum status read_file_metadata(struct parse *p)
         return check_footer_rows(p);
 }
 
-enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret, struct error *err)
+enum status footer_read(const uint8_t *data, size_t size, bool has_start, struct arena *a, struct read_footer *ret,
+                        struct error *err)
 {
         struct read_footer footer = { 0 };
         struct parse p = { .arena = a, .err = err, .footer = &footer };
         uint32_t footer_size;
         enum status st;
 
-        if (size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES || memcmp(data, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
+        if (size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES ||
+            (has_start && memcmp(data, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0))
                 return error_set(err, ST_BAD_DATA, "not a Parquet file");
         if (memcmp(data + size - PARQUET_MAGIC_BYTES, "PARE", PARQUET_MAGIC_BYTES) == 0)
                 return error_set(err, ST_UNSUPPORTED, "encrypted Parquet files are unsupported");

@@ -45,9 +45,10 @@ struct read_footer {
 
 /**
  * @param data  the whole file; bounds are borrowed from it.
+ * @param has_start  its first bytes are present, and checked.
  * @param a     allocates everything else.
  */
-enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret,
+enum status footer_read(const uint8_t *data, size_t size, bool has_start, struct arena *a, struct read_footer *ret,
                         struct error *err) MUST_CHECK;
 
 #endif

@@ -27,14 +27,13 @@ static enum status require_ranges(const struct parquet_file *f, const struct fil
 static enum status require_footer(const struct parquet_file *f, struct error *err)
 {
         const uint64_t size = f->source.size, end = size < PARQUET_END_BYTES ? size : PARQUET_END_BYTES;
-        const struct file_range both[] = { { 0, PARQUET_MAGIC_BYTES }, { size - end, end } };
         struct file_range footer;
         uint32_t footer_size;
         enum status st;
 
         if (!f->source.require || size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES)
                 return ST_OK;
-        st = require_ranges(f, both, 2, err);
+        st = require_ranges(f, &(struct file_range){ size - end, end }, 1, err);
         if (st)
                 return st;
         memcpy(&footer_size, (const uint8_t *)f->source.data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
@@ -58,7 +57,7 @@ enum status parquet_file_open_source(const struct parquet_source *source, const 
         f->name = arena_strndup(&f->arena, name, strlen(name));
         st = f->name ? require_footer(f, err) : error_no_memory(err);
         if (!st)
-                st = footer_read(source->data, source->size, &f->arena, &f->footer, err);
+                st = footer_read(source->data, source->size, !source->require, &f->arena, &f->footer, err);
         if (st) {
                 st = error_prefix(err, st, "cannot read '%s'", name);
                 parquet_file_close(f);
@@ -106,6 +105,13 @@ const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32
 
         assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
         return &f->footer.groups[group].chunks[n->column];
+}
+
+struct file_range parquet_file_get_chunk_range(const struct parquet_file *f, uint32_t group, uint32_t node)
+{
+        const struct read_chunk *chunk = parquet_file_chunk(f, group, node);
+
+        return (struct file_range){ chunk->start, chunk->size };
 }
 
 enum status parquet_require_chunk(const struct parquet_file *f, const struct read_chunk *chunk, struct error *err)

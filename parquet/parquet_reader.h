@@ -38,8 +38,9 @@ struct parquet_source {
 };
 
 /**
- * parquet_file_open() for such a file. It requires the first bytes and the last PARQUET_END_BYTES at once, then the
- * rest of a larger footer. Reading a column requires its chunk. Failures of require() are returned.
+ * parquet_file_open() for such a file. It requires the last PARQUET_END_BYTES, then the rest of a larger footer; the
+ * first bytes are not checked, which would take another round trip. Reading a column requires its chunk. Failures of
+ * require() are returned.
  */
 enum status parquet_file_open_source(const struct parquet_source *source, const char *name, struct parquet_file **ret,
                                      struct error *err) MUST_CHECK;
@@ -63,6 +64,9 @@ void parquet_file_close(struct parquet_file *f);
 const struct parquet_schema *parquet_file_schema(const struct parquet_file *f);
 uint32_t parquet_file_row_groups(const struct parquet_file *f);
 uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group);
+
+/** The pages of a column chunk, which a source may be required to have. @param node  a leaf of the schema. */
+struct file_range parquet_file_get_chunk_range(const struct parquet_file *f, uint32_t group, uint32_t node);
 
 /**
  * The statistics of a column chunk. Bounds hold for every non-null value, but need not occur unless exact. Statistics

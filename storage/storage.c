@@ -125,6 +125,11 @@ enum status storage_require(struct storage_map *m, const struct file_range *rang
         return m->storage->operations->require ? m->storage->operations->require(m, ranges, count, err) : ST_OK;
 }
 
+bool storage_has_at_hand(struct storage *s, const char *key)
+{
+        return !s->operations->has_at_hand || s->operations->has_at_hand(s, key);
+}
+
 enum status storage_list(struct storage *s, const char *folder, const char *after, storage_visit *visit, void *context,
                          struct error *err)
 {

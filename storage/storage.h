@@ -120,6 +120,9 @@ void storage_unmap(struct storage_map *m);
 enum status storage_require(struct storage_map *m, const struct file_range *ranges, size_t count,
                             struct error *err) MUST_CHECK;
 
+/** Whether a map of the object needs no answer of a network: the object, or its end, is here. Any thread. */
+bool storage_has_at_hand(struct storage *s, const char *key);
+
 /** @param key, info  borrowed for the call. A failure ends the list. */
 typedef enum status storage_visit(void *context, const char *key, const struct storage_info *info, struct error *err);
 

@@ -23,6 +23,7 @@ struct storage_operations {
         /* Both NULL when a map is of file_map_open() and whole. */
         enum status (*require)(struct storage_map *m, const struct file_range *ranges, size_t count, struct error *err);
         void (*unmap)(struct storage_map *m);
+        bool (*has_at_hand)(struct storage *s, const char *key); /* NULL: true */
         enum status (*list)(struct storage *s, const char *folder, const char *after, storage_visit *visit,
                             void *context, struct error *err);
         enum status (*stat)(struct storage *s, const char *key, struct storage_info *ret, struct error *err);

@@ -21,7 +21,7 @@ struct resolving {
         pthread_mutex_t lock;         /* protects the members below, and the scan's arena while parts are read */
         struct stack_ids *stacks;
         size_t stack_count, missing;
-        size_t parts_left;               /* parts of stacks left to read; newest first */
+        size_t parts_first, parts_left;  /* of a group of parts of stacks: left to read; newest first */
         struct key_map location_numbers; /* location id to number, in order of first use by the stacks */
         uint32_t *places;                /* by number: index in locations, or a value below; in the scan's arena */
         struct scan_location *locations; /* in the scan's arena; room for all ids of the map */

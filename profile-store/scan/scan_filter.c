@@ -299,7 +299,7 @@ static bool group_may_hold_text(const struct part_file *f, uint32_t group, const
                !(s.has_max && compare_bound(text, n, s.max_bytes, s.max_size) > 0);
 }
 
-static bool group_may_match(const struct row_filter *r, const struct part_file *f, uint32_t group, bool *all_times_ret)
+bool group_may_match(const struct row_filter *r, const struct part_file *f, uint32_t group, bool *all_times_ret)
 {
         struct parquet_stats s;
 

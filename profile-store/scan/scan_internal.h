@@ -100,6 +100,9 @@ struct parquet_bytes scan_find_rest_value(const struct parquet_column *keys, con
 
 struct scan_thread;
 
+/* Whether a row group can have selected rows, by its statistics. @param all_times_ret  all are in the time range. */
+bool group_may_match(const struct row_filter *r, const struct part_file *f, uint32_t group, bool *all_times_ret);
+
 /* Select the rows of a row group or samples of a batch, in thread->selected. */
 enum status select_group_rows(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                               uint32_t group, struct error *err) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "common/memory/array.h"
 #include "profile-store/tables/location_cache.h"
 #include "profile-store/scan/resolving.h"
+#include "profile-store/tables/part_fetch.h"
 
 #define HEAD_SLICE 65536 /* locations looked up at once */
 /* Work that is worth another thread: */
@@ -162,6 +163,7 @@ static enum status place_location_rows(struct location_reading *l, struct error 
 /* The number of threads is limited so that each reads at least a few parts or many rows. */
 static enum status load_part_locations(struct resolving *r, struct error *err)
 {
+        static const struct part_fetch what = { .columns = location_columns, .column_count = LOCATION_COLUMNS };
         const struct tables *t = r->scan->tables;
         _cleanup_(location_reading_deinit) struct location_reading l = { .r = r };
         uint64_t rows = 0;
@@ -173,6 +175,9 @@ static enum status load_part_locations(struct resolving *r, struct error *err)
                 return error_no_memory(err);
         for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++)
                 rows += t->parts[TABLE_LOCATIONS][i]->rows;
+        st = part_files_fetch(t->parts[TABLE_LOCATIONS], t->part_count[TABLE_LOCATIONS], &what, r->scan->meter, err);
+        if (st)
+                return st;
         st = share_work(r->scan->meter,
                         t->part_count[TABLE_LOCATIONS] / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1,
                         read_part_locations, &l, err);

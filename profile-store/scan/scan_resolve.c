@@ -5,6 +5,7 @@
 #include "profile-store/rows/identity.h"
 #include "profile-store/scan/resolving.h"
 #include "profile-store/scan/stack_cache.h"
+#include "profile-store/tables/part_fetch.h"
 
 #define PARTS_PER_THREAD 4 /* parts of stacks that are worth another thread */
 
@@ -160,7 +161,7 @@ static const struct table_part *take_stack_part(struct resolving *r)
 
         pthread_mutex_lock(&r->lock);
         if (r->missing && r->parts_left)
-                part = t->parts[TABLE_STACKS][--r->parts_left];
+                part = t->parts[TABLE_STACKS][r->parts_first + --r->parts_left];
         pthread_mutex_unlock(&r->lock);
         return part;
 }
@@ -188,13 +189,31 @@ static enum status load_part_stacks(void *context, struct work_thread *t, struct
 }
 
 /* The number of threads is limited so that each reads at least a few parts. */
+static enum status load_group_of_parts(struct resolving *r, size_t first, size_t count, struct error *err)
+{
+        static const char *const columns[] = { "stack_id", "location_ids.list.element" };
+        const struct part_fetch what = { .columns = columns, .column_count = sizeof columns / sizeof *columns };
+        enum status st =
+                part_files_fetch(r->scan->tables->parts[TABLE_STACKS] + first, count, &what, r->scan->meter, err);
+
+        r->parts_first = first;
+        r->parts_left = count;
+        return st ? st
+                  : share_work(r->scan->meter, (count + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD, load_part_stacks, r,
+                               err);
+}
+
+/* Newest first. In an object store in groups, since older files may have none of the stacks. */
 static enum status load_parts_of_stacks(struct resolving *r, struct error *err)
 {
-        r->parts_left = r->scan->tables->part_count[TABLE_STACKS];
-        if (!r->missing || !r->parts_left)
-                return ST_OK;
-        return share_work(r->scan->meter, (r->parts_left + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD, load_part_stacks,
-                          r, err);
+        struct table_part *const *parts = r->scan->tables->parts[TABLE_STACKS];
+        enum status st = ST_OK;
+
+        for (size_t left = r->scan->tables->part_count[TABLE_STACKS], n; !st && left && r->missing; left -= n) {
+                n = left < PART_FETCH_GROUP || are_parts_at_hand(parts, left) ? left : PART_FETCH_GROUP;
+                st = load_group_of_parts(r, left - n, n, err);
+        }
+        return st;
 }
 
 static enum status find_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)

@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/scan_rows.h"
+#include "profile-store/tables/part_fetch.h"
 
 #define ROWS_PER_THREAD 200000   /* fewer are not worth a thread */
 #define UNCOUNTED_BYTES KiB(256) /* cursor memory of a thread that is not reserved */
@@ -397,6 +398,29 @@ static void close_open_parts(struct scan_run *run)
         }
 }
 
+static bool may_match(void *context, const struct part_file *f, uint32_t group)
+{
+        bool unused;
+
+        return group_may_match(context, f, group, &unused);
+}
+
+/* From an object store: the columns of the filter, and those that most visitors read. */
+static enum status fetch_matching_parts(struct scan_run *run, struct error *err)
+{
+        static const char *const usual[] = { "profile_type", "time", "stack_id", "value" };
+        const size_t usual_count = sizeof usual / sizeof *usual, more = run->filter->filter->matcher_count;
+        _cleanup_free_ const char **columns = calloc(usual_count + more, sizeof *columns);
+        struct part_fetch what = { columns, usual_count + more, may_match, (void *)(uintptr_t)run->filter };
+
+        if (!columns)
+                return error_no_memory(err);
+        memcpy(columns, usual, sizeof usual);
+        for (size_t i = 0; i < more; i++)
+                columns[usual_count + i] = run->filter->columns[i];
+        return part_files_fetch(run->parts, run->part_count, &what, run->scan->meter, err);
+}
+
 static enum status visit_parts(struct scan_run *run, size_t context_count, struct error *err)
 {
         const struct tables *t = run->scan->tables;
@@ -416,7 +440,10 @@ static enum status visit_parts(struct scan_run *run, size_t context_count, struc
                 }
         }
         useful = (size_t)(rows / ROWS_PER_THREAD + 1);
-        st = share_work(run->scan->meter, useful < context_count ? useful : context_count, visit_chunks, run, err);
+        st = fetch_matching_parts(run, err);
+        if (!st)
+                st = share_work(run->scan->meter, useful < context_count ? useful : context_count, visit_chunks, run,
+                                err);
         close_open_parts(run);
         free(run->parts);
         return st;

@@ -66,6 +66,17 @@ bool part_file_has_column(const struct part_file *f, const char *column)
         return parquet_schema_find(parquet_file_schema(f->file), column) != 0;
 }
 
+bool part_file_find_chunk(const struct part_file *f, uint32_t group, const char *column, struct file_range *ret)
+{
+        const struct parquet_schema *schema = parquet_file_schema(f->file);
+        uint32_t node = parquet_schema_find(schema, column);
+
+        if (!node || schema->nodes[node].column == PARQUET_NO_COLUMN)
+                return false;
+        *ret = parquet_file_get_chunk_range(f->file, group, node);
+        return true;
+}
+
 static bool is_bytes_kind(enum parquet_kind kind)
 {
         return kind == PARQUET_STRING || kind == PARQUET_BINARY;
@@ -145,6 +156,36 @@ static const char *const text_names[TEXT_COUNT] = {
         [QUALITY] = "quality",
 };
 
+const char *const location_columns[LOCATION_COLUMNS] = {
+        "location_id",
+        "address",
+        "is_kernel",
+        "generation",
+        "frames.list.element.line",
+        "frames.list.element.inlined",
+        "frames.list.element.function",
+        "frames.list.element.linkage_name",
+        "frames.list.element.file",
+        "build_id",
+        "address_kind",
+        "mapping",
+        "state",
+        "quality",
+        START_LINES_COLUMN ".list.element",
+};
+
+/* All at once: from an object store they would take a round trip each. */
+static enum status require_location_columns(const struct part_file *f, uint32_t group, struct error *err)
+{
+        struct storage_map map = f->map;
+        struct file_range ranges[LOCATION_COLUMNS];
+        size_t count = 0;
+
+        for (size_t i = 0; i < LOCATION_COLUMNS; i++)
+                count += part_file_find_chunk(f, group, location_columns[i], &ranges[count]);
+        return storage_require(&map, ranges, count, err);
+}
+
 struct location_columns {
         struct text_column texts[TEXT_COUNT];
         struct parquet_column id, address, kernel, line, inlined, generation, start_lines;
@@ -188,7 +229,7 @@ static enum status read_location_columns(const struct part_file *f, uint32_t gro
                 { "frames.list.element.line", PARQUET_INT64, &c->line },
                 { "frames.list.element.inlined", PARQUET_BOOL, &c->inlined },
         };
-        enum status st = ST_OK;
+        enum status st = require_location_columns(f, group, err);
 
         for (size_t i = 0; !st && i < sizeof flat / sizeof *flat; i++)
                 st = part_file_read_column(f, group, flat[i].name, flat[i].kind, flat[i].to, err);

@@ -41,6 +41,9 @@ bool part_is_unreadable(enum status st, const struct error *err);
 uint32_t part_file_count_groups(const struct part_file *f);
 bool part_file_has_column(const struct part_file *f, const char *column);
 
+/** Where the pages of a column of a row group are; false without the column. */
+bool part_file_find_chunk(const struct part_file *f, uint32_t group, const char *column, struct file_range *ret);
+
 /** Read a column of a row group, of exactly this kind, one slot per row (or, below a list, with offsets). */
 enum status part_file_read_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
                                   struct parquet_column *ret, struct error *err) MUST_CHECK;
@@ -51,6 +54,10 @@ enum status part_file_open_column(const struct part_file *f, uint32_t group, con
 
 /** Row i of a stack_id column; false when it is null or not 16 bytes. */
 bool part_read_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret);
+
+/** The columns that part_read_locations() reads, location_id first; files may lack the last one. */
+#define LOCATION_COLUMNS 15
+extern const char *const location_columns[LOCATION_COLUMNS];
 
 /** A growing list of rows; their texts are in the arena passed when reading. */
 struct location_rows {

@@ -17,7 +17,9 @@
 #include "common/hash.h"
 #include "common/hash/hash_table.h"
 #include "common/hash/lru_table.h"
+#include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/threads/waiting_tasks.h"
 #include "storage/s3/cache_files.h"
 
 #define EXPECTED_OBJECTS 4096
@@ -372,14 +374,27 @@ void remote_cache_note_present(struct remote_cache *c, struct remote_object *o, 
         pthread_mutex_unlock(&o->fetching);
 }
 
-/* Fetch the missing blocks of [first, end) in runs that may contain a few present blocks. With `fetching`. */
-static enum status fetch_blocks(struct remote_cache *c, struct remote_object *o, uint64_t first, uint64_t end,
-                                remote_cache_fetch *fetch, void *context, struct error *err)
+/* Missing blocks to be fetched together, and what became of it. */
+struct block_run {
+        uint64_t first, end;
+        enum status status;
+        struct error error;
+};
+
+struct block_runs {
+        struct block_run *items; /* owned */
+        size_t count, capacity;
+        const struct remote_object *object;
+        remote_cache_fetch *fetch;
+        void *context;
+};
+
+/* List the missing blocks of [first, end) as runs that may contain a few present blocks. With `fetching`. */
+static enum status list_missing_blocks(struct remote_cache *c, struct remote_object *o, uint64_t first, uint64_t end,
+                                       struct block_runs *runs, struct error *err)
 {
         for (uint64_t b = first; b < end; b++) {
                 uint64_t last = b; /* missing one of the run */
-                struct file_range range;
-                enum status st;
 
                 if (is_present(c, o, b))
                         continue;
@@ -387,16 +402,43 @@ static enum status fetch_blocks(struct remote_cache *c, struct remote_object *o,
                         if (!is_present(c, o, next))
                                 last = next;
                 }
-                range = (struct file_range){ b * BLOCK, (last + 1 - b) * BLOCK };
-                if (range.size > o->blocks.info.size - range.offset)
-                        range.size = o->blocks.info.size - range.offset;
-                st = fetch(context, o->blocks.key, &o->blocks.info, o->fd, &range, err);
-                if (st)
-                        return st;
-                set_present(c, o, b, last + 1);
+                if (!array_reserve(&runs->items, &runs->capacity, runs->count))
+                        return error_no_memory(err);
+                runs->items[runs->count++] = (struct block_run){ .first = b, .end = last + 1 };
                 b = last;
         }
         return ST_OK;
+}
+
+static void fetch_block_run(void *context, size_t index)
+{
+        const struct block_runs *runs = context;
+        const struct remote_object *o = runs->object;
+        struct block_run *run = &runs->items[index];
+        struct file_range range = { run->first * BLOCK, (run->end - run->first) * BLOCK };
+
+        if (range.size > o->blocks.info.size - range.offset)
+                range.size = o->blocks.info.size - range.offset;
+        run->status = runs->fetch(runs->context, o->blocks.key, &o->blocks.info, o->fd, &range, &run->error);
+}
+
+/* All runs at once. With `fetching`. */
+static enum status fetch_block_runs(struct remote_cache *c, struct remote_object *o, struct block_runs *runs,
+                                    struct error *err)
+{
+        enum status first = ST_OK;
+
+        do_waiting_tasks(runs->count, fetch_block_run, runs);
+        for (size_t i = 0; i < runs->count; i++) {
+                const struct block_run *run = &runs->items[i];
+
+                if (!run->status)
+                        set_present(c, o, run->first, run->end);
+                else if (!first && err)
+                        *err = run->error;
+                first = first ? first : run->status;
+        }
+        return first;
 }
 
 static int compare_ranges(const void *x, const void *y)
@@ -410,6 +452,7 @@ static int compare_ranges(const void *x, const void *y)
 static enum status fetch_ranges(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges,
                                 size_t count, remote_cache_fetch *fetch, void *context, struct error *err)
 {
+        struct block_runs runs = { .object = o, .fetch = fetch, .context = context };
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < count;) {
@@ -420,8 +463,11 @@ static enum status fetch_ranges(struct remote_cache *c, struct remote_object *o,
 
                         end = own_end > end ? own_end : end;
                 }
-                st = fetch_blocks(c, o, first, end, fetch, context, err);
+                st = list_missing_blocks(c, o, first, end, &runs, err);
         }
+        if (!st && runs.count)
+                st = fetch_block_runs(c, o, &runs, err);
+        free(runs.items);
         return st;
 }
 

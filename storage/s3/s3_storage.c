@@ -298,6 +298,15 @@ static enum status get_remote_object(struct storage *s, const char *key, struct 
         return *ret ? ST_OK : fetch_unknown_object(s, key, ret, err);
 }
 
+static bool has_s3_object_at_hand(struct storage *s, const char *key)
+{
+        struct remote_object *o = remote_cache_get(get_cache(s), key);
+
+        if (o)
+                remote_cache_release(get_cache(s), o);
+        return o;
+}
+
 /* An object of the cache that was replaced is forgotten, so that the next map is of the new one. */
 static enum status require_cached_ranges(struct storage *s, struct remote_object *o, const struct file_range *ranges,
                                          size_t count, struct error *err)
@@ -563,6 +572,7 @@ static const struct storage_operations s3_operations = {
         .map = map_s3_object,
         .require = require_s3_ranges,
         .unmap = unmap_s3_object,
+        .has_at_hand = has_s3_object_at_hand,
         .list = list_s3_objects,
         .stat = stat_s3_object,
         .ask = storage_ask_at_once,

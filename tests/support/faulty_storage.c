@@ -209,6 +209,12 @@ static enum status export_faulty_object(struct storage *s, const char *key, cons
                        : storage_export(get_faulty(s)->inner, key, path, copied_bytes_ret, err);
 }
 
+static bool has_at_hand(struct storage *s, const char *key)
+{
+        (void)key;
+        return !get_faulty(s)->has_nothing_at_hand;
+}
+
 static void ask_faulty_storage(struct storage *s, struct storage_question *questions, size_t count)
 {
         const enum faulty_asking asking = get_faulty(s)->asking;
@@ -243,6 +249,7 @@ static const struct storage_operations faulty_operations = {
         .unmap = unmap_faulty_object,
         .list = list_faulty_objects,
         .stat = stat_faulty_object,
+        .has_at_hand = has_at_hand,
         .ask = ask_faulty_storage,
         .remove = remove_faulty_object,
         .remove_unfinished = remove_faulty_unfinished,

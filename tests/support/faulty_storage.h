@@ -32,6 +32,7 @@ struct faulty_storage {
         unsigned calls;    /* since the last reset */
         bool is_cut;
         enum faulty_asking asking; /* ASKS_AT_ONCE: `before` is called by several threads */
+        bool has_nothing_at_hand;  /* storage_has_at_hand() is false */
         bool is_list_late;         /* lists lack what is published while this is set */
         char **unlisted;
         size_t unlisted_count, unlisted_capacity;

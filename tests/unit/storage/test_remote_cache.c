@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of remote objects in local files: what is fetched, once, and what is dropped. */
+/*
+ * Time limit: 60 s.
+ *
+ * Parts of remote objects in local files: what is fetched, once, and what is dropped.
+ */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/limits.h"
+#include "common/threads/condition.h"
 #include "storage/s3/remote_cache.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
@@ -14,8 +21,8 @@
 
 static char dir[TEMPORARY_DIR_BYTES];
 static struct remote_cache *cache;
-static unsigned fetches;
-static uint64_t fetched_bytes;
+static _Atomic unsigned fetches; /* of several threads */
+static _Atomic uint64_t fetched_bytes;
 static bool is_away;
 
 static void set_up(void)
@@ -99,6 +106,46 @@ START_TEST(near_ranges_are_fetched_together)
         check_ok(remote_cache_require(cache, o, ranges, 3, fetch_numbers, NULL, NULL), NULL);
         ck_assert_uint_eq(fetches, 2);
         ck_assert_uint_eq(fetched_bytes, 5 * BLOCK);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        unsigned begun, alone; /* fetches; those that waited in vain for the others */
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+#define HELD 3
+
+/* Fails the test when fetches are made one after the other. */
+static enum status fetch_when_all_have_begun(void *context, const char *key, const struct storage_info *info, int fd,
+                                             const struct file_range *range, struct error *err)
+{
+        const int64_t until_ns = monotonic_ns() + INT64_C(30000000000);
+
+        pthread_mutex_lock(&held.lock);
+        held.begun++;
+        pthread_cond_broadcast(&held.changed);
+        while (held.begun < HELD && monotonic_ns() < until_ns)
+                condition_wait_until(&held.changed, &held.lock, until_ns);
+        held.alone += held.begun < HELD;
+        pthread_mutex_unlock(&held.lock);
+        return fetch_numbers(context, key, info, fd, range, err);
+}
+
+START_TEST(distant_ranges_are_fetched_at_the_same_time)
+{
+        struct remote_object *o = add_object("a", 100 * BLOCK);
+        const struct file_range ranges[HELD] = { { 50 * BLOCK, 1 }, { 0, 1 }, { 90 * BLOCK, 1 } };
+
+        check_ok(remote_cache_require(cache, o, ranges, HELD, fetch_when_all_have_begun, NULL, NULL), NULL);
+        ck_assert_uint_eq(held.alone, 0);
+        ck_assert_uint_eq(fetches, HELD);
+        for (int i = 0; i < HELD; i++)
+                ck_assert_int_eq(read_byte(o, ranges[i].offset), (int)(ranges[i].offset / BLOCK + 1));
+        check_ok(remote_cache_require(cache, o, ranges, HELD, fetch_numbers, NULL, NULL), NULL);
+        ck_assert_uint_eq(fetches, HELD);
         remote_cache_release(cache, o);
 }
 END_TEST
@@ -339,9 +386,9 @@ START_TEST(a_second_cache_leaves_the_files_of_the_first)
 END_TEST
 
 TEST_SUITE_WITH_FIXTURE("remote_cache", blocks_are_fetched_once, near_ranges_are_fetched_together,
-                        failed_fetch_leaves_nothing_present, ranges_beyond_the_end_are_refused,
-                        least_recently_used_object_is_dropped, objects_in_use_are_kept,
-                        removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
+                        distant_ranges_are_fetched_at_the_same_time, failed_fetch_leaves_nothing_present,
+                        ranges_beyond_the_end_are_refused, least_recently_used_object_is_dropped,
+                        objects_in_use_are_kept, removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
                         objects_are_there_after_a_restart, damaged_blocks_are_fetched_again,
                         objects_with_damaged_descriptions_are_unknown, limit_holds_after_a_restart,
                         a_removed_object_is_not_there_after_a_restart, a_second_cache_leaves_the_files_of_the_first)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time limit: 120 s.
+ *
+ * A query whose files are in an object store and not in the cache asks for the files of each table at the same time.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/threads/condition.h"
+#include "profile-store/tables/part_fetch.h"
+#include "tests/support/node_fleet.h"
+#include "tests/support/store_fixture.h"
+
+#define FLUSHES 6
+#define HOLD_S 30 /* requests that are made one after the other wait for so long, and fail the test */
+
+static struct node_fleet fleet;
+static struct faulty_storage *storage;
+
+/* Each map of a file waits until those of all files of its table have begun; later ones do not wait. */
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        size_t expected[TABLE_COUNT], begun[TABLE_COUNT];
+        bool was_alone;
+} maps = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void hold_map(int t)
+{
+        const int64_t until_ns = monotonic_ns() + HOLD_S * INT64_C(1000000000);
+
+        pthread_mutex_lock(&maps.lock);
+        maps.begun[t]++;
+        pthread_cond_broadcast(&maps.changed);
+        while (maps.begun[t] < maps.expected[t] && monotonic_ns() < until_ns)
+                condition_wait_until(&maps.changed, &maps.lock, until_ns);
+        maps.was_alone |= maps.begun[t] < maps.expected[t];
+        pthread_mutex_unlock(&maps.lock);
+}
+
+static void hold_maps_of_tables(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f;
+        for (int t = 0; t < TABLE_COUNT && strcmp(call, "map") == 0; t++)
+                if (strncmp(key, table_name(t), strlen(table_name(t))) == 0 && key[strlen(table_name(t))] == '/')
+                        hold_map(t);
+}
+
+static void set_up(void)
+{
+        fleet = (struct node_fleet){ .hands_nothing = true };
+        node_fleet_begin(&fleet, 2);
+        for (unsigned i = 0; i < FLUSHES; i++) {
+                node_fleet_append_stack(&fleet, 0, i, 0x1000 + 16 * i);
+                node_fleet_flush(&fleet, 0);
+        }
+        node_fleet_follow(&fleet, 1);
+        storage = fleet.nodes[1].storage;
+        storage->has_nothing_at_hand = true;
+}
+
+static void tear_down(void)
+{
+        storage->before = NULL;
+        node_fleet_end(&fleet);
+}
+
+START_TEST(the_files_of_each_table_are_asked_for_at_the_same_time)
+{
+        const struct tables *t = fleet.nodes[1].store->tables;
+
+        for (int i = 0; i < TABLE_COUNT; i++)
+                maps.expected[i] = i == TABLE_HISTORY ? 0 : t->part_count[i];
+        ck_assert_uint_eq(maps.expected[TABLE_SAMPLES], FLUSHES);
+        ck_assert_uint_eq(maps.expected[TABLE_STACKS], FLUSHES);
+        storage->before = hold_maps_of_tables;
+        ck_assert_int_eq(node_fleet_sum(&fleet, 1), FLUSHES);
+        ck_assert(!maps.was_alone);
+}
+END_TEST
+
+static enum status fetch_samples(struct table_part *const *parts, size_t count, struct error *err)
+{
+        static const char *const columns[] = { "value", "time", "no such column" };
+        const struct part_fetch what = { .columns = columns, .column_count = 3 };
+
+        return part_files_fetch(parts, count, &what, NULL, err);
+}
+
+START_TEST(only_a_store_that_does_not_answer_is_a_failure)
+{
+        const struct tables *t = fleet.nodes[1].store->tables;
+        struct table_part *const *parts = t->parts[TABLE_SAMPLES];
+        struct error err = { 0 };
+
+        check_ok(fetch_samples(parts, FLUSHES, &err), &err);
+        faulty_storage_set(storage, STORAGE_FAULT_CUT, 4);
+        ck_assert_int_eq(fetch_samples(parts, FLUSHES, &err), ST_OS);
+        faulty_storage_set(storage, STORAGE_FAULT_NONE, 0);
+        check_ok(storage_remove(storage->inner, parts[2]->key, &err), &err);
+        check_ok(fetch_samples(parts, FLUSHES, &err), &err); /* its reader reports that it is missing */
+        storage->has_nothing_at_hand = false;
+        faulty_storage_set(storage, STORAGE_FAULT_CUT, 1);
+        check_ok(fetch_samples(parts, FLUSHES, &err), &err); /* nothing is asked for */
+}
+END_TEST
+
+TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_the_same_time,
+                        only_a_store_that_does_not_answer_is_a_failure)
