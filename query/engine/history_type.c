@@ -8,6 +8,7 @@
 #include "query/engine/type_plan.h"
 
 struct type_count {
+        const char *asked; /* NULL: any */
         char type[HISTORY_TYPE_SIZE];
         uint64_t samples;
         bool is_cpu;
@@ -19,6 +20,8 @@ static enum status count_type(void *context, const struct history_row *row, stru
         bool is_cpu = is_cpu_time_type(row->type);
 
         (void)err;
+        if (best->asked && !is_matching_type(row->type, best->asked))
+                return ST_OK;
         if ((is_cpu && !best->is_cpu) || (is_cpu == best->is_cpu && row->self_samples > best->samples)) {
                 snprintf(best->type, sizeof best->type, "%s", row->type);
                 best->samples = row->self_samples;
@@ -27,16 +30,26 @@ static enum status count_type(void *context, const struct history_row *row, stru
         return ST_OK;
 }
 
+/* An id has all five parts. */
+static bool is_whole_type(const char *type)
+{
+        size_t colons = 0;
+
+        for (; *type; type++)
+                colons += *type == ':';
+        return colons == 4;
+}
+
 enum status history_choose_type(struct query_call *q, char ret[static HISTORY_TYPE_SIZE])
 {
         const struct query_selection *selection = &q->r.selection;
         struct type_plan plan = { 0 };
-        struct type_count best = { 0 };
+        struct type_count best = { .asked = q->r.type };
         struct history_sources sources;
         enum status st;
 
         *ret = '\0';
-        if (q->r.is_type_exact || (q->r.type && strchr(q->r.type, ':'))) {
+        if (q->r.is_type_exact || (q->r.type && is_whole_type(q->r.type))) {
                 snprintf(ret, HISTORY_TYPE_SIZE, "%s", q->r.type);
                 return ST_OK;
         }

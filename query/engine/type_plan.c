@@ -97,15 +97,38 @@ static bool matches_sample_type(const char *id, const char *asked)
         return profile_type_has_part(id, TYPE_SAMPLE_TYPE, asked);
 }
 
-/* The first preferred type, else the first type. *is_preferred_ret: it is preferred, or the only one. */
+static bool counts_samples(const char *type)
+{
+        return profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count");
+}
+
+static bool is_any_type(const char *type)
+{
+        (void)type;
+        return true;
+}
+
+/*
+ * The first preferred type, else the first type. *is_preferred_ret: it is preferred, or the only one. A sender may give
+ * CPU types any unit; those whose unit is not known come after those that are CPU time or samples.
+ */
 static const char *pick_type(const struct scan_names *types, bool *is_preferred_ret)
 {
-        static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
+        static const struct {
+                const char *prefix;
+                bool (*is_known)(const char *type);
+        } preferred[] = {
+                { "process_cpu:cpu", is_cpu_time_type },
+                { "process_cpu:samples", counts_samples },
+                { "process_cpu:cpu", is_any_type },
+                { "process_cpu:samples", is_any_type },
+        };
 
         *is_preferred_ret = true;
         for (size_t p = 0; types->count > 1 && p < sizeof preferred / sizeof *preferred; p++)
                 for (size_t i = 0; i < types->count; i++)
-                        if (is_type_prefix(types->items[i], preferred[p]))
+                        if (is_type_prefix(types->items[i], preferred[p].prefix) &&
+                            preferred[p].is_known(types->items[i]))
                                 return types->items[i];
         *is_preferred_ret = types->count == 1;
         return types->count ? types->items[0] : NULL;
@@ -125,6 +148,11 @@ static size_t select_types(const struct scan_names *types, const char *asked,
 static bool is_same_type(const char *id, const char *asked)
 {
         return strcmp(id, asked) == 0;
+}
+
+bool is_matching_type(const char *id, const char *asked)
+{
+        return is_type_prefix(id, asked) || matches_sample_type(id, asked);
 }
 
 size_t find_matching_types(const struct scan_names *types, const char *asked, const char **ret)

@@ -71,6 +71,8 @@ enum status find_asked_type(struct store_scan *scan, const struct query_selectio
  * @return their number.
  */
 size_t find_matching_types(const struct scan_names *types, const char *asked, const char **ret);
+/** Whether a request for `asked` may mean this type. */
+bool is_matching_type(const char *id, const char *asked);
 
 /** ST_USAGE: "type 'ASKED' matches WHAT: ", and as many of the types as fit. */
 enum status refuse_type(const struct scan_names *types, const char *asked, const char *what, struct error *err);

@@ -40,7 +40,7 @@ const CairnDebuginfoView = (() => {
     async function addCosts(selection, answer, signal) {
       if (answer.unit !== undefined || !answer.samples) return answer;
       const { selector, from, to } = selection, types = await context.api.query('types', { selector, from, to }, signal);
-      const type = ['process_cpu:cpu', 'process_cpu:samples'].map(p => types.find(t => t.startsWith(p + ':'))).find(Boolean) || types[0];
+      const type = ['process_cpu:cpu:nanoseconds', 'process_cpu:cpu', 'process_cpu:samples'].map(p => types.find(t => t.startsWith(p + ':'))).find(Boolean) || types[0];
       const costs = await ask({ ...selection, type }, signal), value = new Map([...costs.missing, ...costs.poor].map(r => [r.build_id, r.value]));
       const add = rows => rows.map(r => ({ ...r, value: value.get(r.build_id) ?? 0 }));
       return { ...answer, unit: costs.unit, missing: add(answer.missing), poor: add(answer.poor) };

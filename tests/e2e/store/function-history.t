@@ -93,9 +93,9 @@ main 01 0 7" "late debuginfo renames the hour, also after a kill"
 
 # ---- trends ----
 
-# trend SELECTOR: the series of all functions by hour and version, without the sources of the answer.
+# trend SELECTOR [TYPE]: the series of all functions by hour and version, without the sources of the answer.
 trend() {
-        curl -sS -G "$url/api/v1/query/trend" --data-urlencode "selector=$1" --data-urlencode 'function=.*' \
+        curl -sS -G "$url/api/v1/query/trend" --data-urlencode "selector=$1" --data-urlencode 'function=.*' -d "type=${2:-}" \
                 -d by=service_version -d limit=100 -d step=1h \
                 -d "from=$((hour - 60 * 3600))" -d "to=$hour" >"$tmp/trend"
         jq -S 'del(.history_hours, .sample_hours)' "$tmp/trend"
@@ -104,6 +104,7 @@ update
 from_history=$(trend '{service_name="api"}')
 is "$(jq .sample_hours "$tmp/trend")" 0 "whole hours are read from the history"
 is "$(jq '.series | length > 20' "$tmp/trend")" true "  each function and version has a series"
+is "$(trend '{service_name="api"}' samples:samples)" "$from_history" "the first parts of a type are enough"
 is "$(trend '{service_name="api",other=""}')" "$from_history" "the samples of the hours give the same trends"
 is "$(jq .history_hours "$tmp/trend")" 0 "  without the history"
 "$cairn" query --server "$url" --trend late_function --from "$((hour - 3600))" --to "$hour" --csv \
@@ -128,6 +129,7 @@ like "$(cat "$tmp/out")" samples "days of samples are removed"
 unlike "$(cat "$tmp/out")" function_history "  while their history stays"
 start_server --flush-interval 1
 is "$(trend '{service_name="api"}')" "$before" "  from which trends have the hours"
+is "$(trend '{service_name="api"}' samples:samples)" "$before" "  also by the first parts of a type"
 ok "  that samples lack" test "$(trend '{service_name="api",other=""}')" != "$before"
 stop_server
 expire history=1d

@@ -246,6 +246,29 @@ START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_reported)
 }
 END_TEST
 
+/* Any sender may have a type that sorts before CPU time. */
+START_TEST(cpu_time_has_precedence_over_unknown_units)
+{
+        set_up();
+        APPEND({ .type = CPU, .value = 7, .stack = "a;main" },
+               { .type = "process_cpu:cpu:bananas:cpu:bananas", .value = 5, .stack = "b;main" },
+               { .type = "process_cpu:samples:bananas::", .value = 3, .stack = "c;main" });
+        {
+                ASK(all, "folded", NULL);
+                ASK(cpu, "folded", "type=process_cpu:cpu");
+                ASK(trend, "trend", "function=.*", "type=process_cpu:cpu");
+                ASK(samples, "trend", "function=.*", "type=process_cpu:samples");
+
+                expect_folded(all, "main;a 7");
+                expect_folded(cpu, "main;a 7");
+                EXPECT(trend, "\"type\":\"" CPU "\"");
+                EXPECT(trend, "\"function\":\"a\"");
+                EXPECT(samples, "\"function\":\"c\"");
+        }
+        tear_down();
+}
+END_TEST
+
 /* A partial type name that matches several types: like a query without type, restricted to these. */
 static void check_partial_types(void)
 {
@@ -1354,7 +1377,7 @@ END_TEST
 
 TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            functions_of_an_inverted_graph_take_half_of_its_nodes,
-           counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
+           counts_with_a_period_add_to_cpu_time_and_omissions_are_reported, cpu_time_has_precedence_over_unknown_units,
            partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
