@@ -105,6 +105,7 @@ struct compaction {
 struct compaction_run {
         struct compaction *c;
         bool is_full;
+        bool needs_lease;     /* of the thread: other nodes could do the same */
         bool skips_locations; /* the last merge of locations gave way to a re-symbolization: merge other tables first */
         struct compaction_result total;
         uint64_t files_due;
@@ -115,7 +116,8 @@ struct running_merge {
         struct compaction *c;
         const struct compaction_job *job;
         const struct row_removal *removal; /* NULL: a compaction */
-        bool was_ended;                    /* ended by `proceed`; not a failure */
+        bool needs_lease;
+        bool was_ended; /* ended by `proceed`; not a failure */
 };
 
 /* ---- earlier failures --------------------------------------------------------------------------- */
@@ -253,13 +255,23 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
 
 /* ---- pace ------------------------------------------------------------------------------------- */
 
+/*
+ * Also renews the lease: merges may take longer than it lasts. After another failure, as of the network, it may still
+ * be held.
+ */
+static bool has_lost_lease(struct compaction *c)
+{
+        return store_hold_lease(c->s, &c->s->maintenance_lease, NULL) == ST_BUSY;
+}
+
 static bool must_end(const struct running_merge *r)
 {
         struct profile_store *s = r->c->s;
 
         return atomic_load(&s->stopping) ||
                (r->removal && r->removal->proceed && !r->removal->proceed(r->removal->context)) ||
-               (r->job->partition.table == TABLE_LOCATIONS && atomic_load(&s->resymbolize_waiting));
+               (r->job->partition.table == TABLE_LOCATIONS && atomic_load(&s->resymbolize_waiting)) ||
+               (r->needs_lease && has_lost_lease(r->c));
 }
 
 /* Called by the merge after each step. */
@@ -556,7 +568,7 @@ static enum round run_next_merge(struct compaction_run *run, struct error *err)
                                               .context = run };
         struct tables *tables = ref_current_tables(c->s);
         struct compaction_job job;
-        struct running_merge r = { .c = c, .job = &job };
+        struct running_merge r = { .c = c, .job = &job, .needs_lease = run->needs_lease };
         uint64_t bytes_due;
         enum status st = choose_compaction_job(tables, &view, &job, &run->files_due, &bytes_due, err);
         enum round ret = st == ST_NOT_FOUND ? ROUND_NOTHING_DUE : ROUND_WITHOUT_PLAN;
@@ -580,10 +592,10 @@ static bool is_store_open(void *context)
 
 static void run_due_merges(struct compaction *c, bool skips_locations)
 {
-        struct compaction_run run = { .c = c, .skips_locations = skips_locations };
+        struct compaction_run run = { .c = c, .needs_lease = true, .skips_locations = skips_locations };
         enum round round = ROUND_MERGED;
 
-        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && is_store_open(c)) {
+        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && is_store_open(c) && !has_lost_lease(c)) {
                 struct error err = { 0 };
 
                 if (!work_lock_acquire(&turn_of_stores, is_store_open, c))
