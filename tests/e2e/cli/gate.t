@@ -57,8 +57,9 @@ is "$(python3 -c "$junit; print(s.find('.//failure').text.splitlines()[0])" 2>&1
 # Names with what ends code, cells, elements or lines, and a path that is no reference of a URI.
 hostile() {
         printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
-                {"name":"sl|`\\u001b[1m\\uffff\\u202eow","file":"/src/a b%%41#?.c","line":3}]},"profiles":[{"type":"sampled",
-                "name":"p","unit":"none","startValue":0,"endValue":1,"samples":[[0],[0,1]],"weights":[300,%d]}]}' \
+                {"name":"sl|`\\u001b[1m\\uffff\\u202eow","file":"/src/a b%%41#?.c","line":3}]},
+                "profiles":[{"type":"sampled","name":"p","unit":"none","startValue":0,"endValue":1,
+                "samples":[[0],[0,1]],"weights":[300,%d]}]}' \
                 "$2" >"$1.json"
 }
 hostile plain 100
@@ -67,11 +68,12 @@ for format in markdown sarif junit; do
         is "$(code --base plain.json --head worse.json --format $format)" 1 "hostile names, as $format"
         mv out hostile.$format
 done
-like "$(cat hostile.markdown)" '^\| `sl\\\|.\\x1b\[1m.*\\u\{202e\}ow` \| 100 \|' "Markdown escapes controls, ends of code and of cells"
+like "$(cat hostile.markdown)" '^\| `sl\\\|.\\x1b\[1m.*\\u\{202e\}ow` \| 100 \|' \
+        "Markdown escapes controls, ends of code and of cells"
 is "$(jq -r '.runs[0].results[].locations[].physicalLocation.artifactLocation.uri' hostile.sarif)" \
         '/src/a%20b%2541%23%3F.c' "paths in SARIF are references of a URI"
-is "$(python3 -c "import xml.dom.minidom as m; print('sl|' in m.parse('hostile.junit').documentElement.toxml())" 2>&1)" \
-        True "JUnit has no character that XML lacks"
+like "$(python3 -c "import xml.dom.minidom as m; print(m.parse('hostile.junit').documentElement.toxml())" 2>&1)" \
+        'sl\|' "JUnit has no character that XML lacks"
 gate --base base?.folded --head slow?.folded --json >out
 is "$(jq -r '.verdict, .rows[0].function, .details[0].callers[0]' out | tr '\n' ';')" "failed;slow;main (+100,000);" \
         "JSON has the verdict"

@@ -217,7 +217,8 @@ answers 200 'doctype html' "the page is served" "$url/"
 answers 200 '^\["1","2"\]$' "label values have a path of their own" \
         "$url/api/v1/query/label/version/values?from=$from&to=$to"
 answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"
-answers 400 "'selctor' is no parameter of queries" "a misspelled parameter is refused" "$url/api/v1/query/top?selctor=a%3Db"
+answers 400 "'selctor' is no parameter of queries" "a misspelled parameter is refused" \
+        "$url/api/v1/query/top?selctor=a%3Db"
 answers 400 'max_nodes is not a parameter of top; operations with it: flame, firefox, diff' \
         "so is a parameter of other operations" "$url/api/v1/query/top?max_nodes=5"
 answers 400 "'by' is there twice, with different values" "one with two values, too" "$url/api/v1/query/top?by=a&by=b"

@@ -66,7 +66,8 @@ request -H 'Host: cairn.example' -H 'Content-Type: application/x-protobuf' --dat
         "$url/v1development/profiles"
 is "$code" 200 "a sample is taken"
 is_named() {
-        curl -sS -H 'Host: cairn.example' "$url/api/v1/query/top?from=now-1d&selector=service.name%3Dapi" | grep -q '"work"'
+        curl -sS -H 'Host: cairn.example' "$url/api/v1/query/top?from=now-1d&selector=service.name%3Dapi" |
+                grep -q '"work"'
 }
 wait_for "the name of the sample" is_named
 pass "the sample of one node has the name that another one found"

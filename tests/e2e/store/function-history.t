@@ -95,8 +95,8 @@ main 01 0 7" "late debuginfo renames the hour, also after a kill"
 
 # trend SELECTOR [TYPE]: the series of all functions by hour and version, without the sources of the answer.
 trend() {
-        curl -sS -G "$url/api/v1/query/trend" --data-urlencode "selector=$1" --data-urlencode 'function=.*' -d "type=${2:-}" \
-                -d by=service_version -d limit=100 -d step=1h \
+        curl -sS -G "$url/api/v1/query/trend" --data-urlencode "selector=$1" --data-urlencode 'function=.*' \
+                -d "type=${2:-}" -d by=service_version -d limit=100 -d step=1h \
                 -d "from=$((hour - 60 * 3600))" -d "to=$hour" >"$tmp/trend"
         jq -S 'del(.history_hours, .sample_hours)' "$tmp/trend"
 }
@@ -129,7 +129,7 @@ like "$(cat "$tmp/out")" samples "days of samples are removed"
 unlike "$(cat "$tmp/out")" function_history "  while their history stays"
 start_server --flush-interval 1
 is "$(trend '{service_name="api"}')" "$before" "  from which trends have the hours"
-is "$(trend '{service_name="api"}' samples:samples)" "$before" "  also by the first parts of a type"
+is "$(trend '{service_name="api"}' samples:samples)" "$before" "the first parts of a type find hours without samples"
 ok "  that samples lack" test "$(trend '{service_name="api",other=""}')" != "$before"
 stop_server
 expire history=1d
