@@ -56,24 +56,28 @@ static void print_gnu_frame(const struct gnu_options *o, struct buf *out, const 
                 buf_printf(out, ":%" PRIu32 "\n", f->line);
 }
 
-/*
- * With what its symbol tells: the file that a local symbol is in, and the name of a function that DWARF gives a plain
- * name only, as GCC does for the parts of coroutines.
- */
+/* Whether DWARF has only the plain name of a function in C++, as of the parts of coroutines of GCC. */
+static bool has_plain_name(const struct answer_frame *f)
+{
+        return !f->linkage_name.size && f->function.size && memmem(f->function.data, f->function.size, "::", 2);
+}
+
+/* With what its symbol tells: the file that a local symbol is in, and the name of a function with a plain name. The
+ * symbols are not read for other frames, which are nearly all. */
 static struct answer_frame complete_gnu_frame(struct gnu_addr2line *t, const struct answer *a, size_t i)
 {
-        bool is_function = i + 1 == a->frame_count;
+        bool wants_name = i + 1 == a->frame_count && has_plain_name(&a->frames[i]);
         struct answer_frame ret = a->frames[i];
         const struct object_symbol *symbol;
 
-        if (ret.file.size && (!is_function || ret.linkage_name.size))
+        if (ret.file.size && !wants_name)
                 return ret;
         symbol = object_symbols_at(named_objects_symbols(&t->output.objects, t->object), a->address);
         if (!symbol)
                 return ret;
         if (!ret.file.size)
                 ret.file = (struct answer_text){ .data = symbol->file, .size = strlen(symbol->file) };
-        if (is_function && !ret.linkage_name.size && starts_with(symbol->name, "_Z")) {
+        if (wants_name && starts_with(symbol->name, "_Z")) {
                 buf_clear(&t->symbol_name);
                 append_raw_symbol_name(&t->symbol_name, symbol->name, t->options.demangle);
                 ret.function = ret.linkage_name =
