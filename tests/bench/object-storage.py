@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Counts the requests of services on an S3-compatible store, from which docs/scaling.md derives their price: of a service
-without load, of flushes (beyond those without load), of several services, of queries with and without what the disk caches, and of an empty service
-that answers its first addresses. The store is moto behind a proxy that counts requests and delays each by LATENCY_MS
-(50). Requests do not depend on the machine; times do, and moto adds its own.
+without load, of flushes (beyond those without load), of several services, of batches that are acknowledged by the store,
+of queries with and without what the disk caches, and of an empty service that answers its first addresses. The store is
+moto behind a proxy that counts requests and delays each by LATENCY_MS (50). Requests do not depend on the machine; times
+do, and moto adds its own.
 """
+import concurrent.futures
 import json
 import os
 import random
@@ -19,6 +21,8 @@ LATENCY_MS = int(os.environ.get('LATENCY_MS', '50'))
 INTERVAL_S = int(os.environ.get('INTERVAL_S', '5'))  # of flushes
 FLUSHES = int(os.environ.get('FLUSHES', '12'))
 DAYS = int(os.environ.get('DAYS', '30'))
+SENDERS = 20
+ACK_S = int(os.environ.get('ACK_S', '120'))
 IDLE_S = int(os.environ.get('IDLE_S', '60'))
 
 
@@ -62,6 +66,31 @@ def measure_flushes(folder, store):
     service.stop()
 
 
+def measure_acknowledgements(folder, store):
+    """From request to answer with --ack=store: SENDERS wait for each answer, then for a random part of two seconds."""
+    service = Service(folder, 'ack', store, 'ack', '--ack', 'store')
+    send(service, range(200))
+    store.order('PUT', f'delay/{LATENCY_MS}')
+    times, end = [], time.monotonic() + ACK_S
+
+    def keep_sending(number):
+        draw = random.Random(number)
+        while time.monotonic() < end:
+            time.sleep(draw.random() * 2)
+            start = time.monotonic()
+            send(service, range(200))
+            times.append(time.monotonic() - start)
+
+    with concurrent.futures.ThreadPoolExecutor(SENDERS) as senders, store.counted() as counts:
+        for sender in [senders.submit(keep_sending, number) for number in range(SENDERS)]:
+            sender.result()
+    times.sort()
+    quantiles = ', '.join(f'p{p} {times[len(times) * p // 100]:.2f} s' for p in (50, 99))
+    put_row(f'--ack=store, {len(times)} batches of {SENDERS} senders', counts, 1, f'   {quantiles}, longest {times[-1]:.2f} s')
+    store.order('PUT', 'delay/0')
+    service.stop()
+
+
 def measure_nodes(folder, store, count):
     services = [Service(folder, f'node-{count}-{i}', store, f'nodes-{count}', '--flush-interval', str(INTERVAL_S)) for i in range(count)]
     for service in services:
@@ -93,8 +122,8 @@ def measure_queries(folder, store):
     service = Service(folder, 'days', store, 'days')
     query = f'/api/v1/query/top?from=now-{DAYS}d&selector=%7Bservice_name%3D%22app-1%22%7D'
     store.order('PUT', f'delay/{LATENCY_MS}')
-    time.sleep(1)  # a query does not ask for commits that were asked for half a second ago
     for title in (f'top of one service over {DAYS} days, cold', '  again'):
+        time.sleep(1)  # a query does not ask for commits that were asked for half a second ago
         received = service.metric('cairn_object_store_received_bytes_total')
         with store.counted() as counts:
             start = time.monotonic()
@@ -133,6 +162,7 @@ def main():
         store = Store(folder)
         print(f'{"requests":<52}' + ''.join(f'{m:>8}' for m in METHODS))
         measure_flushes(folder, store)
+        measure_acknowledgements(folder, store)
         for count in (1, 2, 3):
             measure_nodes(folder, store, count)
         measure_queries(folder, store)
