@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * getopt_long() reads the command line, though LLVM's options are not quite those that it knows. So arguments are
+ * rewritten before it, where it reads a form otherwise, and refused behind it, where it accepts more.
+ *
+ * Order: texts of requests, tables of options and values, one option, the form of arguments, messages, the command
+ * line.
+ */
 #include "cli/drop-in/llvm_arguments.h"
 
 #include <ctype.h>

@@ -25,7 +25,7 @@ static bool is_wanted_symbol(const struct elf_image *img, const struct elf_symbo
                (sym->type == STT_NOTYPE && sym->name[0] != '$');
 }
 
-static uint64_t get_symbol_address(const struct object_symbols *s, const struct elf_symbol *sym)
+static uint64_t get_linked_address(const struct object_symbols *s, const struct elf_symbol *sym)
 {
         bool is_thumb_bit = s->image.machine == EM_ARM && sym->type == STT_FUNC;
         uint64_t value = is_thumb_bit ? sym->value & ~UINT64_C(1) : sym->value;
@@ -85,7 +85,7 @@ static enum status read_object_symbols(struct object_symbols *s, struct elf_symb
                 if (!array_reserve(&s->items, &capacity, s->count))
                         return error_no_memory(err);
                 s->items[s->count] = (struct object_symbol){
-                        .address = get_symbol_address(s, &sym),
+                        .address = get_linked_address(s, &sym),
                         .size = sym.size,
                         .name = sym.name,
                         .section = section ? section->name : "",

@@ -122,7 +122,7 @@ static enum status add_key(struct s3_list *l, const char *table, const char *pat
 }
 
 /* Whether a key below this folder ("samples/") can match. */
-static bool may_match(const struct s3_list_request *request, const char *folder)
+static bool may_have_keys(const struct s3_list_request *request, const char *folder)
 {
         size_t n = strlen(folder), k = strlen(request->prefix);
 
@@ -156,7 +156,7 @@ static enum status add_log_keys(struct s3_list *l, const char *table, struct err
         char folder[64];
 
         snprintf(folder, sizeof folder, "%s/" LOG_FOLDER "/", table);
-        return may_match(l->request, folder)
+        return may_have_keys(l->request, folder)
                        ? storage_list(l->tenant->tables, folder, l->request->start_after, add_log_key, &k, err)
                        : ST_OK;
 }
@@ -193,7 +193,7 @@ static enum status add_table_keys(struct s3_list *l, const char *table, struct e
         enum status st;
 
         snprintf(folder, sizeof folder, "%s/", table);
-        if (l->is_truncated || !may_match(l->request, folder))
+        if (l->is_truncated || !may_have_keys(l->request, folder))
                 return ST_OK;
         st = add_log_keys(l, table, err);
         return st ? st : add_data_keys(l, table, err);

@@ -61,13 +61,14 @@ like "$(cat "$tmp/top.log")" 'commits of other nodes since .* could not be read'
 is "$(curl -sS -o "$tmp/body" -w '%{http_code}' "$replica/readyz")" 200 "it is ready"
 like "$(cat "$tmp/body")" '^warning follow_failing: cannot read new commits: .*object store' \
         "/readyz says what is missing, and why"
-like "$(curl -sS "$replica/metrics")" 'cairn_ready_condition.condition="follow_failing".* 1' "so do the metrics"
+like "$(curl -sS "$replica/metrics")" 'cairn_ready_condition.condition="follow_failing".* 1' "the metrics say so, too"
 is "$(sum_of --server "$replica")" 120 "further queries are answered, too"
 order back >"$tmp/order"
 wait_for "the replica to read the commits" is_following
 import_stacks 3
 is "$(sum_of --server "$replica")" 123 "it has what was flushed since"
-unlike "$(cat "$tmp/top.log")" 'could not be read' "and the answer is complete"
+unlike "$(cat "$tmp/top.log")" 'could not be read' \
+        "the answer is complete"
 
 # ---- it changes nothing ----
 

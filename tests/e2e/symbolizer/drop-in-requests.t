@@ -48,7 +48,12 @@ namespace walk {
 steps count(int n) { for (int i = 0; i < n; i++) co_yield i * n; }
 int plain(int n) { return n * 5 + 2; }
 }
-int main(int argc, char **) { steps s = walk::count(argc); s.handle.resume(); return s.handle.promise().last + walk::plain(argc); }
+int main(int argc, char **)
+{
+        steps s = walk::count(argc);
+        s.handle.resume();
+        return s.handle.promise().last + walk::plain(argc);
+}
 EOC
 (cd "$tmp/work" && gcc -O2 -g -o program program.c && gcc -O2 -o bare program.c &&
         gcc -O2 -g -ffunction-sections -c -o sections.o program.c && gcc -O2 -g -c -o one.o program.c &&
@@ -69,7 +74,8 @@ run_tool() {
                 echo "exit $status"
         } >"$to.all"
 }
-# alike TEXT TOOL [ARGUMENT]...: with the standard input $tmp/input; the replaced program is ORACLE, or has the same name
+# alike TEXT TOOL [ARGUMENT]...: with the standard input $tmp/input; the replaced program is ORACLE, or has the same
+# name
 alike() {
         alike_name=$1 tool=$2; shift 2
         run_tool "$tmp/want" "${oracle:-$tool}" "$@"
@@ -110,7 +116,8 @@ fi
 if has eu-addr2line; then
         # shellcheck disable=SC2046
         for options in '-f -S' '-f -x -i' '-f -S --pretty-print' '-S -i -a'; do
-                nm "$tmp/work/program" | awk '$3 ~ /^(work|hidden|main)$/ { print "0x" $1; print $3 "+0x9" }' >"$tmp/input"
+                nm "$tmp/work/program" |
+                        awk '$3 ~ /^(work|hidden|main)$/ { print "0x" $1; print $3 "+0x9" }' >"$tmp/input"
                 # shellcheck disable=SC2086
                 alike "eu-addr2line $options: symbols beside functions" eu-addr2line -e program $options
         done
@@ -127,7 +134,8 @@ if has eu-addr2line; then
                 "eu-addr2line: a long line is one request"
 fi
 printf '%s\r\n' "$work" | "$tmp/bin/eu-addr2line" -e "$tmp/work/program" >/dev/null 2>"$tmp/err"
-like "$(cat "$tmp/err")" "cannot find symbol '$work"'\\x0d'"'" "eu-addr2line: a control character of a request is shown whole"
+like "$(cat "$tmp/err")" "cannot find symbol '$work"'\\x0d'"'" \
+        "eu-addr2line: a control character of a request is shown whole"
 if has llvm-symbolizer-19; then
         oracle=llvm-symbolizer-19
         long=$(printf '%01100d' 0)
@@ -149,13 +157,15 @@ $long$work
 EOC
         # LLVM has no name for a stub of the procedure linkage table and one symbol of several at an address.
         for options in '' --output-style=GNU --output-style=JSON '--output-style=JSON -p' '-a -p --verbose' \
-                '--output-style=GNU -a' '--functions=short --output-style=JSON' '--output-style=JSON -s' '-f=short -a'; do
+                '--output-style=GNU -a' '--functions=short --output-style=JSON' '--output-style=JSON -s' \
+                '-f=short -a'; do
                 cp "$tmp/requests" "$tmp/input"
                 # shellcheck disable=SC2086
                 alike "llvm-symbolizer $options: rare requests" llvm-symbolizer -e program $options
                 : >"$tmp/input"
                 # shellcheck disable=SC2086
-                alike "llvm-symbolizer $options: arguments" llvm-symbolizer -e program $options '' main "$work" "$counter"
+                alike "llvm-symbolizer $options: arguments" llvm-symbolizer -e program $options '' main "$work" \
+                        "$counter"
         done
         cat >"$tmp/requests" <<EOC
 nope 1

@@ -79,8 +79,8 @@ is "$(filter --color <"$tmp/colored" | sed 's/\x1b/ESC/g')" \
         'a ESC[0;31mred ESC[0;34mmainESC[0;31mESC[0m plainESC[7m' "--color keeps colors, and elements have one"
 is "$(filter --color=never <"$tmp/colored" | sed 's/\x1b/ESC/g')" "$(filter <"$tmp/colored" | sed 's/\x1b/ESC/g')" \
         "--color=never removes colors"
-is "$(filter --color=some <"$tmp/colored" | sed 's/\x1b/ESC/g')" "$(filter --color <"$tmp/colored" | sed 's/\x1b/ESC/g')" \
-        "another value of --color is that without a value"
+is "$(filter --color=some <"$tmp/colored" | sed 's/\x1b/ESC/g')" \
+        "$(filter --color <"$tmp/colored" | sed 's/\x1b/ESC/g')" "another value of --color is that without a value"
 is "$(printf 'first\r\n{{{module:1:x:elf:aabb}}}\r\nlast' | filter | od -An -c | tr -d ' ' | tr -d '\n')" \
         'first\r\n[[[ELFmodule#0x1"x";BuildID=aabb]]]\nlast\n' "ends of lines stay"
 python3 - >"$tmp/many" <<'EOP'

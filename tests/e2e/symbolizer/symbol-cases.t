@@ -472,7 +472,8 @@ static inline __attribute__((always_inline)) int inner(int x) { return x * 7 ^ (
 int outer(int n) { int s = 0; for (int i = 0; i < n; i++) s += inner(i); return s; }
 END
 for version in 4 5; do
-        clang -O1 -gdwarf-$version -S part.c && sed 's/^\t\.byte\t17 .*DW_TAG_compile_unit/\t.byte 60/' part.s > partial.s &&
+        clang -O1 -gdwarf-$version -S part.c &&
+                sed 's/^\t\.byte\t17 .*DW_TAG_compile_unit/\t.byte 60/' part.s > partial.s &&
                 clang -nostdlib -shared -o part.so part.s && clang -nostdlib -shared -o partial.so partial.s ||
                 cannot "build a partial unit"
         readelf --debug-dump=info partial.so 2>/dev/null > units
@@ -484,7 +485,8 @@ for version in 4 5; do
         like "$(cat part.want)" 'inner' "  the compilation unit has inlined calls"
         is "$(cat part.got)" "$(cat part.want)" "  a partial unit with addresses is read as a compilation unit"
         is "$("$cairn" symbolize --no-cache -e partial.so "$(sed -n 20p part.addresses)")" \
-                "$("$cairn" symbolize --no-cache -e part.so "$(sed -n 20p part.addresses)")" "  one address alone has it too"
+                "$("$cairn" symbolize --no-cache -e part.so "$(sed -n 20p part.addresses)")" \
+                "  one address alone has it too"
 done
 
 # The numbers of sections from 0xff00 are in a second table; those up to 0xffff are reserved in the first.
