@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/http_server_internal.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <sys/socket.h>
@@ -233,7 +234,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                                req->deadline.timeout_s);
                 return;
         }
-        if (err && open_files_is_shortage(err->os_errno)) {
+        if (err && (open_files_is_shortage(err->os_errno) || (st == ST_OS && err->os_errno == EREMOTEIO))) {
                 http_fail_code(req, 503, "busy", "%s; retry later", err->text);
                 return;
         }

@@ -13,8 +13,8 @@
  * Durability: after ST_OK of storage_publish() and storage_put() the object survives a power cut. Removals need not:
  * what was removed may exist again.
  *
- * Errors of all calls: ST_NOT_FOUND without the object; ST_NO_MEMORY; ST_OS, also when the store cannot be reached, and
- * with EACCES when it refuses a request until an administrator changes something: rights, keys, the region.
+ * Errors of all calls: ST_NOT_FOUND without the object; ST_NO_MEMORY; ST_OS, with EREMOTEIO when the store does not
+ * answer, and with EACCES when it refuses a request until an administrator changes something: rights, keys, the region.
  * ST_OS of storage_publish() and storage_put() leaves open whether the object is there: read it back before relying on
  * either. Messages name an object by storage_root(), a slash and its key.
  *

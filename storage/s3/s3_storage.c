@@ -58,6 +58,8 @@ static void close_s3_storage(struct storage *storage)
  */
 static enum status hide_refusal(enum status st, struct error *err)
 {
+        if (st == ST_OS && err && !err->os_errno)
+                err->os_errno = EREMOTEIO;
         if (st != ST_USAGE)
                 return st;
         if (err) {

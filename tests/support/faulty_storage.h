@@ -28,8 +28,8 @@ struct faulty_storage {
         struct storage storage; /* to be used; storage_close() frees all */
         struct storage *inner;  /* owned */
         enum storage_fault fault;
-        unsigned fault_at; /* number of the call that fails, from 1 */
-        unsigned calls;    /* since the last reset */
+        unsigned fault_at;      /* number of the call that fails, from 1 */
+        _Atomic unsigned calls; /* since the last reset */
         bool is_cut;
         enum faulty_asking asking; /* ASKS_AT_ONCE: `before` is called by several threads */
         bool has_nothing_at_hand;  /* storage_has_at_hand() is false */

@@ -26,8 +26,12 @@ is "$code" 201 "debuginfo is stored"
 "$cairn" serve --read-only --store "$address" --data "$tmp/replica" --listen 127.0.0.1:0 \
         --port-file "$tmp/replica.port" --max-age any 2>"$tmp/replica.log" &
 replica_pid=$!
-background_pids="$background_pids $replica_pid"
+"$cairn" serve --read-only --store "$address" --data "$tmp/idle" --listen 127.0.0.1:0 \
+        --port-file "$tmp/idle.port" 2>"$tmp/idle.log" &
+idle_pid=$!
+background_pids="$background_pids $replica_pid $idle_pid"
 wait_for "the replica to start" test -s "$tmp/replica.port"
+wait_for "another one, which gets no queries" test -s "$tmp/idle.port"
 replica=http://127.0.0.1:$(cat "$tmp/replica.port")
 
 is "$(sum_of --server "$replica")" 100 "the replica has the samples"
@@ -63,6 +67,13 @@ like "$(cat "$tmp/body")" '^warning follow_failing: cannot read new commits: .*o
         "/readyz says what is missing, and why"
 like "$(curl -sS "$replica/metrics")" 'cairn_ready_condition.condition="follow_failing".* 1' "the metrics say so, too"
 is "$(sum_of --server "$replica")" 120 "further queries are answered, too"
+idle=http://127.0.0.1:$(cat "$tmp/idle.port")
+is "$(curl -sS -D "$tmp/headers" -o "$tmp/body" -w '%{http_code}' "$idle/api/v1/query/top?from=now-1d")" 503 \
+        "a query whose files are not in the cache is to be sent again"
+like "$(cat "$tmp/body")" 'object store' "the answer names the object store"
+like "$(cat "$tmp/headers")" '^Retry-After: ' "and says when"
+like "$("$cairn" serve --read-only --store "$address" --data "$tmp/late" --listen 127.0.0.1:0 2>&1)" \
+        'the object store answers' "a replica that is started meanwhile ends with the reason"
 order back >"$tmp/order"
 wait_for "the replica to read the commits" is_following
 import_stacks 3
@@ -80,9 +91,9 @@ is "$(curl -sS -o "$tmp/body" -w '%{http_code}' -T "$tmp/second" "$upload")" 403
 is "$(sum_of --server "$replica")" 123 "it needs no service"
 "$cairn" serve --data "$tmp/replica" --listen 127.0.0.1:0 >"$tmp/refused" 2>&1
 unlike $? '^0$' "its directory cannot be used by a service meanwhile"
-kill -TERM "$replica_pid"
+kill -TERM "$idle_pid" "$replica_pid"
 wait "$replica_pid"
 is $? 0 "the replica ends"
 is "$(writes)" "$before" "the replica wrote nothing to the store"
-unlike "$(cat "$tmp/replica.log")" 'ERROR: |runtime error' "no sanitizer report of the replica"
+unlike "$(cat "$tmp/replica.log" "$tmp/idle.log")" 'ERROR: |runtime error' "no sanitizer report of the replica"
 done_testing
