@@ -398,7 +398,7 @@ static void close_open_parts(struct scan_run *run)
         }
 }
 
-static bool may_match(void *context, const struct part_file *f, uint32_t group)
+static bool may_have_matching_rows(void *context, const struct part_file *f, uint32_t group)
 {
         bool unused;
 
@@ -411,7 +411,8 @@ static enum status fetch_matching_parts(struct scan_run *run, struct error *err)
         static const char *const usual[] = { "profile_type", "time", "stack_id", "value" };
         const size_t usual_count = sizeof usual / sizeof *usual, more = run->filter->filter->matcher_count;
         _cleanup_free_ const char **columns = calloc(usual_count + more, sizeof *columns);
-        struct part_fetch what = { columns, usual_count + more, may_match, (void *)(uintptr_t)run->filter };
+        struct part_fetch what = { columns, usual_count + more, may_have_matching_rows,
+                                   (void *)(uintptr_t)run->filter };
 
         if (!columns)
                 return error_no_memory(err);

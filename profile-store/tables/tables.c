@@ -302,7 +302,7 @@ static enum status read_next_commits(struct table_logs *l, unsigned asked, unsig
  * Usually one commit at most is new in each table, and the second round finds no further one. After that, a table with
  * more commits is read to its end before the others are asked again.
  */
-static enum status catch_up(struct table_logs *l, struct error *err)
+static enum status read_logs_to_end(struct table_logs *l, struct error *err)
 {
         unsigned changed = 0;
         enum status st = ST_OK;
@@ -322,7 +322,7 @@ static enum status read_logs(struct table_logs *l, bool refresh, struct error *e
                 l->behind |= 1U << TABLE_HISTORY;
         if (refresh)
                 l->behind |= REFERRING_TABLES;
-        return st ? st : catch_up(l, err);
+        return st ? st : read_logs_to_end(l, err);
 }
 
 static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t,

@@ -15,7 +15,7 @@
 static char dir[TEMPORARY_DIR_BYTES], file[64];
 static struct s3_credential_source *source;
 
-static void write_file(const char *text)
+static void write_credentials(const char *text)
 {
         FILE *f = fopen(file, "w");
 
@@ -29,7 +29,7 @@ static void write_keys(const char *access_key)
         char text[128];
 
         snprintf(text, sizeof text, "[default]\naws_access_key_id = %s\naws_secret_access_key = secret\n", access_key);
-        write_file(text);
+        write_credentials(text);
 }
 
 static void set_up(void)
@@ -145,7 +145,7 @@ START_TEST(keys_of_another_source_do_not_replace_valid_ones)
                 s3_credential_source_destroy(source);
                 source = other;
                 ck_assert(s3_doubt_credentials(source, require_keys("first")));
-                write_file(torn[i]);
+                write_credentials(torn[i]);
                 require_keys("first");
         }
         check_ok(s3_credential_source_create("us-east-1", &other, &err), &err);
