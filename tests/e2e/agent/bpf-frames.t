@@ -27,8 +27,9 @@ all=$(time_of "$own")
 ok "the program was recorded" test "$all" -gt 100000
 for function in inner_step each_round burn_packet; do
         of=".function | endswith(\"_$function\")"
-        ok "$function: most samples have its line" test \
-                $((2 * $(time_of "($of) and .line == $(line_of $function)"))) -gt "$(time_of "$of")"
+        # each_round does nothing but call: it may have no sample.
+        ok "$function: at least half of its samples have its line" test \
+                $((2 * $(time_of "($of) and .line == $(line_of $function)"))) -ge "$(time_of "$of")"
 done
 is "$(jq -r "map(select($own).file | select(. != \"\")) | unique[]" "$tmp/out")" "$source" \
         "the file is that of the program"
