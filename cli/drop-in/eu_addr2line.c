@@ -237,6 +237,7 @@ static void print_eu_unknown(struct eu_addr2line *t, uint64_t address)
         if (o->functions || o->symbols)
                 buf_append_str(out, o->pretty ? "?? at " : "??\n");
         buf_append_str(out, "??:0\n");
+        t->has_failed = o->inlines;
 }
 
 static void add_eu_mapped_address(struct eu_addr2line *t, uint64_t address)
@@ -271,10 +272,12 @@ static void add_eu_address(void *context, char *text)
                 }
                 report_unknown_eu_symbol(t, text, strlen(text));
                 t->has_failed = true;
-        } else if (parse_eu_address(t, text, &address))
+        } else if (parse_eu_address(t, text, &address)) {
                 tool_output_add(&t->output, t->object, address);
-        else
+        } else {
+                tool_output_answer(&t->output); /* else the status is that of a request before */
                 t->has_failed = true;
+        }
 }
 
 static bool parse_eu_process(const char *text, pid_t *ret)

@@ -76,6 +76,8 @@ enum {
         OPTION_IGNORED,
 };
 
+static const char llvm_short_options[] = "aCe:fhipsv";
+
 static const struct option llvm_long_options[] = {
         { "addresses", no_argument, NULL, 'a' },
         { "print-address", no_argument, NULL, 'a' },
@@ -293,13 +295,13 @@ static bool is_almost_name(const char *text, size_t size, const char *name)
         return (size > length ? size : length) - same - end == 1;
 }
 
-/* Of a group of letters only the unknown one, in optopt. */
+/* Of a group of letters only the unknown one, in optopt; argument is the one before the group then, or the group. */
 static void report_unknown_llvm_option(struct tool_output *output, const char *argument)
 {
         const char *text = argument + 2;
         size_t size = strcspn(text, "=");
 
-        if (!starts_with(argument, "--")) {
+        if (!starts_with(argument, "--") || (optopt && optopt < 128 && !strchr(llvm_short_options, optopt))) {
                 report_llvm_argument(output, (char[]){ '-', (char)optopt, 0 });
                 return;
         }
@@ -343,7 +345,7 @@ int parse_llvm_arguments(struct llvm_arguments *a, struct tool_output *output, i
                 if (strcmp(argv[i], "--") == 0)
                         report_llvm_argument(output, argv[i]);
         opterr = 0;
-        for (; (c = getopt_long(argc, argv, "aCe:fhipsv", llvm_long_options, &index)) != -1; index = -1) {
+        for (; (c = getopt_long(argc, argv, llvm_short_options, llvm_long_options, &index)) != -1; index = -1) {
                 const char *value = optarg && *optarg == '=' ? optarg + 1 : optarg;
 
                 if (c == 'h') {

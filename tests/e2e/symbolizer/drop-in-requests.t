@@ -124,6 +124,12 @@ if has eu-addr2line; then
         : >"$tmp/input"
         alike "eu-addr2line: the exit status is that of the last request" eu-addr2line -e program nope 0x10
         alike "eu-addr2line: the same, of one that is unknown" eu-addr2line -e program 0x10 nope
+        alike "eu-addr2line: the same, of one that cannot be read" eu-addr2line -e program "$work" @+x
+        printf '400000-401000 r-xp 00000000 00:00 0 \n' >"$tmp/work/maps"
+        for requests in '-i 0x1' '0x1' 'nope 0x1' '0x1 nope'; do
+                # shellcheck disable=SC2086
+                alike "eu-addr2line -M: the exit status of $requests" eu-addr2line -M maps $requests
+        done
         alike "eu-addr2line -i: the exit status for an address without DWARF" eu-addr2line -e program -i 0x10
         for option in --foo --functions=x -C=x --target=x; do
                 alike "eu-addr2line: the option $option" eu-addr2line "$option" -e program 0x10
@@ -197,6 +203,7 @@ EOC
                 alike "llvm-addr2line: the option $option" llvm-addr2line "$option" -e program "$work"
                 oracle=llvm-symbolizer-19
         done
+        alike "llvm-symbolizer: an unknown letter behind a long option" llvm-symbolizer --inlining -demangle -e program
         oracle=llvm-addr2line-19
         printf 'work+0x10\nmain\n' >"$tmp/input"
         alike "llvm-addr2line -f: a function with calls inlined at its start" llvm-addr2line -e program -f
