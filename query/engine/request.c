@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/text/number_text.h"
+#include "query/engine/type_plan.h"
 #include "query/engine/unit_text.h"
 
 const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name)
@@ -17,7 +18,10 @@ const char *query_param_get(const struct query_param_source *params, const char 
         return value && *value ? value : NULL;
 }
 
-/* A type in the selector of a side must be that of the request: all sides of an answer have one type. */
+/*
+ * A type in the selector of a side must be that of the request, or its first parts: all sides of an answer have the
+ * type of the request.
+ */
 static enum status check_selection_type(const struct query_param_source *params, const char *prefix,
                                         const struct query_selection *fallback, const struct query_selection *s,
                                         struct error *err)
@@ -26,7 +30,7 @@ static enum status check_selection_type(const struct query_param_source *params,
 
         if (!type && fallback)
                 type = fallback->selector.type;
-        if (!s->selector.type || (!type && !fallback) || (type && strcmp(type, s->selector.type) == 0))
+        if (!s->selector.type || (!type && !fallback) || (type && is_matching_type(type, s->selector.type)))
                 return ST_OK;
         return error_set(err, ST_USAGE, "%sselector has the type '%.60s', but the request has %s%.60s%s", prefix,
                          s->selector.type, type ? "'" : "", type ? type : "none", type ? "'" : "");

@@ -453,7 +453,11 @@ START_TEST(types_are_chosen_by_name_or_part)
 
                 ck_assert_str_eq(other, "function is not a parameter of series; operations with it: top, diff, trend, "
                                         "lines, disassembly, addresses, sandwich");
+                ASK(narrow, "folded", "type=process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                    "selector=process_cpu:cpu{service.name=\"db\"}");
+
                 ck_assert_str_eq(same, "main;idle 7000000000\n");
+                ck_assert_str_eq(narrow, same);
                 ck_assert_ptr_nonnull(strstr(services, "\"value\":7000000000,"));
                 ck_assert_str_eq(two, "selector has the type 'memory', but the request has 'cpu'");
                 ck_assert_str_eq(base, "base_selector has the type 'process_cpu', but the request has 'memory'");
