@@ -136,8 +136,7 @@ static uint32_t intern_function(struct firefox_writer *w, uint32_t frame)
 
         if (!fresh)
                 return number;
-        append_number(w, &w->function_name,
-                      intern_output_text(w, f ? query_frame_name(f, w->f->names == NAMES_SHORT) : "(other)"));
+        append_number(w, &w->function_name, intern_output_text(w, f ? f->function : "(other)"));
         append_number(w, &w->function_source, intern_named_row(w, &w->sources, &w->source_text, f ? f->file : ""));
         append_number(w, &w->function_resource,
                       intern_named_row(w, &w->resources, &w->resource_text, f ? path_base(f->mapping) : ""));

@@ -31,7 +31,7 @@ static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *
                 const struct query_frame *f = &t->l->frames.items[t->sites[i].frame];
 
                 json_out_object(j, NULL);
-                json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+                json_out_str(j, "function", f->function);
                 json_out_str(j, "file", f->file);
                 put_costs_json(t, t->sites[i].flat, t->sites[i].cumulative, j);
                 json_out_object_end(j);
@@ -47,7 +47,7 @@ static void put_row_json(struct line_table *t, struct line_file *file, const str
         const char *text = line_file_get_row_text(file, r, &n);
 
         json_out_object(j, NULL);
-        json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        json_out_str(j, "function", f->function);
         json_out_str(j, "file", f->file);
         json_out_int(j, "line", r->line);
         if (file->is_aligned) {
@@ -151,7 +151,7 @@ static void put_row_csv(struct line_table *t, struct line_file *file, const stru
 
         if (text)
                 snprintf(line, sizeof line, "%.*s", (int)n, text);
-        csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
+        csv_put_text(ret, f->function, ',');
         csv_put_text(ret, f->file, ',');
         if (!r->is_removed)
                 buf_printf(ret, "%" PRId64, r->line);
@@ -203,8 +203,7 @@ static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
         for (size_t i = line_table_find_first_site(t, row); i < t->site_count && t->sites[i].row == row; i++) {
                 put_costs_text(t, t->sites[i].flat, t->sites[i].cumulative, ret);
                 buf_append_str(ret, "          inlined ");
-                utf8_append_escaped(
-                        ret, query_frame_name(&t->l->frames.items[t->sites[i].frame], t->q->r.names == NAMES_SHORT));
+                utf8_append_escaped(ret, t->l->frames.items[t->sites[i].frame].function);
                 buf_append_u8(ret, '\n');
         }
 }
@@ -236,7 +235,7 @@ static void put_row_text(struct line_table *t, struct line_file *file, const str
         if (text)
                 utf8_append_source_line(ret, text, n);
         else
-                utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
+                utf8_append_escaped(ret, f->function);
         buf_append_u8(ret, '\n');
         put_sites_text(t, r->number, ret);
 }

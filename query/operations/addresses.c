@@ -150,7 +150,7 @@ static void put_address_json(const struct address_table *t, const struct address
                 json_out_str(j, "next_step", symbol_state_next_step(state));
         }
         json_out_str(j, "quality", symbol_quality_name(l->quality));
-        json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        json_out_str(j, "function", f->function);
         json_out_str(j, "file", f->file);
         json_out_int(j, "line", row->line);
         json_out_int(j, "flat", row->flat);
@@ -195,7 +195,7 @@ static enum status put_addresses_csv(const struct address_table *t, size_t count
                 buf_printf(ret, "%s,", build_id_hex(l->build_id, id));
                 csv_put_text(ret, l->mapping, ',');
                 buf_printf(ret, "0x%" PRIx64 ",%s,%s,", l->address, get_address_kind(l), l->state);
-                csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
+                csv_put_text(ret, f->function, ',');
                 csv_put_text(ret, f->file, ',');
                 buf_printf(ret, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 "\r\n", row->line, row->flat,
                            row->cumulative, row->samples);

@@ -31,9 +31,9 @@ static enum status answer_sandwich(struct query_call *q, const char *function, c
         _cleanup_top_ struct top top = { 0 };
         struct tree_focus callers = { TREE_CALLERS, function, NULL }, callees = { TREE_CALLEES, function, NULL };
         struct top_side sides[2] = { 0 };
-        const struct top_form form = { .limit = q->r.limit, .diff = base, .is_short = q->r.names == NAMES_SHORT };
+        const struct top_form form = { .limit = q->r.limit, .diff = base };
         int64_t totals[2];
-        const struct top_order order = { q->r.order, q->r.by_value ? NULL : totals };
+        const struct top_order order = { ORDER_FLAT, q->r.by_value ? NULL : totals };
         struct json_out j;
         enum status st = loaded_sides_load(q, base, &l);
 
