@@ -76,7 +76,6 @@ const char *http_client_get_error_member(const struct http_client_response *r, c
         return out;
 }
 
-/* Copy the server's error text: the JSON error, or the first line of a plain text body. */
 /* Up to the first control character. */
 static void copy_text_line(const uint8_t *text, size_t text_size, char *out, size_t size)
 {
@@ -107,6 +106,7 @@ static void copy_status_message(const struct http_client_response *r, char *out,
         }
 }
 
+/* Copy the server's error text: the JSON error, the message of a status, or the first line of a plain text body. */
 static void copy_error_text(const struct http_client_response *r, char *out, size_t size)
 {
         http_client_get_error_member(r, "error", out, size);

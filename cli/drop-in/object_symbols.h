@@ -5,8 +5,8 @@
 /**
  * @file
  * The ELF symbols of functions and variables of one file, by address and by name: for requests that name a symbol, for
- * variables, and for starts of functions. Those of .symtab, else of .dynsym. Symbols of a relocatable file have
- * addresses relative to their sections.
+ * variables, and for starts of functions. Those of .symtab, else of .dynsym. Symbols of a relocatable file have the
+ * addresses that relocatable_place_sections() gives their sections.
  *
  * Threads: one.
  */
