@@ -39,15 +39,28 @@
 /* ---- the command that is recorded ---- */
 
 /*
- * Waits for record_child_go(); exits if the parent has ended. The name is the one that execve() will give: samples of
- * its own work in the kernel are of the command's service, not of one named after this program.
+ * Fork a process that has the name which execve() will give it, from its start: samples of its work in the kernel are
+ * of the command's service, not of one named after this program.
  */
+static pid_t fork_named_process(const char *path)
+{
+        char own[16] = "";
+        pid_t pid;
+
+        (void)prctl(PR_GET_NAME, own);
+        (void)prctl(PR_SET_NAME, basename(path));
+        pid = fork();
+        if (pid != 0)
+                (void)prctl(PR_SET_NAME, own);
+        return pid;
+}
+
+/* Waits for record_child_go(); exits if the parent has ended. */
 static _Noreturn void run_record_child(char **argv, int go, int failure)
 {
         char turn;
         ssize_t n;
 
-        (void)prctl(PR_SET_NAME, basename(argv[0]));
         do
                 n = read(go, &turn, 1);
         while (n < 0 && errno == EINTR);
@@ -73,7 +86,7 @@ enum status record_child_start(struct record_child *c, char **argv, struct error
         failure_read = pipes[2];
         failure_write = pipes[3];
         *c = (struct record_child){ .name = argv[0], .pidfd = -1, .go = -1, .failure = -1 };
-        c->pid = fork();
+        c->pid = fork_named_process(argv[0]);
         if (c->pid < 0)
                 return error_os(err, errno, "cannot start a process");
         if (c->pid == 0) {
