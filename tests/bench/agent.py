@@ -25,7 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(HERE, "../../build"))
 AGENT = os.path.join(BUILD, "cairn-agent")
-PROCESSES = 500
+PROCESSES = int(os.environ.get("PROCESSES", "500"))
 HZ = os.sysconf("SC_CLK_TCK")
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
@@ -49,7 +49,7 @@ def held_by(kind, pid):
 
 def run_time(number):
     program = bpftool("prog", "show", "id", str(number))
-    return program["run_time_ns"], program["run_cnt"]
+    return program.get("run_time_ns", 0), program.get("run_cnt", 0)  # absent before its first run
 
 
 def children(pid):
@@ -203,6 +203,32 @@ call(int(sys.argv[1]))
 """
 
 
+NODE = """
+function call(n) {
+    if (n)
+        return call(n - 1) + 1;
+    for (;;)
+        ;
+}
+call(Number(process.argv[2]));
+"""
+JAVA = """
+public class Deep {
+    static volatile long x;
+
+    static long call(int n) {
+        if (n > 0)
+            return call(n - 1) + 1;
+        for (;;)
+            x++;
+    }
+    public static void main(String[] arguments) {
+        call(Integer.parseInt(arguments[0]));
+    }
+}
+"""
+
+
 def runtimes(work):
     """Programs that take the depth of their stack as the last argument, by runtime."""
     with open(f"{work}/native.c", "w") as f:
@@ -210,12 +236,24 @@ def runtimes(work):
     subprocess.run(["cc", "-O1", "-fno-optimize-sibling-calls", "-o", f"{work}/native", f"{work}/native.c"], check=True)
     with open(f"{work}/deep.py", "w") as f:
         f.write(PYTHON)
-    return {"native": [f"{work}/native"], "python": ["/usr/bin/python3", f"{work}/deep.py"]}
+    programs = {"native": [f"{work}/native"], "python": ["/usr/bin/python3", f"{work}/deep.py"]}
+    if shutil.which("node"):
+        with open(f"{work}/deep.js", "w") as f:
+            f.write(NODE)
+        programs["node"] = ["node", f"{work}/deep.js"]
+    if shutil.which("javac"):
+        with open(f"{work}/Deep.java", "w") as f:
+            f.write(JAVA)
+        subprocess.run(["javac", "-d", work, f"{work}/Deep.java"], check=True)
+        programs["java, interpreted"] = ["java", "-Xint", "-cp", work, "Deep"]
+        programs["java, compiled"] = ["java", "-Xcomp", "-XX:CompileCommand=dontinline,Deep.call", "-XX:CompileCommand=quiet",
+                                      "-cp", work, "Deep"]
+    return programs
 
 
 def time_per_sample(command, depth, seconds, server, work):
     """BPF time in ns of all ticks, divided by the samples of that program; ticks of others end at once."""
-    program = subprocess.Popen([*command, str(depth)])
+    program = subprocess.Popen([*command, str(depth)], stdout=subprocess.DEVNULL)
     agent = subprocess.Popen([AGENT, "--sampler", "bpf", "--log-level", "error", "--frequency", "499", "--interval", "1",
                               "--server", f"http://127.0.0.1:{server.server_port}", "--no-upload",
                               "--metrics-file", f"{work}/metrics", "--pid", str(program.pid)])
@@ -277,7 +315,8 @@ def main(only_frames, seconds, agents):
         shutil.rmtree(work)
 
 
-if sys.argv[1:2] == ["frames"]:
-    main(True, float(sys.argv[2]) if len(sys.argv) > 2 else 10, [])
-else:
-    main(False, float(sys.argv[1]) if len(sys.argv) > 1 else 30, sys.argv[2:] or [AGENT])
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["frames"]:
+        main(True, float(sys.argv[2]) if len(sys.argv) > 2 else 10, [])
+    else:
+        main(False, float(sys.argv[1]) if len(sys.argv) > 1 else 30, sys.argv[2:] or [AGENT])
