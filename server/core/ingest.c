@@ -128,14 +128,12 @@ void set_arrival_times(struct ingest_batch *batch, struct profile *p, int64_t ar
                 uint64_t count;
         } seed = { .id = batch->id };
         static atomic_uint_least64_t count;
-        bool is_timed = true;
+        bool is_timed = p->samples.count == 0;
 
-        for (uint32_t i = 0; i < p->samples.count && is_timed; i++)
+        for (uint32_t i = 0; i < p->samples.count && !is_timed; i++)
                 is_timed = p->samples.items[i].time_unix_ns > 0;
-        if (is_timed)
-                return;
         profile_set_missing_times(p, arrival_unix_ns);
-        if (batch->is_identified)
+        if (is_timed || batch->is_identified)
                 return;
         clock_gettime(CLOCK_REALTIME, &seed.arrival);
         seed.count = atomic_fetch_add(&count, 1);

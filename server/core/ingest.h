@@ -45,8 +45,8 @@ struct ingest_batch begin_http_batch(const struct http_request *req);
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call);
 
 /**
- * Give samples without a time that of their arrival. Equal requests are then different samples, so the batch gets an id
- * of its own, unless the sender gave one.
+ * Give samples without a time that of their arrival. If none has a time, equal requests are different samples, so the
+ * batch gets an id of its own, unless the sender gave one. With a time in it, an equal request is a repetition.
  */
 void set_arrival_times(struct ingest_batch *batch, struct profile *p, int64_t arrival_unix_ns);
 

@@ -158,16 +158,22 @@ for i in 1 2; do answers 200 '' "equal pprof, $i" --data-binary "@$tmp/locks" "$
 is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and counts once"
 
 make_contentions "$tmp/timeless" 2 20 0
+make_contentions "$tmp/mixed" 3 30
 printf '{"series":[{"labels":[{"name":"service_name","value":"pushed"}],"samples":[{"rawProfile":"%s"}]}]}' \
         "$(base64 -w0 "$tmp/timeless")" >"$tmp/pushed.json"
 sed 's/pushed/marked/' "$tmp/pushed.json" >"$tmp/marked.json"
+printf '{"series":[{"labels":[{"name":"service_name","value":"mixed"}],"samples":[{"rawProfile":"%s"},{"rawProfile":"%s"}]}]}' \
+        "$(base64 -w0 "$tmp/timeless")" "$(base64 -w0 "$tmp/mixed")" >"$tmp/mixed.json"
 for i in 1 2; do
         answers 200 '' "a pushed profile without a time, $i" -H 'Content-Type: application/json' \
                 --data-binary "@$tmp/pushed.json" "$url/push.v1.PusherService/Push"
         answers 200 '' "  with an identity, $i" -H 'Content-Type: application/json' \
                 -H 'X-Cairn-Batch: 00112233445566778899aabbccddeeff' --data-binary "@$tmp/marked.json" \
                 "$url/push.v1.PusherService/Push"
+        answers 200 '' "  and with one that has a time, $i" -H 'Content-Type: application/json' \
+                --data-binary "@$tmp/mixed.json" "$url/push.v1.PusherService/Push"
 done
+is "$(total mixed block:delay:nanoseconds)" 50 "a repeated request with a time in it counts once"
 is "$(total pushed block:delay:nanoseconds) $(total marked block:delay:nanoseconds)" "40 20" \
         "pushed profiles without a time are different samples, those of one batch count once"
 make_contentions "$tmp/before-1970" 2 20 -5000000000
