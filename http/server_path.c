@@ -49,8 +49,7 @@ static enum status parse_parameter(struct http_request *req, const char *text, s
                                  (int)(n < 80 ? n : 80), text);
         known = http_query(req, name); /* none of the interfaces has parameters with several values */
         if (known && strcmp(known, value) != 0)
-                return error_set(err, ST_BAD_DATA, "query parameter '%.80s' is there twice, with different values",
-                                 name);
+                return error_set(err, ST_USAGE, "query parameter '%.80s' has two different values", name);
         req->query[req->query_count++] = (struct query_parameter){ steal_ptr(name), steal_ptr(value) };
         return ST_OK;
 }

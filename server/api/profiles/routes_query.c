@@ -23,14 +23,17 @@ static const char *get_query_param(void *context, const char *name)
         return *part ? part : http_query(context, name);
 }
 
-/* A misspelled parameter would have no effect, and nothing would tell. @return false: refused. */
+/* A misspelled parameter would have no effect, and nothing would tell; so would the name of a label beside the one in
+ * the path. @return false: refused. */
 static bool check_parameter_names(struct http_request *req)
 {
+        const bool has_label = *http_path_part(req, "name") != 0;
         const char *name;
 
         for (size_t i = 0; (name = http_query_name(req, i)); i++) {
-                if (*http_query(req, name) && !query_parameter_exists(name)) {
-                        http_fail_code(req, 400, "usage", "'%.80s' is no parameter of queries", name);
+                if (*http_query(req, name) &&
+                    (!query_parameter_exists(name) || (has_label && strcmp(name, "name") == 0))) {
+                        http_fail_code(req, 400, "usage", "unknown query parameter '%.80s'", name);
                         return false;
                 }
         }
@@ -52,7 +55,7 @@ static void answer_query(struct http_request *req, const char *operation)
         struct error err;
         enum status st;
 
-        if (!check_parameter_names(req))
+        if (query_operation_find(operation) && !check_parameter_names(req))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req, operation);

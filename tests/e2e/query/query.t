@@ -217,14 +217,16 @@ answers 200 'doctype html' "the page is served" "$url/"
 answers 200 '^\["1","2"\]$' "label values have a path of their own" \
         "$url/api/v1/query/label/version/values?from=$from&to=$to"
 answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"
-answers 400 "'selctor' is no parameter of queries" "a misspelled parameter is refused" \
+answers 400 "unknown query parameter 'selctor'" "a misspelled parameter is refused" \
         "$url/api/v1/query/top?selctor=a%3Db"
 answers 400 'max_nodes is not a parameter of top; operations with it: flame, firefox, diff' \
         "so is a parameter of other operations" "$url/api/v1/query/top?max_nodes=5"
-answers 400 "'by' is there twice, with different values" "one with two values, too" "$url/api/v1/query/top?by=a&by=b"
+answers 400 "'by' has two different values.*usage" "one with two values, too" "$url/api/v1/query/top?by=a&by=b"
+answers 400 "unknown query parameter 'name'" "a second label of values, too" \
+        "$url/api/v1/query/label/version/values?name=service_name"
 answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' \
         "$url/api/v1/query/top"
-answers 404 'unknown query' "an unknown question is 404" "$url/api/v1/query/drop"
+answers 404 'unknown query' "an unknown question is 404" "$url/api/v1/query/drop?table=1"
 answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
 
 "$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before" 2>"$tmp/err"
