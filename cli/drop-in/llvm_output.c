@@ -329,7 +329,8 @@ static void append_variable_number(struct buf *out, const char *text, const char
         buf_append_str(out, after);
 }
 
-static void append_llvm_variable(const struct llvm_options *o, const char *const *fields, struct buf *out)
+/* With the whole path of its file in any case. */
+static void append_llvm_variable(const char *const *fields, struct buf *out)
 {
         const struct answer_text function = get_variable_text(fields[VARIABLE_FUNCTION]);
         const struct answer_text name = get_variable_text(fields[VARIABLE_NAME]);
@@ -339,7 +340,7 @@ static void append_llvm_variable(const struct llvm_options *o, const char *const
         buf_append_u8(out, '\n');
         append_known_text(out, &name);
         buf_append_u8(out, '\n');
-        append_file_name(out, &path, o->base_names);
+        append_known_text(out, &path);
         buf_append_u8(out, ':');
         append_variable_number(out, fields[VARIABLE_LINE], "\n");
         append_variable_number(out, fields[VARIABLE_FRAME_OFFSET], " ");
@@ -401,7 +402,7 @@ void append_llvm_variables(const struct llvm_options *o, const char *module, uin
         if (!report->size)
                 buf_append_str(out, "??\n");
         while (extract_variables_next(report, &at, fields))
-                append_llvm_variable(o, fields, out);
+                append_llvm_variable(fields, out);
         if (o->style == LLVM_STYLE_LLVM)
                 buf_append_u8(out, '\n');
 }

@@ -203,6 +203,7 @@ EOC
                 alike "llvm-addr2line: the option $option" llvm-addr2line "$option" -e program "$work"
                 oracle=llvm-symbolizer-19
         done
+        alike "llvm-symbolizer -s: FRAME has whole paths" llvm-symbolizer -s -e program "FRAME $work"
         alike "llvm-symbolizer: an unknown letter behind a long option" llvm-symbolizer --inlining -demangle -e program
         oracle=llvm-addr2line-19
         printf 'work+0x10\nmain\n' >"$tmp/input"
