@@ -36,11 +36,12 @@ const CairnDebuginfoView = (() => {
     const poor = CairnRecordTable.create(poorBox, columns({ title: 'Names by', key: 'quality', text: r => r.state === 'sender' ? 'the sender' : words(r.quality) }),
       { caption: 'Objects with names only', name: 'poor', keep: context.keep, thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'All other objects have lines.' });
     const ask = (selection, signal) => context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal);
-    // Samples of several types have no common cost: take that of the type which other views show.
+    // Samples of several types have no common cost: take that of the type which other views show, as pick_type() of the service.
+    const PREFERRED = [/^process_cpu:cpu:(ns|us|ms|s|(nano|micro|milli)?seconds):/, /^process_cpu:samples:count:/, /^process_cpu:cpu:/, /^process_cpu:samples:/];
     async function addCosts(selection, answer, signal) {
       if (answer.unit !== undefined || !answer.samples) return answer;
       const { selector, from, to } = selection, types = await context.api.query('types', { selector, from, to }, signal);
-      const type = ['process_cpu:cpu:nanoseconds', 'process_cpu:cpu', 'process_cpu:samples'].map(p => types.find(t => t.startsWith(p + ':'))).find(Boolean) || types[0];
+      const type = PREFERRED.map(p => types.find(t => p.test(t))).find(Boolean) || types[0];
       const costs = await ask({ ...selection, type }, signal), value = new Map([...costs.missing, ...costs.poor].map(r => [r.build_id, r.value]));
       const add = rows => rows.map(r => ({ ...r, value: value.get(r.build_id) ?? 0 }));
       return { ...answer, unit: costs.unit, missing: add(answer.missing), poor: add(answer.poor) };
