@@ -159,11 +159,12 @@ is "$(total pprof mutex:delay:nanoseconds)" 30 "  has a time of its own, and cou
 
 make_contentions "$tmp/timeless" 2 20 0
 make_contentions "$tmp/mixed" 3 30
-printf '{"series":[{"labels":[{"name":"service_name","value":"pushed"}],"samples":[{"rawProfile":"%s"}]}]}' \
-        "$(base64 -w0 "$tmp/timeless")" >"$tmp/pushed.json"
+raw_profile() { printf '{"rawProfile":"%s"}' "$(base64 -w0 "$1")"; }
+printf '{"series":[{"labels":[{"name":"service_name","value":"pushed"}],"samples":[%s]}]}' \
+        "$(raw_profile "$tmp/timeless")" >"$tmp/pushed.json"
 sed 's/pushed/marked/' "$tmp/pushed.json" >"$tmp/marked.json"
-printf '{"series":[{"labels":[{"name":"service_name","value":"mixed"}],"samples":[{"rawProfile":"%s"},{"rawProfile":"%s"}]}]}' \
-        "$(base64 -w0 "$tmp/timeless")" "$(base64 -w0 "$tmp/mixed")" >"$tmp/mixed.json"
+printf '{"series":[{"labels":[{"name":"service_name","value":"mixed"}],"samples":[%s,%s]}]}' \
+        "$(raw_profile "$tmp/timeless")" "$(raw_profile "$tmp/mixed")" >"$tmp/mixed.json"
 for i in 1 2; do
         answers 200 '' "a pushed profile without a time, $i" -H 'Content-Type: application/json' \
                 --data-binary "@$tmp/pushed.json" "$url/push.v1.PusherService/Push"

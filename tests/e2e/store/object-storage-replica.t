@@ -71,7 +71,7 @@ idle=http://127.0.0.1:$(cat "$tmp/idle.port")
 is "$(curl -sS -D "$tmp/headers" -o "$tmp/body" -w '%{http_code}' "$idle/api/v1/query/top?from=now-1d")" 503 \
         "a query whose files are not in the cache is to be sent again"
 like "$(cat "$tmp/body")" 'object store' "the answer names the object store"
-like "$(cat "$tmp/headers")" '^Retry-After: ' "and says when"
+like "$(cat "$tmp/headers")" '^Retry-After: ' "a header says when"
 like "$("$cairn" serve --read-only --store "$address" --data "$tmp/late" --listen 127.0.0.1:0 2>&1)" \
         'the object store answers' "a replica that is started meanwhile ends with the reason"
 order back >"$tmp/order"
