@@ -154,7 +154,8 @@ static enum status update_under_lock(struct history_marks *m, struct delta_table
         int64_t covered = get_covered_version(t);
         enum status st;
 
-        m->is_started &= !t->is_replaced;
+        m->is_started &= m->replacements == t->replacements;
+        m->replacements = t->replacements;
         if (!m->is_started) {
                 m->count = 0;
                 m->until = covered > 0 ? (uint64_t)covered : 0;

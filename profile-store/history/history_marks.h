@@ -29,6 +29,7 @@ struct history_mark {
 struct history_marks {
         pthread_mutex_t lock;
         bool is_started;
+        uint64_t replacements;      /* of the tables whose commits were read */
         uint64_t until;             /* version up to which commits were read */
         struct history_mark *items; /* by hour; owned */
         size_t count, capacity;

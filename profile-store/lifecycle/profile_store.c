@@ -517,11 +517,11 @@ static enum status reload_with_queue(struct profile_store *s, struct error *err)
 /* Replayed entries are kept; if queue or tables were replaced (restore), replay from the start. */
 enum status store_reload(struct profile_store *s, struct error *err)
 {
-        uint64_t flushed = s->flushed;
+        uint64_t flushed = s->flushed, replacements = s->tables ? s->tables->replacements : 0;
         bool from_start = !s->queue;
         enum status st = reload_with_queue(s, err);
 
-        if (from_start || (!st && s->flushed >= flushed && !s->tables->is_replaced))
+        if (from_start || (!st && s->flushed >= flushed && s->tables->replacements == replacements))
                 return st;
         head_close(s);
         s->flushed = 0;

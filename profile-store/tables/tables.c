@@ -376,9 +376,10 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
                 return st;
         }
         for (int i = 0; i < TABLE_COUNT; i++) {
-                t->is_replaced |= l->was_replaced[i];
+                l->replacements += l->was_replaced[i];
                 l->was_replaced[i] = false;
         }
+        t->replacements = l->replacements;
         *ret = t;
         return ST_OK;
 }

@@ -73,8 +73,8 @@ struct tables {
         /* By table: function_history was derived from its commits up to this version; -1: from none. Only samples and
          * locations have one. */
         int64_t covered[TABLE_COUNT];
-        bool is_absent;   /* empty, because they could not be read yet (core/table_absence.h) */
-        bool is_replaced; /* reader only: a table was replaced by another copy since the previous snapshot */
+        bool is_absent;        /* empty, because they could not be read yet (core/table_absence.h) */
+        uint64_t replacements; /* reader only: how many tables were replaced by other copies since the opening */
 };
 
 #define NODE_ID_SIZE 17 /* 16 hexadecimal digits */
@@ -86,6 +86,7 @@ struct table_logs {
         int64_t opened_ms;              /* when the logs were opened, by the clock of the storage */
         bool read_only;                 /* another process may replace the tables, as when a backup is restored */
         bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
+        uint64_t replacements;          /* until that one */
         unsigned behind;                /* tables to be read before the next snapshot, as bits */
         struct delta_table *logs[TABLE_COUNT];
         struct {

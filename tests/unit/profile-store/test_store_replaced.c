@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "profile-store/core/profile_store_internal.h"
+#include "profile-store/history/history_marks.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
@@ -92,10 +93,44 @@ START_TEST(hard_links_of_snapshot_are_not_a_replacement)
         ck_assert_int_eq(sum_of_reader(), 3);
         run_command("cp -al '%s' '%s.old'", fixture.dir, fixture.dir);
         ck_assert_int_eq(sum_of_reader(), 3);
-        ck_assert(!reader->tables->is_replaced);
+        ck_assert_uint_eq(reader->tables->replacements, 0);
         run_command("rm -rf '%s.copy'", fixture.dir);
 }
 END_TEST
 
+static void settle_marks(struct history_marks *m)
+{
+        const uint64_t version = (uint64_t)reader->tables->versions[TABLE_SAMPLES];
+
+        while (m->count)
+                history_marks_settle(m, &(int64_t){ m->items[0].hour }, 1, version);
+}
+
+static void update_marks(struct history_marks *m)
+{
+        struct error err;
+
+        check_ok(history_marks_update(m, reader->logs.logs[TABLE_SAMPLES], reader->tables, true, &err), &err);
+}
+
+/* The commits of these versions are others, although the last snapshot is of the same copy as the one before. */
+START_TEST(hours_are_marked_again_after_a_replacement_that_an_earlier_scan_noticed)
+{
+        struct history_marks m;
+
+        history_marks_init(&m);
+        ck_assert_int_eq(sum_of_reader(), 3);
+        update_marks(&m);
+        settle_marks(&m);
+        restore_copy(4);
+        ck_assert_int_eq(sum_of_reader(), 5);
+        ck_assert_int_eq(sum_of_reader(), 5);
+        update_marks(&m);
+        ck_assert_uint_gt(m.count, 0);
+        history_marks_deinit(&m);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("store replaced", reader_follows_restored_older_tables,
-                        reader_follows_replaced_tables_of_equal_version, hard_links_of_snapshot_are_not_a_replacement)
+                        reader_follows_replaced_tables_of_equal_version, hard_links_of_snapshot_are_not_a_replacement,
+                        hours_are_marked_again_after_a_replacement_that_an_earlier_scan_noticed)
