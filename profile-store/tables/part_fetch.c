@@ -68,11 +68,22 @@ static enum status fetch_part(const struct fetch_group *g, const struct table_pa
         return st ? st : storage_require(&f.map, ranges.items, ranges.count, err);
 }
 
+static bool has_fetch_failed(struct fetch_group *g)
+{
+        bool ret;
+
+        pthread_mutex_lock(&g->lock);
+        ret = g->failed;
+        pthread_mutex_unlock(&g->lock);
+        return ret;
+}
+
+/* After a failure no further file is asked for: with few threads each would take the time limit of a request. */
 static void fetch_part_of_group(void *context, size_t index)
 {
         struct fetch_group *g = context;
         struct error err = { 0 };
-        enum status st = fetch_part(g, *g->parts[index], &err);
+        enum status st = has_fetch_failed(g) ? ST_OK : fetch_part(g, *g->parts[index], &err);
 
         if (st != ST_OS || err.os_errno == ENOENT)
                 return;

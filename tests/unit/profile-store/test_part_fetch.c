@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/threads/condition.h"
+#include "common/threads/waiting_tasks.h"
 #include "profile-store/tables/part_fetch.h"
 #include "tests/support/node_fleet.h"
 #include "tests/support/store_fixture.h"
@@ -107,5 +108,80 @@ START_TEST(only_a_store_that_does_not_answer_is_a_failure)
 }
 END_TEST
 
+/* ---- without a helper thread ---- */
+
+#define CALLS (WAITING_HELPERS_MAX / (WAITING_THREADS_MAX - 1) + 1) /* that use all helpers */
+
+/* Tasks that wait until they are released. */
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        size_t begun;
+        bool is_released;
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void hold_task(void *context, size_t index)
+{
+        (void)context, (void)index;
+        pthread_mutex_lock(&held.lock);
+        held.begun++;
+        pthread_cond_broadcast(&held.changed);
+        while (!held.is_released)
+                pthread_cond_wait(&held.changed, &held.lock);
+        pthread_mutex_unlock(&held.lock);
+}
+
+static void *hold_helpers(void *context)
+{
+        do_waiting_tasks(WAITING_THREADS_MAX, hold_task, context);
+        return NULL;
+}
+
+static void take_all_helpers(pthread_t callers[static CALLS])
+{
+        for (size_t i = 0; i < CALLS; i++)
+                ck_assert_int_eq(pthread_create(&callers[i], NULL, hold_helpers, NULL), 0);
+        pthread_mutex_lock(&held.lock);
+        while (held.begun < CALLS + WAITING_HELPERS_MAX)
+                pthread_cond_wait(&held.changed, &held.lock);
+        pthread_mutex_unlock(&held.lock);
+}
+
+static void release_helpers(const pthread_t callers[static CALLS])
+{
+        pthread_mutex_lock(&held.lock);
+        held.is_released = true;
+        pthread_cond_broadcast(&held.changed);
+        pthread_mutex_unlock(&held.lock);
+        for (size_t i = 0; i < CALLS; i++)
+                pthread_join(callers[i], NULL);
+}
+
+static unsigned map_count;
+
+static void count_maps(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f, (void)key;
+        map_count += strcmp(call, "map") == 0;
+}
+
+START_TEST(one_thread_asks_for_no_further_file_after_a_failure)
+{
+        const struct tables *t = fleet.nodes[1].store->tables;
+        pthread_t callers[CALLS];
+        struct error err = { 0 };
+        enum status st;
+
+        take_all_helpers(callers);
+        storage->before = count_maps;
+        faulty_storage_set(storage, STORAGE_FAULT_CUT, 1);
+        st = fetch_samples(t->parts[TABLE_SAMPLES], FLUSHES, &err);
+        release_helpers(callers);
+        ck_assert_int_eq(st, ST_OS);
+        ck_assert_uint_eq(map_count, 1);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_the_same_time,
-                        only_a_store_that_does_not_answer_is_a_failure)
+                        only_a_store_that_does_not_answer_is_a_failure,
+                        one_thread_asks_for_no_further_file_after_a_failure)
