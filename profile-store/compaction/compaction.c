@@ -99,6 +99,7 @@ struct compaction {
         pthread_t thread;
         bool thread_runs;
         uint64_t interval_ms;
+        int64_t lease_retry_ns; /* of the thread, after a failure: monotonic time before which it does not ask */
 };
 
 /* All merges that are due, one after another, made by the thread or by a call. */
@@ -255,13 +256,22 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
 
 /* ---- pace ------------------------------------------------------------------------------------- */
 
+#define LEASE_RETRIES 4 /* in the time of a lease */
+
 /*
  * Also renews the lease: merges may take longer than it lasts. After another failure, as of the network, it may still
- * be held.
+ * be held, and is not asked for in each of many steps.
  */
 static bool has_lost_lease(struct compaction *c)
 {
-        return store_hold_lease(c->s, &c->s->maintenance_lease, NULL) == ST_BUSY;
+        enum status st;
+
+        if (monotonic_ns() < c->lease_retry_ns)
+                return false;
+        st = store_hold_lease(c->s, &c->s->maintenance_lease, NULL);
+        if (st && st != ST_BUSY)
+                c->lease_retry_ns = monotonic_ns() + (int64_t)c->s->options.lease_ms * 1000000 / LEASE_RETRIES;
+        return st == ST_BUSY;
 }
 
 static bool must_end(const struct running_merge *r)

@@ -21,10 +21,11 @@
 
 static struct store_fixture fixture;
 static struct faulty_storage *storage;
-static bool is_taken_by_other;
+static bool is_taken_by_other, is_renewal_refused;
 static atomic_uint renewals, commits, attempts; /* of the thread, since its merge began */
-static atomic_uint renewals_before_commit;
-static atomic_bool has_begun;
+static atomic_uint questions;                   /* likewise, whether another node has the lease */
+static atomic_uint renewals_before_commit, questions_before_commit;
+static atomic_bool has_begun, are_files_flushed;
 
 static bool is_compaction_thread(void)
 {
@@ -48,6 +49,8 @@ static void begin_long_merge(void)
 {
         struct store_lease *l = &fixture.store->maintenance_lease;
 
+        while (!atomic_load(&are_files_flushed)) /* no other thread has calls that may fail */
+                sched_yield();
         pthread_mutex_lock(&fixture.store->lease_lock);
         l->renew_ns = 0;
         if (is_taken_by_other)
@@ -58,7 +61,6 @@ static void begin_long_merge(void)
 
 static void note_call(struct faulty_storage *f, const char *call, const char *key)
 {
-        (void)f;
         if (!is_compaction_thread())
                 return;
         if (!atomic_load(&has_begun)) {
@@ -68,12 +70,20 @@ static void note_call(struct faulty_storage *f, const char *call, const char *ke
         }
         if (strcmp(call, "list") == 0 && strncmp(key, "leases/maintenance/", 19) == 0)
                 atomic_fetch_add(&attempts, 1);
+        if (strcmp(call, "stat") == 0 && strncmp(key, "leases/maintenance/", 19) == 0) {
+                atomic_fetch_add(&questions, 1);
+                if (is_renewal_refused)
+                        faulty_storage_set(f, STORAGE_FAULT_REFUSED, 1);
+        }
         if (strcmp(call, "publish") != 0)
                 return;
         if (strncmp(key, "leases/maintenance/", 19) == 0)
                 atomic_fetch_add(&renewals, 1);
-        if (strncmp(key, "samples/_delta_log/", 19) == 0 && atomic_fetch_add(&commits, 1) == 0)
+        if (strncmp(key, "samples/_delta_log/", 19) == 0 && !atomic_load(&commits)) {
                 atomic_store(&renewals_before_commit, atomic_load(&renewals));
+                atomic_store(&questions_before_commit, atomic_load(&questions));
+                atomic_store(&commits, 1);
+        }
 }
 
 static void set_up(void)
@@ -87,9 +97,9 @@ static void set_up(void)
         check_ok(local_storage_open(tables, &inner, &err), &err);
         storage = faulty_storage_create(inner);
         storage->before = note_call;
-        fixture.options = (struct profile_store_options){ .tables = &storage->storage,
-                                                          .is_shared = true,
-                                                          .compact_interval_ms = 1 };
+        fixture.options = (struct profile_store_options){
+                .tables = &storage->storage, .is_shared = true, .lease_ms = 3600000, .compact_interval_ms = 1
+        };
         store_fixture_open(&fixture);
 }
 
@@ -105,6 +115,7 @@ static void flush_files(void)
                 store_fixture_append(&fixture, i, 0x1000);
                 store_fixture_flush(&fixture);
         }
+        atomic_store(&are_files_flushed, true);
 }
 
 START_TEST(long_merge_renews_the_lease)
@@ -128,4 +139,16 @@ START_TEST(merge_ends_when_another_node_has_the_lease)
 }
 END_TEST
 
-TEST_SUITE_WITH_FIXTURE("merge lease", long_merge_renews_the_lease, merge_ends_when_another_node_has_the_lease)
+/* Each step of the merge would wait for the network again. */
+START_TEST(lease_that_cannot_be_renewed_is_not_asked_for_in_each_step)
+{
+        is_renewal_refused = true;
+        flush_files();
+        while (!atomic_load(&commits))
+                sched_yield();
+        ck_assert_uint_eq(atomic_load(&questions_before_commit), 1);
+}
+END_TEST
+
+TEST_SUITE_WITH_FIXTURE("merge lease", long_merge_renews_the_lease, merge_ends_when_another_node_has_the_lease,
+                        lease_that_cannot_be_renewed_is_not_asked_for_in_each_step)
