@@ -42,7 +42,7 @@ static bool is_surely_gapless(const struct delta_table *t)
 /* After a gap the next refresh asks too: another writer may keep commits for less time than the table says. */
 bool delta_table_notice_gap(struct delta_table *t)
 {
-        const bool is_found = delta_replay_find_gap(&t->place, t->state.version) == DELTA_GAP_FOUND;
+        const bool is_found = delta_replay_find_gap(&t->place, t->state.version, NULL) == DELTA_GAP_FOUND;
 
         if (is_found)
                 t->gapless_ms = 0;
@@ -129,13 +129,13 @@ static enum status take_replaced_table(struct delta_reading *r, struct error *er
         return st;
 }
 
-static enum delta_gap find_gap_behind(const struct look *k)
+static enum delta_gap find_gap_behind(const struct look *k, struct error *err)
 {
         const struct delta_table *t = k->reading->table;
 
         if (!k->last || (!k->last->status && !are_commits_young(t)))
-                return delta_replay_find_gap(&t->place, k->version);
-        return k->last->status ? delta_replay_find_later(&t->place, k->version) : DELTA_GAP_NONE;
+                return delta_replay_find_gap(&t->place, k->version, err);
+        return k->last->status ? delta_replay_find_later(&t->place, k->version, err) : DELTA_GAP_NONE;
 }
 
 /* The next commit does not exist. */
@@ -146,7 +146,7 @@ static enum status take_end_of_log(struct look *k, struct error *err)
 
         if (!k->last && is_surely_gapless(t))
                 return ST_OK;
-        switch (find_gap_behind(k)) {
+        switch (find_gap_behind(k, err)) {
         case DELTA_GAP_NONE:
                 t->gapless_ms = k->began_ms;
                 break;
@@ -159,6 +159,8 @@ static enum status take_end_of_log(struct look *k, struct error *err)
                         st = take_replaced_table(k->reading, err);
                 break;
         case DELTA_GAP_UNKNOWN:
+                if (!are_commits_young(t))
+                        st = error_prefix(err, ST_OS, "cannot find out whether later commits were deleted");
                 break;
         }
         return st;

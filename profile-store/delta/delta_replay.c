@@ -122,23 +122,23 @@ enum status delta_replay_log(const struct delta_place *p, struct delta_state *s,
         return ST_OK;
 }
 
-enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version)
+enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version, struct error *err)
 {
         _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         struct storage_info unused;
-        enum status st = key ? storage_stat(p->storage, key, &unused, NULL) : ST_NO_MEMORY;
+        enum status st = key ? storage_stat(p->storage, key, &unused, err) : error_no_memory(err);
 
         /* While it exists, nothing after it was deleted: cleaning deletes in the order of versions. */
         if (!st)
                 return DELTA_GAP_NONE;
-        return st == ST_NOT_FOUND ? delta_replay_find_later(p, version) : DELTA_GAP_UNKNOWN;
+        return st == ST_NOT_FOUND ? delta_replay_find_later(p, version, err) : DELTA_GAP_UNKNOWN;
 }
 
-enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version)
+enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version, struct error *err)
 {
         struct listing l = { .bound = INT64_MAX };
 
-        if (list_log_files(p, &l, NULL))
+        if (list_log_files(p, &l, err))
                 return DELTA_GAP_UNKNOWN;
         return l.last_commit > version ? DELTA_GAP_FOUND : DELTA_GAP_LOST;
 }

@@ -32,10 +32,10 @@ enum delta_gap {
         DELTA_GAP_LOST,   /* there are none: the log has lost its last commits */
         DELTA_GAP_UNKNOWN /* the storage does not answer */
 };
-/** After the commit that follows a version was not found: whether it was deleted. */
-enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version);
+/** After the commit that follows a version was not found: whether it was deleted. @param err  why that is unknown */
+enum delta_gap delta_replay_find_gap(const struct delta_place *p, int64_t version, struct error *err);
 /** The same after that of the version was not found either. */
-enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version);
+enum delta_gap delta_replay_find_later(const struct delta_place *p, int64_t version, struct error *err);
 
 /**
  * Read the newest state: the newest readable checkpoint and the commits after it, else all commits. Checkpoints are
