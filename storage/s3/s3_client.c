@@ -5,7 +5,8 @@
  *
  * In the file: creating; connections; bodies from files; headers of answers; errors; sending.
  *
- * Locks: lock protects the list of idle connections. The difference of the clocks is atomic.
+ * Locks: lock protects the list of idle connections, of which S3_IDLE_CONNECTIONS_MAX are kept. The difference of the
+ * clocks is atomic.
  */
 #include "storage/s3/s3_client.h"
 
@@ -45,6 +46,7 @@ struct s3_client {
         atomic_int_fast64_t ahead_ms; /* of the store's clock */
         pthread_mutex_t lock;
         SLIST_HEAD(, connection) idle;
+        size_t idle_count;
 };
 
 #define REQUESTS(method)                                                                                               \
@@ -147,8 +149,10 @@ static enum status take_connection(struct s3_client *c, struct connection **ret,
 
         pthread_mutex_lock(&c->lock);
         n = SLIST_FIRST(&c->idle);
-        if (n)
+        if (n) {
                 SLIST_REMOVE_HEAD(&c->idle, next);
+                c->idle_count--;
+        }
         pthread_mutex_unlock(&c->lock);
         if (!n) {
                 n = calloc(1, sizeof *n);
@@ -164,9 +168,17 @@ static enum status take_connection(struct s3_client *c, struct connection **ret,
 
 static void give_connection_back(struct s3_client *c, struct connection *n)
 {
+        bool is_kept;
+
         pthread_mutex_lock(&c->lock);
-        SLIST_INSERT_HEAD(&c->idle, n, next);
+        is_kept = c->idle_count < S3_IDLE_CONNECTIONS_MAX;
+        if (is_kept) {
+                SLIST_INSERT_HEAD(&c->idle, n, next);
+                c->idle_count++;
+        }
         pthread_mutex_unlock(&c->lock);
+        if (!is_kept)
+                destroy_connection(n);
 }
 
 /* ---- bodies ---- */

@@ -28,6 +28,9 @@
 
 struct s3_client;
 
+/** Connections without a request that a client keeps; after more requests at once than that, the others are closed. */
+#define S3_IDLE_CONNECTIONS_MAX 32
+
 /** @param stop  when true, requests end with ST_BUSY; may be NULL. */
 enum status s3_client_create(const char *url, const atomic_bool *stop, struct s3_client **ret,
                              struct error *err) MUST_CHECK;
