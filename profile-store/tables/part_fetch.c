@@ -9,6 +9,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/threads/waiting_tasks.h"
+#include "profile-store/tables/table_storage.h"
 
 struct fetch_group {
         const struct part_fetch *what;
@@ -65,7 +66,7 @@ static enum status fetch_part(const struct fetch_group *g, const struct table_pa
         for (uint32_t i = 0; !st && i < part_file_count_groups(&f); i++)
                 if (!g->what->wants_group || g->what->wants_group(g->what->context, &f, i))
                         st = list_column_ranges(g, &f, i, &ranges, err);
-        return st ? st : storage_require(&f.map, ranges.items, ranges.count, err);
+        return st || !ranges.count ? st : storage_require(&f.map, ranges.items, ranges.count, err);
 }
 
 static bool has_fetch_failed(struct fetch_group *g)
@@ -114,7 +115,8 @@ bool are_parts_at_hand(struct table_part *const *parts, size_t count)
 enum status part_files_fetch(struct table_part *const *parts, size_t count, const struct part_fetch *what,
                              struct work_meter *meter, struct error *err)
 {
-        _Atomic uint64_t bytes_left = PART_FETCH_MAX_BYTES;
+        uint64_t half = get_table_cache_limit() / 2; /* else the cache would drop what the query has not read yet */
+        _Atomic uint64_t bytes_left = half < PART_FETCH_MAX_BYTES ? half : PART_FETCH_MAX_BYTES;
         enum status st = ST_OK;
 
         for (size_t at = 0; !st && at < count;) {

@@ -16,7 +16,7 @@
 
 #define PART_FETCH_GROUP 32 /* files */
 #define PART_FETCH_CHUNK_BYTES MiB(4)
-#define PART_FETCH_MAX_BYTES MiB(256) /* of columns in one call: the cache drops what nobody uses yet */
+#define PART_FETCH_MAX_BYTES MiB(256) /* of columns in one call, and at most half of the cache */
 
 struct part_fetch {
         const char *const *columns; /* those that a file lacks are ignored */

@@ -15,6 +15,11 @@ void set_table_cache_limit(uint64_t bytes)
         cache_limit = bytes;
 }
 
+uint64_t get_table_cache_limit(void)
+{
+        return cache_limit;
+}
+
 enum status get_table_location(const char *dir, char **ret, struct error *err)
 {
         _cleanup_free_ char *tables = path_join(dir, "tables");

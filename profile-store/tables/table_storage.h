@@ -31,5 +31,6 @@ enum status set_table_location(const char *dir, const char *url, struct error *e
 
 /** Limit the cache of storages that are opened from now on. Before other threads start. */
 void set_table_cache_limit(uint64_t bytes);
+uint64_t get_table_cache_limit(void);
 
 #endif

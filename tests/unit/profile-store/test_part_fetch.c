@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/limits.h"
 #include "common/threads/condition.h"
 #include "common/threads/waiting_tasks.h"
 #include "profile-store/tables/part_fetch.h"
+#include "profile-store/tables/table_storage.h"
 #include "tests/support/node_fleet.h"
 #include "tests/support/store_fixture.h"
 
@@ -159,6 +161,35 @@ static void release_helpers(const pthread_t callers[static CALLS])
 
 static unsigned map_count;
 
+static _Atomic unsigned require_count;
+
+static void count_requires(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f, (void)key;
+        require_count += strcmp(call, "require") == 0;
+}
+
+static unsigned count_requires_of_fetch(uint64_t cache_bytes)
+{
+        const uint64_t limit = get_table_cache_limit();
+        struct error err = { 0 };
+
+        require_count = 0;
+        storage->before = count_requires;
+        set_table_cache_limit(cache_bytes);
+        check_ok(fetch_samples(fleet.nodes[1].store->tables->parts[TABLE_SAMPLES], FLUSHES, &err), &err);
+        set_table_cache_limit(limit);
+        return require_count;
+}
+
+START_TEST(no_columns_are_fetched_that_a_small_cache_would_drop)
+{
+        unsigned ends = count_requires_of_fetch(2); /* of the files, which are read to open them */
+
+        ck_assert_uint_eq(count_requires_of_fetch(PART_FETCH_MAX_BYTES), ends + FLUSHES);
+}
+END_TEST
+
 static void count_maps(struct faulty_storage *f, const char *call, const char *key)
 {
         (void)f, (void)key;
@@ -184,4 +215,5 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_the_same_time,
                         only_a_store_that_does_not_answer_is_a_failure,
+                        no_columns_are_fetched_that_a_small_cache_would_drop,
                         one_thread_asks_for_no_further_file_after_a_failure)
