@@ -54,7 +54,8 @@ struct raw_queue {
         struct raw_queue_segment *segments; /* by position; the last one is open for writing while fd >= 0 */
         size_t segment_count, segment_capacity;
         int fd;
-        uint64_t written, synced;   /* positions */
+        uint64_t written, synced;   /* positions; both may be behind the last record */
+        uint64_t recorded;          /* position of the last record, of those that are kept or were released */
         bool syncing;               /* a thread is in fdatasync() without the lock; fd must stay open */
         struct error failure;       /* if code is not ST_OK, all writes are refused */
         struct raw_queue_gap *gaps; /* one per recovery that dropped positions */
@@ -208,7 +209,7 @@ static enum status write_queue_record(struct raw_queue *q, const struct raw_reco
         mark_record(segment, record->position, segment->bytes);
         segment->bytes += size;
         segment->last = record->position;
-        q->written = record->position;
+        q->written = q->recorded = record->position;
         return ST_OK;
 }
 
@@ -317,7 +318,7 @@ enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct e
                 st = ST_OK;
         }
         if (!st)
-                *position_ret = q->synced;
+                *position_ret = q->recorded < q->synced ? q->recorded : q->synced;
         pthread_mutex_unlock(&q->lock);
         return st;
 }
@@ -376,6 +377,7 @@ static enum status recover_under_lock(struct raw_queue *q, struct error *err)
                 return st;
         if (q->written > q->synced)
                 q->gaps[q->gap_count++] = (struct raw_queue_gap){ q->synced + 1, q->written };
+        q->recorded = q->recorded < q->synced ? q->recorded : q->synced;
         q->synced = q->written;
         st = begin_queue_segment(q, err);
         if (!st)
@@ -717,6 +719,7 @@ enum status raw_queue_open(const char *dir, const struct raw_queue_options *opti
                 return st;
         }
         q->segment_count = kept;
+        q->recorded = q->written;
         q->written += q->written ? options->gap : 0;
         q->synced = q->written;
         if (report_ret)
@@ -772,6 +775,6 @@ enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, voi
                         q->segments[kept++] = *segment;
         }
         q->segment_count = kept;
-        q->synced = q->written;
+        q->synced = q->recorded = q->written;
         return st;
 }

@@ -75,7 +75,8 @@ uint64_t raw_queue_get_synced(struct raw_queue *q);
 
 /**
  * Sync and end the current segment, so that it can be released. After a failure nothing is synced.
- * @param position_ret  the last position in the segment or before it; after a failure the last durable one.
+ * @param position_ret  of the last record in the segment or before it; after a failure of the last durable one. Later
+ * positions are not given: those behind a gap are forgotten by a start before the first record there, and are used.
  */
 enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
 

@@ -50,6 +50,9 @@
 #define DEPTH_MAX 2
 #define SEEDS 30
 
+/* Those that failed once. 206900: a commit of positions behind the queue appeared after the node's next start. */
+static const unsigned long long found_seeds[] = { 206900 };
+
 static const int64_t days[] = { 0, 40, 41 }; /* after T0; the first one is removed by retention */
 static const struct sample_limits limits = { .age_s = 10 * 86400 };
 
@@ -574,6 +577,8 @@ START_TEST(acknowledged_samples_count_once_whatever_the_seed)
                 ck_assert_int_eq(sscanf(chosen, "%llu %llu", &first, &count), 2);
         for (unsigned long long seed = first; seed < first + count; seed++)
                 run_simulation(seed);
+        for (size_t i = 0; !chosen && i < sizeof found_seeds / sizeof *found_seeds; i++)
+                run_simulation(found_seeds[i]);
         ck_assert(chosen || complete_queries >= 2 * SEEDS);
         ck_assert(chosen || (handed_commits >= SEEDS / 2 && refused_commits && lost_answers && late_commits));
 }

@@ -70,6 +70,55 @@ static char *segment(uint64_t first)
         return path;
 }
 
+/* As a node does whose object store is away: the positions that were flushed are unknown. */
+static struct raw_queue *open_queue_with_gap(uint64_t gap)
+{
+        struct replayed replayed = { 0 };
+        const struct raw_queue_options options = { .gap = gap, .replay = keep, .context = &replayed };
+        struct raw_queue *q = NULL;
+        struct error err;
+
+        check_ok(raw_queue_open(dir, &options, &q, NULL, &err), &err);
+        return q;
+}
+
+static uint64_t seal(struct raw_queue *q)
+{
+        struct error err;
+        uint64_t position;
+
+        check_ok(raw_queue_seal(q, &position, &err), &err);
+        return position;
+}
+
+/* Else a flush would commit positions that a start without the gap gives to new records. */
+START_TEST(gap_is_not_part_of_what_is_sealed)
+{
+        struct replayed r;
+        struct raw_queue *q;
+
+        new_dir();
+        q = open_queue(0, &r, NULL);
+        put(q, "one");
+        put(q, "two");
+        raw_queue_close(q);
+        q = open_queue_with_gap(1000);
+        ck_assert_uint_eq(seal(q), 2);
+        raw_queue_close(q);
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(put(q, "three"), 3);
+        raw_queue_close(q);
+        q = open_queue_with_gap(1000);
+        ck_assert_uint_eq(put(q, "four"), 1004);
+        ck_assert_uint_eq(seal(q), 1004);
+        raw_queue_close(q);
+        q = open_queue(0, &r, NULL);
+        ck_assert_uint_eq(put(q, "five"), 1005);
+        raw_queue_close(q);
+        remove_dir();
+}
+END_TEST
+
 START_TEST(synced_records_are_replayed_in_order)
 {
         struct replayed r;
@@ -376,6 +425,7 @@ END_TEST
 
 TEST_SUITE("raw queue", a_visit_has_exactly_the_positions_in_its_range, a_visit_reads_only_what_is_near_its_records,
            a_visit_reports_records_that_are_lost, a_visit_ends_where_its_visitor_says,
-           synced_records_are_replayed_in_order, torn_tail_is_truncated_to_complete_records,
-           a_flipped_bit_ends_the_segment_before_its_record, released_segments_are_deleted_and_positions_continue,
-           replayed_records_are_synced_before_acknowledgement, batch_ids_are_known_after_reopening_until_they_expire)
+           gap_is_not_part_of_what_is_sealed, synced_records_are_replayed_in_order,
+           torn_tail_is_truncated_to_complete_records, a_flipped_bit_ends_the_segment_before_its_record,
+           released_segments_are_deleted_and_positions_continue, replayed_records_are_synced_before_acknowledgement,
+           batch_ids_are_known_after_reopening_until_they_expire)
