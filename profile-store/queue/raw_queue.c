@@ -279,12 +279,18 @@ enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error 
         return st;
 }
 
+/* Caller holds the lock. */
+static uint64_t find_last_durable(const struct raw_queue *q)
+{
+        return q->recorded < q->synced ? q->recorded : q->synced;
+}
+
 uint64_t raw_queue_get_synced(struct raw_queue *q)
 {
         uint64_t ret;
 
         pthread_mutex_lock(&q->lock);
-        ret = q->synced;
+        ret = find_last_durable(q);
         pthread_mutex_unlock(&q->lock);
         return ret;
 }
@@ -318,7 +324,7 @@ enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct e
                 st = ST_OK;
         }
         if (!st)
-                *position_ret = q->recorded < q->synced ? q->recorded : q->synced;
+                *position_ret = find_last_durable(q);
         pthread_mutex_unlock(&q->lock);
         return st;
 }
@@ -377,7 +383,7 @@ static enum status recover_under_lock(struct raw_queue *q, struct error *err)
                 return st;
         if (q->written > q->synced)
                 q->gaps[q->gap_count++] = (struct raw_queue_gap){ q->synced + 1, q->written };
-        q->recorded = q->recorded < q->synced ? q->recorded : q->synced;
+        q->recorded = find_last_durable(q);
         q->synced = q->written;
         st = begin_queue_segment(q, err);
         if (!st)
@@ -719,9 +725,8 @@ enum status raw_queue_open(const char *dir, const struct raw_queue_options *opti
                 return st;
         }
         q->segment_count = kept;
-        q->recorded = q->written;
+        q->synced = q->recorded = q->written;
         q->written += q->written ? options->gap : 0;
-        q->synced = q->written;
         if (report_ret)
                 *report_ret = o.report;
         *ret = q;

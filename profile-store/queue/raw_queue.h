@@ -70,13 +70,15 @@ enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, stru
 /** Wait until position is durable. */
 enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error *err) MUST_CHECK;
 
-/** The last durable position. */
+/**
+ * Position of the last durable record. Later positions are not given: those behind a gap are forgotten by a start
+ * before the first record there, and are used for other records then.
+ */
 uint64_t raw_queue_get_synced(struct raw_queue *q);
 
 /**
  * Sync and end the current segment, so that it can be released. After a failure nothing is synced.
- * @param position_ret  of the last record in the segment or before it; after a failure of the last durable one. Later
- * positions are not given: those behind a gap are forgotten by a start before the first record there, and are used.
+ * @param position_ret  as raw_queue_get_synced()
  */
 enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
 

@@ -91,8 +91,8 @@ static uint64_t seal(struct raw_queue *q)
         return position;
 }
 
-/* Else a flush would commit positions that a start without the gap gives to new records. */
-START_TEST(gap_is_not_part_of_what_is_sealed)
+/* Else a flush would commit, and peers would know, positions that a start without the gap gives to new records. */
+START_TEST(gap_is_not_durable_before_its_first_record)
 {
         struct replayed r;
         struct raw_queue *q;
@@ -103,6 +103,7 @@ START_TEST(gap_is_not_part_of_what_is_sealed)
         put(q, "two");
         raw_queue_close(q);
         q = open_queue_with_gap(1000);
+        ck_assert_uint_eq(raw_queue_get_synced(q), 2);
         ck_assert_uint_eq(seal(q), 2);
         raw_queue_close(q);
         q = open_queue(0, &r, NULL);
@@ -425,7 +426,7 @@ END_TEST
 
 TEST_SUITE("raw queue", a_visit_has_exactly_the_positions_in_its_range, a_visit_reads_only_what_is_near_its_records,
            a_visit_reports_records_that_are_lost, a_visit_ends_where_its_visitor_says,
-           gap_is_not_part_of_what_is_sealed, synced_records_are_replayed_in_order,
+           gap_is_not_durable_before_its_first_record, synced_records_are_replayed_in_order,
            torn_tail_is_truncated_to_complete_records, a_flipped_bit_ends_the_segment_before_its_record,
            released_segments_are_deleted_and_positions_continue, replayed_records_are_synced_before_acknowledgement,
            batch_ids_are_known_after_reopening_until_they_expire)
