@@ -15,6 +15,8 @@
  *  - else positions go on QUEUE_POSITION_GAP behind the last record, which is more than the queue ever had at once, so
  *    also behind flushed records that were released after it.
  * Both are durable before the first batch is acknowledged, so another start may find the store away again, or not.
+ * Until there is a record behind the gap, neither commits nor peers are given a position of it
+ * (raw_queue_get_synced()).
  *
  * Locks: the caller holds writer_lock, or no other thread has the store, unless stated otherwise.
  */
