@@ -6,8 +6,8 @@ Judges the latency samples of agent-latency.c.
 
 CPU, LATENCY: the samples of either type by otlp_dump.py. SWITCHES: of the same time, as perf script prints sched_switch
 and its own samples of the CPUs. From the switches follows which threads ran at the moment of each of perf's samples, and
-so the latency of each. Samples, not times: a virtual machine that does not run has no samples. A line of TAP for each
-check.
+so the latency of each. Some switches are missing without a word (Linux 6.18), so a sample tells, too, that its thread
+runs. Samples, not times: a virtual machine that does not run has no samples. A line of TAP for each check.
 """
 import collections
 import re
@@ -41,6 +41,7 @@ def read_samples(path):
 def read_switches(path):
     """CPU time, and latency, by thread name, in perf's samples."""
     cpu, latency, running = collections.Counter(), collections.Counter(), {}
+    missing = 0
     switch = re.compile(r"prev_comm=.* prev_pid=(\d+) .* ==> next_comm=(.*) next_pid=(\d+) ")
     for line in open(path):
         m = switch.search(line)
@@ -48,11 +49,14 @@ def read_switches(path):
             running.pop(m[1], None)
             if m[2] in NAMES:
                 running[m[3]] = m[2]
-        else:
-            name = running.get(line.split()[1])
-            if name:
-                cpu[name] += 1
-                latency[name] += 1 / len(running)
+            continue
+        name, thread = line.split()[:2]
+        if name in NAMES:
+            missing += thread not in running
+            running[thread] = name
+            cpu[name] += 1
+            latency[name] += 1 / len(running)
+    print("# switches that perf does not have:", missing)
     return cpu, latency
 
 
