@@ -65,6 +65,12 @@ sum_of() {
         "$cairn" top --server "$(url_of "$sum_node")" --from now-1d "$@" --json 2>"$tmp/top.log" |
                 jq '[.[].flat] | add'
 }
+# wait_for_sum SUM NODE...: a query reads no commits of other nodes if that was done less than half a second ago.
+has_sum() { [ "$(sum_of "$2")" = "$1" ]; }
+wait_for_sum() {
+        wanted_sum=$1; shift
+        for node; do wait_for "a query of node $node to have $wanted_sum" has_sum "$wanted_sum" "$node"; done
+}
 note_of() { # NODE [CURL-ARGUMENT]...: of an answer; the answer is in $tmp/top.json
         note_url=$(url_of "$1")/api/v1/query/top; shift
         curl -sS -G --max-time 60 -o "$tmp/top.json" -D - -d from=now-1d "$@" "$note_url" | tr -d '\r' |

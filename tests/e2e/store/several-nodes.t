@@ -26,8 +26,7 @@ for i in 1 2 3; do
         is "$(doubled)" "locations 0 stacks 0" "round $i: no location and no stack is there twice"
 done
 is "$(rows_and_sum)" "12 1209" "the tables have the samples of both nodes"
-is "$(sum_of a)" 1209 "a query of one node has the samples of both"
-is "$(sum_of b)" 1209 "a query of the other node has them, too"
+wait_for_sum 1209 a b
 like "$("$cairn" store verify --data "$tmp/data-a" 2>&1)" " 0 problems" "cairn store verify finds no fault"
 like "$(keys)" 'samples/date=[-0-9]+/part-[0-9a-f]{16}-0{19}1-' "names of files have the node"
 ok "commits lost races" test $(($(metric_of a cairn_commit_conflicts_total) + \
@@ -42,6 +41,7 @@ wait_for "both flushes" stalled_at_least 2
 resume_store
 wait_flushed a b
 is "$(rows_and_sum)" "14 1239" "no commit of a new column hides another one"
+wait_for_sum 1239 a
 is "$(sum_of a '{left="1"}') $(sum_of a '{right="1"}')" "10 20" \
         "both columns are there"
 
@@ -55,7 +55,7 @@ wait_for "both flushes" stalled_at_least 2
 resume_store
 wait_flushed a b
 is "$(rows_and_sum)" "15 6239" "a batch that two nodes commit at once counts once"
-is "$(sum_of a) $(sum_of b)" "6239 6239" "queries of both nodes have it once"
+wait_for_sum 6239 a b
 send_batch b $id 5000
 send_batch a $id 5000
 is "$(sum_of b)" 6239 "a batch that is sent again after its commit counts once"
@@ -96,7 +96,7 @@ order faults/0 >"$tmp/order"
 is "$(rows_and_sum)" "25 $wanted" "each sample is there once though requests failed"
 is "$wanted" $((6540 + 110)) "no node refused any"
 is "$(doubled)" "locations 0 stacks 0" "each location and stack is there once"
-is "$(sum_of a) $(sum_of b)" "$wanted $wanted" "queries of both nodes agree"
+wait_for_sum "$wanted" a b
 stop_node b
 
 # ---- copies of a directory ----
