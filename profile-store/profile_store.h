@@ -288,6 +288,7 @@ struct profile_store_health {
         char flush_failure[240];     /* text of the last failure since then */
         int64_t sync_failing_since;  /* the queue refuses batches since a write or fdatasync failed; 0: it accepts */
         char sync_failure[240];
+        uint64_t queued_batches;      /* in the head */
         uint64_t queued_bytes;        /* of the head */
         uint64_t queue_limit_bytes;   /* options.max_queued_bytes */
         bool queue_full;              /* new batches are refused with ST_BUSY */

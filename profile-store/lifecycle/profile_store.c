@@ -137,6 +137,7 @@ void profile_store_get_health(struct profile_store *s, struct profile_store_heal
         pthread_mutex_lock(&s->health_lock);
         *ret = s->health;
         pthread_mutex_unlock(&s->health_lock);
+        ret->queued_batches = atomic_load(&s->head_count);
         ret->queued_bytes = atomic_load(&s->head_bytes);
         ret->queue_limit_bytes = s->options.max_queued_bytes;
         ret->queue_full = ret->queued_bytes >= ret->queue_limit_bytes;

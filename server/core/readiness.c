@@ -219,6 +219,14 @@ static void *watch_stores(void *arg)
         return NULL;
 }
 
+/* What needs no I/O is not of the last statistics. */
+static void update_queue_stat(struct profile_store *store, struct profile_store_stat *stat)
+{
+        profile_store_get_health(store, &stat->health);
+        stat->queued_batches = stat->health.queued_batches;
+        stat->queued_bytes = stat->health.queued_bytes;
+}
+
 void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *ret)
 {
         int64_t until = monotonic_ns() + STAT_WAIT_NS;
@@ -229,9 +237,11 @@ void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *r
         pthread_cond_signal(&r->requested);
         while (r->served_count < mine && condition_wait_until(&r->served, &r->lock, until))
                 ;
-        for (size_t i = 0; i < r->store_count; i++)
+        for (size_t i = 0; i < r->store_count; i++) {
                 if (r->stores[i].has_stat)
                         ret[i] = r->stores[i].stat;
+                update_queue_stat(r->stores[i].source.store, &ret[i]);
+        }
         pthread_mutex_unlock(&r->lock);
 }
 

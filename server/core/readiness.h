@@ -88,8 +88,9 @@ bool readiness_get_disk(struct readiness *r, uint64_t *free_ret, uint64_t *size_
 bool readiness_write(struct readiness *r, struct buf *to);
 
 /**
- * Current statistics of the stores; the previous ones when reading them takes more than about 100 ms.
- * @param ret  one per store, in the order of readiness_start(); unchanged for a store without statistics yet.
+ * Current statistics of the stores; the previous ones of the tables when reading them takes more than about 100 ms.
+ * @param ret  one per store, in the order of readiness_start(); only queue and health for a store without statistics
+ *             yet, else unchanged.
  */
 void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *ret);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/limits.h"
 #include "server/core/readiness.h"
+#include "storage/local_storage.h"
+#include "tests/support/faulty_storage.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 #include "tests/support/temporary_dir.h"
@@ -82,19 +85,25 @@ START_TEST(service_is_ready_with_warnings_but_not_with_errors)
 }
 END_TEST
 
-/* Make flushes of this store fail: its tables are replaced by a file. */
-static void break_store(struct profile_store *s, const char *path, uint32_t number)
+static void append_batch(struct profile_store *s, uint32_t number)
 {
         struct test_profile t;
-        struct error err;
         uint32_t leaf;
-        char command[128];
 
         test_profile_init(&t, "00112233445566778899aabbccddeeff00112233", "/bin/x");
         leaf = test_location(&t, 0x1000);
         test_sample(&t, INT64_C(1728000000000000000), 1, &leaf, 1, NULL);
         ck_assert_int_eq(profile_store_append(s, &t.p, hash_bytes128(&number, sizeof number), NULL, NULL), ST_OK);
         test_profile_deinit(&t);
+}
+
+/* Make flushes of this store fail: its tables are replaced by a file. */
+static void break_store(struct profile_store *s, const char *path, uint32_t number)
+{
+        struct error err;
+        char command[128];
+
+        append_batch(s, number);
         snprintf(command, sizeof command, "rm -rf %s/tables && touch %s/tables", path, path);
         ck_assert_int_eq(system(command), 0);
         ck_assert_int_ne(profile_store_flush(s, &err), ST_OK);
@@ -124,6 +133,52 @@ START_TEST(error_of_some_tenants_is_a_warning_until_all_have_it)
 }
 END_TEST
 
+static pthread_mutex_t hanging_reads = PTHREAD_MUTEX_INITIALIZER;
+
+static void wait_in_reads(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f;
+        (void)key;
+        if (strcmp(call, "map") != 0)
+                return;
+        pthread_mutex_lock(&hanging_reads);
+        pthread_mutex_unlock(&hanging_reads);
+}
+
+START_TEST(queue_is_current_while_reads_of_tables_hang)
+{
+        struct profile_store_stat stat = { .sample_rows = 7 };
+        struct faulty_storage *f;
+        struct storage *inner;
+
+        temporary_dir_create(dir, "readiness");
+        ck_assert_int_eq(local_storage_open(dir, &inner, NULL), ST_OK);
+        f = faulty_storage_create(inner);
+        ck_assert_int_eq(profile_store_open(dir,
+                                            &(struct profile_store_options){ .size = sizeof(struct profile_store_options),
+                                                                             .flush_interval_ms = 1000000,
+                                                                             .tables = &f->storage },
+                                            &store, NULL),
+                         ST_OK);
+        append_batch(store, 1);
+        ck_assert_int_eq(profile_store_flush(store, NULL), ST_OK);
+        f->before = wait_in_reads;
+        pthread_mutex_lock(&hanging_reads);
+        ck_assert_int_eq(readiness_start(NULL, &(struct readiness_store){ .store = store }, 1, &readiness, NULL),
+                         ST_OK);
+        append_batch(store, 2);
+        readiness_get_store_stats(readiness, &stat);
+        ck_assert_uint_eq(stat.queued_batches, 1);
+        ck_assert_uint_gt(stat.queued_bytes, 0);
+        ck_assert_uint_eq(stat.sample_rows, 7); /* the tables have not been read */
+        pthread_mutex_unlock(&hanging_reads);
+        readiness_stop(readiness);
+        profile_store_close(store);
+        storage_close(&f->storage);
+        temporary_dir_remove(dir);
+}
+END_TEST
+
 START_TEST(clock_step_is_reported_for_an_hour)
 {
         int64_t mono = monotonic_ns();
@@ -148,4 +203,5 @@ START_TEST(clock_step_is_reported_for_an_hour)
 END_TEST
 
 TEST_SUITE("readiness", a_healthy_store_is_ready_without_conditions, service_is_ready_with_warnings_but_not_with_errors,
-           error_of_some_tenants_is_a_warning_until_all_have_it, clock_step_is_reported_for_an_hour)
+           error_of_some_tenants_is_a_warning_until_all_have_it, queue_is_current_while_reads_of_tables_hang,
+           clock_step_is_reported_for_an_hour)
