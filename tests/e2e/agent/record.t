@@ -18,37 +18,38 @@ volatile unsigned long sink;
 #define FUNCTION __attribute__((noinline, noclone, noipa))
 static inline __attribute__((always_inline)) void spin(int n) { for (int i = 0; i < n; i++) sink += i; }
 FUNCTION void burn(int n) { spin(n); }
-FUNCTION int down(int n) { if (!n) { burn(1000000); return 1; } int r = down(n - 1); sink += r; return r + 1; }
+FUNCTION int down(int n) { if (!n) { burn(10000000); return 1; } int r = down(n - 1); sink += r; return r + 1; }
+#include <time.h>
 int main(int argc, char **argv)
 {
-        int rounds = argc > 1 ? atoi(argv[1]) : 0;
+        clock_t end = argc > 1 ? atoi(argv[1]) * (CLOCKS_PER_SEC / 1000) : 0;
 
-        for (int i = 0; !rounds || i < rounds; i++)
+        while (!end || clock() < end)
                 down(5);
         return 7;
 }
 END
 gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$tmp/work" "$tmp/work.c"
-rounds=300 # some tenths of a second
+work_ms=400 # of CPU time, however fast the machine is
 
 # record ARGUMENT...: sets $code; standard output and error are in $tmp/out and $tmp/err.
 record() { "$cairn" record "$@" >"$tmp/out" 2>"$tmp/err"; code=$?; }
 
 # ---- a table in the terminal ----
 
-record -- "$tmp/work" $rounds
+record -- "$tmp/work" $work_ms
 is "$code" 7 "the command's exit status is passed on"
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the table has an inlined function with its line"
 like "$(cat "$tmp/out")" " 0 +0\.00% .* main +.*/work\.c:" "the table has the function that called it"
 like "$(cat "$tmp/err")" "^recorded .* at 99 Hz by (bpf|perf): [1-9][0-9]* samples, 0 lost$" "the amount recorded"
 like "$(cat "$tmp/err")" "^names: (100\.0|9[0-9]\.[0-9])% of frames" "the share of frames with names"
-record -F 999 -- "$tmp/work" $rounds # one in a few hundred may be truncated
+record -F 999 -- "$tmp/work" $work_ms # one in a few hundred may be truncated
 like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "the share of complete stacks"
 
-record --json -n 1 "$tmp/work" $rounds
+record --json -n 1 "$tmp/work" $work_ms
 is "$(jq -r '.[0] | "\(.function) \(.line) \(.flat > 0)"' "$tmp/out")" "spin 4 true" \
         "the table as JSON; -- can be left out"
-record --format folded -- sh -c "'$tmp/work' $rounds & wait"
+record --format folded -- sh -c "'$tmp/work' $work_ms & wait"
 folded='^work;_start;.*main;down;down;down;down;down;down;burn;spin [1-9]'
 like "$(cat "$tmp/out")" "$folded" "a child of the command is recorded, under its name"
 
@@ -75,7 +76,7 @@ fi
 
 # ---- files ----
 
-record -o "$tmp/a.html" -o "$tmp/a.pb.gz" -o "$tmp/a.folded" -o "$tmp/a.otlp" -o "$tmp/a.txt" -- "$tmp/work" $rounds
+record -o "$tmp/a.html" -o "$tmp/a.pb.gz" -o "$tmp/a.folded" -o "$tmp/a.otlp" -o "$tmp/a.txt" -- "$tmp/work" $work_ms
 is "$code $(cat "$tmp/out")" "7 " "nothing is on standard output if there are files"
 like "$(grep -o '<title>[^<]*' "$tmp/a.html")" "Flame graph" "the page is a flame graph"
 for name in main down burn spin work.c; do
@@ -99,7 +100,7 @@ like "$("$cairn" top --profile "$tmp/a.otlp" 2>"$tmp/err")" "spin +.*/work\.c:4$
 like "$("$cairn" flame --profile "$tmp/a.pb.gz" 2>/dev/null)" "burn;spin [1-9]" "pprof has its names"
 sed 's/FUNCTION void burn(int n) {/& for (int i = 0; i < 3 * n; i++) sink ^= i;/' "$tmp/work.c" >"$tmp/slower.c"
 gcc -O2 -g -fomit-frame-pointer -o "$tmp/slower" "$tmp/slower.c"
-record -o "$tmp/b.otlp" -- "$tmp/slower" $rounds
+record -o "$tmp/b.otlp" -- "$tmp/slower" $work_ms
 "$cairn" diff --json "$tmp/a.otlp" "$tmp/b.otlp" >"$tmp/out" 2>"$tmp/err"
 is "$(jq 'any(.[]; .function == "burn" and .flat == 0 and .flat_after > 0)' "$tmp/out")" true \
         "two recordings are compared"
@@ -152,7 +153,7 @@ is $? 143 "a signal reaches the command too"
 ok "and the samples so far were written" test -f "$tmp/c.folded"
 
 holds_signals() { grep -q '^SigBlk:.*4003$' "/proc/$record_pid/status"; } # SIGHUP, SIGINT, SIGTERM
-start_record -d 1 -o "$tmp/d.folded" -- "$tmp/work" $((rounds * 200))
+start_record -d 1 -o "$tmp/d.folded" -- "$tmp/work" 60000
 wait_for "the recording to be written" grep -q '^wrote ' "$tmp/err"
 wait_for "it to wait for the command" holds_signals
 kill -TERM "$record_pid"
@@ -191,12 +192,12 @@ like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program removed during the reco
 if [ "$(id -u)" = 0 ] && gcc -static -O2 -g -o "$tmp/static" "$tmp/work.c" 2>/dev/null; then
         mkdir "$tmp/root"
         mv "$tmp/static" "$tmp/root/inside"
-        record -- chroot "$tmp/root" /inside $rounds
+        record -- chroot "$tmp/root" /inside $work_ms
         like "$(cat "$tmp/out")" "spin +.*work\.c:4$" "a program of another root directory too"
 fi
 
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
-        unshare --pid --fork --mount-proc "$cairn" record -- "$tmp/work" $rounds >"$tmp/out" 2>"$tmp/err"
+        unshare --pid --fork --mount-proc "$cairn" record -- "$tmp/work" $work_ms >"$tmp/out" 2>"$tmp/err"
         is $? 7 "record works in a pid namespace of its own"
         like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "in another pid namespace the functions are found"
         like "$(cat "$tmp/err")" "^without BPF: this is not the host's pid namespace" \
@@ -205,7 +206,7 @@ fi
 
 # ---- without privileges ----
 
-record --sampler perf -F 999 --format folded -- "$tmp/work" $rounds
+record --sampler perf -F 999 --format folded -- "$tmp/work" $work_ms
 is "$code" 7 "record works with perf events"
 like "$(cat "$tmp/err")" "^recorded .* by perf: " "the message says that perf events were used"
 like "$(cat "$tmp/out")" "$folded" "stacks without frame pointers are complete"
@@ -213,7 +214,7 @@ like "$(cat "$tmp/err")" "^stacks: (100\.0|9[5-9]\.[0-9])% complete" "all of the
 if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && chmod 755 "$tmp" &&
         setpriv --reuid=65534 --clear-groups test -x "$cairn" &&
         setpriv --reuid=65534 --clear-groups test -x "$tmp/work"; then
-        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $rounds \
+        CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -- "$tmp/work" $work_ms \
                 >"$tmp/out" 2>"$tmp/err"
         is $? 7 "a user records an own program"
         like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the user's own program has its names"
@@ -241,7 +242,7 @@ is $? 0 "record on a terminal"
 for line in 'preparing: building the unwind tables' 'recording: [01] of 2 s; Ctrl-C stops it' 'resolving symbols'; do
         like "$(cat "$tmp/tty")" "$line" "the terminal shows '$line'"
 done
-on_terminal -d 1 -- sh -c "'$tmp/work' $rounds"
+on_terminal -d 1 -- sh -c "'$tmp/work' $work_ms"
 like "$(cat "$tmp/tty")" "recording sh for 1 s; Ctrl-C ends it" "a command is announced"
 record -p $busy -d 1
 like "$(cat "$tmp/err")" "^recorded (0\.9|1\.[0-9]) s at" "the preparation is not part of the time"
@@ -287,17 +288,17 @@ mkdir "$tmp/elsewhere"
 objcopy --only-keep-debug "$tmp/full" "$tmp/elsewhere/work.debug"
 strip "$tmp/work"
 start_server
-record --no-debuginfod -- "$tmp/work" $rounds
+record --no-debuginfod -- "$tmp/work" $work_ms
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
 like "$(cat "$tmp/err")" "boundaries [0-9.]+%.*; most in work$" "the share without names is reported with its object"
 like "$(cat "$tmp/err")" "^next: '$tmp/work' has no debug information: build it with -g, or put work.debug beside it" \
         "the remedy for a program of one's own is reported"
 unlike "$(cat "$tmp/err")" "install the debug packages" "no package is advised for a program that is in none"
 cp "$tmp/elsewhere/work.debug" "$tmp/work.debug"
-record --no-debuginfod -- "$tmp/work" $rounds
+record --no-debuginfod -- "$tmp/work" $work_ms
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "the remedy works: a debug file beside the program"
 objcopy --only-keep-debug "$CAIRN_BUILD/cairn" "$tmp/work.debug"
-record --no-debuginfod -- "$tmp/work" $rounds
+record --no-debuginfod -- "$tmp/work" $work_ms
 unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "unless it is of another build"
 rm "$tmp/work.debug"
 "$upload" --server "$url" "$tmp/elsewhere/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" ||
@@ -316,7 +317,7 @@ background_pids="${background_pids:-} $!"
 wait_for "a server that says nothing" test -s "$tmp/silent.port"
 DEBUGINFOD_URLS=http://127.0.0.1:$(cat "$tmp/silent.port") DEBUGINFOD_CACHE_PATH=$tmp/debuginfod DEBUGINFOD_PROGRESS=1
 export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_PROGRESS
-start_record -d 1 -o "$tmp/e.folded" -- "$tmp/work" $((rounds * 200))
+start_record -d 1 -o "$tmp/e.folded" -- "$tmp/work" 60000
 wait_for "the download to begin" grep -q '^downloading debuginfo of work' "$tmp/err"
 kill -TERM "$record_pid"
 wait "$record_pid"
@@ -324,14 +325,14 @@ is $? 143 "a signal that ends the search for names reaches the command too"
 ok "after the samples were written" test -f "$tmp/e.folded"
 
 DEBUGINFOD_URLS=http://127.0.0.1:1 DEBUGINFOD_CACHE_PATH=$tmp/debuginfod.1
-record -- "$tmp/work" $rounds
+record -- "$tmp/work" $work_ms
 like "$(cat "$tmp/err")" "^debuginfod: cannot .*127\.0\.0\.1:1" "a server that cannot be reached is reported"
 DEBUGINFOD_URLS="http://127.0.0.1:1 $url" DEBUGINFOD_CACHE_PATH=$tmp/debuginfod.2
-record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $rounds
+record -o "$tmp/raw.otlp" -o "$tmp/fetched.txt" -- "$tmp/work" $work_ms
 like "$(cat "$tmp/fetched.txt")" "spin +.*/work\.c:4$" "a debuginfod server provides them"
 like "$(cat "$tmp/err")" "^downloading debuginfo of work" "the download of debuginfo is shown"
 
-record -- dd if=/dev/zero of=/dev/null bs=1 count=600000
+record -F 999 -- dd if=/dev/zero of=/dev/null bs=1 count=600000
 if grep -Eq '^not (covered|as root).*kernel|^kernel frames have no lines|by perf' "$tmp/err" ||
         ! [ -s /sys/kernel/notes ]; then
         pass "the kernel's debuginfo # SKIP $(grep -E 'kernel' "$tmp/err" | head -1)"
@@ -348,7 +349,7 @@ ok "raw samples go to the service" "$cairn" import --server "$url" "$tmp/raw.otl
 wait_for "the symbols to be indexed" sh -c "'$cairn' top --server '$url' --from now-1h | grep -q spin"
 like "$("$cairn" top --server "$url" --from now-1h)" "spin +.*/work\.c:4$" "the service symbolizes the imported samples"
 stop_server
-record -- "$tmp/work" $rounds
+record -- "$tmp/work" $work_ms
 like "$(cat "$tmp/out")" "spin +.*/work\.c:4$" "downloaded files are cached"
 unlike "$(cat "$tmp/err")" "downloading debuginfo of work from" "cached files are not fetched again"
 

@@ -13,7 +13,7 @@ mkdir "$CAIRN_CACHE_DIR" "$tmp/src"
 python3 - "$tmp/src/work.c" "$tmp/src/more.h" <<'END'
 import sys
 lines = [f"/* line {n} */" for n in range(1, 20001)]
-lines[1] = "#include \"more.h\""
+lines[1:3] = ["#include \"more.h\"", "#include <time.h>"]
 code = """volatile unsigned long sink;
 __attribute__((noinline, noclone)) void burn(unsigned long n)
 {
@@ -23,8 +23,8 @@ __attribute__((noinline, noclone)) void burn(unsigned long n)
 }
 int main(void)
 {
-        for (int i = 0; i < 1500; i++)
-                burn(300000);
+        while (clock() < CLOCKS_PER_SEC)
+                burn(3000000);
         return 0;
 }""".split("\n")
 code[0:1] = ["extern volatile unsigned long sink;", "static inline __attribute__((always_inline)) void mix(unsigned long i) { sink += i * 31; }"]
