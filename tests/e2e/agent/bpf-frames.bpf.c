@@ -6,10 +6,14 @@
 char LICENSE[] SEC("license") = "GPL";
 __u64 sink;
 
+/* All of the loop has one line: which instruction of it is sampled most depends on the CPU. */
+#define TAKE_STEPS(x)                                                                                                  \
+        for (int i = 0; i < 100; i++)                                                                                  \
+        sink ^= sink * 5 + i + (x)
+
 static __attribute__((noinline)) int inner_step(int x)
 {
-        for (int i = 0; i < 100; i++)
-                sink ^= sink * 5 + i + x; /* line of inner_step */
+        TAKE_STEPS(x); /* line of inner_step */
         return sink & 0xff;
 }
 
