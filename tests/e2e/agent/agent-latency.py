@@ -6,7 +6,7 @@ Judges the latency samples of agent-latency.c.
 
 CPU, LATENCY: the samples of either type by otlp_dump.py. SWITCHES: of the same time, as perf script prints sched_switch
 and its own samples of the CPUs. From the switches follows which threads ran at the moment of each of perf's samples, and
-so the latency of each. Some switches are missing without a word (Linux 6.18), so a sample tells, too, that its thread
+so the latency of each. Some switches are missing without a word (Linux 6.18), so each sample tells, too, what its CPU
 runs. Samples, not times: a virtual machine that does not run has no samples. A line of TAP for each check.
 """
 import collections
@@ -42,18 +42,19 @@ def read_switches(path):
     """CPU time, and latency, by thread name, in perf's samples."""
     cpu, latency, running = collections.Counter(), collections.Counter(), {}
     missing = 0
-    switch = re.compile(r"prev_comm=.* prev_pid=(\d+) .* ==> next_comm=(.*) next_pid=(\d+) ")
+    event = re.compile(r"\s*(.*?)\s+(-?\d+)\s+\[(\d+)\]\s")
+    switch = re.compile(r"prev_comm=.* prev_pid=\d+ .* ==> next_comm=(.*) next_pid=(\d+) ")
     for line in open(path):
+        name, thread, at = event.match(line).groups()
         m = switch.search(line)
         if m:
-            running.pop(m[1], None)
-            if m[2] in NAMES:
-                running[m[3]] = m[2]
-            continue
-        name, thread = line.split()[:2]
+            name, thread = m.groups()
+        else:
+            missing += running.get(at) != (thread if name in NAMES else None)
+        running.pop(at, None)
         if name in NAMES:
-            missing += thread not in running
-            running[thread] = name
+            running[at] = thread
+        if name in NAMES and not m:
             cpu[name] += 1
             latency[name] += 1 / len(running)
     print("# switches that perf does not have:", missing)

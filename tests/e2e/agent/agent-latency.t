@@ -46,19 +46,19 @@ for type in cpu latency; do
         python3 tests/support/otlp_dump.py "$tmp/latency.otlp" $type >"$tmp/$type.dump"
         python3 tests/support/otlp_dump.py "$tmp/both.otlp" $type >"$tmp/both-$type.dump"
 done
-python3 tests/e2e/agent/agent-latency.py "$tmp/both-cpu.dump" "$tmp/both-latency.dump" |
-        sed 's/^\(not ok\|ok\) - /&beside off-CPU samples, /' >"$tmp/judgement"
+python3 tests/e2e/agent/agent-latency.py "$tmp/both-cpu.dump" "$tmp/both-latency.dump" >"$tmp/both"
+is "$?" 0 "beside off-CPU samples, all checks were run"
+sed 's/^\(not ok\|ok\) - /&beside off-CPU samples, /' "$tmp/both" >"$tmp/judgement"
 report_tap "$tmp/judgement"
 set -- "$tmp/cpu.dump" "$tmp/latency.dump"
 if has_all_switches &&
-        perf script -i "$tmp/perf.data" -F trace:comm,tid,event,trace -F sw:comm,tid,event >"$tmp/switches" \
+        perf script -i "$tmp/perf.data" -F trace:comm,tid,cpu,event,trace -F sw:comm,tid,cpu,event >"$tmp/switches" \
                 2>"$tmp/script.log"; then
         set -- "$@" "$tmp/switches"
 else
         diag "perf did not record everything: not compared"
 fi
-python3 tests/e2e/agent/agent-latency.py "$@" >"$tmp/judgement"
-report_tap "$tmp/judgement"
+report_checks python3 tests/e2e/agent/agent-latency.py "$@"
 
 # ---- as a profile ----
 

@@ -76,8 +76,9 @@ def main():
         perf = read_timehist(sys.argv[4])
         for reason in known:
             got, tolerance = times[reason].total(), TOLERANCES.get(reason, TOLERANCE)
-            if abs(perf[reason] - known[reason]) > max(0.25, tolerance) * known[reason] + missed_ns:
-                # Clocks of CPUs that differ put the switches of a thread that moves between them into another order.
+            if abs(perf[reason] - known[reason]) > 0.01 * known[reason] + missed_ns:
+                # Some switches are missing without a word (Linux 6.18), and clocks of CPUs that differ put those of a
+                # thread that moves between them into another order.
                 print(f"# perf has {perf[reason] / 1e6:.1f} ms of {reason}, the program itself {known[reason] / 1e6:.1f} ms: not compared")
                 continue
             check(abs(got - perf[reason]) <= tolerance * perf[reason] + missed_ns,

@@ -54,8 +54,7 @@ if has_all_switches &&
 else
         diag "perf sched did not record everything: not compared"
 fi
-python3 tests/e2e/agent/agent-waits.py "$@" >"$tmp/judgement"
-report_tap "$tmp/judgement"
+report_checks python3 tests/e2e/agent/agent-waits.py "$@"
 
 # ---- as a profile ----
 
