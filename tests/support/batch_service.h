@@ -42,7 +42,7 @@ void batch_service_deinit(struct batch_service *s);
 /* Number of distinct ids accepted: answered with 200 or without a response. */
 size_t batch_service_taken(struct batch_service *s);
 size_t batch_service_count(struct batch_service *s);
-/* A port without a listener. */
+/* A port without a listener, until the process ends. */
 unsigned short batch_service_closed_port(void);
 
 #endif
