@@ -40,6 +40,8 @@ static void *append_all(void *context)
                 check_ok(profile_store_append(store, &t.p, hash_bytes128(identity, sizeof identity), NULL, &err), &err);
                 atomic_fetch_add(&acknowledged, 1);
                 test_profile_deinit(&t);
+                if (thread == 0 && i == BATCHES / 2) /* two files at least, on a fast machine too */
+                        check_ok(profile_store_flush(store, &err), &err);
         }
         atomic_fetch_add(&appenders_done, 1);
         return NULL;
