@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data limits of all running workers fit into the memory budget, and neither small nor large ones starve. */
 #include <check.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "common/limits.h"
 #include "common/memory/memory_budget.h"
@@ -14,6 +18,7 @@
 struct waiter {
         uint64_t wanted, granted;
         atomic_bool cancel, is_done;
+        atomic_int tid;
         enum status st;
         pthread_t thread;
 };
@@ -22,16 +27,45 @@ static void *acquire_in_thread(void *arg)
 {
         struct waiter *w = arg;
 
+        atomic_store(&w->tid, gettid());
         w->st = worker_budget_acquire(w->wanted, false, &w->cancel, &w->granted, NULL);
         atomic_store(&w->is_done, true);
         return NULL;
+}
+
+/* How often the thread has begun to wait; ULONG_MAX after its end. */
+static unsigned long count_waits(const struct waiter *w)
+{
+        unsigned long ret = ULONG_MAX;
+        char path[64], line[256];
+        FILE *f;
+
+        snprintf(path, sizeof path, "/proc/self/task/%d/status", atomic_load(&w->tid));
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof line, f))
+                if (sscanf(line, "voluntary_ctxt_switches: %lu", &ret) == 1)
+                        break;
+        if (f)
+                (void)fclose(f);
+        return ret;
+}
+
+/* Until it has looked at the budget again, and waits or has ended. */
+static void await_look(const struct waiter *w)
+{
+        const unsigned long before = count_waits(w);
+
+        while (before < ULONG_MAX && count_waits(w) < before + 2)
+                poll(NULL, 0, 1);
 }
 
 static void start_waiter(struct waiter *w, uint64_t wanted)
 {
         *w = (struct waiter){ .wanted = wanted };
         ck_assert_int_eq(pthread_create(&w->thread, NULL, acquire_in_thread, w), 0);
-        poll(NULL, 0, 200);
+        while (!atomic_load(&w->tid))
+                poll(NULL, 0, 1);
+        await_look(w);
 }
 
 static uint64_t acquire(uint64_t wanted, bool is_short)
@@ -128,7 +162,8 @@ START_TEST(a_large_worker_is_not_starved_by_small_ones)
         start_waiter(&large, GiB(1));
         start_waiter(&small, 0);
         worker_budget_release(BUDGET / 4); /* the small one came later: it leaves the memory to the large one */
-        poll(NULL, 0, 200);
+        await_look(&small);
+        await_look(&large);
         ck_assert(!atomic_load(&small.is_done));
         ck_assert(!atomic_load(&large.is_done));
         worker_budget_release(BUDGET / 4);
