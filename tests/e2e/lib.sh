@@ -194,18 +194,22 @@ kill_server() {
         server_pid=
 }
 
-# metric NAME: its value (0 before its first event); NAME may carry labels.
-metric() {
-        curl -sS --max-time 60 "$url/metrics" |
-                awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
+# metric_at URL NAME [CURL-ARGUMENT]...: its value (0 before its first event), nothing if the service does not answer;
+# NAME may have labels.
+metric_at() {
+        metric_url=$1 metric_name=$2; shift 2
+        metric_lines=$(curl -sSf --max-time 60 "$@" "$metric_url/metrics") || return
+        printf '%s\n' "$metric_lines" |
+                awk -v name="$metric_name" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
 }
+metric() { metric_at "$url" "$1"; }
 
 metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }
 metric_equals() { [ "$(metric "$1")" -eq "$2" ]; }
 
 # becomes VALUE NAME COMMAND...: tests that the command prints the value within two minutes. For values that are not
-# ordered with an earlier response: a log line written by another thread, or figures of tables and queues, for which
-# /metrics and the status API return cached values if the store takes more than 100 ms to respond.
+# ordered with an earlier response: a log line written by another thread, or figures of tables, for which /metrics and
+# the status API return cached values if the store takes more than 100 ms to respond.
 becomes() {
         becomes_want=$1 becomes_name=$2; shift 2
         becomes_tries=0

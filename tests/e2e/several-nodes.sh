@@ -27,10 +27,7 @@ kill_node() {
         kill -9 "$(pid_of "$1")"
         wait "$(pid_of "$1")" 2>/dev/null
 }
-metric_of() {
-        curl -sS --max-time 60 "$(url_of "$1")/metrics" |
-                awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
-}
+metric_of() { metric_at "$(url_of "$1")" "$2"; }
 
 # send NODE LABELS LINE...: folded stacks, acknowledged. LABELS is "" or as "left=1". Equal requests are one batch.
 send() {

@@ -7,8 +7,6 @@ for tool in debuginfod debuginfod-find gcc python3 jq; do
         command -v $tool >/dev/null || skip_all "$tool is not installed"
 done
 
-metric_at() { curl -sS --max-time 20 "$1/metrics" |
-        awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 metric_at_reached() { [ "$(metric_at "$1" "$2")" -ge "$3" ]; }
 
 # start_upstream DIR [VARIABLE=VALUE]...: elfutils' debuginfod over DIR; sets $upstream, $upstream_pid.

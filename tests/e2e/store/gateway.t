@@ -58,10 +58,7 @@ kill_service() {
         kill -9 "$(cat "$tmp/pid-$1")"
         wait "$(cat "$tmp/pid-$1")" 2>/dev/null
 }
-metric_of() {
-        curl -sS --max-time 60 -H 'Authorization: Bearer status-token' "$(url_of "$1")/metrics" |
-                awk -v name="$2" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'
-}
+metric_of() { metric_at "$(url_of "$1")" "$2" -H 'Authorization: Bearer status-token'; }
 sum_of() { # TOKEN
         "$cairn" top --server "$(url_of node)" --token-file "$tmp/$1" --from now-1d --json 2>"$tmp/top.log" |
                 jq '[.[].flat] | add // 0'
