@@ -34,10 +34,10 @@ ok "commits lost races" test $(($(metric_of a cairn_commit_conflicts_total) + \
 
 # ---- both add label columns at once ----
 
-stall_store
+stall_commits
 send a left=1 "main;work 10"
 send b right=1 "main;work 20"
-wait_for "both flushes" stalled_at_least 2
+wait_for "the commits of both" stalled_at_least 2
 resume_store
 wait_flushed a b
 is "$(rows_and_sum)" "14 1239" "no commit of a new column hides another one"
@@ -48,10 +48,10 @@ is "$(sum_of a '{left="1"}') $(sum_of a '{right="1"}')" "10 20" \
 # ---- a batch is sent again to another node ----
 
 id=00112233445566778899aabbccddeeff
-stall_store
+stall_commits
 send_batch a $id 5000
 send_batch b $id 5000
-wait_for "both flushes" stalled_at_least 2
+wait_for "the commits of both" stalled_at_least 2
 resume_store
 wait_flushed a b
 is "$(rows_and_sum)" "15 6239" "a batch that two nodes commit at once counts once"
