@@ -61,11 +61,11 @@ struct profile_store {
         pthread_mutex_t lock;
         struct batch **head; /* by position; a batch is visible once the queue has synced it */
         size_t head_capacity;
-        _Atomic size_t head_count;   /* changed under lock, read without it, as head_bytes */
+        _Atomic size_t head_count; /* changed under lock, read without it, as head_bytes */
         _Atomic uint64_t head_bytes;
-        size_t flush_waiters;        /* calls of profile_store_wait_flushed() */
-        int64_t flush_due_ns;        /* monotonic: for the first of them that the last flush did not have; 0: none */
-        struct key_map queued;       /* batch id to position in the head; 0: removed */
+        size_t flush_waiters;  /* calls of profile_store_wait_flushed() */
+        int64_t flush_due_ns;  /* monotonic: for the first of them that the last flush did not have; 0: none */
+        struct key_map queued; /* batch id to position in the head; 0: removed */
         struct tables *tables;
         uint64_t flushed; /* positions up to this one are in the tables */
         uint64_t failed_flushes;

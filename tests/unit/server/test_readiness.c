@@ -147,6 +147,7 @@ static void wait_in_reads(struct faulty_storage *f, const char *call, const char
 
 START_TEST(queue_is_current_while_reads_of_tables_hang)
 {
+        struct profile_store_options o = { .size = sizeof o, .flush_interval_ms = 1000000 };
         struct profile_store_stat stat = { .sample_rows = 7 };
         struct faulty_storage *f;
         struct storage *inner;
@@ -154,12 +155,8 @@ START_TEST(queue_is_current_while_reads_of_tables_hang)
         temporary_dir_create(dir, "readiness");
         ck_assert_int_eq(local_storage_open(dir, &inner, NULL), ST_OK);
         f = faulty_storage_create(inner);
-        ck_assert_int_eq(profile_store_open(dir,
-                                            &(struct profile_store_options){ .size = sizeof(struct profile_store_options),
-                                                                             .flush_interval_ms = 1000000,
-                                                                             .tables = &f->storage },
-                                            &store, NULL),
-                         ST_OK);
+        o.tables = &f->storage;
+        ck_assert_int_eq(profile_store_open(dir, &o, &store, NULL), ST_OK);
         append_batch(store, 1);
         ck_assert_int_eq(profile_store_flush(store, NULL), ST_OK);
         f->before = wait_in_reads;
