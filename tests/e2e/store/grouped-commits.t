@@ -14,12 +14,14 @@ address=s3://cairn-test/fleet
 port_a=$(free_port) port_b=$(free_port) port_c=$(free_port)
 printf 'all-token read,ingest name=all\nnode-token node name=node\n' >"$tmp/tokens"
 echo node-token >"$tmp/node-token"
-# start NAME: all have the same list of peers, with themselves in it.
+# start NAME: all have the same list of peers, with themselves in it. They lack the role maintain, whose merges would be
+# further commits.
 start() {
         eval "listen=\$port_$1"
         # shellcheck disable=SC2154
-        start_node "$1" --listen "127.0.0.1:$listen" --flush-interval 2 --peer "http://127.0.0.1:$port_a" \
-                --peer "http://127.0.0.1:$port_b" --peer "http://127.0.0.1:$port_c" --peer-timeout 5000
+        start_node "$1" --role ingest,query --listen "127.0.0.1:$listen" --flush-interval 2 \
+                --peer "http://127.0.0.1:$port_a" --peer "http://127.0.0.1:$port_b" \
+                --peer "http://127.0.0.1:$port_c" --peer-timeout 5000
 }
 sum_metrics() { # NAME: of all nodes
         sum=0
