@@ -33,10 +33,10 @@ is "$(rows_and_sum)" "1 100" "it counts once"
 
 order faults/20 >"$tmp/order"
 acknowledged=100
+is_acknowledged() { send "$1"; [ "$code" -eq 200 ]; }
 for value in 1 2 3 4 5 6; do
-        send $value
-        [ "$code" -eq 200 ] || send $value
-        [ "$code" -ne 200 ] || acknowledged=$((acknowledged + value))
+        wait_for "batch $value to be acknowledged" is_acknowledged $value
+        acknowledged=$((acknowledged + value))
 done
 order faults/0 >"$tmp/order"
 lose_machine 1
