@@ -84,8 +84,8 @@ like "$(cat "$tmp/err")" \
         '^cairn top: no samples are in this time range; there are some from 2017-07-14 02:40:00 to 20' \
         "an answer without samples says which time range has some"
 
-# The range is fixed, so that both queries have the same result.
-from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 60))
+# The range is fixed, so that both queries have the same result, and has what is imported later.
+from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 3600))
 both() {
         operation=$1; shift
         "$cairn" "$operation" --server "$url" --from $from --to $to "$@" >"$tmp/by-server" 2>"$tmp/err" &&
