@@ -43,8 +43,9 @@ like "$(cat "$server_log")" 'of 32 racing creates' "the store was probed before 
 is "$(metric cairn_store_absent_tables)" 0 "the tables are read"
 is "$(sum_of --server "$url")" 1001 "a query has each sample once"
 unlike "$(cat "$tmp/top.log")" incomplete "the answer is complete"
-request "$url/readyz"
-is "$code" 200 "the service is ready without a restart"
+is_ready() { request "$url/readyz"; [ "$code" -eq 200 ]; } # when the flush has ended
+wait_for "the service to be ready" is_ready
+pass "the service is ready without a restart"
 
 # ---- a service with a past ----
 
