@@ -87,8 +87,9 @@ is "$(metric_of a cairn_peer_head_batches)" 0 "no batch is kept after its commit
 # ---- a node that does not answer ----
 
 stop_node a
-start a --flush-interval 3600 --peer-timeout 300
+start a --flush-interval 3600
 is "$(sum_of a)" $total "a node that is started again has all samples"
+wait_for "node a to reach b" reaches_all a
 kill -STOP "$(pid_of b)"
 like "$(note_of a)" "^samples of $url_b since 20[-0-9]+ [:0-9]+ UTC may be missing: it does not answer$" \
         "the answer says which node is missing since when"
@@ -186,6 +187,7 @@ send b "" "main;work 100"
 send a "" "main;work 10"
 is "$(sum_of a)" 10 "a peer that leads to the node itself adds nothing"
 kill "$relay_pid"
+wait "$relay_pid" 2>/dev/null # its port is free then
 relay_to "$port_b"
 has_both() { [ "$(sum_of a)" = 110 ]; }
 wait_for "the samples of the other node" has_both
