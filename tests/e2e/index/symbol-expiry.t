@@ -48,8 +48,9 @@ ok "symbols of the sampled object stay" has_symbols 01
 ok "symbols of the stored object stay" has_symbols 03
 if has_symbols 02; then fail "symbols of the other one are removed"; else pass "symbols of the other one are removed"; \
         fi
-like "$(cat "$server_log")" 'info index: removed the symbols of 1 object without a stored file and without samples' \
-        "  the removal is in the log"
+wait_for "the log, which is written after the metric" grep -q \
+        'info index: removed the symbols of 1 object without a stored file and without samples' "$server_log"
+pass "  the removal is in the log"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_objects_indexed_total 1
 ok "they return when it is uploaded again" has_symbols 02
