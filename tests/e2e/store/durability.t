@@ -94,6 +94,8 @@ all_there() {
         done
 }
 ok "every object is stored completely" all_there
+# A flush may have found the names before.
+wait_for "the re-symbolization queue to be empty" test ! -s "$data/resymbolize-queue"
 stop_server
 is "$(find "$data/debuginfo/incoming" "$data/tmp" -type f | wc -l)" 0 "interrupted work has left no files"
 is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "no object has a second copy"
