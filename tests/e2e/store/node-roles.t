@@ -96,7 +96,7 @@ is_named() { names_of query | grep -qx work; }
 wait_for "the name" is_named
 pass "after the flush it gets its name from the node for symbols"
 is "$(sum_of query)" 7 "it counts once"
-is "$(metric_of symbolize cairn_unnamed_objects_total)" 1 "that node counts the object"
+becomes 1 "that node counts the object" metric_of symbolize cairn_unnamed_objects_total
 is_maintained() { [ "$(holder_of maintenance)" = "$(identity_of maintain)" ]; }
 wait_for "the lease of the maintenance" is_maintained
 is "$(keys | grep -c /leases/maintenance/)" 1 "only the node for maintenance ever had its lease"
