@@ -151,7 +151,7 @@ is "$(sum_of a --token-file "$tmp/all-token")" $((total + 7)) "as the default on
 like "$(note_of a -H "$token" -H 'X-Scope-OrgID: alone')" "samples of $url_b may be missing" \
         "a tenant that the other node does not have lacks its samples"
 is "$(note_of a -H "$token" -H 'X-Scope-OrgID: team')" "" "the other tenants do not"
-is "$(metric_of a "cairn_peer_up{peer=\"$url_b\"}")" 0 "the metric says that a request failed"
+is "$(metric_at "$url_a" "cairn_peer_up{peer=\"$url_b\"}" -H "$token")" 0 "the metric says that a request failed"
 stop_node a
 stop_node b
 
