@@ -618,7 +618,9 @@ static enum status prepare_merge(struct merge *m, struct error *err)
         m->runs = calloc(FLUSHED_ROWS, sizeof *m->runs);
         if (!m->files || !m->splits || !m->nodes || !m->runs)
                 return error_no_memory(err);
-        st = open_merge_files(m, err);
+        st = merge_schema_fetch_files(&m->schema, q->parts, q->part_count, err);
+        if (!st)
+                st = open_merge_files(m, err);
         if (!st)
                 st = find_used_labels(m, err);
         for (size_t i = 0; !st && i < q->part_count; i++) {

@@ -103,6 +103,10 @@ static inline uint64_t merge_input_slot(const struct merge_input *in, uint64_t i
 enum status merge_schema_check_file(const struct merge_schema *schema, const struct part_file *f,
                                     struct error *err) MUST_CHECK;
 
+/** Fetch the columns of files that are in an object store, of several at a time (tables/part_fetch.h). */
+enum status merge_schema_fetch_files(const struct merge_schema *schema, struct table_part *const *parts, size_t count,
+                                     struct error *err) MUST_CHECK;
+
 /** Whether a leaf is null in all rows of a row group, or missing. */
 bool is_null_throughout(const struct part_file *f, uint32_t group, const char *path);
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/limits.h"
 #include "profile-store/compaction/merge_input.h"
+#include "profile-store/tables/part_fetch.h"
 
 /* ---- flattening ---------------------------------------------------------------------------- */
 
@@ -157,6 +160,19 @@ enum status merge_schema_check_file(const struct merge_schema *s, const struct p
                                          f->path, file->nodes[file->columns[i]].name);
         }
         return ST_OK;
+}
+
+enum status merge_schema_fetch_files(const struct merge_schema *s, struct table_part *const *parts, size_t count,
+                                     struct error *err)
+{
+        _cleanup_free_ const char **columns = calloc(s->leaf_count + 1, sizeof *columns);
+        const struct part_fetch what = { .columns = columns, .column_count = s->leaf_count };
+
+        if (!columns)
+                return error_no_memory(err);
+        for (size_t i = 0; i < s->leaf_count; i++)
+                columns[i] = s->leaves[i].path;
+        return part_files_fetch(parts, count, &what, NULL, err);
 }
 
 bool is_null_throughout(const struct part_file *f, uint32_t group, const char *path)

@@ -8,6 +8,13 @@ background_pids="${background_pids:-} $!"
 wait_for "the object store" test -s "$tmp/store-port"
 store_port=$(cat "$tmp/store-port")
 order() { curl -sS -X PUT "http://127.0.0.1:$store_port/-/$1"; }
+# stall_store [N]: until resume_store no request but the next N reaches the store. stall_commits: no commit of a table
+# does. stall_files: no file of a table is read. stalled_at_least N [paths]: so many requests wait, or of so many paths.
+stall_store() { order "stall/${1:-0}" >"$tmp/order"; }
+stall_commits() { order stall/commits >"$tmp/order"; }
+stall_files() { order stall/files >"$tmp/order"; }
+stalled_at_least() { [ "$(curl -sS "http://127.0.0.1:$store_port/-/stalled/${2:-}")" -ge "$1" ]; }
+resume_store() { order resume >"$tmp/order"; }
 AWS_ENDPOINT_URL_S3=http://127.0.0.1:$store_port
 AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret
 export AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY

@@ -45,12 +45,6 @@ send_batch() {
 
 is_flushed() { [ "$(metric_of "$1" cairn_queue_batches)" -eq 0 ]; }
 wait_flushed() { for node; do wait_for "the flush of node $node" is_flushed "$node"; done; }
-# stall_store [N]: until resume_store no request but the next N reaches the store. stall_commits: no commit of a table
-# does. stalled_at_least N: so many wait, as does each flush.
-stall_store() { order "stall/${1:-0}" >"$tmp/order"; }
-stall_commits() { order stall/commits >"$tmp/order"; }
-stalled_at_least() { [ "$(curl -sS "http://127.0.0.1:$store_port/-/stalled")" -ge "$1" ]; }
-resume_store() { order resume >"$tmp/order"; }
 
 # As deltalake reads the tables: rows and sum of the samples; rows of locations and stacks beyond the first of their
 # key.

@@ -59,7 +59,14 @@ ok "the snapshot has the debuginfo" cmp "$tmp/got" "$tmp/program"
 
 # ---- changing ----
 
-like "$(store compact 2>&1)" '3 files became 1|4 files became 2' "cairn store compact merges files of the store"
+stall_files
+store compact >"$tmp/compact.log" 2>&1 &
+compact_pid=$!
+wait_for "the merge to ask for all of its files at once" stalled_at_least 3 paths
+resume_store
+wait $compact_pid
+is $? 0 "cairn store compact succeeds"
+like "$(cat "$tmp/compact.log")" '3 files became 1|4 files became 2' "it merges files of the store"
 is "$(store status --json | jq .sample_rows)" 8 "no row is lost"
 like "$(store expire --dry-run --retain-samples age=1d)" 'would remove 2 files' \
         "cairn store expire --dry-run says what would be removed"

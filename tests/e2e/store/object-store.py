@@ -21,9 +21,9 @@ PUT /-/away and /-/back refuse all requests and end that; PUT /-/writes/N does t
 PUT /-/hold lets requests that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT
 /-/ahead/SECONDS makes what was put before old: it sets the clock of answers, or the times of versitygw's files, since
 that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume, PUT
-/-/stall/commits those that put a file of a Delta log; GET /-/stalled counts those that wait. PUT
-/-/delay/MILLISECONDS lets each request take that long. A failing request is refused with 503, or has its effect while
-its answer is lost, is 500, or is cut short.
+/-/stall/commits those that put a file of a Delta log, PUT /-/stall/files those that get a file of a table; GET
+/-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets each request take
+that long. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -54,8 +54,8 @@ class Proxy(BaseHTTPRequestHandler):
     resumed = threading.Event()
     resumed.set()
     passing = 0
-    stalls_only_commits = False
-    stalled = 0
+    stalls = None  # all requests, or 'commits' or 'files'
+    stalled = []
     region = None
     last_key = ''
     expired = set()
@@ -90,13 +90,13 @@ class Proxy(BaseHTTPRequestHandler):
         elif word == 'writes':
             Proxy.writes_left = int(value)
         elif word == 'stall':
-            Proxy.stalls_only_commits = value == 'commits'
-            Proxy.passing = 0 if Proxy.stalls_only_commits else int(value)
+            Proxy.stalls = value if value in ('commits', 'files') else None
+            Proxy.passing = 0 if Proxy.stalls else int(value)
             Proxy.resumed.clear()
         elif word == 'resume':
             Proxy.resumed.set()
         elif word == 'stalled':
-            self.answer(200, str(Proxy.stalled).encode())
+            self.answer(200, str(len(set(Proxy.stalled) if value == 'paths' else Proxy.stalled)).encode())
             return
         elif word in ('deny', 'allow'):
             Proxy.is_denied = word == 'deny'
@@ -122,20 +122,22 @@ class Proxy(BaseHTTPRequestHandler):
             return
         self.answer(200, json.dumps(Proxy.requests).encode())
 
-    def is_commit(self):
-        return self.command == 'PUT' and '/_delta_log/' in self.path
+    def may_stall(self):
+        if self.stalls == 'commits':
+            return self.command == 'PUT' and '/_delta_log/' in self.path
+        return not self.stalls or (self.command == 'GET' and self.path.endswith('.parquet'))
 
     def wait_for_resume(self):
-        if self.resumed.is_set() or (Proxy.stalls_only_commits and not self.is_commit()):
+        if self.resumed.is_set() or not self.may_stall():
             return
         with self.lock:
             Proxy.passing -= 1
             if self.passing >= 0:
                 return
-            Proxy.stalled += 1
+            Proxy.stalled.append(self.path)
         self.resumed.wait()
         with self.lock:
-            Proxy.stalled -= 1
+            Proxy.stalled.remove(self.path)
 
     def draw_fault(self):
         with self.lock:
