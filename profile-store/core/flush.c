@@ -317,13 +317,14 @@ static enum status flush_queued_batches(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
         size_t at = 0, most = SIZE_MAX;
+        bool is_current = true; /* the tables have just been read, so that an object store need not be asked again */
 
         for (int restarts = 0;;) {
                 bool blames_batches = false, must_restart = false;
                 size_t n;
                 enum status st = flush_check_stopping(s, err);
 
-                if (!st)
+                if (!st && !is_current)
                         st = store_reconcile(s, err);
                 if (!st)
                         st = removal_stop_others(s, err);
@@ -338,6 +339,7 @@ static enum status flush_queued_batches(struct flush_run *r, struct error *err)
                 n = choose_group_size(r->batches + at, r->batch_count - at);
                 n = is_starved_batch(s, r->batches[at]) ? 1 : n < most ? n : most;
                 st = flush_range_in_turn(r, at, n, &blames_batches, &must_restart, err);
+                is_current = !st && s->flushed >= r->batches[r->batch_count - 1]->position;
                 if (must_restart && ++restarts < SHARED_COMMIT_ATTEMPTS)
                         continue;
                 if (!st) {

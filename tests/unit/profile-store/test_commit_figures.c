@@ -129,7 +129,9 @@ static unsigned per_day(unsigned of_rounds)
         return of_rounds * FLUSHES_A_DAY / ROUNDS;
 }
 
-static void measure_way(unsigned nodes, enum way way, unsigned expected_commits, unsigned expected_retries)
+/* Of one round. @param expected_gets  0: rounds differ */
+static void measure_way(unsigned nodes, enum way way, unsigned expected_commits, unsigned expected_retries,
+                        unsigned expected_gets)
 {
         static const char *const names[] = { "one by one", "at the same moment", "together" };
         unsigned batch = 1, commits;
@@ -163,29 +165,31 @@ static void measure_way(unsigned nodes, enum way way, unsigned expected_commits,
         ck_assert_uint_eq(commits, expected_commits * ROUNDS);
         ck_assert_uint_eq(rounds.commits_tried - commits, expected_retries * ROUNDS);
         ck_assert_uint_eq(rounds.counts.put, (nodes + expected_commits + expected_retries) * ROUNDS);
+        if (expected_gets)
+                ck_assert_uint_eq(rounds.counts.get, expected_gets * ROUNDS);
         node_fleet_end(&fleet);
 }
 
 START_TEST(one_writer_makes_one_commit_for_a_flush)
 {
-        measure_way(1, ONE_BY_ONE, 1, 0);
-        measure_way(1, TOGETHER, 1, 0);
+        measure_way(1, ONE_BY_ONE, 1, 0, 4); /* each log is asked once for its next version */
+        measure_way(1, TOGETHER, 1, 0, 4);
 }
 END_TEST
 
 START_TEST(writers_that_commit_alone_at_the_same_moment_repeat_commits)
 {
-        measure_way(3, ONE_BY_ONE, 3, 0);
-        measure_way(10, ONE_BY_ONE, 10, 0);
-        measure_way(3, AT_THE_SAME_MOMENT, 3, 3);
-        measure_way(10, AT_THE_SAME_MOMENT, 10, 45);
+        measure_way(3, ONE_BY_ONE, 3, 0, 29);
+        measure_way(10, ONE_BY_ONE, 10, 0, 0);
+        measure_way(3, AT_THE_SAME_MOMENT, 3, 3, 0);
+        measure_way(10, AT_THE_SAME_MOMENT, 10, 45, 0);
 }
 END_TEST
 
 START_TEST(writers_that_commit_together_make_one_commit)
 {
-        measure_way(3, TOGETHER, 1, 0);
-        measure_way(10, TOGETHER, 1, 0);
+        measure_way(3, TOGETHER, 1, 0, 28);
+        measure_way(10, TOGETHER, 1, 0, 105);
 }
 END_TEST
 
