@@ -27,11 +27,19 @@ static struct metric hand_failures =
         METRIC_COUNTER("cairn_commit_hand_failures_total",
                        "Flushes that another node did not commit for this one, which then committed alone.", "");
 
+/* A node that handed a commit. */
+struct group_member {
+        char node[NODE_ID_SIZE];
+        int64_t seen_ns; /* monotonic */
+};
+
 struct commit_group {
         pthread_mutex_t lock;
         pthread_cond_t ended;                                /* used with lock */
         struct offered_commit *offers[LIMIT_HANDED_COMMITS]; /* in the order of their arrival */
         size_t count;
+        struct group_member members[LIMIT_HANDED_COMMITS];
+        size_t member_count;
         bool is_stopped;
         _Atomic int64_t held_until_ns; /* monotonic: this node has the lease until then; 0: it has not */
 
@@ -156,6 +164,8 @@ static enum status check_files_exist(struct profile_store *s, const struct offer
         return st;
 }
 
+#define GROUP_INTERVAL_MAX_MS UINT64_C(86400000) /* of flushes; UINT64_MAX is none */
+
 static int64_t get_window_ns(const struct profile_store *s)
 {
         uint64_t ms = s->options.flush_interval_ms / 10;
@@ -163,28 +173,53 @@ static int64_t get_window_ns(const struct profile_store *s)
         return (int64_t)(ms < GROUP_WINDOW_MS ? ms : GROUP_WINDOW_MS) * 1000000;
 }
 
-static void order_group_flush(struct profile_store *s)
+/* Remember a node, and forget those without a commit since then. Caller holds the lock of the group. */
+static void note_group_member(struct commit_group *g, const char *node, int64_t since_ns)
 {
-        int64_t due_ns = monotonic_ns() + get_window_ns(s);
+        size_t kept = 0;
+
+        for (size_t i = 0; i < g->member_count; i++)
+                if (g->members[i].seen_ns >= since_ns && strcmp(g->members[i].node, node) != 0)
+                        g->members[kept++] = g->members[i];
+        if (kept == LIMIT_HANDED_COMMITS)
+                kept--;
+        snprintf(g->members[kept].node, NODE_ID_SIZE, "%s", node);
+        g->members[kept].seen_ns = monotonic_ns();
+        g->member_count = kept + 1;
+}
+
+/* The flush for what is offered begins at once when no further node is expected to offer something. */
+static void order_group_flush(struct profile_store *s, bool is_complete)
+{
+        int64_t due_ns = is_complete ? GROUP_IS_DUE : monotonic_ns() + get_window_ns(s);
 
         pthread_mutex_lock(&s->lock);
-        if (!s->group_due_ns)
+        if (!s->group_due_ns || due_ns < s->group_due_ns)
                 s->group_due_ns = due_ns;
         pthread_cond_signal(&s->wake);
         pthread_mutex_unlock(&s->lock);
 }
 
-static enum status add_offer(struct commit_group *g, struct offered_commit *o, struct error *err)
+/* @param is_complete_ret  all nodes that handed a commit in the last GROUP_MEMBER_INTERVALS wait. */
+static enum status add_offer(struct profile_store *s, struct offered_commit *o, bool *is_complete_ret,
+                             struct error *err)
 {
+        uint64_t ms = s->options.flush_interval_ms < GROUP_INTERVAL_MAX_MS ? s->options.flush_interval_ms
+                                                                           : GROUP_INTERVAL_MAX_MS;
+        int64_t since_ns = monotonic_ns() - GROUP_MEMBER_INTERVALS * (int64_t)ms * 1000000;
+        struct commit_group *g = s->group;
         enum status st = ST_OK;
 
         pthread_mutex_lock(&g->lock);
-        if (g->is_stopped)
+        if (g->is_stopped) {
                 st = error_set(err, ST_BUSY, "the store is being closed");
-        else if (g->count == LIMIT_HANDED_COMMITS)
+        } else if (g->count == LIMIT_HANDED_COMMITS) {
                 st = error_set(err, ST_BUSY, "%d commits of other nodes wait already", LIMIT_HANDED_COMMITS);
-        else
+        } else {
                 g->offers[g->count++] = o;
+                note_group_member(g, o->node, since_ns);
+                *is_complete_ret = g->count >= g->member_count;
+        }
         pthread_mutex_unlock(&g->lock);
         return st;
 }
@@ -193,6 +228,7 @@ enum status profile_store_offer_commit(struct profile_store *s, const struct han
                                        size_t n, struct offered_commit **ret, struct error *err)
 {
         struct offered_commit *o = NULL;
+        bool is_complete = false;
         enum status st;
 
         if (!s->group || has_absent_tables(s) || strcmp(h->holder, s->logs.node) != 0 || !holds_commit_lease(s))
@@ -205,13 +241,13 @@ enum status profile_store_offer_commit(struct profile_store *s, const struct han
         if (!st)
                 st = check_files_exist(s, o, err);
         if (!st)
-                st = add_offer(s->group, o, err);
+                st = add_offer(s, o, &is_complete, err);
         if (st) {
                 offered_commit_destroy(o);
                 return st;
         }
         *ret = o;
-        order_group_flush(s);
+        order_group_flush(s, is_complete);
         return ST_OK;
 }
 

@@ -26,9 +26,11 @@
 
 struct commit_group;
 
-#define GROUP_LEASES 10        /* the lease `commits` lasts so many times as others: nothing waits for its end */
-#define GROUP_WINDOW_MS 1000   /* a commit for others begins so long after the first of them has arrived, at most */
-#define GROUP_PAUSE_COMMITS 16 /* commits that are made alone, at most, before a holder is asked again */
+#define GROUP_LEASES 10          /* the lease `commits` lasts so many times as others: nothing waits for its end */
+#define GROUP_WINDOW_MS 1000     /* a commit for others begins so long after the first of them has arrived, at most */
+#define GROUP_MEMBER_INTERVALS 3 /* of flushes: it begins at once when all nodes wait that handed one in this time */
+#define GROUP_IS_DUE 1           /* profile_store.group_due_ns: at once */
+#define GROUP_PAUSE_COMMITS 16   /* commits that are made alone, at most, before a holder is asked again */
 
 /** ST_OK without a group unless the store has options.hand and shared tables. Without the lock. */
 enum status commit_group_open(struct profile_store *s, struct error *err) MUST_CHECK;

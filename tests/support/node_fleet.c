@@ -50,6 +50,7 @@ static enum hand_result hand_in_fleet(void *context, const struct handed_commit 
                 return HAND_NOT_HOLDER;
         check_ok(st, &err);
         f->offers++;
+        f->due_offers += holder->store->group_due_ns == GROUP_IS_DUE;
         node->storage->is_cut = f->cuts_after_hand;
         if (f->stops_holder) {
                 commit_group_abandon(holder->store, offer);

@@ -30,6 +30,7 @@ struct node_fleet {
         bool loses_answers;   /* the holder commits, and its answer is lost */
         bool cuts_after_hand; /* the node that waits loses its storage */
         unsigned offers, refusals;
+        unsigned due_offers; /* after which the flush of the holder was due at once */
 };
 
 /** @param count  of nodes, at most NODE_FLEET_MAX; other members of f are zero, or chosen. */

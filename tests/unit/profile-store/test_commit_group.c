@@ -76,6 +76,19 @@ START_TEST(flushes_of_all_nodes_are_one_commit)
 }
 END_TEST
 
+START_TEST(a_commit_begins_when_all_nodes_wait_that_handed_one_before)
+{
+        warm_up();
+        ck_assert_uint_eq(fleet.due_offers, 1); /* the first one; then the holder knew another node */
+        for (unsigned i = 1; i < fleet.count; i++)
+                node_fleet_append(&fleet, i, i, NULL);
+        fleet.chained = true;
+        node_fleet_flush(&fleet, 1);
+        ck_assert_uint_eq(fleet.offers, fleet.count - 1);
+        ck_assert_uint_eq(fleet.due_offers, 2); /* the last one */
+}
+END_TEST
+
 START_TEST(a_node_without_an_answer_commits_alone)
 {
         int64_t before;
@@ -355,9 +368,10 @@ START_TEST(only_the_holder_takes_commits_and_only_of_files_that_exist)
 }
 END_TEST
 
-TEST_SUITE_WITH_FIXTURE("commit_group", flushes_of_all_nodes_are_one_commit, a_node_without_an_answer_commits_alone,
-                        a_node_whose_answer_is_lost_finds_its_commit, a_batch_of_two_nodes_counts_once,
-                        a_node_that_is_started_again_finds_its_commit,
+TEST_SUITE_WITH_FIXTURE("commit_group", flushes_of_all_nodes_are_one_commit,
+                        a_commit_begins_when_all_nodes_wait_that_handed_one_before,
+                        a_node_without_an_answer_commits_alone, a_node_whose_answer_is_lost_finds_its_commit,
+                        a_batch_of_two_nodes_counts_once, a_node_that_is_started_again_finds_its_commit,
                         a_scan_of_the_holder_has_stacks_that_were_handed_during_its_flush,
                         samples_are_published_with_their_stacks_after_a_failure,
                         a_holder_with_a_new_column_refuses_the_others, a_holder_that_ends_leaves_the_others_alone,
