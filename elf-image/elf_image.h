@@ -248,8 +248,9 @@ enum status elf_symbols_begin_type(const struct elf_image *img, uint32_t type, s
 bool elf_symbol_is_function(const struct elf_symbol *sym);
 
 /**
- * Bytes of a symbol's name without its version: 14 of "pthread_create@@GLIBC_2.34". Names of Zig contain '@' too, as in
- * "f(@TypeOf(x))" and "lazy@typeInfo(T)": there is no version with brackets, quotes, commas or spaces.
+ * Bytes of a symbol's name without its version: 14 of "pthread_create@@GLIBC_2.34". Names of Zig and Crystal contain
+ * '@' too, as in "lazy@typeInfo(T)" and "*IO::Memory@Reference#same?:Bool": a version has only letters, digits and
+ * "_.+-".
  */
 size_t elf_symbol_name_size(const char *name);
 

@@ -313,8 +313,9 @@ bool elf_symbol_is_function(const struct elf_symbol *sym)
 
 size_t elf_symbol_name_size(const char *name)
 {
+        static const char version_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-";
         size_t n = strcspn(name, "@");
         const char *version = name + n + strspn(name + n, "@");
 
-        return !version[0] || version[strcspn(version, "()[]{}\", ")] ? n + strlen(name + n) : n;
+        return !version[0] || version[strspn(version, version_bytes)] ? n + strlen(name + n) : n;
 }

@@ -554,6 +554,24 @@ START_TEST(quality_names_round_trip)
 }
 END_TEST
 
+START_TEST(version_of_a_symbol_is_cut_from_its_name)
+{
+        static const struct {
+                const char *name;
+                size_t size;
+        } names[] = { { "pthread_create@@GLIBC_2.34", 14 },
+                      { "free@LIB_1.0-rc+b", 4 },
+                      { "f@", 2 },
+                      { "lazy@typeInfo(T)", 16 },
+                      { "*File::Error+@SystemError#os_error=<Errno>:Errno", 48 },
+                      { "*A@B#same?", 10 },
+                      { "plain", 5 } };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                ck_assert_uint_eq(elf_symbol_name_size(names[i].name), names[i].size);
+}
+END_TEST
+
 TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_program_is_refused_or_incomplete,
            content_of_section_past_file_end_is_truncated, wrapping_section_offset_is_truncated,
            empty_section_has_nonnull_bytes, symbols_with_invalid_strings_and_entry_sizes_are_not_overread,
@@ -562,4 +580,4 @@ TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_progra
            go_build_id_is_used_without_gnu_build_id, placeholder_is_not_a_build_id,
            build_id_is_found_through_segments_without_section_headers, debuglink_and_altlink_are_read,
            plt_alone_is_not_code, counts_over_the_limits_are_refused, sections_of_real_program_agree_with_readelf,
-           quality_names_round_trip)
+           quality_names_round_trip, version_of_a_symbol_is_cut_from_its_name)
