@@ -53,7 +53,22 @@ enum dwarf_location_entry {
         DW_LLE_start_length = 0x08,
 };
 
-enum dwarf_operation { DW_OP_deref = 0x06, DW_OP_reg0 = 0x50, DW_OP_breg0 = 0x70, DW_OP_fbreg = 0x91 };
+enum dwarf_operation {
+        DW_OP_addr = 0x03,
+        DW_OP_deref = 0x06,
+        DW_OP_const1u = 0x08,
+        DW_OP_const2u = 0x0a,
+        DW_OP_const4u = 0x0c,
+        DW_OP_const8u = 0x0e,
+        DW_OP_constu = 0x10,
+        DW_OP_plus = 0x22,
+        DW_OP_plus_uconst = 0x23,
+        DW_OP_reg0 = 0x50,
+        DW_OP_breg0 = 0x70,
+        DW_OP_fbreg = 0x91,
+        DW_OP_addrx = 0xa1,
+        DW_OP_GNU_addr_index = 0xfb
+};
 
 enum dwarf_attribute {
         DW_AT_sibling = 0x01,
@@ -144,6 +159,7 @@ enum dwarf_form {
         DW_FORM_GNU_str_index = 0x1f02,
         DW_FORM_GNU_ref_alt = 0x1f20,
         DW_FORM_GNU_strp_alt = 0x1f21,
+        DW_FORM_LLVM_addrx_offset = 0x2001,
 };
 
 enum dwarf_unit_type {                 /* DW_UT_ */

@@ -91,8 +91,65 @@ bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index
         return !c.failed;
 }
 
+/* Offsets from a discarded address are discarded too. */
+static uint64_t add_to_address(const struct dwarf_context *x, uint64_t address, uint64_t offset)
+{
+        return dwarf_context_is_tombstone(x, address) ? address
+                                                      : (address + offset) & dwarf_context_greatest_address(x);
+}
+
+/* A constant and the operation that adds it. */
+static uint64_t read_added_constant(struct dwarf_cursor *c)
+{
+        uint8_t operation = dwarf_u8(c);
+        uint64_t constant;
+
+        switch (operation) {
+        case DW_OP_plus_uconst:
+                return dwarf_uleb(c);
+        case DW_OP_const1u:
+        case DW_OP_const2u:
+        case DW_OP_const4u:
+        case DW_OP_const8u:
+                constant = dwarf_uint(c, 1u << (operation - DW_OP_const1u) / 2);
+                break;
+        case DW_OP_constu:
+                constant = dwarf_uleb(c);
+                break;
+        default:
+                return dwarf_fail(c);
+        }
+        return dwarf_u8(c) == DW_OP_plus ? constant : dwarf_fail(c);
+}
+
+static bool evaluate_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret)
+{
+        struct dwarf_cursor c = { .pos = v->block, .end = v->block + v->number, .swap = x->file->sections.swap };
+        uint64_t address = 0;
+
+        switch (dwarf_u8(&c)) {
+        case DW_OP_addr:
+                address = dwarf_uint(&c, x->unit->format.address_size);
+                break;
+        case DW_OP_addrx:
+        case DW_OP_GNU_addr_index:
+                if (!dwarf_context_indexed_address(x, dwarf_uleb(&c), &address))
+                        return false;
+                break;
+        default:
+                return false;
+        }
+        while (dwarf_left(&c))
+                address = add_to_address(x, address, read_added_constant(&c));
+        if (!c.failed)
+                *ret = address;
+        return !c.failed;
+}
+
 bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret)
 {
+        uint64_t address;
+
         switch (v->form) {
         case DW_FORM_addr:
                 *ret = v->number;
@@ -104,6 +161,13 @@ bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_val
         case DW_FORM_addrx4:
         case DW_FORM_GNU_addr_index:
                 return dwarf_context_indexed_address(x, v->number, ret);
+        case DW_FORM_LLVM_addrx_offset:
+                if (!dwarf_context_indexed_address(x, (uint32_t)v->number, &address))
+                        return false;
+                *ret = add_to_address(x, address, v->number >> 32);
+                return true;
+        case DW_FORM_exprloc:
+                return evaluate_address(x, v, ret);
         default:
                 return false;
         }

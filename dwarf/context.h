@@ -71,9 +71,21 @@ void dwarf_context_read_die(const struct dwarf_context *x, struct dwarf_cursor *
 
 /** Interpret a value. NULL, false or DWARF_NO_REF when it is absent, of another class, or out of bounds. */
 const char *dwarf_context_string(const struct dwarf_context *x, const struct dwarf_value *v);
+/** An expression is an address if it adds constants to one: clang writes such a low pc to share indexed addresses. */
 bool dwarf_context_address(const struct dwarf_context *x, const struct dwarf_value *v, uint64_t *ret);
 bool dwarf_context_indexed_address(const struct dwarf_context *x, uint64_t index, uint64_t *ret);
 dwarf_ref dwarf_context_reference(const struct dwarf_context *x, const struct dwarf_value *v);
+
+static inline uint64_t dwarf_context_greatest_address(const struct dwarf_context *x)
+{
+        return UINT64_MAX >> (64 - 8 * x->unit->format.address_size);
+}
+
+/** Whether the linker discarded the section of an address: lld writes -1, in .debug_ranges -2. */
+static inline bool dwarf_context_is_tombstone(const struct dwarf_context *x, uint64_t address)
+{
+        return address >= dwarf_context_greatest_address(x) - 1;
+}
 
 /** A constant that is not negative. */
 static inline bool dwarf_value_uint(const struct dwarf_value *v, uint64_t *ret)

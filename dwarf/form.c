@@ -63,6 +63,7 @@ int dwarf_form_size(uint16_t form, const struct dwarf_format *f)
         case DW_FORM_rnglistx:
         case DW_FORM_GNU_addr_index:
         case DW_FORM_GNU_str_index:
+        case DW_FORM_LLVM_addrx_offset:
         case DW_FORM_indirect:
                 return VARIES;
         default:
@@ -114,6 +115,10 @@ void dwarf_value_skip(struct dwarf_cursor *c, const struct dwarf_format *f, uint
         case DW_FORM_GNU_str_index:
                 dwarf_skip_leb(c);
                 return;
+        case DW_FORM_LLVM_addrx_offset:
+                dwarf_skip_leb(c);
+                dwarf_skip(c, sizeof(uint32_t));
+                return;
         case DW_FORM_indirect:
                 form = read_indirect(c);
                 size = dwarf_form_size(form, f);
@@ -158,6 +163,17 @@ void dwarf_value_read(struct dwarf_cursor *c, const struct dwarf_format *f, uint
                 return;
         case DW_FORM_string:
                 ret->string = dwarf_cstr(c);
+                return;
+        case DW_FORM_exprloc:
+                ret->number = dwarf_uleb(c);
+                ret->block = c->pos;
+                dwarf_skip(c, ret->number);
+                return;
+        case DW_FORM_LLVM_addrx_offset:
+                ret->number = dwarf_uleb(c);
+                if (ret->number > UINT32_MAX)
+                        dwarf_fail(c);
+                ret->number |= (uint64_t)dwarf_u32(c) << 32;
                 return;
         default:
                 size = dwarf_form_size(form, f);

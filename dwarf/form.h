@@ -20,15 +20,19 @@ struct dwarf_format {
 
 /** A value as it is written. */
 struct dwarf_value {
-        uint16_t form;      /* 0: the attribute is absent; never DW_FORM_indirect */
-        uint64_t number;    /* of all forms but the next two; an sdata is its two's complement */
-        const char *string; /* DW_FORM_string */
+        uint16_t form;   /* 0: the attribute is absent; never DW_FORM_indirect */
+        uint64_t number; /* of all forms but DW_FORM_string; an sdata is its two's complement, an exprloc its size, a
+                            DW_FORM_LLVM_addrx_offset the index, and the offset in the upper half */
+        union {
+                const char *string;   /* DW_FORM_string */
+                const uint8_t *block; /* DW_FORM_exprloc */
+        };
 };
 
 /** Size of a form in bytes, -1 when it varies, -2 for an unknown form. */
 int dwarf_form_size(uint16_t form, const struct dwarf_format *f);
 
-/** Read a value. Blocks and data16 are skipped and have the number 0. Bad forms fail the cursor. */
+/** Read a value. Other blocks and data16 are skipped and have the number 0. Bad forms fail the cursor. */
 void dwarf_value_read(struct dwarf_cursor *c, const struct dwarf_format *f, uint16_t form, int64_t implicit,
                       struct dwarf_value *ret);
 

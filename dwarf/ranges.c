@@ -3,17 +3,6 @@
 
 #include <assert.h>
 
-static uint64_t greatest_address(const struct dwarf_context *x)
-{
-        return UINT64_MAX >> (64 - 8 * x->unit->format.address_size);
-}
-
-/* Tombstone values that lld writes for addresses in discarded sections: -1, in .debug_ranges -2. */
-static bool is_tombstone(const struct dwarf_context *x, uint64_t address)
-{
-        return address >= greatest_address(x) - 1;
-}
-
 /* DW_AT_high_pc is an address or an offset from DW_AT_low_pc, by its form. */
 static bool read_single_range(const struct dwarf_context *x, const struct dwarf_die *d, struct dwarf_ranges *r)
 {
@@ -58,7 +47,9 @@ static void begin_range_list(struct dwarf_ranges *r, const struct dwarf_value *v
 void dwarf_ranges_begin(struct dwarf_ranges *r, const struct dwarf_context *x, const struct dwarf_die *d)
 {
         assert(x->unit);
-        *r = (struct dwarf_ranges){ .context = x, .base = x->low_pc, .is_base_dead = is_tombstone(x, x->low_pc) };
+        *r = (struct dwarf_ranges){ .context = x,
+                                    .base = x->low_pc,
+                                    .is_base_dead = dwarf_context_is_tombstone(x, x->low_pc) };
         r->is_single = read_single_range(x, d, r);
         if (!r->is_single && d->values[DWARF_ROLE_RANGES].form)
                 begin_range_list(r, &d->values[DWARF_ROLE_RANGES]);
@@ -67,7 +58,7 @@ void dwarf_ranges_begin(struct dwarf_ranges *r, const struct dwarf_context *x, c
 static void set_range_base(struct dwarf_ranges *r, uint64_t base)
 {
         r->base = base;
-        r->is_base_dead = is_tombstone(r->context, base);
+        r->is_base_dead = dwarf_context_is_tombstone(r->context, base);
 }
 
 static uint64_t read_indexed_address(struct dwarf_ranges *r)
@@ -83,7 +74,7 @@ static uint64_t read_indexed_address(struct dwarf_ranges *r)
 static bool read_range_pair(struct dwarf_ranges *r)
 {
         uint8_t size = r->context->unit->format.address_size;
-        uint64_t mask = greatest_address(r->context);
+        uint64_t mask = dwarf_context_greatest_address(r->context);
         uint64_t a = dwarf_uint(&r->list, size), b = dwarf_uint(&r->list, size);
 
         if (r->list.failed || (a == 0 && b == 0)) {
@@ -94,7 +85,7 @@ static bool read_range_pair(struct dwarf_ranges *r)
                 set_range_base(r, b);
                 return false;
         }
-        if (is_tombstone(r->context, a) || r->is_base_dead)
+        if (dwarf_context_is_tombstone(r->context, a) || r->is_base_dead)
                 return false;
         r->start = (r->base + a) & mask;
         r->end = (r->base + b) & mask;
@@ -104,7 +95,7 @@ static bool read_range_pair(struct dwarf_ranges *r)
 static bool read_range_entry(struct dwarf_ranges *r)
 {
         uint8_t size = r->context->unit->format.address_size;
-        uint64_t mask = greatest_address(r->context);
+        uint64_t mask = dwarf_context_greatest_address(r->context);
         struct dwarf_cursor *c = &r->list;
 
         switch (dwarf_u8(c)) {
@@ -139,7 +130,7 @@ static bool read_range_entry(struct dwarf_ranges *r)
                 dwarf_fail(c);
                 return false;
         }
-        return !c->failed && !is_tombstone(r->context, r->start);
+        return !c->failed && !dwarf_context_is_tombstone(r->context, r->start);
 }
 
 /* The budget is shared by all threads, so entries are paid for in batches. */
@@ -162,7 +153,7 @@ bool dwarf_ranges_next(struct dwarf_ranges *r, uint64_t *start_ret, uint64_t *en
 
         if (r->is_single) {
                 r->is_single = false;
-                found = !is_tombstone(r->context, r->start);
+                found = !dwarf_context_is_tombstone(r->context, r->start);
         }
         while (!found && r->is_list && !r->list.failed) {
                 if (!spend_range_budget(r)) {

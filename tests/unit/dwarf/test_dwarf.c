@@ -102,6 +102,10 @@ START_TEST(every_form_can_be_skipped)
         put_uleb(&m, DWARF_INFO, DW_FORM_string);
         put_text(&m, DWARF_INFO, "indirect");
         put_uleb(&m, DWARF_ABBREV, unknown_attribute);
+        put_uleb(&m, DWARF_ABBREV, DW_FORM_LLVM_addrx_offset);
+        put_uleb(&m, DWARF_INFO, 0x1234);
+        put_uint(&m, DWARF_INFO, 0x81818181, 4);
+        put_uleb(&m, DWARF_ABBREV, unknown_attribute);
         put_uleb(&m, DWARF_ABBREV, DW_FORM_implicit_const);
         put_uleb(&m, DWARF_ABBREV, 5);
         put_uint(&m, DWARF_ABBREV, 0, 3);

@@ -206,6 +206,70 @@ START_TEST(indexed_strings_are_read_within_bounds)
 }
 END_TEST
 
+/* A function of 4 bytes whose low pc is an expression. */
+static void put_evaluated(struct dwarf_maker *m, const uint8_t *expression, size_t size)
+{
+        put_uleb(m, DWARF_INFO, OTHER + 1);
+        put_uleb(m, DWARF_INFO, size);
+        for (size_t i = 0; i < size; i++)
+                put_uint(m, DWARF_INFO, expression[i], 1);
+        put_uint(m, DWARF_INFO, 4, 1);
+}
+#define EXPRESSION(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
+
+static void put_with_offset(struct dwarf_maker *m, uint64_t index, uint32_t offset)
+{
+        put_uleb(m, DWARF_INFO, OTHER + 2);
+        put_uleb(m, DWARF_INFO, index);
+        put_uint(m, DWARF_INFO, offset, 4);
+        put_uint(m, DWARF_INFO, 4, 1);
+}
+
+/* clang -mllvm -minimize-addr-in-v5=Expressions and =Form. */
+START_TEST(low_pc_can_be_an_address_and_an_offset)
+{
+        static const uint64_t expected[][2] = { { CODE + 0x10, CODE + 0x14 },   { CODE + 0x23, CODE + 0x27 },
+                                                { CODE + 0x130, CODE + 0x134 }, { CODE + 0x21f, CODE + 0x223 },
+                                                { CODE + 0x300, CODE + 0x304 }, { CODE + 0x5ff, CODE + 0x603 } };
+        struct dwarf_maker m;
+        struct dwarf_read r;
+
+        begin_usual(&m, 5);
+        put_abbrev(&m, OTHER, DW_TAG_compile_unit, true, DW_AT_addr_base, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(&m, OTHER + 1, DW_TAG_subprogram, false, DW_AT_low_pc, DW_FORM_exprloc, DW_AT_high_pc, DW_FORM_data1,
+                   0, 0);
+        put_abbrev(&m, OTHER + 2, DW_TAG_subprogram, false, DW_AT_low_pc, DW_FORM_LLVM_addrx_offset, DW_AT_high_pc,
+                   DW_FORM_data1, 0, 0);
+        put_address(&m, DWARF_ADDR, CODE);
+        put_address(&m, DWARF_ADDR, UINT64_MAX);
+        put_unit(&m, DW_UT_compile, 0);
+        put_uleb(&m, DWARF_INFO, OTHER);
+        put_offset(&m, DWARF_INFO, 0);
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_const1u, 0x10, DW_OP_plus));
+        put_evaluated(&m, EXPRESSION(DW_OP_addr, 0x20, 0x10, 0x40, 0, 0, 0, 0, 0, DW_OP_plus_uconst, 3));
+        put_evaluated(&m, EXPRESSION(DW_OP_GNU_addr_index, 0, DW_OP_const2u, 0x20, 1, DW_OP_plus, DW_OP_constu, 0x10,
+                                     DW_OP_plus));
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_const4u, 0x1f, 2, 0, 0, DW_OP_plus));
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_const8u, 0, 3, 0, 0, 0, 0, 0, 0, DW_OP_plus));
+        put_with_offset(&m, 0, 0x5ff);
+        put_with_offset(&m, 1, CODE + 1); /* discarded */
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 1, DW_OP_const4u, 1, 0x10, 0x40, 0, DW_OP_plus));
+        put_with_offset(&m, 2, 0);                                          /* past the end of the section */
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_const1u, 0x10)); /* no address, as all others */
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_const2u, 0x10));
+        put_evaluated(&m, EXPRESSION(DW_OP_addrx, 0, DW_OP_deref));
+        put_evaluated(&m, EXPRESSION(DW_OP_reg0));
+        put_evaluated(&m, NULL, 0);
+        put_end(&m, 1);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        check_intervals(read_unit(&r, 0), expected, 6);
+        ck_assert_int_eq(r.code.damage, ST_OK);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 TEST_SUITE("dwarf_ranges", dwarf4_range_lists_change_base_and_skip_dropped_code, every_dwarf5_range_entry_is_read,
-           functions_dropped_by_linker_are_skipped, code_inside_abstract_function_is_found,
-           indexed_strings_are_read_within_bounds)
+           low_pc_can_be_an_address_and_an_offset, functions_dropped_by_linker_are_skipped,
+           code_inside_abstract_function_is_found, indexed_strings_are_read_within_bounds)
