@@ -48,7 +48,7 @@ struct dwarf_name {
                                       * code is used */
         uint32_t start_file;         /* if start_path is NULL: number in this unit's line table, UINT32_MAX unknown */
         uint32_t start_line;         /* 0 unknown */
-        bool is_bare;                /* the plain name is DW_AT_name alone */
+        bool is_bare;                /* the plain name is DW_AT_name alone, or the linkage name repeats it */
 };
 
 /** Whether a name has the form of mangled C++, Rust or D. */

@@ -301,6 +301,13 @@ static void note_declaration(struct dwarf_reader *r, const struct dwarf_context 
                 f->name.start_file = (uint32_t)number;
 }
 
+/* Crystal repeats the name of a method as its linkage name, without its class. */
+static bool has_same_text(const struct dwarf_value *a, const struct dwarf_value *b)
+{
+        return a->form == b->form &&
+               (a->form == DW_FORM_string ? strcmp(a->string, b->string) == 0 : a->number == b->number);
+}
+
 /* Read one DIE. @return the next DIE of the chain, DWARF_NO_REF at its end and when nothing more is wanted */
 static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
 {
@@ -323,8 +330,11 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
         if (f->wants_start)
                 note_declaration(r, x, &d, f);
         text = f->name.linkage ? NULL : dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
-        if (text && text[0])
+        if (text && text[0]) {
                 *(is_readable_name(r, x, text) ? &f->name.linkage : &f->encoded) = text;
+                f->name.is_bare = has_same_text(&d.values[DWARF_ROLE_LINKAGE_NAME], &d.values[DWARF_ROLE_NAME]) &&
+                                  f->name.linkage && !dwarf_is_mangled_name(text);
+        }
         if (f->name.linkage && (!f->wants_start || (f->name.start_line && f->has_file)))
                 return DWARF_NO_REF;
         if (!f->name.linkage && !f->name.plain) {

@@ -124,11 +124,34 @@ static bool can_be_demangled(struct function_symbol_name name)
         return text && symbol_can_be_demangled(text);
 }
 
-/* Of several symbols (folded functions, constructors) one that contains the name is preferred. */
-static void choose_mangled_symbol(const struct function_symbol *items, size_t count, const char *plain,
-                                  struct function_symbol_name *ret)
+/*
+ * Whether a symbol is the name with its scopes: "*IO::Memory#read<Slice(UInt8)>:Int32" of Crystal, for "read". Its
+ * procs are "->" and "~procProc(Nil)@FILE:LINE".
+ */
+static bool is_qualified_name(const char *symbol, const char *plain)
 {
-        const struct function_symbol *any = NULL, *best = NULL;
+        size_t size = strlen(plain);
+
+        if (strcmp(plain, "->") == 0)
+                return strncmp(symbol, "~proc", strlen("~proc")) == 0;
+        for (const char *at = symbol; size && (at = strstr(at, plain)) != NULL; at++) {
+                bool begins =
+                        at > symbol && (strchr("*#", at[-1]) || (at - symbol >= 2 && memcmp(at - 2, "::", 2) == 0));
+
+                if (begins && (!at[size] || strchr("<(:", at[size])))
+                        return true;
+        }
+        return false;
+}
+
+/*
+ * Of several symbols (folded functions, constructors) one that contains the name is preferred. One that is not mangled
+ * has to be the name with its scopes.
+ */
+static void choose_full_symbol(const struct function_symbol *items, size_t count, const char *plain,
+                               struct function_symbol_name *ret)
+{
+        const struct function_symbol *any = NULL, *best = NULL, *qualified = NULL;
         size_t size = strcspn(plain, "<");
         char wanted[LIMIT_NAME_BYTES + 32];
 
@@ -138,6 +161,8 @@ static void choose_mangled_symbol(const struct function_symbol *items, size_t co
 
                 if (is_same_symbol_name(base, (struct function_symbol_name){ plain, strlen(plain) }))
                         return;
+                if (!qualified && is_qualified_name(items[i].name, plain))
+                        qualified = &items[i];
                 if (!dwarf_is_mangled_name(items[i].name))
                         continue;
                 if (!any)
@@ -147,6 +172,8 @@ static void choose_mangled_symbol(const struct function_symbol *items, size_t co
         }
         if (any && can_be_demangled(cut_clone_suffix((best ? best : any)->name)))
                 *ret = cut_clone_suffix((best ? best : any)->name);
+        else if (qualified)
+                *ret = (struct function_symbol_name){ qualified->name, elf_symbol_name_size(qualified->name) };
 }
 
 /* The symbol of a function whose address another one's debug information has. */
@@ -218,7 +245,8 @@ enum status function_symbols_find_name(struct function_symbols *s, const struct 
         while (first + count < s->count && s->items[first + count].start == range->start)
                 count++;
         if (name->linkage)
-                return choose_real_symbol(s, s->items + first, count, range->end, name->linkage, ret);
-        choose_mangled_symbol(s->items + first, count, name->plain, ret);
-        return ST_OK;
+                st = choose_real_symbol(s, s->items + first, count, range->end, name->linkage, ret);
+        if (!st && !ret->text && name->is_bare)
+                choose_full_symbol(s->items + first, count, name->linkage ? name->linkage : name->plain, ret);
+        return st;
 }

@@ -5,6 +5,8 @@
 #include "tests/support/dwarf_usual.h"
 #include "tests/support/suite.h"
 
+#define HASKELL 0x18
+
 START_TEST(cyclic_origins_use_names_of_the_cycle)
 {
         struct dwarf_maker m;
@@ -348,7 +350,62 @@ START_TEST(declaration_file_and_line_are_first_of_chain)
 }
 END_TEST
 
+/* A function with a name and a linkage name. */
+static void put_linked(struct dwarf_maker *m, const char *name, const char *linkage, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, OTHER);
+        put_text(m, DWARF_INFO, name);
+        put_text(m, DWARF_INFO, linkage);
+        put_address(m, DWARF_INFO, start);
+        put_uint(m, DWARF_INFO, 16, 4);
+}
+
+START_TEST(linkage_name_is_bare_or_encoded)
+{
+        static const struct {
+                uint8_t language;
+                const char *name, *linkage, *given, *plain;
+                bool is_bare;
+        } functions[] = {
+                { DW_LANG_C_plus_plus, "read", "read", "read", "", true },
+                { DW_LANG_C_plus_plus, "read", "lib_read", "lib_read", "", false },
+                { DW_LANG_C_plus_plus, "_Z1fv", "_Z1fv", "_Z1fv", "", false },
+                { HASKELL, "fact", "Main_fact_info", "", "fact", false },
+                { HASKELL, "", "Main_main_info", "Main_main_info", "", false },
+        };
+        struct dwarf_maker m;
+        struct dwarf_read r;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, OTHER, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_linkage_name, DW_FORM_string,
+                   DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+                put_unit(&m, DW_UT_compile, 0);
+                put_uleb(&m, DWARF_INFO, CU);
+                put_uint(&m, DWARF_INFO, functions[i].language, 1);
+                put_address(&m, DWARF_INFO, 0);
+                put_linked(&m, functions[i].name, functions[i].linkage, CODE);
+                put_end(&m, 1);
+                end_unit(&m);
+        }
+        open_read(&r, &m, NULL);
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+                const struct dwarf_code *c = read_unit(&r, i);
+                const struct dwarf_name *name = &c->names[c->scopes[0].name];
+
+                ck_assert_int_eq(c->damage, ST_OK);
+                ck_assert_str_eq(name->linkage ? name->linkage : "", functions[i].given);
+                if (!name->linkage)
+                        ck_assert_str_eq(name->plain, functions[i].plain);
+                ck_assert_int_eq(name->is_bare, functions[i].is_bare);
+        }
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 TEST_SUITE("dwarf_names", cyclic_origins_use_names_of_the_cycle, names_of_another_unit_are_qualified_with_its_scopes,
            class_with_signature_is_named_by_type_unit, type_with_cyclic_or_invalid_reference_has_no_name,
            function_in_local_class_is_qualified_with_both, function_declared_inside_itself_has_a_name,
-           declaration_file_and_line_are_first_of_chain, dwz_file_provides_functions_and_names)
+           declaration_file_and_line_are_first_of_chain, linkage_name_is_bare_or_encoded,
+           dwz_file_provides_functions_and_names)

@@ -107,6 +107,34 @@ START_TEST(symbol_that_is_not_mangled_leaves_the_bare_name)
 }
 END_TEST
 
+static const char *repeated_name(const char *name)
+{
+        return get_name(&(struct dwarf_name){ .linkage = name, .is_bare = true }, 0);
+}
+
+START_TEST(symbol_with_the_scopes_of_a_name_replaces_it)
+{
+        static const char symbol[] = "*IO::Memory@IO#read<Slice(UInt8), Range(1..2)>:Int32";
+
+        add_symbol(symbol, AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("read"), symbol);
+        ck_assert_str_eq(bare_name("read"), symbol);
+        ck_assert_str_eq(linkage_name("read"), "");
+        ck_assert_str_eq(repeated_name("rea"), "");
+        ck_assert_str_eq(repeated_name("ead"), "");
+        ck_assert_str_eq(repeated_name("Memory"), "");
+        forget_symbols();
+        add_symbol("~procProc(Nil)@/src/signal.cr:92", AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("->"), "~procProc(Nil)@/src/signal.cr:92");
+        forget_symbols();
+        add_symbol("*fib<Int32>:Int32", AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("fib"), "*fib<Int32>:Int32");
+        add_symbol("fib", AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("fib"), "");
+        forget_symbols();
+}
+END_TEST
+
 START_TEST(suffix_of_clone_and_version_are_cut)
 {
         static const char *const names[][2] = {
@@ -196,6 +224,7 @@ END_TEST
 TEST_SUITE("function_symbols", long_function_ends_where_another_symbol_starts,
            bare_name_becomes_that_of_the_mangled_symbol, qualified_name_is_kept,
            only_a_symbol_with_a_size_at_the_start_counts, symbol_that_is_not_mangled_leaves_the_bare_name,
-           suffix_of_clone_and_version_are_cut, of_folded_functions_the_one_with_the_name_is_chosen,
+           suffix_of_clone_and_version_are_cut, symbol_with_the_scopes_of_a_name_replaces_it,
+           of_folded_functions_the_one_with_the_name_is_chosen,
            symbol_of_a_thunk_replaces_the_linkage_name_of_another_address,
            linkage_name_stays_unless_another_function_covers_exactly)
