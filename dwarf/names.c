@@ -448,6 +448,14 @@ static bool mangles_names(uint32_t language)
         }
 }
 
+/* No name, or a label: GHC makes up L and a number. */
+static bool is_made_up_name(const char *name)
+{
+        size_t digits = name && name[0] == 'L' ? strspn(name + 1, "0123456789") : 0;
+
+        return !name || !name[0] || (digits && !name[1 + digits]);
+}
+
 /* @param is_shared the name is kept for other units. */
 static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, bool is_shared,
                              struct dwarf_name *ret)
@@ -460,7 +468,7 @@ static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_
         follow_origins(r, ref, &f);
         if (f.name.start_line && !f.has_file)
                 f.name.start_path = "";
-        if (f.encoded && !f.name.linkage && (!f.name.plain || !f.name.plain[0]))
+        if (f.encoded && !f.name.linkage && is_made_up_name(f.name.plain))
                 f.name.linkage = f.encoded;
         *ret = f.name;
         if (f.name.linkage || !f.name.plain || !f.name.plain[0])

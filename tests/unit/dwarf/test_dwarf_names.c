@@ -371,6 +371,8 @@ START_TEST(linkage_name_is_bare_or_encoded)
                 { DW_LANG_C_plus_plus, "read", "lib_read", "lib_read", "", false },
                 { DW_LANG_C_plus_plus, "_Z1fv", "_Z1fv", "_Z1fv", "", false },
                 { HASKELL, "fact", "Main_fact_info", "", "fact", false },
+                { HASKELL, "L7133701809754877692", "Main_Rect_con_info", "Main_Rect_con_info", "", false },
+                { HASKELL, "L7a", "Main_Rect_con_info", "", "L7a", false },
                 { HASKELL, "", "Main_main_info", "Main_main_info", "", false },
         };
         struct dwarf_maker m;
