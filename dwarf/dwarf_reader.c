@@ -200,6 +200,31 @@ static enum status filter_intervals(const struct dwarf_reader *r, struct dwarf_c
         return ST_OK;
 }
 
+/*
+ * Whether an address of the filter has a line row, but no function: it may be in a call that was inlined into a
+ * function and exceeds it, as in damaged files, or in padding.
+ */
+static enum status find_row_without_function(const struct dwarf_reader *r, const struct dwarf_code *code, bool *ret)
+{
+        const struct dwarf_row *rows = code->lines.rows;
+        _cleanup_free_ bool *covered = calloc(r->filter_count + 1, sizeof *covered);
+
+        if (!covered)
+                return ST_NO_MEMORY;
+        for (size_t i = 0; i < code->interval_count; i++) {
+                size_t at = find_lower_bound(k, 0, r->filter_count, r->filter[k] < code->intervals[i].start);
+
+                for (; at < r->filter_count && r->filter[at] < code->intervals[i].end; at++)
+                        covered[at] = true;
+        }
+        for (size_t i = 0; !*ret && i < r->filter_count; i++) {
+                size_t behind = find_lower_bound(k, 0, code->lines.row_count, rows[k].start <= r->filter[i]);
+
+                *ret = !covered[i] && behind && r->filter[i] < rows[behind - 1].end;
+        }
+        return ST_OK;
+}
+
 void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
 {
         for (size_t i = 0; i < code->interval_count; i++) {
@@ -218,9 +243,22 @@ static enum status read_unit_lines(struct dwarf_reader *r, struct dwarf_code *co
         return record_damage(code, dwarf_lines_read(&code->lines, &r->main, r->main.line_offset, &r->regions));
 }
 
+static enum status walk_unit(struct dwarf_reader *r, struct dwarf_code *code)
+{
+        enum status st;
+
+        code->scope_count = code->interval_count = code->name_count = code->function_count = 0;
+        r->outline.qualifier_count = r->outline.declared_count = 0;
+        r->full_outline.unit = NULL;
+        dwarf_walk_reset(r);
+        st = record_damage(code, dwarf_walk(r, &r->main, &r->outline, code));
+        return !st && code->lines.is_folded ? dwarf_resolve_folded_functions(r, code) : st;
+}
+
 static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *code)
 {
         enum status st = read_unit_lines(r, code);
+        bool misses_calls = false;
 
         if (st)
                 return st;
@@ -229,13 +267,14 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
                 if (st)
                         return st;
         }
-        r->outline.qualifier_count = r->outline.declared_count = 0;
-        r->full_outline.unit = NULL;
-        dwarf_walk_reset(r);
-        st = record_damage(code, dwarf_walk(r, &r->main, &r->outline, code));
-        if (st)
-                return st;
-        st = code->lines.is_folded ? dwarf_resolve_folded_functions(r, code) : ST_OK;
+        st = walk_unit(r, code);
+        if (!st && r->filter && code->function_count)
+                st = find_row_without_function(r, code, &misses_calls);
+        if (!st && misses_calls) {
+                r->walks_all = true;
+                st = walk_unit(r, code);
+                r->walks_all = false;
+        }
         if (st)
                 return st;
         filter_rows(r, code);

@@ -247,10 +247,12 @@ static bool has_wanted_interval(const struct walk *w, size_t first)
 {
         const struct dwarf_code *code = w->code;
 
-        for (size_t i = first; w->r->filter && i < code->interval_count; i++)
+        if (!w->r->filter || w->r->walks_all)
+                return true;
+        for (size_t i = first; i < code->interval_count; i++)
                 if (dwarf_reader_wants(w->r, code->intervals[i].start, code->intervals[i].end))
                         return true;
-        return !w->r->filter;
+        return false;
 }
 
 static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_t offset)

@@ -43,7 +43,7 @@
  * Such a unit has a sequence of line rows that starts elsewhere in code.
  * Line rows extend past the unit's addresses, into the padding before the next
  * function: of the unit whose addresses end last before an address, the line
- * table is read, but none of its DIEs can cover the address.
+ * table is read, and the DIEs only if a row covers the address.
  * .debug_aranges is not used: clang does not write it.
  */
 struct selected_unit {
@@ -103,17 +103,18 @@ static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context
         return true;
 }
 
-/* Lists of version 5 have an end that a linker cannot write by accident. */
+/*
+ * Lists of version 5 have an end that a linker cannot write by accident: they are checked only if an address is in the
+ * claims of no unit.
+ */
 static bool may_be_incomplete(const struct dwarf_context *x, const struct dwarf_die *d)
 {
         return x->unit->format.version < 5 || !d->values[DWARF_ROLE_RANGES].form;
 }
 
-/* Whether all line rows of the unit are in its claims, which are those from the first on. */
-static bool cover_line_rows(const struct claims *c, size_t first, const struct dwarf_context *x)
+/* Whether all line rows of a unit are in its claims. */
+static bool cover_line_rows(const struct claims *c, struct claim *items, size_t count, const struct dwarf_context *x)
 {
-        struct claim *items = c->items + first;
-        size_t count = c->count - first;
         struct dwarf_line_starts starts;
         uint64_t start;
 
@@ -151,7 +152,8 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                 *table_ret = x->line_offset;
         if (has_address_ranges(&die) && !add_claims(c, i, x, &die))
                 return false;
-        if (!has_address_ranges(&die) || (may_be_incomplete(x, &die) && !cover_line_rows(c, first, x)))
+        if (!has_address_ranges(&die) ||
+            (may_be_incomplete(x, &die) && !cover_line_rows(c, c->items + first, c->count - first, x)))
                 c->needs[i] = NEEDS_ALL;
         return true;
 }
@@ -183,16 +185,53 @@ static bool select_claims(struct claims *c, const struct address_filter *w)
         return true;
 }
 
+/* Whether an address of the filter is in code, but in no claim. False without memory. */
+static bool find_unclaimed_address(const struct claims *c, const struct address_filter *w, bool *ret)
+{
+        _cleanup_free_ bool *claimed = calloc(w->count + 1, sizeof *claimed);
+
+        if (!claimed)
+                return false;
+        for (size_t i = 0; i < c->count; i++)
+                for (size_t n = address_filter_lower_bound(w, c->items[i].start);
+                     n < w->count && w->addresses[n] < c->items[i].end; n++)
+                        claimed[n] = true;
+        for (size_t n = 0; !*ret && n < w->count; n++)
+                *ret = !claimed[n] && dwarf_regions_find(c->code, w->addresses[n]);
+        return true;
+}
+
+/* Read the units of version 5 that have line rows outside of their claims. Claims are in the order of the units. */
+static void distrust_claims(struct claims *c, struct dwarf_context *x, struct dwarf_object *o)
+{
+        size_t first = 0, behind = 0;
+
+        for (size_t i = 0; i < o->main.units.count; i++, first = behind) {
+                const struct dwarf_unit *unit = &o->main.units.items[i];
+                struct dwarf_die die;
+
+                while (behind < c->count && c->items[behind].unit == i)
+                        behind++;
+                if (c->needs[i] != NEEDS_ALL && unit->format.version >= 5 && dwarf_unit_has_code(unit) &&
+                    !dwarf_context_peek(x, o, &o->main, unit, &die) && dwarf_context_may_have_code(x) &&
+                    !cover_line_rows(c, c->items + first, behind - first, x))
+                        c->needs[i] = NEEDS_ALL;
+        }
+}
+
 static bool select_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
                          struct claims *c, struct dwarf_selection *ret)
 {
         const struct dwarf_units *units = &o->main.units;
+        bool is_unclaimed = false;
 
         for (size_t i = 0; i < units->count; i++)
                 if (!inspect_unit(c, i, x, o, &ret->tables[i]))
                         return false;
-        if (!select_claims(c, w))
+        if (!select_claims(c, w) || !find_unclaimed_address(c, w, &is_unclaimed))
                 return false;
+        if (is_unclaimed)
+                distrust_claims(c, x, o);
         for (size_t i = 0; i < units->count; i++) {
                 if (!c->needs[i])
                         continue;
@@ -300,9 +339,12 @@ static enum status read_flat_unit(struct dwarf_extraction *x, struct dwarf_reade
                                   size_t i, struct dwarf_slot *s)
 {
         size_t unit = get_unit(x, i);
-        enum status st = x->units && x->units[i].only_lines ? dwarf_reader_unit_lines(r, unit, &s->flat.code)
-                                                            : dwarf_reader_unit(r, unit, &s->flat.code);
+        bool only_lines = x->units && x->units[i].only_lines;
+        enum status st = only_lines ? dwarf_reader_unit_lines(r, unit, &s->flat.code) : ST_OK;
 
+        /* A row at an address outside of the claims is in padding, or the claims lack a part. */
+        if (!st && (!only_lines || s->flat.code.lines.row_count))
+                st = dwarf_reader_unit(r, unit, &s->flat.code);
         x->tables[unit] = s->flat.code.line_offset;
         return st ? st : dwarf_flat_unit_build(&s->flat, scratch);
 }

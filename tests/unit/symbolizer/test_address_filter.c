@@ -223,6 +223,126 @@ START_TEST(first_of_overlapping_units_wins_with_filter)
 }
 END_TEST
 
+/* ---- addresses that the unit or the function of their DIE does not have ---- */
+
+enum { UNIT = 1, FUNCTION, INLINED, ABSTRACT };
+
+static void put_rows(struct dwarf_maker *m, uint64_t start, uint8_t size)
+{
+        const uint8_t end[] = { 1, 2, size, 0, 1, 1 }; /* copy, advance the address, end of the sequence */
+
+        put_uint(m, DWARF_LINE, 0x020900, 3); /* set the address */
+        put_address(m, DWARF_LINE, start);
+        buf_append(&m->sections[DWARF_LINE], end, sizeof end);
+}
+
+/* Sequences of one row: line 1 of a.c. */
+static void put_line_table(struct dwarf_maker *m, const uint64_t (*sequences)[2], size_t count)
+{
+        static const uint8_t header[] = { 1, 1, 1, 251, 14, 13,  0,   1,   1, 1, 1, 0, 0, 0,
+                                          1, 0, 0, 1,   0,  'a', '.', 'c', 0, 0, 0, 0, 0 };
+        size_t at = put_length(m, DWARF_LINE);
+
+        put_uint(m, DWARF_LINE, 4, 2);
+        put_uint(m, DWARF_LINE, sizeof header, 4);
+        buf_append(&m->sections[DWARF_LINE], header, sizeof header);
+        for (size_t i = 0; i < count; i++)
+                put_rows(m, sequences[i][0], (uint8_t)sequences[i][1]);
+        end_length(m, DWARF_LINE, at);
+}
+
+/* A unit of version 5 whose range list is [MADE_CODE, MADE_CODE + size). */
+static void begin_listed_unit(struct dwarf_maker *m, uint64_t size)
+{
+        dwarf_maker_init(m, 5);
+        put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, DW_AT_stmt_list,
+                   DW_FORM_sec_offset, DW_AT_ranges, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(m, FUNCTION, DW_TAG_subprogram, true, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_abbrev(m, INLINED, DW_TAG_inlined_subroutine, false, DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, DW_AT_call_file, DW_FORM_data1, DW_AT_call_line,
+                   DW_FORM_data1, 0, 0);
+        put_abbrev(m, ABSTRACT, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, 0, 0);
+        put_uint(m, DWARF_RNGLISTS, DW_RLE_start_length, 1);
+        put_address(m, DWARF_RNGLISTS, MADE_CODE);
+        put_uleb(m, DWARF_RNGLISTS, size);
+        put_uint(m, DWARF_RNGLISTS, DW_RLE_end_of_list, 1);
+        put_unit(m, DW_UT_compile, 0);
+        put_uleb(m, DWARF_INFO, UNIT);
+        put_uint(m, DWARF_INFO, DW_LANG_C11, 1);
+        put_offset(m, DWARF_INFO, 0);
+        put_offset(m, DWARF_INFO, 0);
+}
+
+static void put_function(struct dwarf_maker *m, const char *name, uint64_t start, uint64_t size)
+{
+        put_uleb(m, DWARF_INFO, FUNCTION);
+        put_text(m, DWARF_INFO, name);
+        put_address(m, DWARF_INFO, start);
+        put_uint(m, DWARF_INFO, size, 4);
+}
+
+/* The frames at an address alone and in a complete table. Takes the maker. */
+static void check_frames(struct dwarf_maker *m, uint64_t address, const char *expected)
+{
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        struct symbol_table table;
+
+        in.debuginfo_fd = made_file(NULL, 0, m);
+        dwarf_maker_deinit(m);
+        for (int few = 0; few < 2; few++) {
+                in.filter = few ? &filter : NULL;
+                extract(&in, &table);
+                ck_assert_str_eq(made_frames(&table, address), expected);
+                symbol_table_deinit(&table);
+        }
+        close(in.debuginfo_fd);
+}
+
+START_TEST(function_outside_of_its_units_list_is_found_alone)
+{
+        static const uint64_t sequences[][2] = { { MADE_CODE, 0x10 }, { MADE_CODE + 0x20, 0x10 }, { MADE_CODE, 0x30 } };
+
+        for (size_t first = 0; first < 3; first += 2) { /* rows of two sequences, or of one */
+                struct dwarf_maker m;
+
+                begin_listed_unit(&m, 0x10);
+                put_function(&m, "first", MADE_CODE, 0x10);
+                put_uint(&m, DWARF_INFO, 0, 1);
+                put_function(&m, "second", MADE_CODE + 0x20, 0x10);
+                put_uint(&m, DWARF_INFO, 0, 2);
+                end_unit(&m);
+                put_line_table(&m, sequences + first, first ? 1 : 2);
+                check_frames(&m, MADE_CODE + 0x28, "second a.c:1");
+        }
+}
+END_TEST
+
+START_TEST(call_that_exceeds_its_function_is_found_alone)
+{
+        static const uint64_t sequence[][2] = { { MADE_CODE, 0x40 } };
+        struct dwarf_maker m;
+        uint64_t origin;
+
+        begin_listed_unit(&m, 0x40);
+        origin = put_at(&m, DWARF_INFO) - m.unit;
+        put_uleb(&m, DWARF_INFO, ABSTRACT);
+        put_text(&m, DWARF_INFO, "call");
+        put_function(&m, "f", MADE_CODE, 0x10);
+        put_uleb(&m, DWARF_INFO, INLINED);
+        put_uint(&m, DWARF_INFO, origin, 4);
+        put_address(&m, DWARF_INFO, MADE_CODE + 8);
+        put_uint(&m, DWARF_INFO, 0x20, 4);
+        put_uint(&m, DWARF_INFO, 1, 1);
+        put_uint(&m, DWARF_INFO, 7, 1);
+        put_uint(&m, DWARF_INFO, 0, 2);
+        end_unit(&m);
+        put_line_table(&m, sequence, 1);
+        check_frames(&m, MADE_CODE + 0x20, "call a.c:1 < f a.c:7");
+}
+END_TEST
+
 START_TEST(filter_over_unit_limit_reads_all_units)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -279,4 +399,5 @@ END_TEST
 TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
+           function_outside_of_its_units_list_is_found_alone, call_that_exceeds_its_function_is_found_alone,
            filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
