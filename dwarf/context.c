@@ -41,7 +41,7 @@ void dwarf_context_read_die(const struct dwarf_context *x, struct dwarf_cursor *
 
 static const char *resolve_indexed_string(const struct dwarf_context *x, uint64_t index)
 {
-        uint8_t size = x->unit->format.offset_size;
+        uint8_t size = x->str_offset_size;
         struct dwarf_cursor c;
         uint64_t at, offset;
 
@@ -235,14 +235,33 @@ static uint64_t section_offset_or(const struct dwarf_value *v, uint64_t otherwis
         return dwarf_value_uint(v, &number) ? number : otherwise;
 }
 
+/*
+ * A table that the unit does not point to, of a split unit, is at the start of the section. Its format is its own:
+ * llvm-dwp writes 64-bit offsets for 32-bit units (--dwarf64-str-offsets-promotion).
+ */
+static void find_string_offsets(struct dwarf_context *x, const struct dwarf_value *base)
+{
+        const struct dwarf_format *f = &x->unit->format;
+        struct dwarf_cursor c = dwarf_section_at(&x->file->sections, DWARF_STR_OFFSETS, 0);
+
+        x->str_offset_size = f->offset_size;
+        x->str_offsets_base = section_offset_or(base, f->version >= 5 ? 2u * f->offset_size : 0);
+        if (f->version < 5 || base->form)
+                return;
+        dwarf_initial_length(&c, &x->str_offset_size);
+        if (c.failed)
+                x->str_offset_size = f->offset_size;
+        x->str_offsets_base = 2u * x->str_offset_size;
+}
+
 /* Bases are read first, because other values of the unit may depend on them regardless of their order. */
 static void load_unit_values(struct dwarf_context *x, const struct dwarf_die *d)
 {
         const struct dwarf_format *f = &x->unit->format;
-        uint64_t header = f->version >= 5 ? 2u * f->offset_size : 0; /* of .debug_str_offsets and .debug_addr */
+        uint64_t header = f->version >= 5 ? 2u * f->offset_size : 0; /* of .debug_addr */
         uint64_t number;
 
-        x->str_offsets_base = section_offset_or(&d->values[DWARF_ROLE_STR_OFFSETS_BASE], header);
+        find_string_offsets(x, &d->values[DWARF_ROLE_STR_OFFSETS_BASE]);
         x->addr_base = section_offset_or(&d->values[DWARF_ROLE_ADDR_BASE], header);
         x->rnglists_base = section_offset_or(&d->values[DWARF_ROLE_RNGLISTS_BASE], header ? header + 4 : 0);
         x->ranges_base = section_offset_or(&d->values[DWARF_ROLE_GNU_RANGES_BASE], 0);

@@ -24,7 +24,8 @@ struct dwarf_context {
         bool has_addresses; /* the unit's DIE has some */
         uint64_t children;  /* offset of the DIE after it */
         uint64_t str_offsets_base, addr_base, rnglists_base;
-        uint64_t ranges_base; /* before version 5: of the range lists of a companion */
+        uint8_t str_offset_size; /* in .debug_str_offsets */
+        uint64_t ranges_base;    /* before version 5: of the range lists of a companion */
         uint64_t low_pc, line_offset;
         uint32_t language;
         const char *directory; /* NULL unknown */

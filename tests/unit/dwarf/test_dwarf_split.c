@@ -182,6 +182,7 @@ END_TEST
 
 struct split {
         struct dwarf_maker linked, dwo;
+        uint8_t string_offset_size; /* 0: that of the unit */
         struct index_row row;
         struct buf index_bytes;
         struct dwarf_package package;
@@ -241,18 +242,22 @@ static void put_lists(struct dwarf_maker *m)
 }
 
 /* Functions "one" by index at CODE and "two" by a list at CODE + 0x10. */
-static void put_split_unit(struct dwarf_maker *m, uint64_t id)
+static void put_split_unit(struct dwarf_maker *m, uint64_t id, uint8_t string_offset_size)
 {
         bool is_new = m->version >= 5;
+        uint8_t offset_size = m->offset_size;
 
         put_text(m, DWARF_STR, "other unit's");
         if (is_new) {
-                size_t at = put_length(m, DWARF_STR_OFFSETS);
+                size_t at;
 
+                m->offset_size = string_offset_size ? string_offset_size : offset_size;
+                at = put_length(m, DWARF_STR_OFFSETS);
                 put_uint(m, DWARF_STR_OFFSETS, 5, 2);
                 put_uint(m, DWARF_STR_OFFSETS, 0, 2);
                 put_offset(m, DWARF_STR_OFFSETS, put_at(m, DWARF_STR));
                 end_length(m, DWARF_STR_OFFSETS, at);
+                m->offset_size = offset_size;
                 put_lists(m);
         } else {
                 put_offset(m, DWARF_STR_OFFSETS, put_at(m, DWARF_STR));
@@ -295,7 +300,7 @@ static void make_split(struct split *s, uint8_t version, bool big_endian, uint8_
                 put_uint(&s->dwo, part_of[i], 0x0101010101010101, 1 + (unsigned)i % 2);
         for (int i = 0; i < PARTS; i++)
                 s->row.offsets[i] = (uint32_t)put_at(&s->dwo, part_of[i]);
-        put_split_unit(&s->dwo, ID);
+        put_split_unit(&s->dwo, ID, s->string_offset_size);
         s->row.id = ID;
         for (int i = 0; i < PARTS; i++)
                 s->row.sizes[i] = (uint32_t)put_at(&s->dwo, part_of[i]) - s->row.offsets[i];
@@ -344,6 +349,21 @@ START_TEST(skeleton_unit_gets_functions_of_split_unit_in_each_format)
                 ck_assert_uint_eq(c->intervals[0].end, CODE + 8);
                 ck_assert_uint_eq(c->intervals[1].start, CODE + 0x10);
                 ck_assert_uint_eq(c->intervals[1].end, CODE + 0x20);
+                close_split(&s);
+        }
+}
+END_TEST
+
+START_TEST(strings_of_split_unit_can_have_offsets_of_another_size)
+{
+        for (int is_wide = 0; is_wide < 2; is_wide++) {
+                struct split s = { .string_offset_size = is_wide ? 4 : 8 };
+                const struct dwarf_code *c;
+
+                make_split(&s, 5, false, is_wide ? 8 : 4, 8);
+                c = read_split(&s);
+                ck_assert_int_eq(c->damage, ST_OK);
+                ck_assert_str_eq(c->names[c->scopes[0].name].plain, "one");
                 close_split(&s);
         }
 }
@@ -465,6 +485,7 @@ END_TEST
 
 TEST_SUITE("dwarf_split", index_finds_the_contributions_of_each_id, inconsistent_index_is_refused,
            truncated_index_is_refused, lookup_in_full_table_terminates,
-           skeleton_unit_gets_functions_of_split_unit_in_each_format, skeleton_unit_without_split_unit_is_counted,
+           skeleton_unit_gets_functions_of_split_unit_in_each_format,
+           strings_of_split_unit_can_have_offsets_of_another_size, skeleton_unit_without_split_unit_is_counted,
            split_unit_with_wrong_id_is_not_used, contributions_past_section_end_are_damage,
            truncated_split_unit_is_damage, one_reader_reads_many_split_units, attempts_with_wrong_files_are_limited)
