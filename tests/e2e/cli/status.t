@@ -10,11 +10,10 @@ status() {
         "$cairn" status --json --server "$url" "$@" >"$tmp/status" 2>"$tmp/err"
         code=$?
 }
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=well \
+        values=7 mapping_file=a.so addresses=1000
 # sample N: another batch with seven samples.
 sample() {
-        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 \
-                service=well \
-                values=7 mapping_file=a.so addresses=1000
         curl -sS --max-time 60 -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles" >/dev/null
 }
