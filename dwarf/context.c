@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A unit's own DIE gives the bases of its strings, addresses and lists. They are loaded when the unit is entered, by
+ * its complete abbreviations or only by that of this DIE, and turn the values of the other DIEs into strings, addresses
+ * and references.
+ *
+ * Order: values of a DIE, their interpretation, entering a unit, all attributes of one DIE.
+ */
 #include "dwarf/context.h"
 
 #include <assert.h>

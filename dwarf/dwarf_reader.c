@@ -243,7 +243,7 @@ static enum status read_unit_lines(struct dwarf_reader *r, struct dwarf_code *co
         return record_damage(code, dwarf_lines_read(&code->lines, &r->main, r->main.line_offset, &r->regions));
 }
 
-static enum status walk_unit(struct dwarf_reader *r, struct dwarf_code *code)
+static enum status walk_unit_dies(struct dwarf_reader *r, struct dwarf_code *code)
 {
         enum status st;
 
@@ -267,12 +267,12 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
                 if (st)
                         return st;
         }
-        st = walk_unit(r, code);
+        st = walk_unit_dies(r, code);
         if (!st && r->filter && code->function_count)
                 st = find_row_without_function(r, code, &misses_calls);
         if (!st && misses_calls) {
                 r->walks_all = true;
-                st = walk_unit(r, code);
+                st = walk_unit_dies(r, code);
                 r->walks_all = false;
         }
         if (st)

@@ -78,7 +78,7 @@ struct dwarf_reader {
         struct dwarf_path_cache path_cache;
         struct dwarf_outline full_outline; /* of the unit needed last, for names in place of linkage names */
         enum status names_damage;          /* why some of the unit's names are missing */
-        bool walks_all; /* also calls inlined into functions that cover no address of the filter */
+        bool walks_all;                    /* also calls inlined into functions that cover no address of the filter */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
 

@@ -332,8 +332,8 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
         text = f->name.linkage ? NULL : dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
         if (text && text[0]) {
                 *(is_readable_name(r, x, text) ? &f->name.linkage : &f->encoded) = text;
-                f->name.is_bare = has_same_text(&d.values[DWARF_ROLE_LINKAGE_NAME], &d.values[DWARF_ROLE_NAME]) &&
-                                  f->name.linkage && !dwarf_is_mangled_name(text);
+                f->name.is_bare = f->name.linkage && !dwarf_is_mangled_name(text) &&
+                                  has_same_text(&d.values[DWARF_ROLE_LINKAGE_NAME], &d.values[DWARF_ROLE_NAME]);
         }
         if (f->name.linkage && (!f->wants_start || (f->name.start_line && f->has_file)))
                 return DWARF_NO_REF;

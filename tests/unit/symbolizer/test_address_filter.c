@@ -227,7 +227,7 @@ END_TEST
 
 enum { UNIT = 1, FUNCTION, INLINED, ABSTRACT };
 
-static void put_rows(struct dwarf_maker *m, uint64_t start, uint8_t size)
+static void put_row_sequence(struct dwarf_maker *m, uint64_t start, uint8_t size)
 {
         const uint8_t end[] = { 1, 2, size, 0, 1, 1 }; /* copy, advance the address, end of the sequence */
 
@@ -237,7 +237,7 @@ static void put_rows(struct dwarf_maker *m, uint64_t start, uint8_t size)
 }
 
 /* Sequences of one row: line 1 of a.c. */
-static void put_line_table(struct dwarf_maker *m, const uint64_t (*sequences)[2], size_t count)
+static void put_row_table(struct dwarf_maker *m, const uint64_t (*sequences)[2], size_t count)
 {
         static const uint8_t header[] = { 1, 1, 1, 251, 14, 13,  0,   1,   1, 1, 1, 0, 0, 0,
                                           1, 0, 0, 1,   0,  'a', '.', 'c', 0, 0, 0, 0, 0 };
@@ -247,7 +247,7 @@ static void put_line_table(struct dwarf_maker *m, const uint64_t (*sequences)[2]
         put_uint(m, DWARF_LINE, sizeof header, 4);
         buf_append(&m->sections[DWARF_LINE], header, sizeof header);
         for (size_t i = 0; i < count; i++)
-                put_rows(m, sequences[i][0], (uint8_t)sequences[i][1]);
+                put_row_sequence(m, sequences[i][0], (uint8_t)sequences[i][1]);
         end_length(m, DWARF_LINE, at);
 }
 
@@ -283,7 +283,7 @@ static void put_function(struct dwarf_maker *m, const char *name, uint64_t start
 }
 
 /* The frames at an address alone and in a complete table. Takes the maker. */
-static void check_frames(struct dwarf_maker *m, uint64_t address, const char *expected)
+static void check_address_frames(struct dwarf_maker *m, uint64_t address, const char *expected)
 {
         const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
         struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
@@ -313,8 +313,8 @@ START_TEST(function_outside_of_its_units_list_is_found_alone)
                 put_function(&m, "second", MADE_CODE + 0x20, 0x10);
                 put_uint(&m, DWARF_INFO, 0, 2);
                 end_unit(&m);
-                put_line_table(&m, sequences + first, first ? 1 : 2);
-                check_frames(&m, MADE_CODE + 0x28, "second a.c:1");
+                put_row_table(&m, sequences + first, first ? 1 : 2);
+                check_address_frames(&m, MADE_CODE + 0x28, "second a.c:1");
         }
 }
 END_TEST
@@ -338,8 +338,8 @@ START_TEST(call_that_exceeds_its_function_is_found_alone)
         put_uint(&m, DWARF_INFO, 7, 1);
         put_uint(&m, DWARF_INFO, 0, 2);
         end_unit(&m);
-        put_line_table(&m, sequence, 1);
-        check_frames(&m, MADE_CODE + 0x20, "call a.c:1 < f a.c:7");
+        put_row_table(&m, sequence, 1);
+        check_address_frames(&m, MADE_CODE + 0x20, "call a.c:1 < f a.c:7");
 }
 END_TEST
 
