@@ -20,6 +20,7 @@
 #include "common/memory/memory_budget.h"
 #include "query/engine/missing_nodes.h"
 #include "query/engine/query_call.h"
+#include "query/engine/unit_text.h"
 #include "query/query_operations.h"
 
 const char content_type_json[] = "application/json", content_type_text[] = "text/plain; charset=utf-8",
@@ -224,15 +225,29 @@ static void find_time_range(const struct profile *const *profiles, size_t count,
                         to = end > to ? end : to;
                 }
         }
-        *from_ret = from > to ? 0 : from - from % 1000; /* the store's resolution is a microsecond */
+        *from_ret = from > to ? 0 : from;
         *to_ret = (from > to ? 0 : to) + 1;
 }
 
-/* Parameters with the time range of the profiles as the default. */
+/* Parameters with the start of the profiles as the default; their end is "now". */
 struct ranged_params {
         const struct query_input *given;
-        char from[24], to[24];
+        char from[48];
 };
+
+/* As a date: a number of nanoseconds before 1973 would be one of a coarser unit. */
+static void format_range_start(int64_t from_ns, char *out, size_t size)
+{
+        const int64_t second = 1000000000, first = INT64_MIN / second;
+        int64_t seconds = from_ns / second - (from_ns % second < 0), fraction = 0;
+        char time[24];
+
+        if (seconds < first)
+                seconds = first;
+        else
+                fraction = (from_ns - seconds * second) / 1000 * 1000; /* the store's resolution is a microsecond */
+        snprintf(out, size, "%s.%09" PRId64 "Z", format_time_utc(seconds * second, time, sizeof time), fraction);
+}
 
 static const char *get_ranged_param(void *context, const char *name)
 {
@@ -241,7 +256,7 @@ static const char *get_ranged_param(void *context, const char *name)
 
         if (value && *value)
                 return value;
-        return strcmp(name, "from") == 0 ? r->from : strcmp(name, "to") == 0 ? r->to : value;
+        return strcmp(name, "from") == 0 ? r->from : value;
 }
 
 enum status query_run_profiles(const struct profile_query *query, struct buf *ret, struct query_answer *answer,
@@ -256,8 +271,7 @@ enum status query_run_profiles(const struct profile_query *query, struct buf *re
         if (st)
                 return st;
         find_time_range(query->profiles, query->count, &from, &input.now_unix_ns);
-        snprintf(params.from, sizeof params.from, "%" PRId64, from);
-        snprintf(params.to, sizeof params.to, "%" PRId64, input.now_unix_ns);
+        format_range_start(from, params.from, sizeof params.from);
         input.param = get_ranged_param;
         input.param_context = &params;
         st = query_run_scan(scan, query->operation, &input, ret, answer, err);

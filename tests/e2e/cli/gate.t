@@ -78,6 +78,17 @@ gate --base base?.folded --head slow?.folded --json >out
 is "$(jq -r '.verdict, .rows[0].function, .details[0].callers[0]' out | tr '\n' ';')" "failed;slow;main (+100,000);" \
         "JSON has the verdict"
 
+# Clocks that were not set, whose times in nanoseconds look like other units.
+for age in '10 seconds' '1000 seconds' '100 days'; do
+        touch -d "1970-01-01 00:00:00 UTC + $age" base1.folded slow1.folded
+        is "$(code --base base1.folded --head slow1.folded)" 1 "files of $age after 1970 are compared"
+        is "$("$cairn" top --profile base1.folded --json 2>/dev/null | jq 'map(.flat) | add')" 899950 \
+                "  cairn top has all their samples"
+done
+printf 'main;slow -5\n' >negative.folded
+is "$(code --base negative.folded --head slow1.folded)" 3 "a negative total is not judged"
+like "$(cat out)" 'total>5%: unknown' "no rule passes"
+
 # ---- a service ----
 
 cd "$OLDPWD" || exit 1
