@@ -11,13 +11,25 @@
 
 /* ---- loading ---- */
 
-/* A table with an empty side compares nothing. */
-static void note_empty_side(const struct loaded_sides *l, struct buf *note)
+/* A table with an empty side compares nothing. The reason is that of the side, unless both are empty. */
+static enum status note_empty_side(struct query_call *q, const struct loaded_sides *l)
 {
+        bool is_after = l->sides[0].count;
+
         if (l->sides[0].count && l->sides[1].count)
-                return;
-        buf_printf(note, "%sthe side %s has no samples, so nothing is compared", note->size ? "; " : "",
-                   l->sides[0].count ? "after" : "before");
+                return ST_OK;
+        buf_printf(&q->note, "%sthe side %s has no samples, so nothing is compared", q->note.size ? "; " : "",
+                   is_after ? "after" : "before");
+        if (*l->sides[is_after].type || !*l->sides[!is_after].type || !query_call_find_base(q))
+                return ST_OK;
+        return note_no_samples(q, l->sides[is_after].selection, l->plan.type);
+}
+
+/* Stacks are selected, and the filters keep none. */
+static bool is_all_filtered(const struct loaded_sides *l)
+{
+        return frame_filter_is_set(&l->filter) && !l->sides[0].count && !l->sides[1].count &&
+               (*l->sides[0].type || *l->sides[1].type);
 }
 
 static enum status load_sides(struct query_call *q, const struct query_selection *base, struct loaded_sides *l)
@@ -47,8 +59,10 @@ static enum status load_sides(struct query_call *q, const struct query_selection
                 query_call_note_magnitude(q, l->sides[0].magnitude + l->sides[1].magnitude);
         if (!st && !*l->sides[0].type && !*l->sides[1].type)
                 st = note_no_samples(q, &q->r.selection, q->r.type);
-        if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
-                note_empty_side(l, &q->note);
+        if (!st && is_all_filtered(l))
+                buf_printf(&q->note, "%sno selected stack passes the filters", q->note.size ? "; " : "");
+        else if (!st && base && (q->r.format == FORMAT_TEXT || q->r.format == FORMAT_ROWS || q->r.format == FORMAT_CSV))
+                st = note_empty_side(q, l);
         return st;
 }
 
@@ -121,8 +135,14 @@ void function_targets_add_replacements(const struct frame_table *frames, uint8_t
                         is_target[frames->replaced_by[i]] = 1;
 }
 
-enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
-                                  bool search, const char *file, struct function_targets *ret)
+static void note_no_function(struct query_call *q, const struct function_targets *t)
+{
+        if (t->count && !memchr(t->is_target, 1, t->count))
+                buf_printf(&q->note, "%sno selected sample has such a function", q->note.size ? "; " : "");
+}
+
+static enum status match_frames(struct query_call *q, const struct frame_table *frames, const char *function,
+                                bool search, const char *file, struct function_targets *ret)
 {
         struct regex_match *names = NULL, *files = NULL;
         uint8_t *is_target = calloc(frames->count + (size_t)1, 1);
@@ -151,13 +171,38 @@ enum status function_targets_find(struct query_call *q, const struct frame_table
         return st;
 }
 
+enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
+                                  bool search, struct function_targets *ret)
+{
+        enum status st = match_frames(q, frames, function, search, NULL, ret);
+
+        if (!st)
+                note_no_function(q, ret);
+        return st;
+}
+
+enum status function_targets_find_exact(struct query_call *q, const struct frame_table *frames, const char *name,
+                                        struct function_targets *ret)
+{
+        uint8_t *is_target = calloc(frames->count + (size_t)1, 1);
+
+        if (!is_target)
+                return error_no_memory(q->err);
+        for (uint32_t i = 0; i < frames->count; i++)
+                is_target[i] = query_frame_has_name(&frames->items[i], name);
+        function_targets_add_replacements(frames, is_target);
+        *ret = (struct function_targets){ is_target, frames->count };
+        note_no_function(q, ret);
+        return ST_OK;
+}
+
 enum status function_targets_find_asked(struct query_call *q, const struct frame_table *frames,
                                         struct function_targets *ret)
 {
         const char *name = query_param_get(&q->params, "", "function_name"),
                    *file = query_param_get(&q->params, "", "file_name");
-        enum status st = function_targets_find(q, frames, query_param_get(&q->params, "", "function"), false,
-                                               query_param_get(&q->params, "", "file"), ret);
+        enum status st = match_frames(q, frames, query_param_get(&q->params, "", "function"), false,
+                                      query_param_get(&q->params, "", "file"), ret);
 
         for (uint32_t i = 0; !st && i < frames->count; i++) {
                 const struct query_frame *f = &frames->items[i];
@@ -165,9 +210,11 @@ enum status function_targets_find_asked(struct query_call *q, const struct frame
                 if ((name && !query_frame_has_name(f, name)) || (file && strcmp(f->file, file) != 0))
                         ret->is_target[i] = 0;
         }
-        if (!st)
-                function_targets_add_replacements(frames, ret->is_target);
-        return st;
+        if (st)
+                return st;
+        function_targets_add_replacements(frames, ret->is_target);
+        note_no_function(q, ret);
+        return ST_OK;
 }
 
 /* ---- the call tree ---- */

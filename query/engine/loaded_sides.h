@@ -51,11 +51,15 @@ void function_targets_deinit(struct function_targets *t);
 void function_targets_add_replacements(const struct frame_table *frames, uint8_t *is_target);
 
 /**
- * Find the frames with a name that matches `function` and a path that matches `file`; either may be NULL.
- * @param search  whether `function` may match a part of the name.
+ * Find the frames with a name that matches the regular expression. As of the next two, q->note says if there is none.
+ * @param search  whether it may match a part of the name.
  */
 enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
-                                  bool search, const char *file, struct function_targets *ret) MUST_CHECK;
+                                  bool search, struct function_targets *ret) MUST_CHECK;
+
+/** Find the frames of which one of the names is `name`. */
+enum status function_targets_find_exact(struct query_call *q, const struct frame_table *frames, const char *name,
+                                        struct function_targets *ret) MUST_CHECK;
 
 /**
  * Find the frames chosen by the parameters function and file (regular expressions), function_name and file_name

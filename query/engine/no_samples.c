@@ -113,3 +113,12 @@ enum status note_no_samples(struct query_call *q, const struct query_selection *
         note_time_range(q, first, last);
         return ST_OK;
 }
+
+enum status note_empty_selection(struct query_call *q, const struct query_selection *s)
+{
+        const struct scan_filter selected = query_selection_make_filter(s, NULL);
+        struct scan_names types;
+        enum status st = store_scan_list_types(q->scan, &selected, &types, q->err);
+
+        return st || types.count ? st : note_no_samples(q, s, NULL);
+}

@@ -12,4 +12,7 @@
  */
 enum status note_no_samples(struct query_call *q, const struct query_selection *s, const char *type) MUST_CHECK;
 
+/** note_no_samples() if the selection has none, of any type. */
+enum status note_empty_selection(struct query_call *q, const struct query_selection *s) MUST_CHECK;
+
 #endif

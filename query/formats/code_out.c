@@ -259,6 +259,8 @@ enum status code_table_fail_missing(const struct code_table *t)
         _cleanup_buf_ struct buf command;
 
         buf_init(&command, LIMIT_PATH_BYTES * 2);
+        if (!t->chosen && !t->request->has_range)
+                return error_set(t->q->err, ST_NOT_FOUND, "%s", t->missing.text);
         put_upload_of_executable(t, &command);
         if (t->missing.code != ST_NOT_FOUND)
                 return error_set(t->q->err, t->missing.code, "%s", t->missing.text);

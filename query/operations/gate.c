@@ -39,6 +39,7 @@
 #include "common/text.h"
 #include "query/engine/function_matching.h"
 #include "query/engine/loaded_sides.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/unit_text.h"
 #include "query/engine/welch_test.h"
 
@@ -850,6 +851,18 @@ static enum status parse_gate_request(struct gate *g)
         return st ? st : frame_filter_parse(&g->q->params, &g->filter, g->q->err);
 }
 
+/* Why there is nothing to judge: the first side without samples. */
+static enum status note_empty_gate_side(struct gate *g, const struct query_selection *const selections[2])
+{
+        bool is_after = g->sides[0].samples;
+        struct buf *note = &g->q->note;
+
+        if (g->sides[is_after].samples)
+                return ST_OK;
+        buf_printf(note, "%sthe side %s has no samples", note->size ? "; " : "", is_after ? "after" : "before");
+        return frame_filter_is_set(&g->filter) ? ST_OK : note_no_samples(g->q, selections[is_after], g->plan.type);
+}
+
 static enum status answer_gate(struct gate *g, const struct query_selection *base)
 {
         const struct query_selection *selections[2] = { base, &g->q->r.selection };
@@ -867,6 +880,8 @@ static enum status answer_gate(struct gate *g, const struct query_selection *bas
                 st = function_matching_match(&g->frames, &g->marks, g->q->err);
         if (!st)
                 type_plan_put_note(&g->plan, &g->q->note);
+        if (!st)
+                st = note_empty_gate_side(g, selections);
         if (!st)
                 st = judge_gate(g);
         return st ? st : put_gate_answer(g);

@@ -8,6 +8,7 @@
 #include "common/limits.h"
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
+#include "query/engine/no_samples.h"
 #include "query/engine/query_call.h"
 #include "query/engine/source_lines.h"
 #include "query/engine/type_plan.h"
@@ -311,6 +312,8 @@ enum status query_answer_missing(struct query_call *q)
         size_t count;
         enum status st = store_scan_list_missing(q->scan, &filter, &items, &count, q->err);
 
+        if (!st && !count)
+                st = note_empty_selection(q, &q->r.selection);
         if (st)
                 return st;
         if (q->r.limit && q->r.limit < count)
@@ -353,6 +356,8 @@ enum status query_answer_uploads(struct query_call *q)
         filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
+        if (!st && !uploads.samples)
+                st = note_empty_selection(q, &q->r.selection);
         if (st)
                 return st;
         q->content_type = query_call_content_type(q);

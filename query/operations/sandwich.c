@@ -38,7 +38,7 @@ static enum status answer_sandwich(struct query_call *q, const char *function, c
         enum status st = loaded_sides_load(q, base, &l);
 
         if (!st)
-                st = function_targets_find(q, &l.frames, function, false, NULL, &targets);
+                st = function_targets_find(q, &l.frames, function, false, &targets);
         if (st)
                 return st;
         callers.is_target = callees.is_target = targets.is_target;

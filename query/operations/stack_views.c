@@ -50,7 +50,7 @@ static enum status top_tables_init(struct top_tables *t, struct query_call *q, s
                                      .by_value = q->r.by_value,
                                      .is_short = q->r.names == NAMES_SHORT };
         if (pattern) {
-                st = function_targets_find(q, &l->frames, pattern, false, NULL, &t->targets);
+                st = function_targets_find(q, &l->frames, pattern, false, &t->targets);
                 if (st)
                         return error_prefix(q->err, st, "function");
         }
@@ -214,18 +214,10 @@ static enum status parse_focus(struct query_call *q, const struct loaded_sides *
                 if (chosen)
                         return error_set(q->err, ST_USAGE, "%s and %s are mutually exclusive", chosen, params[i].name);
                 chosen = params[i].name;
-                if (params[i].is_pattern) {
-                        st = function_targets_find(q, &l->frames, text, true, NULL, targets);
-                        if (st)
-                                return error_prefix(q->err, st, "%s", chosen);
-                } else {
-                        targets->is_target = calloc(l->frames.count + (size_t)1, 1);
-                        if (!targets->is_target)
-                                return error_no_memory(q->err);
-                        for (uint32_t k = 0; k < l->frames.count; k++)
-                                targets->is_target[k] = query_frame_has_name(&l->frames.items[k], text);
-                        function_targets_add_replacements(&l->frames, targets->is_target);
-                }
+                st = params[i].is_pattern ? function_targets_find(q, &l->frames, text, true, targets)
+                                          : function_targets_find_exact(q, &l->frames, text, targets);
+                if (st)
+                        return error_prefix(q->err, st, "%s", chosen);
                 *ret = (struct tree_focus){ params[i].view, text, targets->is_target };
         }
         return st;

@@ -394,7 +394,7 @@ enum status query_answer_trend(struct query_call *q)
         if (st)
                 return st;
         if (!t.series_count)
-                buf_append_str(&q->note, "no sample of the selection has such a function");
+                buf_printf(&q->note, "%sno selected sample has such a function", q->note.size ? "; " : "");
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)
                 put_trend_text(&t, q->ret);

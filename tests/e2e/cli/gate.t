@@ -108,8 +108,11 @@ like "$(cat "$tmp/out")" '&focus=sl.w' "the link has the filters of the comparis
 "$cairn" gate --server "$url" --tenant team-a --base '{version="base"}' --head '{version="slow"}' \
         >"$tmp/out" 2>&1
 like "$(cat "$tmp/out")" '&tenant=team-a' "the link has the tenant"
-"$cairn" gate --server "$url" --base '{version="none"}' --head '{version="slow"}' --format sarif >"$tmp/out" 2>&1
+"$cairn" gate --server "$url" --base '{version="none"}' --head '{version="slow"}' --format sarif \
+        >"$tmp/out" 2>"$tmp/err"
 is "$?" 3 "without samples before there is too little data"
+like "$(cat "$tmp/err")" 'the side before has no samples; .*matches version="none"; its values are base, slow' \
+        "the reason is on standard error"
 is "$(jq -c '.runs[0].results' "$tmp/out")" '[]' "SARIF has no result when a side has no samples"
 "$cairn" gate --server "$url" --base '{version="base"}' --head '{version="slow"}' --json |
         jq -c '[.rows[] | {function, flat, flat_after}] | sort_by(.function)' >"$tmp/gate"

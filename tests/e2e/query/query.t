@@ -84,6 +84,25 @@ like "$(cat "$tmp/err")" \
         '^cairn top: no samples are in this time range; there are some from 2017-07-14 02:40:00 to 20' \
         "an answer without samples says which time range has some"
 
+no_samples "the side before has no samples, so nothing is compared; $nope" "cairn diff, of the base" diff \
+        --base '{service.name="nope"}' '{service.name="api"}'
+no_samples "$nope" "cairn query --missing names it" "query --missing" '{service.name="nope"}'
+for command in top flame query "query --sandwich leaf"; do
+        no_samples 'no selected stack passes the filters' "filters of cairn $command" "$command" \
+                --focus nope '{service.name="api"}'
+done
+for command in "top --function nope" "query --lines --function nope" "query --lines --file nope" \
+        "query --sandwich nope" "flame --callees-of nope" "flame --callers-matching nope" "query --trend nope" \
+        "diff --base-from now-1h --function nope"; do
+        no_samples 'no selected sample has such a function' "a function of cairn $command" "$command" \
+                '{service.name="api"}'
+done
+"$cairn" gate --server "$url" --base '{service.name="nope"}' --head '{service.name="api"}' >"$tmp/out" 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "3 cairn gate: the side before has no samples; $nope" "cairn gate says why it cannot judge"
+"$cairn" query --server "$url" --disassembly --function nope >"$tmp/out" 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "1 cairn query: no selected sample is in such a function of an object with a build-id" \
+        "a function without code is not found"
+
 # The range is fixed, so that both queries have the same result, and has what is imported later.
 from=$(($(date +%s) - 3600)) to=$(($(date +%s) + 3600))
 both() {
