@@ -271,7 +271,7 @@ const char *format_value(int64_t value, const char *unit, char *out, size_t size
 
 double compute_percent(int64_t value, int64_t total)
 {
-        return total ? 100.0 * (double)value / (double)total : 0;
+        return total && value ? 100.0 * (double)value / (double)total : 0; /* no -0 of a negative total */
 }
 
 double compute_share_change(const int64_t values[2], const int64_t totals[2])

@@ -80,8 +80,12 @@ static enum status parse_gate_rule(const char *text, size_t n, struct gate_rule 
         if (!ret->text)
                 return error_no_memory(err);
         if (mark && mark > text) {
+                size_t name = (size_t)(mark - text);
+
+                while (name > 1 && text[name - 1] == ' ')
+                        name--;
                 ret->threshold = strtod(mark + 1, &end) / 100;
-                ret->subject = strndup(text, (size_t)(mark - text));
+                ret->subject = strndup(text, name);
                 if (!ret->subject)
                         return error_no_memory(err);
         }
@@ -698,8 +702,9 @@ static enum status judge_gate(struct gate *g)
         if (!st)
                 find_row_effects(g);
         for (size_t i = 0; !st && i < g->rule_count; i++) {
-                if (!g->sides[0].total || !g->sides[1].total)
-                        g->rules[i].state = RULE_UNKNOWN; /* without samples on a side there is nothing to judge */
+                /* Without samples on a side there is nothing to judge, and of a negative total there are no shares. */
+                if (g->sides[0].total <= 0 || g->sides[1].total <= 0)
+                        g->rules[i].state = RULE_UNKNOWN;
                 else if (g->rules[i].kind == RULE_TOTAL)
                         judge_total(g, &g->rules[i]);
                 else
