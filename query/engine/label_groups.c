@@ -12,6 +12,14 @@
 #include "common/text/utf8.h"
 #include "query/engine/frames.h"
 
+static bool is_label_listed(const struct label_list *l, const char *name)
+{
+        for (size_t i = 0; i < l->count; i++)
+                if (strcmp(l->names[i], name) == 0)
+                        return true;
+        return false;
+}
+
 enum status label_list_parse(const char *text, struct label_list *ret, struct error *err)
 {
         struct label_list l = { 0 };
@@ -25,8 +33,14 @@ enum status label_list_parse(const char *text, struct label_list *ret, struct er
         if (!l.text)
                 return error_no_memory(err);
         while ((name = strsep(&at, ","))) {
+                size_t n;
+
                 name += strspn(name, " ");
-                name[strcspn(name, " ")] = 0;
+                for (n = strlen(name); n && name[n - 1] == ' '; n--)
+                        ;
+                name[n] = 0;
+                if (is_label_listed(&l, name))
+                        continue;
                 if (!*name || l.count == LIMIT_GROUP_LABELS) {
                         free(l.text);
                         return error_set(err, ST_USAGE,

@@ -335,8 +335,12 @@ static enum status answer_diff_table(struct query_call *q, const struct query_se
 enum status query_answer_diff(struct query_call *q)
 {
         struct query_selection base;
-        enum status st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
+        const char *view = query_param_get(&q->params, "", "view");
+        enum status st = ST_OK;
 
+        if (view && strcmp(view, "flame") != 0 && strcmp(view, "top") != 0)
+                return error_set(q->err, ST_USAGE, "view '%.40s' is not one of flame, top", view);
+        st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
         if (st)
                 return st;
         if (is_table_wanted(q) && q->r.format == FORMAT_HTML)

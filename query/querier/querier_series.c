@@ -58,6 +58,14 @@ static enum status add_series_label(struct querier_call *c, Querier__Series *ser
         return ST_OK;
 }
 
+static bool is_named_before(const Querier__SelectSeriesRequest *r, size_t i)
+{
+        for (size_t k = 0; k < i; k++)
+                if (strcmp(r->group_by[k], r->group_by[i]) == 0)
+                        return true;
+        return false;
+}
+
 static enum status make_series_labels(struct querier_call *c, const Querier__SelectSeriesRequest *r,
                                       const struct label_group *g, Querier__Series *ret)
 {
@@ -79,7 +87,8 @@ static enum status make_series_labels(struct querier_call *c, const Querier__Sel
                                 value = UNKNOWN_SERVICE;
                         n = strlen(value);
                 }
-                st = add_series_label(c, ret, name, value, n);
+                if (!is_named_before(r, i))
+                        st = add_series_label(c, ret, name, value, n);
         }
         return st;
 }

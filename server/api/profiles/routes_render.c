@@ -391,16 +391,16 @@ static void handle_render_diff(struct http_request *req)
 
 /* ---- labels ---- */
 
-/* Without "from" all samples count, as in querier.v1. */
+/* Without a range all samples count, as in querier.v1. */
 static enum status read_label_range(struct render *r, int64_t *start, int64_t *end)
 {
-        const char *from = http_query(r->req, "from");
+        const char *from = http_query(r->req, "from"), *until = http_query(r->req, "until");
         enum status st;
 
         *start = *end = 0;
-        if (!from || !*from)
+        if ((!from || !*from) && (!until || !*until))
                 return ST_OK;
-        st = read_time(r, "from", "", start);
+        st = read_time(r, "from", "0", start);
         return st ? st : read_time(r, "until", "now", end);
 }
 

@@ -243,10 +243,20 @@ answers 400 'max_nodes is not a parameter of top; operations with it: flame, fir
 answers 400 "'by' has two different values.*usage" "one with two values, too" "$url/api/v1/query/top?by=a&by=b"
 answers 400 "unknown query parameter 'name'" "a second label of values, too" \
         "$url/api/v1/query/label/version/values?name=service_name"
+answers 400 "view 'tree' is not one of flame, top" "a view that a comparison does not have, too" \
+        "$url/api/v1/query/diff?view=tree"
 answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' \
         "$url/api/v1/query/top"
 answers 404 'unknown query' "an unknown question is 404" "$url/api/v1/query/drop?table=1"
 answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
+
+# Names of labels with a blank, and one that is there twice.
+ok "a label's key may have a blank" "$cairn" import --server "$url" --time 1500000000 --label 'a key=1' \
+        --label service.name=blank --type $cpu "$tmp/key.folded"
+is "$("$cairn" top --server "$url" --from 2017-07-14T00:00:00Z --to 2017-07-15T00:00:00Z --csv \
+        --by 'a key , version,a key' '{service.name="blank"}' | tr -d '\r' | head -2 | tr '\n' ' ')" \
+        "a key,version,function,file,line,object,kind,flat,cumulative 1,,ключ,,0,,native,1,1 " \
+        "groups of its values; the second time a label is named adds nothing"
 
 "$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before" 2>"$tmp/err"
 stop_server
