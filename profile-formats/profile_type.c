@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/memory/buf.h"
 #include "common/limits.h"
@@ -31,20 +32,52 @@ bool profile_type_has_part(const char *id, enum profile_type_part part, const ch
         return n == strlen(text) && memcmp(have, text, n) == 0;
 }
 
-int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
+bool profile_unit_find(const char *name, size_t n, struct profile_unit *ret)
 {
         static const struct {
                 const char *name;
-                int64_t ns;
+                struct profile_unit unit;
         } units[] = {
-                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 },
-                { "ns", 1 },          { "us", 1000 },           { "ms", 1000000 },           { "s", 1000000000 },
+                { "nanosecond", { 1, true } },
+                { "byte", { 1, false } },
+                { "microsecond", { 1000, true } },
+                { "millisecond", { 1000000, true } },
+                { "second", { 1000000000, true } },
+                { "ns", { 1, true } },
+                { "us", { 1000, true } },
+                { "\u00b5s", { 1000, true } },
+                { "\u03bcs", { 1000, true } },
+                { "ms", { 1000000, true } },
+                { "s", { 1000000000, true } },
+                { "sec", { 1000000000, true } },
+                { "b", { 1, false } },
+                { "kb", { 1 << 10, false } },
+                { "kilobyte", { 1 << 10, false } },
+                { "mb", { 1 << 20, false } },
+                { "megabyte", { 1 << 20, false } },
+                { "gb", { 1 << 30, false } },
+                { "gigabyte", { 1 << 30, false } },
         };
 
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-                if (profile_type_has_part(id, part, units[i].name))
-                        return units[i].ns;
-        return 0;
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+                size_t size = strlen(units[i].name);
+                bool is_plural = size > 1 && n == size + 1 && (name[size] == 's' || name[size] == 'S');
+
+                if ((n == size || is_plural) && strncasecmp(name, units[i].name, size) == 0) {
+                        *ret = units[i].unit;
+                        return true;
+                }
+        }
+        return false;
+}
+
+int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part)
+{
+        struct profile_unit unit;
+        size_t n;
+        const char *name = profile_type_part(id, part, &n);
+
+        return profile_unit_find(name, n, &unit) && unit.is_time ? unit.factor : 0;
 }
 
 bool profile_type_is_gauge(const char *id)

@@ -17,6 +17,14 @@ const char *profile_type_part(const char *id, enum profile_type_part part, size_
 /** Whether a part of an id is this text. */
 bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text);
 
+struct profile_unit {
+        int64_t factor; /* nanoseconds, or bytes */
+        bool is_time;
+};
+
+/** Find a unit of time or size in any case, singular or plural: "ns", "microsecond", "kB". */
+bool profile_unit_find(const char *name, size_t n, struct profile_unit *ret);
+
 /** Nanoseconds per unit of the part, a unit of time; 0 for other units. */
 int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "profile-formats/profile_type.h"
+
 /* ---- parse ---- */
 
 #define NS_PER_S INT64_C(1000000000)
@@ -214,44 +216,16 @@ static void format_grouped(int64_t value, char *out, size_t size)
         out[o] = 0;
 }
 
-/* The units of sample types that senders use, in nanoseconds or bytes. */
-static const struct known_unit {
-        const char *name;
-        double factor;
-        bool is_time;
-} known_units[] = {
-        { "nanoseconds", 1, true },
-        { "bytes", 1, false },
-        { "microseconds", 1e3, true },
-        { "milliseconds", 1e6, true },
-        { "seconds", 1e9, true },
-        { "kilobytes", 1 << 10, false },
-        { "megabytes", 1 << 20, false },
-        { "gigabytes", 1 << 30, false },
-        { "ns", 1, true },
-        { "us", 1e3, true },
-        { "ms", 1e6, true },
-        { "s", 1e9, true },
-};
-
-static const struct known_unit *find_known_unit(const char *name)
-{
-        for (size_t i = 0; i < sizeof known_units / sizeof *known_units; i++)
-                if (strcmp(known_units[i].name, name) == 0)
-                        return &known_units[i];
-        return NULL;
-}
-
 double get_unit_ns(const char *unit)
 {
-        const struct known_unit *known = find_known_unit(unit);
+        struct profile_unit known;
 
-        return known && known->is_time ? known->factor : 0;
+        return profile_unit_find(unit, strlen(unit), &known) && known.is_time ? (double)known.factor : 0;
 }
 
 const char *format_value(int64_t value, const char *unit, char *out, size_t size)
 {
-        const struct known_unit *known = find_known_unit(unit);
+        struct profile_unit known;
         static const struct scale time[] = { { 3600e9, "h" }, { 60e9, "min" }, { 1e9, "s" },
                                              { 1e6, "ms" },   { 1e3, "us" },   { 1, "ns" } };
         static const struct scale bytes[] = {
@@ -260,12 +234,12 @@ const char *format_value(int64_t value, const char *unit, char *out, size_t size
 
         if (value == 0)
                 snprintf(out, size, "0");
-        else if (!known)
+        else if (!profile_unit_find(unit, strlen(unit), &known))
                 format_grouped(value, out, size);
-        else if (known->is_time)
-                format_scaled((double)value * known->factor, time, 6, out, size);
+        else if (known.is_time)
+                format_scaled((double)value * (double)known.factor, time, 6, out, size);
         else
-                format_scaled((double)value * known->factor, bytes, 5, out, size);
+                format_scaled((double)value * (double)known.factor, bytes, 5, out, size);
         return out;
 }
 

@@ -10,15 +10,20 @@ const CairnUnits = (() => {
         return x.toFixed(Math.abs(x) < 9.995 ? 2 : 1) + ' ' + unit;
       }
   }
-  // The units of sample types that senders use, in nanoseconds or bytes.
-  const TIMES = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9, ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
-  const SIZES = { bytes: 1, kilobytes: 1024, megabytes: 2 ** 20, gigabytes: 2 ** 30 };
+  // The units of sample types, in nanoseconds or bytes, in any case and number, as profile_unit_find().
+  const TIMES = { __proto__: null, nanosecond: 1, ns: 1, microsecond: 1e3, us: 1e3, millisecond: 1e6, ms: 1e6, second: 1e9, sec: 1e9, s: 1e9 };
+  const SIZES = { __proto__: null, byte: 1, b: 1, kilobyte: 1024, kb: 1024, megabyte: 2 ** 20, mb: 2 ** 20, gigabyte: 2 ** 30, gb: 2 ** 30 };
+  function unitIn(units, name) {
+    const n = String(name).toLowerCase().replace(/^[µμ]/, 'u');
+    return units[n] || units[n.replace(/(..)s$/, '$1')];
+  }
   function formatValue(v, unit) {
     if (v === 0) return '0';
-    if (Object.hasOwn(TIMES, unit))
-      return scaled(v * TIMES[unit], [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
-    if (Object.hasOwn(SIZES, unit))
-      return scaled(v * SIZES[unit], [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB'], [1, 'B']]);
+    const time = unitIn(TIMES, unit), size = unitIn(SIZES, unit);
+    if (time)
+      return scaled(v * time, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
+    if (size)
+      return scaled(v * size, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB'], [1, 'B']]);
     return v.toLocaleString('en');
   }
   const percent = (v, total) => (total ? 100 * v / total : 0).toFixed(2) + '%';
@@ -34,10 +39,10 @@ const CairnUnits = (() => {
   }
   const ratioText = (before, after) => before > 0 ? `, ×${(after / before).toFixed(2)}` : after > 0 ? ', new' : '';
   // Whether values are CPU time, which per second is the number of cores in use.
-  const isCores = answer => /^[^:]*:cpu:/.test(answer.type) && Object.hasOwn(TIMES, answer.unit);
+  const isCores = answer => /^[^:]*:cpu:/.test(answer.type) && !!unitIn(TIMES, answer.unit);
   // The cores of so much CPU time in a number of milliseconds.
   function coresText(value, unit, ms) {
-    const cores = value * TIMES[unit] / (ms * 1e6);
+    const cores = value * unitIn(TIMES, unit) / (ms * 1e6);
     if (cores > 0 && cores < 1e-6) return '<0.000001';
     return cores && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2);
   }

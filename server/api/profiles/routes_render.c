@@ -22,10 +22,10 @@
 #include "server/core/server_internal.h"
 
 #define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
 #define TIMELINE_POINTS 1500 /* at most, one more for a part of a step */
 #define TIMELINE_MIN_STEP_S 15
-#define CPU_TICKS_PER_SECOND 1000000000 /* CPU time is counted in nanoseconds */
-#define DEFAULT_SAMPLE_RATE 100         /* of all other types, as in Pyroscope */
+#define DEFAULT_SAMPLE_RATE 100 /* of all types but CPU time, as in Pyroscope */
 
 /* One request; its messages are in memory. */
 struct render {
@@ -165,18 +165,20 @@ static void put_flamebearer(struct json_out *j, char *const *names, size_t name_
         json_out_object_end(j);
 }
 
-/* Pyroscope names what its viewer understands: CPU time is in samples of a nanosecond, counts are objects. */
+/* Pyroscope names what its viewer understands: CPU time is in samples, as many a second as it has units, counts are
+ * objects. */
 static void put_metadata(struct json_out *j, const char *type, const char *format)
 {
         size_t n, unit_size;
         const char *sample_type = profile_type_part(type, TYPE_SAMPLE_TYPE, &n);
         const char *unit = profile_type_part(type, TYPE_SAMPLE_UNIT, &unit_size);
-        bool is_cpu = profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu");
+        int64_t unit_ns = profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
+        bool is_cpu = profile_type_has_part(type, TYPE_SAMPLE_TYPE, "cpu") && unit_ns && unit_ns <= NS_PER_S;
 
         json_out_object(j, "metadata");
         json_out_str(j, "format", format);
         json_out_str(j, "spyName", "");
-        json_out_int(j, "sampleRate", is_cpu ? CPU_TICKS_PER_SECOND : DEFAULT_SAMPLE_RATE);
+        json_out_int(j, "sampleRate", is_cpu ? NS_PER_S / unit_ns : DEFAULT_SAMPLE_RATE);
         if (is_cpu)
                 json_out_str(j, "units", "samples");
         else if (profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count"))

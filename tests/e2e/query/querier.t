@@ -110,6 +110,9 @@ answers 400 "the format 'dot' is not supported; use json" "another format is ref
         --data-urlencode "query=$cpu{}" --data-urlencode format=dot
 answers 400 "'until'" "an empty range too" -G "$url/pyroscope/render" --data-urlencode "query=$cpu{}" \
         --data-urlencode from=now --data-urlencode until=now-1h
+answers 400 "'tomorrow' is not a time" "the end of a range of labels is read without a start, too" \
+        "$url/pyroscope/label-names?until=tomorrow"
+answers 200 '^\[\]' "  and limits it" "$url/pyroscope/label-values?label=service_name&until=now-1d"
 answers 400 'leftQuery' "a diff needs both sides" "$url/pyroscope/render-diff"
 answers 400 "'label' is missing" "values need a label" "$url/pyroscope/label-values"
 printf 'main 9223372036854775807\n' >"$tmp/most.folded"
@@ -118,6 +121,18 @@ answers 200 '"timeline":[{][^}]*9223372036854775807,' "the largest value remains
         -G "$url/pyroscope/render" \
         --data-urlencode "query=$heap{service_name=\"most\"}" --data-urlencode from=$((now - 60)) \
         --data-urlencode until=$((now + 60))
+printf 'main 1500000\n' >"$tmp/slow.folded"
+slow=process_cpu:cpu:microseconds:cpu:microseconds
+import --time $now --type $slow --label service.name=slow "$tmp/slow.folded"
+answers 200 '"numTicks":1500000,.*"sampleRate":1000000,"units":"samples"' \
+        "CPU time in microseconds has as many samples a second" \
+        -G "$url/pyroscope/render" --data-urlencode "query=$slow{}" \
+        --data-urlencode from=$((now - 60)) --data-urlencode until=$((now + 60))
+querier SelectSeries -H 'Content-Type: application/json' -d '{"profileTypeID": "'$heap'", "step": 60,
+        "groupBy": ["service_name", "service_name"], "labelSelector": "{service_name=\"most\"}",
+        "start": '$((now - 60))'000, "end": '$((now + 60))'000}'
+is "$(jq -c '.series[].labels' "$tmp/body")" '[{"name":"service_name","value":"most"}]' \
+        "a label that is asked for twice is there once"
 answers 200 '^ready$' "/ready is Pyroscope's name of /readyz" "$url/ready"
 stop_server
 
@@ -132,7 +147,7 @@ is "$code $(printf '%s' "$body" | jq -r .code)" '401 unauthenticated' "a token i
 as sender-secret ProfileTypes
 is "$code $(printf '%s' "$body" | jq -r .code)" '403 permission_denied' "  a token without the scope read is refused"
 as reader-secret ProfileTypes
-is "$code $(printf '%s' "$body" | jq '.profileTypes | length')" '200 2' "  then it is answered"
+is "$code $(printf '%s' "$body" | jq '.profileTypes | length')" '200 3' "  then it is answered"
 querier ProfileTypes -H 'Content-Type: application/json' -u x:reader-secret -d '{}'
 is "$code" 200 "  a token is accepted as a password, as Grafana sends it"
 stop_server

@@ -144,9 +144,10 @@ check(CairnPalette.diffStep(counted, nodeOf(counted, 'log'), 'ratio') > 0, '  so
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
 check([...oneSided.w].every(Number.isFinite), 'an empty side divides by nothing');
 equal([1, 2].map(i => CairnPalette.diffStep(oneSided, i, 'ratio')), [0, 0], '  and colours nothing');
-const measured = [[1234567, 'microseconds'], [90, 's'], [5120, 'kilobytes'], [1234567, 'count'], [5, 'toString']];
+const measured = [[1234567, 'microseconds'], [90, 's'], [5120, 'kilobytes'], [1234567, 'count'], [5, 'toString'], [5120, 'kB'], [90, 'secs'], [3, 'Byte'],
+  [7, 'bs']];
 equal(measured.map(([v, unit]) => CairnUnits.formatValue(v, unit)),
-  ['1.23 s', '1.50 min', '5.00 MiB', '1,234,567', '5'], 'times and sizes have their unit, whatever the unit of the profile');
+  ['1.23 s', '1.50 min', '5.00 MiB', '1,234,567', '5', '5.00 MiB', '1.50 min', '3.00 B', '7'], 'times and sizes have their unit, whatever the unit of the profile');
 equal([CairnUnits.things(1, 'batch', 'batches'), CairnUnits.things(2000, 'batch', 'batches'), CairnUnits.things(0, 'row')], ['1 batch', '2,000 batches', '0 rows'],
   'one thing is no plural');
 const { changeText, pointsText } = CairnUnits;

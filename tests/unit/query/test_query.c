@@ -79,6 +79,12 @@ START_TEST(values_are_formatted_readably)
         ck_assert_str_eq(format_value(1234567, "microseconds", out, sizeof out), "1.23 s");
         ck_assert_str_eq(format_value(90, "s", out, sizeof out), "1.50 min");
         ck_assert_str_eq(format_value(5120, "kilobytes", out, sizeof out), "5.00 MiB");
+        ck_assert_str_eq(format_value(5120, "kB", out, sizeof out), "5.00 MiB");
+        ck_assert_str_eq(format_value(1234567, "Microsecond", out, sizeof out), "1.23 s");
+        ck_assert_str_eq(format_value(1234567, "\u00b5s", out, sizeof out), "1.23 s");
+        ck_assert_str_eq(format_value(90, "secs", out, sizeof out), "1.50 min");
+        ck_assert_str_eq(format_value(1234, "", out, sizeof out), "1,234");
+        ck_assert_str_eq(format_value(1234, "ss", out, sizeof out), "1,234");
 }
 END_TEST
 
