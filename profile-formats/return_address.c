@@ -18,7 +18,7 @@ uint64_t adjust_caller_address(enum address_source source, uint64_t address, uin
 
 static bool is_kernel_name(const char *file)
 {
-        return starts_with(file, "[kernel.kallsyms]") || starts_with(file, "[guest.kernel.kallsyms") ||
+        return starts_with(file, KERNEL_FILE) || starts_with(file, "[guest.kernel.kallsyms") ||
                strcmp(file, "vmlinux") == 0 || strcmp(file, "[kernel]") == 0;
 }
 

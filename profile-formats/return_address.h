@@ -32,6 +32,8 @@ enum address_source {
  */
 uint64_t adjust_caller_address(enum address_source source, uint64_t address, uint32_t depth, bool interrupted);
 
+#define KERNEL_FILE "[kernel.kallsyms]" /* the mapping of the kernel's code in perf's and pprof's files */
+
 /** The mapping of an address, as the sender describes it. */
 struct address_mapping {
         uint64_t memory_start, memory_limit, file_offset;

@@ -372,11 +372,16 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
 static void normalize_pprof_address(const struct pprof_decoder *d, struct address_mapping range,
                                     struct profile_location *l)
 {
+        const bool has_address = l->address || (!l->line_count && l->mapping != PROFILE_NONE);
         bool is_kernel;
 
         if (d->has_object_addresses)
                 range.memory_start = range.memory_limit = 0;
         l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &is_kernel);
+        if (!has_address) {
+                l->address = 0;
+                l->kind = ADDRESS_NONE;
+        }
         l->frame_type = is_kernel ? PROFILE_FRAME_KERNEL : PROFILE_FRAME_UNKNOWN;
 }
 
@@ -438,10 +443,7 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
                 l.mapping = d->mappings[at];
                 range = &d->ranges[at];
         }
-        if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
-                l.kind = ADDRESS_NONE;
-        else
-                normalize_pprof_address(d, *range, &l);
+        normalize_pprof_address(d, *range, &l);
         return profile_add_location(d->p, &l, &d->locations[i], err);
 }
 

@@ -12,6 +12,7 @@
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/return_address.h"
 #include "query/engine/merged_profile.h"
 #include "query/engine/query_call.h"
 
@@ -53,7 +54,7 @@ static enum status add_profile_text(struct profile *p, const char *text, uint32_
 
 /* ---- locations ---- */
 
-/* Locations of one object share its mapping. */
+/* Locations of one object share its mapping. Only a mapping tells readers of pprof that a frame is in the kernel. */
 static enum status add_profile_mapping(struct pprof_output *o, const struct scan_location *l, uint32_t *ret,
                                        struct error *err)
 {
@@ -62,7 +63,7 @@ static enum status add_profile_mapping(struct pprof_output *o, const struct scan
         struct hash128 hash;
         uint32_t number;
         bool fresh = false;
-        enum status st = add_profile_text(&o->p, l->mapping, &m.file, err);
+        enum status st = add_profile_text(&o->p, *l->mapping || !l->is_kernel ? l->mapping : KERNEL_FILE, &m.file, err);
 
         hash = hash_bytes128(l->build_id->bytes, l->build_id->size);
         memcpy(key.parts, hash.bytes, sizeof hash.bytes);
@@ -108,7 +109,7 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
                 return ST_OK;                                  /* hidden */
         if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* keep the innermost */
                 first = l->end[number] - LIMIT_LINES_PER_LOCATION;
-        if (from->build_id->size || *from->mapping)
+        if (from->build_id->size || *from->mapping || from->is_kernel)
                 st = add_profile_mapping(o, from, &location.mapping, err);
         for (uint32_t k = l->end[number]; !st && from->frame_count && k-- > first;) { /* innermost first */
                 st = add_profile_frame(o, k, err);

@@ -154,10 +154,21 @@ check_numbers() {
                 '{service_name="heap",__pprof_num_request="5 kilobytes"}' |
                 grep -o '5242880' | head -n 1)" 5242880 "$1: a named number selects"
 }
+# Frames without addresses, of which only their mapping says that they are in the kernel.
+printf 'main;read;sys_read_[k] 5\n' >"$tmp/kernel.folded"
+ok "kernel frames without addresses are accepted" "$cairn" import --server "$url" --label service.name=kernel \
+        "$tmp/kernel.folded"
+check_kernel() {
+        export_of kernel
+        is "$("$cairn" flame --profile "$tmp/out" --format folded 2>/dev/null)" "main;read;sys_read_[k] 5" \
+                "$1: a frame of the kernel is one in the exported file"
+}
 check_exports "from memory"
 check_numbers "from memory"
+check_kernel "from memory"
 stop_server
 start_server
 check_exports "from files"
 check_numbers "from files"
+check_kernel "from files"
 done_testing
