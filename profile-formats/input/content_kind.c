@@ -60,6 +60,34 @@ static const struct {
         { "\xfe\xff", UTF16 },
 };
 
+/* The lines of a goroutine in a dump: "goroutine 1 [chan receive, 5 minutes]:". */
+static bool is_goroutine_dump(const char *text, size_t n)
+{
+        static const char start[] = "goroutine ";
+        const char *line_end = memchr(text, '\n', n);
+        size_t at = sizeof start - 1;
+
+        if (!line_end || (size_t)(line_end - text) < at + 5 || memcmp(text, start, at) != 0)
+                return false;
+        while (text[at] >= '0' && text[at] <= '9')
+                at++;
+        return memcmp(text + at, " [", 2) == 0 && memcmp(line_end - 2, "]:", 2) == 0;
+}
+
+/* The header of CPU profiles of gperftools: words 0, 3 (its length), 0 (the version), the period. */
+static bool is_gperftools_profile(const void *data, size_t n)
+{
+        static const uint8_t header[24] = { [8] = 3 };
+
+        return n >= 40 && memcmp(data, header, sizeof header) == 0;
+}
+
+/* Marshalled Python: a dictionary, whose first key is a tuple of three. */
+static bool is_python_statistics(const uint8_t *data, size_t n)
+{
+        return n > 4 && (data[0] & 0x7f) == '{' && (data[1] & 0x7f) == ')' && data[2] == 3;
+}
+
 /* ---- members of JSON ---- */
 
 enum json_member {
@@ -208,6 +236,19 @@ struct content_description content_describe(const void *data, size_t n)
                 if (n >= size && memcmp(data, foreign_files[i].magic, size) == 0)
                         return (struct content_description){ CONTENT_FOREIGN, foreign_files[i].what };
         }
+        if (is_goroutine_dump(data, n))
+                return (struct content_description){
+                        CONTENT_FOREIGN, "a dump of goroutines (debug=2); fetch it without the parameter debug"
+                };
+        if (is_gperftools_profile(data, n))
+                return (struct content_description){
+                        CONTENT_FOREIGN,
+                        "a CPU profile of gperftools; import what 'go tool pprof -proto PROGRAM FILE' writes"
+                };
+        if (is_python_statistics(data, n))
+                return (struct content_description){
+                        CONTENT_FOREIGN, "statistics of Python's cProfile, which have no stacks; record with py-spy"
+                };
         if (zlib_detect(data, n))
                 return (struct content_description){
                         CONTENT_FOREIGN,
