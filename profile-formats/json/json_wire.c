@@ -33,23 +33,6 @@ static bool scan_number_span(struct json_scan *s, struct json_span *ret)
         return true;
 }
 
-bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret)
-{
-        struct json_span span;
-        struct json_scan inner;
-        bool ok;
-
-        if (!scan_number_span(s, &span))
-                return false;
-        json_scan_init(&inner, span.text, span.size);
-        if (span.size && span.text[0] == '-')
-                ok = json_scan_int(&inner, (int64_t *)ret);
-        else
-                ok = json_scan_uint(&inner, ret);
-        return (ok && inner.at == inner.end) ||
-               json_scan_fail(s, (const uint8_t *)span.text, "a whole number of 64 bits");
-}
-
 static bool parse_json_double(const struct json_span *span, double *ret)
 {
         char text[NUMBER_BYTES + 1], *end;
@@ -63,6 +46,53 @@ static bool parse_json_double(const struct json_span *span, double *ret)
         text[span->size] = 0;
         *ret = strtod(text, &end);
         return !*end;
+}
+
+/* "5.0", "5e0": whole numbers that a double has exactly. */
+static bool parse_whole_double(const struct json_span *span, uint64_t *ret)
+{
+        double v;
+
+        if (!span->size || span->text[0] == '+' || !parse_json_double(span, &v) || trunc(v) != v || fabs(v) > 0x1p53)
+                return false;
+        *ret = (uint64_t)(int64_t)v;
+        return true;
+}
+
+bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret, bool *is_negative_ret)
+{
+        struct json_span span;
+        struct json_scan inner;
+        bool is_negative, ok;
+
+        if (!scan_number_span(s, &span))
+                return false;
+        is_negative = span.size && span.text[0] == '-';
+        json_scan_init(&inner, span.text, span.size);
+        if (is_negative)
+                ok = json_scan_int(&inner, (int64_t *)ret);
+        else
+                ok = json_scan_uint(&inner, ret);
+        ok = ok && inner.at == inner.end;
+        if (!ok && !parse_whole_double(&span, ret))
+                return json_scan_fail(s, (const uint8_t *)span.text, "a whole number of 64 bits");
+        *is_negative_ret = is_negative && *ret;
+        return true;
+}
+
+/* A number of the kind, which is not that of a message or a text. */
+static bool scan_integer_of_kind(struct json_scan *s, enum json_wire_kind kind, uint64_t *ret)
+{
+        const uint8_t *begin;
+        bool is_negative;
+
+        json_scan_peek(s); /* skips blanks */
+        begin = s->at;
+        if (!json_wire_scan_integer(s, ret, &is_negative))
+                return false;
+        if (kind == JSON_WIRE_INTEGER ? !is_negative && *ret > INT64_MAX : is_negative)
+                return json_scan_fail(s, begin, "a number that fits the field");
+        return true;
 }
 
 bool json_wire_scan_double(struct json_scan *s, double *ret)
@@ -161,11 +191,12 @@ static void put_json_value(struct json_scan *s, const struct json_wire_field *f,
                 put_nested_message(s, f, to);
                 break;
         case JSON_WIRE_INTEGER:
-                if (json_wire_scan_integer(s, &v))
+        case JSON_WIRE_UNSIGNED:
+                if (scan_integer_of_kind(s, f->kind, &v))
                         wire_put_varint(to, f->number, v);
                 break;
         case JSON_WIRE_FIXED64:
-                if (json_wire_scan_integer(s, &v))
+                if (scan_integer_of_kind(s, f->kind, &v))
                         wire_put_fixed64(to, f->number, v);
                 break;
         case JSON_WIRE_DOUBLE:
@@ -194,7 +225,7 @@ static void put_packed_array(struct json_scan *s, const struct json_wire_field *
         uint64_t v;
 
         while (json_scan_item(s)) {
-                if (!json_wire_scan_integer(s, &v))
+                if (!scan_integer_of_kind(s, f->kind, &v))
                         break;
                 if (f->kind == JSON_WIRE_FIXED64)
                         buf_append_u64(to, v);

@@ -21,9 +21,10 @@
 
 enum json_wire_kind {
         JSON_WIRE_MESSAGE,
-        JSON_WIRE_INTEGER, /* varint: signed or unsigned integer of 64 bits, quoted or not */
-        JSON_WIRE_FIXED64, /* the same, encoded in 8 bytes */
-        JSON_WIRE_DOUBLE,  /* a number, quoted or not, or "NaN", "Infinity", "-Infinity" */
+        JSON_WIRE_INTEGER,  /* varint: signed integer of 64 bits, quoted or not */
+        JSON_WIRE_UNSIGNED, /* varint: unsigned integer of 64 bits */
+        JSON_WIRE_FIXED64,  /* the same, encoded in 8 bytes */
+        JSON_WIRE_DOUBLE,   /* a number, quoted or not, or "NaN", "Infinity", "-Infinity" */
         JSON_WIRE_BOOL,
         JSON_WIRE_TEXT,
         JSON_WIRE_HEX,    /* bytes as hexadecimal digits, as OTLP encodes ids instead of in base64 */
@@ -48,8 +49,8 @@ void json_wire_append(struct json_scan *s, const struct json_wire_field *fields,
 
 /** Skip the next value if it is null. */
 bool json_wire_skip_null(struct json_scan *s);
-/** A whole number of 64 bits, quoted or not; the bits of an int64 when it has a sign. */
-bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret);
+/** A whole number of 64 bits, quoted or not, also as 5.0 or 5e0; the bits of an int64 when it is negative. */
+bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret, bool *is_negative_ret);
 /** A number, quoted or not, or "NaN", "Infinity", "-Infinity". */
 bool json_wire_scan_double(struct json_scan *s, double *ret);
 /** Append a string as a field. */

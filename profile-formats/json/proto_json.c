@@ -70,18 +70,14 @@ static bool is_integer_in_range(ProtobufCType type, uint64_t v, bool is_negative
 /* False, with the failure in s, when the value is not an integer of the type. */
 static bool scan_integer_of_type(struct json_scan *s, ProtobufCType type, uint64_t *ret, bool *is_negative_ret)
 {
-        bool is_negative =
-                json_scan_peek(s) == '-' || (json_scan_peek(s) == '"' && s->at + 1 < s->end && s->at[1] == '-');
-        const uint8_t *begin = s->at;
+        const uint8_t *begin;
 
-        if (!json_wire_scan_integer(s, ret))
+        json_scan_peek(s); /* skips blanks */
+        begin = s->at;
+        if (!json_wire_scan_integer(s, ret, is_negative_ret))
                 return false;
-        if (!is_integer_in_range(type, *ret, is_negative)) {
-                json_scan_fail(s, begin, "a number that fits the field");
-                return false;
-        }
-        *is_negative_ret = is_negative;
-        return true;
+        return is_integer_in_range(type, *ret, *is_negative_ret) ||
+               json_scan_fail(s, begin, "a number that fits the field");
 }
 
 static void transcode_enum(struct json_scan *s, const ProtobufCFieldDescriptor *f, struct buf *to)

@@ -47,9 +47,9 @@ static const struct json_wire_field attribute[] = {
         { 0 },
 };
 static const struct json_wire_field mapping[] = {
-        ONE("memoryStart", MAPPING_START, INTEGER),
-        ONE("memoryLimit", MAPPING_LIMIT, INTEGER),
-        ONE("fileOffset", MAPPING_FILE_OFFSET, INTEGER),
+        ONE("memoryStart", MAPPING_START, UNSIGNED),
+        ONE("memoryLimit", MAPPING_LIMIT, UNSIGNED),
+        ONE("fileOffset", MAPPING_FILE_OFFSET, UNSIGNED),
         ONE("filenameStrindex", MAPPING_FILENAME, INTEGER),
         MANY("attributeIndices", MAPPING_ATTRIBUTES, INTEGER),
         { 0 },
@@ -61,7 +61,7 @@ static const struct json_wire_field line[] = {
 };
 static const struct json_wire_field location[] = {
         ONE("mappingIndex", LOCATION_MAPPING, INTEGER),
-        ONE("address", LOCATION_ADDRESS, INTEGER),
+        ONE("address", LOCATION_ADDRESS, UNSIGNED),
         MESSAGES("lines", LOCATION_LINES, line),
         MANY("attributeIndices", LOCATION_ATTRIBUTES, INTEGER),
         { 0 },
@@ -109,7 +109,7 @@ static const struct json_wire_field profile[] = {
         MESSAGE("sampleType", PROFILE_SAMPLE_TYPE, value_type),
         MESSAGES("samples", PROFILE_SAMPLES, sample),
         ONE("timeUnixNano", PROFILE_TIME, FIXED64),
-        ONE("durationNano", PROFILE_DURATION, INTEGER),
+        ONE("durationNano", PROFILE_DURATION, UNSIGNED),
         MESSAGE("periodType", PROFILE_PERIOD_TYPE, value_type),
         ONE("period", PROFILE_PERIOD, INTEGER),
         MANY("attributeIndices", PROFILE_ATTRIBUTES, INTEGER),

@@ -50,11 +50,17 @@ END_TEST
 
 static const struct json_wire_field inner[] = { { "n", 1, JSON_WIRE_INTEGER, false, NULL }, { 0 } };
 static const struct json_wire_field outer[] = {
-        { "int", 1, JSON_WIRE_INTEGER, false, NULL },  { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
-        { "times", 3, JSON_WIRE_FIXED64, true, NULL }, { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
-        { "truth", 5, JSON_WIRE_BOOL, false, NULL },   { "text", 6, JSON_WIRE_TEXT, false, NULL },
-        { "id", 7, JSON_WIRE_HEX, false, NULL },       { "in", 8, JSON_WIRE_MESSAGE, true, inner },
-        { "data", 9, JSON_WIRE_BASE64, false, NULL },  { 0 },
+        { "int", 1, JSON_WIRE_INTEGER, false, NULL },
+        { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
+        { "times", 3, JSON_WIRE_FIXED64, true, NULL },
+        { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
+        { "truth", 5, JSON_WIRE_BOOL, false, NULL },
+        { "text", 6, JSON_WIRE_TEXT, false, NULL },
+        { "id", 7, JSON_WIRE_HEX, false, NULL },
+        { "in", 8, JSON_WIRE_MESSAGE, true, inner },
+        { "data", 9, JSON_WIRE_BASE64, false, NULL },
+        { "uint", 10, JSON_WIRE_UNSIGNED, false, NULL },
+        { 0 },
 };
 
 static enum status convert(const char *json, struct buf *to, struct error *err)
@@ -83,7 +89,11 @@ START_TEST(numbers_may_be_quoted_and_signed)
         WIRE("{\"int\": \"300\"}", "\x08\xac\x02");
         WIRE("{\"int\": -1}", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         WIRE("{\"int\": \"-9223372036854775808\"}", "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01");
-        WIRE("{\"int\": \"18446744073709551615\"}", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        WIRE("{\"uint\": \"18446744073709551615\"}", "\x50\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        WIRE("{\"uint\": -0}", "\x50\0");
+        WIRE("{\"int\": 3e2}", "\x08\xac\x02");
+        WIRE("{\"int\": \"300.0\"}", "\x08\xac\x02");
+        WIRE("{\"int\": -1.0}", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         WIRE("{\"ints\": [1, \"2\", 300]}", "\x12\x04\x01\x02\xac\x02");
         WIRE("{\"times\": [\"1\"]}", "\x1a\x08\1\0\0\0\0\0\0\0");
         WIRE("{\"real\": 0}", "\x21\0\0\0\0\0\0\0\0");
@@ -130,6 +140,11 @@ START_TEST(malformed_json_is_refused_with_offset)
         refused("{\"int\": \"\"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"12 \"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"18446744073709551616\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": 1e30}", "expected a whole number of 64 bits");
+        refused("{\"int\": \"9223372036854775808\"}", "byte 8: expected a number that fits the field");
+        refused("{\"ints\": [1, 9223372036854775808]}", "byte 13: expected a number that fits the field");
+        refused("{\"uint\": -1}", "byte 9: expected a number that fits the field");
+        refused("{\"times\": [\"-1\"]}", "expected a number that fits the field");
         refused("{\"int\": true}", "byte 8: expected a number");
         refused("{\"int\":", "byte 7: expected a number");
         refused("{\"int\": -", "expected");
