@@ -24,6 +24,19 @@ const char *profile_type_part(const char *id, enum profile_type_part part, size_
         return id;
 }
 
+enum status profile_type_check(const char *id, struct error *err)
+{
+        size_t colons = 0;
+
+        for (const char *p = id; *p; p++)
+                colons += *p == ':';
+        return colons == TYPE_PERIOD_UNIT ? ST_OK
+                                          : error_set(err, ST_USAGE,
+                                                      "profile type '%.100s' is not of the form "
+                                                      "NAME:SAMPLE_TYPE:SAMPLE_UNIT:PERIOD_TYPE:PERIOD_UNIT",
+                                                      id);
+}
+
 bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text)
 {
         size_t n;

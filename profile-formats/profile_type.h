@@ -14,6 +14,9 @@ enum profile_type_part { TYPE_NAME, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT, TYPE_PER
 /** Borrow one part of an id, without a terminating NUL; *n_ret is 0 when the id has fewer parts. */
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret);
 
+/** ST_USAGE if a text from a user does not have five parts. */
+enum status profile_type_check(const char *id, struct error *err) MUST_CHECK;
+
 /** Whether a part of an id is this text. */
 bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text);
 

@@ -185,7 +185,9 @@ static enum status import_all(struct import_options *o, int argc, char **argv, s
         clock_gettime(CLOCK_REALTIME, &now);
         if (argc == 0)
                 return error_set(err, ST_USAGE, "no FILE is given");
-        if (o->time)
+        if (o->input.type)
+                st = profile_type_check(o->input.type, err);
+        if (!st && o->time)
                 st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->input.time_unix_ns,
                                      err);
         for (int i = 0; !st && i < argc; i++) {

@@ -168,21 +168,15 @@ static enum status make_matchers(struct querier_selection *s, const struct queri
 /* Copy a type id without ":delta", which is not part of its identity. */
 static enum status copy_type(const char *id, char **ret, struct error *err)
 {
-        size_t n = strlen(id), colons = 0;
+        const char *delta = ends_with(id, ":delta") ? id + strlen(id) - strlen(":delta") : NULL;
+        _cleanup_free_ char *type = delta ? strndup(id, (size_t)(delta - id)) : strdup(id);
+        enum status st = type ? ST_OK : error_no_memory(err);
 
-        for (const char *p = id; *p; p++)
-                colons += *p == ':';
-        if (colons == 5 && ends_with(id, ":delta")) {
-                n -= strlen(":delta");
-                colons--;
-        }
-        if (colons != 4)
-                return error_set(err, ST_USAGE,
-                                 "profile type '%.100s' is not of the form "
-                                 "NAME:SAMPLE_TYPE:SAMPLE_UNIT:PERIOD_TYPE:PERIOD_UNIT",
-                                 id);
-        *ret = strndup(id, n);
-        return *ret ? ST_OK : error_no_memory(err);
+        if (!st)
+                st = profile_type_check(type, err);
+        if (!st)
+                *ret = steal_ptr(type);
+        return st;
 }
 
 /* The type of the request, or of its selector; if both have one, it must be the same. */

@@ -118,6 +118,8 @@ refused debug-dir 'cairn why --data' why --data "$data" --debug-dir / $id 1000
 refused token-file 'cairn why FILE' why --token-file "$tmp/x" "$cairn" 1000
 wrong '.*: --type is for folded stacks; this is a file of pprof$' "a profile with types gets no other" \
         import --dry-run --type memory:inuse_space:bytes:space:bytes tests/corpus/pprof/good/go-cpu.pb.gz
+wrong "profile type 'cpu:nanoseconds' is not of the form NAME:SAMPLE_TYPE:.*" "a profile type has all its parts" \
+        import --dry-run --type cpu:nanoseconds tests/corpus/folded/good/two-stacks
 wrong '--json needs --check or --once$' "scrape has no JSON while it runs" scrape --json "$tmp/x"
 ok "nothing was written" test ! -e "$tmp/x" -a ! -e "$tmp/x.html" -a ! -e "$tmp/x.json" -a ! -e "$data"
 done_testing

@@ -7,10 +7,11 @@ for tool in jq python3 curl gcc objcopy; do command -v $tool >/dev/null || skip_
 . tests/e2e/object-store.sh
 address=s3://cairn-test/fleet
 rows_and_sum() { "$PYTHON" tests/e2e/store/object-store.py sum "$store_port"; }
-sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 import_stacks() {
         printf 'main;work %d\nmain;wait 1\n' "$1" >"$tmp/in.folded"
-        "$cairn" import --server "$url" --time $(($(date +%s) - 7200)) --type cpu:nanoseconds "$tmp/in.folded" \
+        "$cairn" import --server "$url" --time $(($(date +%s) - 7200)) \
+                --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
                 >"$tmp/import.log" 2>&1
 }
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }

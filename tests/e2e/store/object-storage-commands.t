@@ -9,13 +9,14 @@ address=s3://cairn-test/fleet
 TMPDIR=$tmp/temporary
 mkdir "$TMPDIR"
 export TMPDIR
-sum_of() { "$cairn" top --from now-3d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-3d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 hour=$(($(date +%s) / 3600 * 3600))
 # import_stacks VALUE HOURS: samples of two stacks, acknowledged and in the tables; equal hours are one time.
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 import_stacks() {
         printf 'main;work %d\nmain;wait 1\n' "$1" >"$tmp/in.folded"
-        "$cairn" import --server "$url" --time $((hour - $2 * 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+        "$cairn" import --server "$url" --time $((hour - $2 * 3600)) \
+                --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
                 >"$tmp/import.log" 2>&1
         wait_for "the flush" flushed
 }

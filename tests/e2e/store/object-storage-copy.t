@@ -9,7 +9,7 @@ address=s3://cairn-test/fleet
 TMPDIR=$tmp/temporary
 mkdir "$TMPDIR"
 export TMPDIR
-sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 rows_and_sum() { "$PYTHON" tests/e2e/store/object-store.py sum "$store_port"; }
 listed() {
         curl -sS "$url/api/v1/debuginfo" |
@@ -18,7 +18,8 @@ listed() {
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 import_stacks() {
         printf 'main;work %d\n' "$1" >"$tmp/in.folded"
-        "$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+        "$cairn" import --server "$url" --time $(($(date +%s) - 3600)) \
+                --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
                 >"$tmp/import.log" 2>&1
 }
 printf 'int main(int argc, char **argv) { (void)argv; return argc; }\n' >"$tmp/program.c"

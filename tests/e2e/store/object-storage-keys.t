@@ -14,10 +14,11 @@ keys_url=http://127.0.0.1:$(cat "$tmp/keys-port")
 last_key() { curl -sS "$AWS_ENDPOINT_URL_S3/-/key"; }
 # key_is PATTERN: of the last request. The clients of tables and of debuginfo notice by themselves that a key is refused.
 key_is() { last_key | grep -Eq "^$1\$"; }
-sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 import_stack() {
         printf 'main;work %d\n' "$1" >"$tmp/in.folded"
-        "$cairn" import --server "$url" --time $(($(date +%s) - 7200)) --type cpu:nanoseconds "$tmp/in.folded" \
+        "$cairn" import --server "$url" --time $(($(date +%s) - 7200)) \
+                --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
                 >"$tmp/import.log" 2>&1
 }
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }

@@ -6,13 +6,14 @@ for tool in jq python3 curl gcc; do command -v $tool >/dev/null || skip_all "$to
 . tests/e2e/venv.sh
 . tests/e2e/object-store.sh
 address=s3://cairn-test/fleet
-sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 # A query does not read the commits if that was done less than half a second ago.
 replica_has() { [ "$(sum_of --server "$replica")" = "$1" ]; }
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 import_stacks() {
         printf 'main;work %d\n' "$1" >"$tmp/in.folded"
-        "$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+        "$cairn" import --server "$url" --time $(($(date +%s) - 3600)) \
+                --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
                 >"$tmp/import.log" 2>&1
         wait_for "the flush" flushed
 }
