@@ -40,6 +40,7 @@ static enum status split_label_pair(char *pair, char **key_ret, char **value_ret
 static enum status collect_label_pairs(char *pairs, struct profile *p, struct sample_labels *labels,
                                        bool *has_service_ret, struct error *err)
 {
+        char service_key[] = "service_name";
         enum status st = ST_OK;
         unsigned count = 0;
 
@@ -53,10 +54,11 @@ static enum status collect_label_pairs(char *pairs, struct profile *p, struct sa
                 st = split_label_pair(pair, &key, &value, err);
                 if (st || strncmp(key, "__", 2) == 0)
                         continue;
-                if (strcmp(key, "service_name") == 0) {
+                if (strcmp(key, "service_name") == 0 || strcmp(key, "service.name") == 0) {
                         if (!*value)
                                 continue;
                         *has_service_ret = true;
+                        key = service_key;
                 }
                 st = sample_labels_set_text(labels, p, key, value, strlen(value), err);
         }

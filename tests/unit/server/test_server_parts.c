@@ -110,15 +110,19 @@ END_TEST
 
 START_TEST(service_name_label_is_used)
 {
-        _cleanup_profile_ struct profile p = make_profile_of_one_sample();
-        struct app_name app;
-        struct error err;
+        static const char *const names[] = { "process{service_name=shop}", "process{service.name=shop}" };
 
-        ck_assert_int_eq(app_name_parse("process{service_name=shop}", &app, &err), ST_OK);
-        ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
-        ck_assert_str_eq(label(&p, "service_name"), "shop");
-        ck_assert_str_eq(label(&p, "app_name"), "process");
-        app_name_deinit(&app);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                _cleanup_profile_ struct profile p = make_profile_of_one_sample();
+                struct app_name app;
+                struct error err;
+
+                ck_assert_int_eq(app_name_parse(names[i], &app, &err), ST_OK);
+                ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
+                ck_assert_str_eq(label(&p, "service_name"), "shop");
+                ck_assert_str_eq(label(&p, "app_name"), "process");
+                app_name_deinit(&app);
+        }
 }
 END_TEST
 
