@@ -444,6 +444,8 @@ int command_gate(int argc, char **argv)
         if (!st && argc)
                 st = error_set(&err, ST_USAGE, "unexpected argument '%.80s': selections are --base and --head",
                                argv[0]);
+        if (!st && !format && !json)
+                st = check_output_suffix(output, ".md, .xml, .sarif, .json, .txt", &err);
         format = format ? format : json ? "json" : gate_format_of(output);
         if (!st)
                 st = gate_report_find_format(format, &put_report, &err);

@@ -148,6 +148,16 @@ static enum status choose_query_operation(const struct option_spec *specs, const
         return st;
 }
 
+/* JSON or CSV by the suffix of the output file, unless an option says it. */
+static enum status choose_table_format(const char *output, bool *json, bool *csv, struct error *err)
+{
+        if (!output || *json || *csv)
+                return ST_OK;
+        *json = ends_with(output, ".json");
+        *csv = ends_with(output, ".csv");
+        return check_output_suffix(output, ".json, .csv, .txt", err);
+}
+
 int command_query(int argc, char **argv)
 {
         struct query_options o = { 0 };
@@ -175,7 +185,8 @@ int command_query(int argc, char **argv)
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
+                OPTION_STRING("output", 'o', "FILE", &output,
+                              "write to FILE, as JSON or CSV by its suffix (default: text on standard output)"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
                 OPTION_FLAG(
                         "csv", 0, &csv,
@@ -196,6 +207,8 @@ int command_query(int argc, char **argv)
                 st = check_groups(&view, &err);
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
+        if (!st)
+                st = choose_table_format(output, &json, &csv, &err);
         if (!st)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
@@ -248,7 +261,8 @@ int command_top(int argc, char **argv)
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("limit", 'n', "N", &limit,
                               "maximum number of rows (default 30, all with --json and --csv)"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
+                OPTION_STRING("output", 'o', "FILE", &output,
+                              "write to FILE, as JSON or CSV by its suffix (default: text on standard output)"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("function", 0, "REGEX", &function,
@@ -264,6 +278,8 @@ int command_top(int argc, char **argv)
 
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
+        if (!st)
+                st = choose_table_format(output, &json, &csv, &err);
         if (!st)
                 st = check_groups(&view, &err);
         if (!st)
@@ -394,6 +410,8 @@ int command_flame(int argc, char **argv)
         char subject[40], used[USED_OPTIONS_SIZE];
         enum status st = options_parse_given(&flame_usage, specs, &argc, &argv, given, &err);
 
+        if (!st && !format)
+                st = check_output_suffix(output, ".html, .htm, .json, .pb.gz, .pprof, .txt", &err);
         if (!format)
                 format = flame_format_of(output);
         if (!st)
@@ -539,6 +557,8 @@ int command_diff(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "--lines and --disassembly exclude each other");
         if (lines || disassembly)
                 operation = lines ? "lines" : "disassembly";
+        if (!st && !format && !json && !csv)
+                st = check_output_suffix(output, ".html, .json, .csv, .txt", &err);
         if (!format)
                 format = json ? (lines || disassembly ? "json" : "rows") : csv ? "csv" : diff_format_of(output);
         if (!st)

@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/files/output_file.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/text/utf8.h"
 #include "debuginfo-store/stored_source.h"
 #include "http/http_client.h"
@@ -217,6 +218,32 @@ enum status run_query(const struct query_options *o, const char *operation, stru
         if (o->data)
                 return query_data_directory(o, operation, params, ret, err);
         return query_server(o, operation, params, ret, err);
+}
+
+/* @param suffixes  joined by ", " */
+static bool has_suffix_of(const char *path, const char *suffixes)
+{
+        char suffix[16];
+
+        for (size_t n; *suffixes; suffixes += n + strspn(suffixes + n, ", ")) {
+                n = strcspn(suffixes, ",");
+                snprintf(suffix, sizeof suffix, "%.*s", (int)n, suffixes);
+                if (ends_with(path, suffix))
+                        return true;
+        }
+        return false;
+}
+
+enum status check_output_suffix(const char *output, const char *own, struct error *err)
+{
+        static const char others[] =
+                ".html, .htm, .json, .csv, .svg, .png, .pdf, .xml, .md, .sarif, .pb, .pprof, .gz, .zst, .jfr";
+
+        if (!output || has_suffix_of(output, own) || !has_suffix_of(output, others))
+                return ST_OK;
+        return error_set(err, ST_USAGE,
+                         "no format has the suffix of '%.100s': use one of %s, or an option for the format", output,
+                         own);
 }
 
 enum status write_query_answer(const struct buf *answer, const char *output, struct error *err)

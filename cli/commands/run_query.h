@@ -107,6 +107,14 @@ enum status file_sides_read(char *const *before, size_t before_count, char *cons
                             struct file_sides *ret, struct error *err) MUST_CHECK;
 void file_sides_deinit(struct file_sides *f);
 
+/**
+ * Refuse the name of an output file whose suffix means a format that the command does not have, as `x.svg`, unless an
+ * option gives the format.
+ * @param output  NULL: standard output.
+ * @param own     the suffixes of the command's formats, joined by ", ".
+ */
+enum status check_output_suffix(const char *output, const char *own, struct error *err) MUST_CHECK;
+
 /** Write a result to output (a path, or NULL or "-" for stdout). */
 enum status write_query_answer(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
 

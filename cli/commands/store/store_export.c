@@ -8,6 +8,7 @@
 #include "cli/commands/store/store_command.h"
 #include "common/clock.h"
 #include "common/files/output_file.h"
+#include "common/text.h"
 #include "common/text/number_text.h"
 #include "query/engine/unit_text.h"
 #include "query/operations/export.h"
@@ -40,10 +41,12 @@ static enum status parse_export_options(const struct store_command *c, const cha
                 st = error_set(err, ST_USAGE, "--step '%s' is less than a second", c->step);
         if (st)
                 return st;
-        if (!c->format || strcmp(c->format, "parquet") == 0)
-                return c->output ? ST_OK : error_set(err, ST_USAGE, "--output names the Parquet file to write");
-        o->csv = strcmp(c->format, "csv") == 0;
-        return o->csv ? ST_OK : error_set(err, ST_USAGE, "--format '%.40s' is not one of parquet, csv", c->format);
+        o->csv = c->format ? strcmp(c->format, "csv") == 0 : c->output && ends_with(c->output, ".csv");
+        if (o->csv)
+                return ST_OK;
+        if (c->format && strcmp(c->format, "parquet") != 0)
+                return error_set(err, ST_USAGE, "--format '%.40s' is not one of parquet, csv", c->format);
+        return c->output ? ST_OK : error_set(err, ST_USAGE, "--output names the Parquet file to write");
 }
 
 static enum status export_to_file(struct profile_store *store, struct export_options *o, const char *path,

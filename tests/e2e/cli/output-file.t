@@ -48,6 +48,24 @@ every "cairn symbolize" "$cairn" symbolize --no-debuginfod --folded "$tmp/folded
 every "cairn store export" "$cairn" store export --format csv --data "$data"
 every "cairn debuginfo get" "$cairn" debuginfo get "$id" --data "$data"
 
+# ---- the suffix of a file and its content ----
+
+for command in top query flame diff gate; do
+        case $command in
+        diff) set -- "$tmp/before" "$tmp/folded" ;;
+        gate) set -- --base "$tmp/before" --head "$tmp/folded" ;;
+        *) set -- --profile "$tmp/folded" ;;
+        esac
+        "$cairn" $command "$@" --output "$tmp/x.svg" 2>"$tmp/err"
+        is $? 64 "cairn $command refuses a suffix of another format"
+        like "$(cat "$tmp/err")" "no format has the suffix of '.*/x.svg': use one of \." "  the refusal names its own"
+        ok "  no file is there" test ! -e "$tmp/x.svg"
+done
+"$cairn" top --profile "$tmp/folded" --output "$tmp/x.json" 2>/dev/null
+is "$(jq 'map(.flat) | add' "$tmp/x.json")" 100 "cairn top writes JSON to a file named .json"
+"$cairn" query --profile "$tmp/folded" --types --output "$tmp/x.csv" 2>/dev/null
+is "$(tr -d '\r' <"$tmp/x.csv" | head -1)" name "cairn query writes CSV to one named .csv"
+
 # ---- what cannot be an output ----
 
 mkdir "$tmp/directory"

@@ -51,6 +51,8 @@ is "$? $(wc -l <"$tmp/out")" "0 1" "a selection of nothing has no rows"
 export_it --output "$tmp/all.parquet"
 is "$? $(cat "$tmp/err")" "0 $tmp/all.parquet: 7 rows of 7 samples" "everything as Parquet"
 export_it --output "$tmp/all.csv" --format csv
+export_it --output "$tmp/suffix.csv"
+ok "a file whose name ends in .csv is CSV" cmp "$tmp/suffix.csv" "$tmp/all.csv"
 "$PYTHON" tests/e2e/store/store-export.py "$tmp/all.parquet" "$tmp/all.csv" >"$tmp/read" 2>&1
 is "$(sed -n 1p "$tmp/read")" "[('count', 35, 3, 3), ('nanoseconds', 40, 4, 2)]" "  DuckDB reads the sums of the store"
 is "$(sed -n 2p "$tmp/read")" '[75, 7]' "  pyarrow reads the same sums"
