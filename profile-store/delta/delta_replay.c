@@ -51,8 +51,12 @@ enum status delta_replay_commit_text(const struct delta_place *p, int64_t versio
                                      struct delta_state *s, struct error *err)
 {
         struct delta_actions a;
-        enum status st = delta_actions_parse((const char *)text->data, text->size, &a, err);
+        enum status st;
 
+        if (text->size) /* every writer has a commitInfo */
+                st = delta_actions_parse((const char *)text->data, text->size, &a, err);
+        else
+                st = error_set(err, ST_BAD_DATA, "the commit is empty");
         if (st)
                 return error_prefix(err, st, "cannot read '%s/%0*jd" DELTA_COMMIT_SUFFIX "'", p->name,
                                     DELTA_VERSION_DIGITS, (intmax_t)version);

@@ -720,6 +720,7 @@ START_TEST(hostile_commits_are_refused)
                 const char *line;
                 enum status want;
         } lines[] = {
+                { "", ST_BAD_DATA }, /* what a power cut leaves of a file without fsync */
                 { "garbage", ST_BAD_DATA },
                 { "[]", ST_BAD_DATA },
                 { "{\"add\":{\"path\":\"a\"}}", ST_BAD_DATA },
