@@ -5,6 +5,9 @@
 /*
  * State of store_scan_resolve(): scan_resolve.c finds the stacks and numbers their locations, scan_locations.c finds
  * the rows of the locations.
+ *
+ * Files that the local cache lacks are fetched when those that it has do not suffice. A file that cannot be read, as
+ * while the object store is away, fails the scan only if a stack or a location is in no other file.
  */
 #include <pthread.h>
 
@@ -21,7 +24,9 @@ struct resolving {
         pthread_mutex_t lock;         /* protects the members below, and the scan's arena while parts are read */
         struct stack_ids *stacks;
         size_t stack_count, missing;
-        size_t parts_first, parts_left;  /* of a group of parts of stacks: left to read; newest first */
+        size_t parts_first, parts_left; /* of a group of parts of stacks: left to read; newest first */
+        enum status failed;             /* of a file that could not be read, with failure; ST_OK: none */
+        struct error failure;
         struct key_map location_numbers; /* location id to number, in order of first use by the stacks */
         uint32_t *places;                /* by number: index in locations, or a value below; in the scan's arena */
         struct scan_location *locations; /* in the scan's arena; room for all ids of the map */
@@ -31,6 +36,9 @@ struct resolving {
 /* Values of `places` of locations without an index. */
 #define NOT_FOUND UINT32_MAX
 #define FOUND_IN_PART (UINT32_MAX - 1)
+
+/* Whether this is the failure of a file, which is noted: others may have all that is wanted. Takes the lock. */
+bool note_unread_file(struct resolving *r, enum status st, const struct error *err);
 
 /*
  * Find the rows of the numbered locations in parts, then in the head, and set `locations` and `places`. Locations of

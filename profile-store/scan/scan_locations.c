@@ -20,6 +20,7 @@ struct selected_group {
 /* Shared by the threads that read locations. */
 struct location_reading {
         struct resolving *r;
+        bool *is_due;                  /* by part: to be read now */
         _Atomic uint32_t *next_groups; /* by part: first row group not taken by a thread */
         _Atomic size_t missing;        /* locations not found by any thread yet */
         struct selected_group *groups; /* protected by r->lock */
@@ -32,6 +33,7 @@ static void location_reading_deinit(struct location_reading *l)
                 location_rows_deinit(&l->groups[i].rows);
         free(l->groups);
         free(l->next_groups);
+        free(l->is_due);
 }
 
 /* Several threads may find the same location in different parts. */
@@ -102,20 +104,25 @@ static enum status read_location_groups(struct location_reading *l, uint32_t par
         return st;
 }
 
-/* Each thread visits all parts and takes row groups that no other thread has taken. */
-static enum status read_part_locations(void *context, struct work_thread *t, struct error *err)
+/* Each thread visits all parts that are due and takes row groups that no other thread has taken. */
+static enum status read_due_parts(void *context, struct work_thread *t, struct error *err)
 {
         struct location_reading *l = context;
         struct arena *all = &l->r->scan->arena;
         _cleanup_arena_ struct arena mine;
+        struct error failure = { 0 };
         enum status st = ST_OK;
 
         pthread_mutex_lock(&l->r->lock);
         arena_init_budget(&mine, all->max - all->used, MEMORY_QUERIES);
         pthread_mutex_unlock(&l->r->lock);
         for (uint32_t i = 0; !st && i < l->r->scan->tables->part_count[TABLE_LOCATIONS]; i++)
-                if (atomic_load(&l->missing))
-                        st = read_location_groups(l, i, &mine, &t->meter, err);
+                if (l->is_due[i] && atomic_load(&l->missing))
+                        st = read_location_groups(l, i, &mine, &t->meter, &failure);
+        if (st && note_unread_file(l->r, st, &failure))
+                st = ST_OK;
+        else if (st && err)
+                *err = failure;
         pthread_mutex_lock(&l->r->lock);
         if (!st && !arena_absorb(all, &mine))
                 st = set_scan_too_big(err);
@@ -161,26 +168,62 @@ static enum status place_location_rows(struct location_reading *l, struct error 
 }
 
 /* The number of threads is limited so that each reads at least a few parts or many rows. */
-static enum status load_part_locations(struct resolving *r, struct error *err)
+static enum status share_due_parts(struct location_reading *l, struct error *err)
+{
+        const struct tables *t = l->r->scan->tables;
+        uint64_t rows = 0;
+        size_t due = 0, threads;
+
+        for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++) {
+                due += l->is_due[i];
+                rows += l->is_due[i] ? t->parts[TABLE_LOCATIONS][i]->rows : 0;
+        }
+        threads = due / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1;
+        return due ? share_work(l->r->scan->meter, threads, read_due_parts, l, err) : ST_OK;
+}
+
+/* Those that were not at hand. When the object store does not answer, some may be by now. */
+static enum status fetch_other_parts(struct location_reading *l, struct error *err)
 {
         static const struct part_fetch what = { .columns = location_columns, .column_count = LOCATION_COLUMNS };
-        const struct tables *t = r->scan->tables;
+        struct resolving *r = l->r;
+        struct table_part *const *parts = r->scan->tables->parts[TABLE_LOCATIONS];
+        const size_t count = r->scan->tables->part_count[TABLE_LOCATIONS];
+        struct error failure = { 0 };
+        enum status st = r->failed ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
+
+        if (st && !note_unread_file(r, st, &failure)) {
+                if (err)
+                        *err = failure;
+                return st;
+        }
+        for (size_t i = 0; i < count; i++)
+                l->is_due[i] = !l->is_due[i] && (!r->failed || is_part_at_hand(parts[i]));
+        return ST_OK;
+}
+
+static enum status load_part_locations(struct resolving *r, struct error *err)
+{
+        const size_t count = r->scan->tables->part_count[TABLE_LOCATIONS];
         _cleanup_(location_reading_deinit) struct location_reading l = { .r = r };
-        uint64_t rows = 0;
+        bool has_others = false;
         enum status st;
 
         atomic_init(&l.missing, r->location_numbers.count);
-        l.next_groups = calloc(t->part_count[TABLE_LOCATIONS] + 1, sizeof *l.next_groups);
-        if (!l.next_groups)
+        l.next_groups = calloc(count + 1, sizeof *l.next_groups);
+        l.is_due = calloc(count + 1, sizeof *l.is_due);
+        if (!l.next_groups || !l.is_due)
                 return error_no_memory(err);
-        for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++)
-                rows += t->parts[TABLE_LOCATIONS][i]->rows;
-        st = part_files_fetch(t->parts[TABLE_LOCATIONS], t->part_count[TABLE_LOCATIONS], &what, r->scan->meter, err);
-        if (st)
-                return st;
-        st = share_work(r->scan->meter,
-                        t->part_count[TABLE_LOCATIONS] / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1,
-                        read_part_locations, &l, err);
+        for (size_t i = 0; i < count; i++) {
+                l.is_due[i] = is_part_at_hand(r->scan->tables->parts[TABLE_LOCATIONS][i]);
+                has_others |= !l.is_due[i];
+        }
+        st = share_due_parts(&l, err);
+        if (!st && has_others && atomic_load(&l.missing)) {
+                st = fetch_other_parts(&l, err);
+                if (!st)
+                        st = share_due_parts(&l, err);
+        }
         return st ? st : place_location_rows(&l, err);
 }
 
@@ -229,9 +272,24 @@ static enum status load_head_locations(struct resolving *r, struct error *err)
         return resolve_head_rows(r, &rows, err);
 }
 
+/* Without the file that could not be read, it is unknown whether a location that was not found is lost. */
+static enum status check_unread_files(const struct resolving *r, struct error *err)
+{
+        for (uint64_t i = 0; r->failed && i < r->location_numbers.count; i++) {
+                if (r->places[i] != NOT_FOUND)
+                        continue;
+                if (err)
+                        *err = r->failure;
+                return r->failed;
+        }
+        return ST_OK;
+}
+
 enum status find_location_rows(struct resolving *r, struct error *err)
 {
         enum status st = load_part_locations(r, err);
 
-        return st ? st : load_head_locations(r, err);
+        if (!st)
+                st = load_head_locations(r, err);
+        return st ? st : check_unread_files(r, err);
 }

@@ -154,37 +154,63 @@ static bool has_missing_stacks(struct resolving *r)
         return has;
 }
 
+bool note_unread_file(struct resolving *r, enum status st, const struct error *err)
+{
+        if (st != ST_OS)
+                return false;
+        pthread_mutex_lock(&r->lock);
+        r->failed = st;
+        r->failure = *err;
+        pthread_mutex_unlock(&r->lock);
+        return true;
+}
+
+/* After a failure only parts at hand: for any other one the store would be asked again. */
 static const struct table_part *take_stack_part(struct resolving *r)
 {
         const struct tables *t = r->scan->tables;
         const struct table_part *part = NULL;
 
         pthread_mutex_lock(&r->lock);
-        if (r->missing && r->parts_left)
+        while (!part && r->missing && r->parts_left) {
                 part = t->parts[TABLE_STACKS][r->parts_first + --r->parts_left];
+                if (r->failed && !is_part_at_hand(part))
+                        part = NULL;
+        }
         pthread_mutex_unlock(&r->lock);
         return part;
 }
 
+static enum status load_part_stacks(struct resolving *r, const struct table_part *part, struct work_meter *meter,
+                                    struct error *err)
+{
+        _cleanup_part_file_ struct part_file f = { 0 };
+        enum status st = part_file_open(part, &f, err);
+
+        for (uint32_t i = 0; !st && i < part_file_count_groups(&f) && has_missing_stacks(r); i++) {
+                _cleanup_(stack_group_deinit) struct stack_group g = {
+                        .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = meter
+                };
+
+                st = load_group_stacks(r, &g, err);
+        }
+        return st;
+}
+
 /* A stack has a row in each day with samples of it; the newest days are read first. */
-static enum status load_part_stacks(void *context, struct work_thread *t, struct error *err)
+static enum status load_stacks_of_parts(void *context, struct work_thread *t, struct error *err)
 {
         struct resolving *r = context;
         const struct table_part *part;
+        struct error failure = { 0 };
         enum status st = ST_OK;
 
-        while (!st && (part = take_stack_part(r))) {
-                _cleanup_part_file_ struct part_file f = { 0 };
-
-                st = part_file_open(part, &f, err);
-                for (uint32_t i = 0; !st && i < part_file_count_groups(&f) && has_missing_stacks(r); i++) {
-                        _cleanup_(stack_group_deinit) struct stack_group g = {
-                                .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = &t->meter
-                        };
-
-                        st = load_group_stacks(r, &g, err);
-                }
-        }
+        while (!st && (part = take_stack_part(r)))
+                st = load_part_stacks(r, part, &t->meter, &failure);
+        if (!st || note_unread_file(r, st, &failure))
+                return ST_OK;
+        if (err)
+                *err = failure;
         return st;
 }
 
@@ -193,27 +219,52 @@ static enum status load_group_of_parts(struct resolving *r, size_t first, size_t
 {
         static const char *const columns[] = { "stack_id", "location_ids.list.element" };
         const struct part_fetch what = { .columns = columns, .column_count = sizeof columns / sizeof *columns };
-        enum status st =
-                part_files_fetch(r->scan->tables->parts[TABLE_STACKS] + first, count, &what, r->scan->meter, err);
+        struct table_part *const *parts = r->scan->tables->parts[TABLE_STACKS] + first;
+        struct error failure = { 0 };
+        enum status st = r->failed ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
 
+        if (st && !note_unread_file(r, st, &failure)) {
+                if (err)
+                        *err = failure;
+                return st;
+        }
         r->parts_first = first;
         r->parts_left = count;
-        return st ? st
-                  : share_work(r->scan->meter, (count + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD, load_part_stacks, r,
-                               err);
+        return share_work(r->scan->meter, (count + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD, load_stacks_of_parts, r,
+                          err);
 }
 
-/* Newest first. In an object store in groups, since older files may have none of the stacks. */
+static size_t count_newest_at_hand(struct table_part *const *parts, size_t count)
+{
+        size_t n = 0;
+
+        while (n < count && is_part_at_hand(parts[count - 1 - n]))
+                n++;
+        return n;
+}
+
+/*
+ * Newest first. In an object store in groups, since older files may have none of the stacks: those of a group that the
+ * cache lacks are fetched unless newer ones that it has suffice.
+ */
 static enum status load_parts_of_stacks(struct resolving *r, struct error *err)
 {
         struct table_part *const *parts = r->scan->tables->parts[TABLE_STACKS];
+        const size_t count = r->scan->tables->part_count[TABLE_STACKS];
         enum status st = ST_OK;
 
-        for (size_t left = r->scan->tables->part_count[TABLE_STACKS], n; !st && left && r->missing; left -= n) {
-                n = left < PART_FETCH_GROUP || are_parts_at_hand(parts, left) ? left : PART_FETCH_GROUP;
+        for (size_t left = count, n; !st && left && r->missing; left -= n) {
+                n = count_newest_at_hand(parts, left);
+                if (!n)
+                        n = PART_FETCH_GROUP - (count - left) % PART_FETCH_GROUP;
+                n = n < left ? n : left;
                 st = load_group_of_parts(r, left - n, n, err);
         }
-        return st;
+        if (st || !r->missing || !r->failed)
+                return st;
+        if (err)
+                *err = r->failure;
+        return r->failed;
 }
 
 static enum status find_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)

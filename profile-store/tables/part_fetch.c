@@ -104,12 +104,9 @@ static enum status fetch_group(struct fetch_group *g, size_t count, struct error
         return g->failed;
 }
 
-bool are_parts_at_hand(struct table_part *const *parts, size_t count)
+bool is_part_at_hand(const struct table_part *part)
 {
-        for (size_t i = 0; i < count; i++)
-                if (!storage_has_at_hand(parts[i]->storage, parts[i]->key))
-                        return false;
-        return true;
+        return storage_has_at_hand(part->storage, part->key);
 }
 
 enum status part_files_fetch(struct table_part *const *parts, size_t count, const struct part_fetch *what,
@@ -124,7 +121,7 @@ enum status part_files_fetch(struct table_part *const *parts, size_t count, cons
                 size_t n = 0;
 
                 for (; at < count && n < PART_FETCH_GROUP; at++)
-                        if (!storage_has_at_hand(parts[at]->storage, parts[at]->key))
+                        if (!is_part_at_hand(parts[at]))
                                 g.parts[n++] = &parts[at];
                 if (n && meter)
                         st = work_meter_check(meter, err);

@@ -33,7 +33,7 @@ struct part_fetch {
 enum status part_files_fetch(struct table_part *const *parts, size_t count, const struct part_fetch *what,
                              struct work_meter *meter, struct error *err) MUST_CHECK;
 
-/** Whether all files are local, or the cache has their ends. */
-bool are_parts_at_hand(struct table_part *const *parts, size_t count);
+/** Whether the file is local, or the cache has its end. */
+bool is_part_at_hand(const struct table_part *part);
 
 #endif

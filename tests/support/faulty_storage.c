@@ -11,6 +11,11 @@ static struct faulty_storage *get_faulty(struct storage *s)
         return (struct faulty_storage *)s;
 }
 
+static bool is_lacked(const struct faulty_storage *f, const char *key)
+{
+        return f->lacked && strstr(key, f->lacked);
+}
+
 struct call {
         bool has_effect, is_failing;
 };
@@ -22,7 +27,7 @@ static struct call begin_call(struct storage *s, const char *name, const char *k
 
         if (f->before)
                 f->before(f, name, key);
-        if (f->is_cut)
+        if (f->is_cut || (f->is_away && is_lacked(f, key)))
                 return (struct call){ .is_failing = true };
         if (++f->calls != f->fault_at || !f->fault)
                 return c;
@@ -211,8 +216,7 @@ static enum status export_faulty_object(struct storage *s, const char *key, cons
 
 static bool has_at_hand(struct storage *s, const char *key)
 {
-        (void)key;
-        return !get_faulty(s)->has_nothing_at_hand;
+        return !is_lacked(get_faulty(s), key);
 }
 
 static void ask_faulty_storage(struct storage *s, struct storage_question *questions, size_t count)

@@ -32,7 +32,8 @@ struct faulty_storage {
         _Atomic unsigned calls; /* since the last reset */
         bool is_cut;
         enum faulty_asking asking; /* ASKS_AT_ONCE: `before` is called by several threads */
-        bool has_nothing_at_hand;  /* storage_has_at_hand() is false */
+        const char *lacked;        /* storage_has_at_hand() is false for keys with this in them; NULL: for none */
+        bool is_away;              /* calls with such a key fail */
         bool is_list_late;         /* lists lack what is published while this is set */
         char **unlisted;
         size_t unlisted_count, unlisted_capacity;

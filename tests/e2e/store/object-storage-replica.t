@@ -87,6 +87,29 @@ wait_for "the replica to read the newest commit" replica_has 123
 unlike "$(cat "$tmp/top.log")" 'could not be read' \
         "the answer is complete"
 
+# ---- files that no query has read ----
+
+printf 'main;other 1000\n' >"$tmp/in.folded"
+"$cairn" import --server "$url" --time $(($(date +%s) - 600)) --type cpu:nanoseconds "$tmp/in.folded" \
+        >"$tmp/import.log" 2>&1
+wait_for "the flush" flushed
+committed=$(date +%s)
+followed_at() { curl -sS "$replica/metrics" | awk '$1 == "cairn_store_followed_timestamp_seconds" { print $2 }'; }
+has_followed() {
+        "$cairn" top --from now-9d --to now-8d --type cpu:nanoseconds --server "$replica" >"$tmp/empty" 2>&1
+        [ "$(followed_at)" -gt "$committed" ]
+}
+wait_for "the replica to read a commit whose files no query needs" has_followed
+order away >"$tmp/order"
+is "$(sum_of --to now-30m --server "$replica")" 123 \
+        "without the store a query is answered if the cache has what it needs"
+top_of_all="$replica/api/v1/query/top?from=now-1d&type=cpu:nanoseconds"
+is "$(curl -sS -o "$tmp/body" -w '%{http_code}' "$top_of_all")" 503 \
+        "a query of samples that the cache lacks is to be sent again"
+order back >"$tmp/order"
+wait_for "the replica to read the commits" is_following
+wait_for "all samples" replica_has 1123
+
 # ---- it changes nothing ----
 
 writes() { curl -sS "$AWS_ENDPOINT_URL_S3/-/requests" | jq -c '[.PUT, .POST, .DELETE]'; }
@@ -94,7 +117,7 @@ stop_server
 before=$(writes)
 upload=$replica/api/v1/debuginfo/abcdef0123456780/debuginfo
 is "$(curl -sS -o "$tmp/body" -w '%{http_code}' -T "$tmp/second" "$upload")" 403 "an upload is refused"
-is "$(sum_of --server "$replica")" 123 "it needs no service"
+is "$(sum_of --server "$replica")" 1123 "it needs no service"
 "$cairn" serve --data "$tmp/replica" --listen 127.0.0.1:0 >"$tmp/refused" 2>&1
 unlike $? '^0$' "its directory cannot be used by a service meanwhile"
 kill -TERM "$idle_pid" "$replica_pid"

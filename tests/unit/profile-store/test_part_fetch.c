@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/threads/condition.h"
 #include "common/threads/waiting_tasks.h"
+#include "profile-store/scan/table_scan.h"
 #include "profile-store/tables/part_fetch.h"
 #include "profile-store/tables/table_storage.h"
 #include "tests/support/node_fleet.h"
@@ -61,7 +62,7 @@ static void set_up(void)
         }
         node_fleet_follow(&fleet, 1);
         storage = fleet.nodes[1].storage;
-        storage->has_nothing_at_hand = true;
+        storage->lacked = "";
 }
 
 static void tear_down(void)
@@ -104,9 +105,98 @@ START_TEST(only_a_store_that_does_not_answer_is_a_failure)
         faulty_storage_set(storage, STORAGE_FAULT_NONE, 0);
         check_ok(storage_remove(storage->inner, parts[2]->key, &err), &err);
         check_ok(fetch_samples(parts, FLUSHES, &err), &err); /* its reader reports that it is missing */
-        storage->has_nothing_at_hand = false;
+        storage->lacked = NULL;
         faulty_storage_set(storage, STORAGE_FAULT_CUT, 1);
         check_ok(fetch_samples(parts, FLUSHES, &err), &err); /* nothing is asked for */
+}
+END_TEST
+
+/* ---- files of the cache ---- */
+
+/* Called for the stack of each flush alone. */
+typedef void take_resolved(enum status st);
+
+static void resolve_each_stack(take_resolved *take)
+{
+        const struct scan_filter all = { INT64_MIN, INT64_MAX, NULL, NULL, 0 };
+        struct profile_store *s = fleet.nodes[1].store;
+        struct stack_sums sums = { 0 };
+        struct store_scan *scan;
+        struct error err;
+
+        check_ok(store_scan_begin_tables(s, s->tables, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
+        ck_assert_uint_eq(sums.count, FLUSHES);
+        for (size_t i = 0; i < sums.count; i++) {
+                struct stack_sums one = sums;
+                const struct scan_stacks *stacks;
+                enum status st;
+
+                one.items += i;
+                one.count = 1;
+                st = store_scan_resolve(scan, &one, &stacks, &err);
+                if (!st) {
+                        ck_assert_uint_eq(stacks->location_count, 1);
+                        ck_assert(stacks->locations[0].build_id->size);
+                }
+                take(st);
+        }
+        stack_sums_deinit(&sums);
+        store_scan_end(scan);
+}
+
+static unsigned found, failed;
+
+static void count_result(enum status st)
+{
+        found += !st;
+        failed += st == ST_OS;
+}
+
+/* Wherever it is among those that the cache has. */
+static void fail_file(enum table t, size_t part)
+{
+        found = failed = 0;
+        storage->lacked = fleet.nodes[1].store->tables->parts[t][part]->key;
+        storage->is_away = true;
+        resolve_each_stack(count_result);
+        ck_assert_uint_eq(failed, 1);
+        ck_assert_uint_eq(found, FLUSHES - 1);
+}
+
+START_TEST(a_file_that_the_cache_lacks_fails_only_queries_that_need_it)
+{
+        fail_file(TABLE_STACKS, FLUSHES - 1);
+        for (size_t i = 0; i < FLUSHES; i++)
+                fail_file(TABLE_LOCATIONS, i);
+}
+END_TEST
+
+static _Atomic unsigned lacked_maps;
+static unsigned asking;
+
+static void count_maps_of_lacked_file(struct faulty_storage *f, const char *call, const char *key)
+{
+        lacked_maps += strcmp(call, "map") == 0 && strstr(key, f->lacked);
+}
+
+static void count_asking(enum status st)
+{
+        ck_assert_int_eq(st, ST_OK);
+        asking += lacked_maps > 0;
+        lacked_maps = 0;
+}
+
+START_TEST(a_file_is_not_asked_for_when_those_of_the_cache_suffice)
+{
+        storage->before = count_maps_of_lacked_file;
+        storage->lacked = fleet.nodes[1].store->tables->parts[TABLE_STACKS][0]->key; /* the oldest */
+        resolve_each_stack(count_asking);
+        ck_assert_uint_eq(asking, 1);
+        asking = 0;
+        storage->lacked = fleet.nodes[1].store->tables->parts[TABLE_LOCATIONS][2]->key;
+        resolve_each_stack(count_asking);
+        ck_assert_uint_eq(asking, 1);
 }
 END_TEST
 
@@ -216,4 +306,6 @@ END_TEST
 TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_the_same_time,
                         only_a_store_that_does_not_answer_is_a_failure,
                         no_columns_are_fetched_that_a_small_cache_would_drop,
+                        a_file_that_the_cache_lacks_fails_only_queries_that_need_it,
+                        a_file_is_not_asked_for_when_those_of_the_cache_suffice,
                         one_thread_asks_for_no_further_file_after_a_failure)
