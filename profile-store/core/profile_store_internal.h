@@ -56,6 +56,7 @@ struct profile_store {
         _Atomic int64_t followed_unix_s; /* the same by the wall clock */
         bool is_replica;                 /* read-only, of tables in an object store (table_follow.h) */
         atomic_bool has_absent_tables;   /* table_absence.h; changed with writer_lock */
+        bool has_follower;               /* the thread is that of follower_start(); fixed after the opening */
         _Atomic int64_t next_follow_ns;  /* monotonic: no scan tries before, after one failed */
 
         pthread_mutex_t lock;

@@ -7,7 +7,8 @@
  * The start of a service whose object store is away, and the return of the store.
  *
  * Absent tables are an empty snapshot (tables.is_absent): batches are queued, and scans have what is queued. Everything
- * that reads or changes the tables fails until store_reconcile() has read them, which each flush attempts.
+ * that reads or changes the tables fails until store_reconcile() has read them, which each flush attempts, or the
+ * thread of a node that flushes nothing (follower_start()).
  *
  * Until then it is unknown which positions of the queue are in the tables. All records of the queue are replayed, and
  * those that are flushed leave the head when the tables are read. A new batch must not get a position that is flushed:

@@ -161,7 +161,7 @@ static bool try_to_follow(struct profile_store *s)
                 return true;
         }
         /* queries do not wait for a store that is away more than half of the time */
-        s->next_follow_ns = s->thread_runs && s->is_replica ? INT64_MAX : 2 * monotonic_ns() - began_ns;
+        s->next_follow_ns = st && s->has_follower ? INT64_MAX : 2 * monotonic_ns() - began_ns;
         return false;
 }
 
@@ -188,12 +188,12 @@ bool store_follow_for_scan(struct profile_store *s)
         return is_current;
 }
 
-/* ---- replicas ---- */
+/* ---- following without scans ---- */
 
 /* False when the store is closed. */
 static bool wait_for_retry(struct profile_store *s)
 {
-        const int64_t until_ns = monotonic_ns() + REPLICA_RETRY_S * INT64_C(1000000000);
+        const int64_t until_ns = monotonic_ns() + FOLLOW_RETRY_S * INT64_C(1000000000);
         bool in_time = true, stopping;
 
         pthread_mutex_lock(&s->lock);
@@ -204,27 +204,45 @@ static bool wait_for_retry(struct profile_store *s)
         return !stopping;
 }
 
-static void *run_replica_thread(void *context)
+static bool is_follow_due(const struct profile_store *s)
+{
+        return s->next_follow_ns == INT64_MAX ||
+               (s->is_replica && monotonic_ns() - s->followed_ns >= REPLICA_FOLLOW_S * INT64_C(1000000000));
+}
+
+/* No flush attempts it. */
+static void find_absent_tables(struct profile_store *s)
+{
+        struct error err = { 0 };
+        enum status st = store_find_tables(s, &err);
+
+        health_set_flush(s, st, &err);
+}
+
+static void *run_follow_thread(void *context)
 {
         struct profile_store *s = context;
 
         prctl(PR_SET_NAME, "cairn-follow");
         while (wait_for_retry(s)) {
                 pthread_mutex_lock(&s->writer_lock);
-                if (s->next_follow_ns == INT64_MAX ||
-                    monotonic_ns() - s->followed_ns >= REPLICA_FOLLOW_S * INT64_C(1000000000))
+                if (has_absent_tables(s))
+                        find_absent_tables(s);
+                else if (is_follow_due(s))
                         (void)!try_to_follow(s);
                 pthread_mutex_unlock(&s->writer_lock);
         }
         return NULL;
 }
 
-enum status replica_start(struct profile_store *s, struct error *err)
+enum status follower_start(struct profile_store *s, struct error *err)
 {
-        int failed = pthread_create(&s->thread, NULL, run_replica_thread, s);
+        int failed;
 
+        s->has_follower = true;
+        failed = pthread_create(&s->thread, NULL, run_follow_thread, s);
         if (failed)
-                return error_os(err, failed, "cannot start the thread of a replica");
+                return error_os(err, failed, "cannot start the thread that follows the tables");
         s->thread_runs = true;
         return ST_OK;
 }

@@ -54,12 +54,14 @@ bool store_follow_for_scan(struct profile_store *s) MUST_CHECK;
 #define FOLLOW_WAIT_MS 2000
 
 /**
- * A replica: a thread follows the tables without scans too, so that the health and the metrics say how old they are.
- * While that fails only the thread tries, each REPLICA_RETRY_S, and scans do not wait for a store that is away.
+ * For a replica or a node that flushes nothing: a thread follows the tables after a scan could not, so that the health
+ * says when the store is back, and reads tables that were absent. While that fails only the thread tries, each
+ * FOLLOW_RETRY_S, and scans do not wait for a store that is away. A replica is followed each REPLICA_FOLLOW_S without
+ * scans, too, so that the metrics say how old its tables are.
  */
-enum status replica_start(struct profile_store *s, struct error *err) MUST_CHECK;
+enum status follower_start(struct profile_store *s, struct error *err) MUST_CHECK;
 #define REPLICA_FOLLOW_S 60
-#define REPLICA_RETRY_S 10
+#define FOLLOW_RETRY_S 10
 
 /**
  * Hold one of the store's leases, before work that one of several nodes should do. ST_OK without other nodes; else as

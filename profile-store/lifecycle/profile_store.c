@@ -483,8 +483,10 @@ static enum status open_writable(struct profile_store *s, struct error *err)
                 if (failed)
                         return error_os(err, failed, "cannot start the flush thread");
                 s->thread_runs = true;
+        } else if (s->options.flush_interval_ms != UINT64_MAX && has_shared_tables(s)) {
+                st = follower_start(s, err);
         }
-        if (s->options.flush_interval_ms != UINT64_MAX)
+        if (!st && s->options.flush_interval_ms != UINT64_MAX)
                 st = maintenance_start(s, err);
         return st ? st : compaction_start(s, err);
 }
@@ -539,7 +541,7 @@ static enum status open_read_only(struct profile_store *s, struct error *err)
         table_follow_register_metrics();
         kept_heads_register_metrics();
         store_note_followed(s);
-        return s->options.has_follower ? replica_start(s, err) : ST_OK;
+        return s->options.has_follower ? follower_start(s, err) : ST_OK;
 }
 
 bool profile_store_lacks_tables(struct profile_store *s)

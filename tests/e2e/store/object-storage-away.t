@@ -116,5 +116,28 @@ order back >"$tmp/order"
 wait_for "the flush" flushed
 is "$(rows)" $((before + each * (1 + number))) "each sample that it acknowledged is there once"
 ok "the queue takes samples again" import_stacks 1
+wanted=$(sum_of --server "$url")
+stop_server
+
+# ---- a service that flushes nothing ----
+
+# ready_line CONDITION: of /readyz.
+ready_line() { curl -sS "$url/readyz" | grep " $1: "; }
+mv "$data" "$tmp/full"
+order away >"$tmp/order"
+start_server --store "$address" --role query
+is "$(metric cairn_store_absent_tables)" 1 "a service with the role query starts while the store is away"
+order back >"$tmp/order"
+has_tables() { [ "$(metric cairn_store_absent_tables)" -eq 0 ]; }
+wait_for "it to read the tables" has_tables
+ok "it does not say any more that the store is away" test -z "$(ready_line flush_failing)"
+is "$(sum_of --server "$url")" "$wanted" "a query has all samples"
+order away >"$tmp/order"
+is_failing() { sum_of --server "$url" >"$tmp/sum"; ready_line follow_failing >"$tmp/line"; }
+wait_for "a query to find the store away" is_failing
+is "$(cat "$tmp/sum")" "$wanted" "it is answered from the cache"
+order back >"$tmp/order"
+is_following() { ! ready_line follow_failing >"$tmp/line"; }
+wait_for "the service to find the store back without a query" is_following
 stop_server
 done_testing
