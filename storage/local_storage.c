@@ -58,13 +58,6 @@ static enum status publish_local_upload(struct storage *s, struct storage_upload
 
 /* ---- reading ---- */
 
-static enum status read_stored_file(struct storage *s, const char *key, struct buf *ret, struct error *err)
-{
-        _cleanup_free_ char *path = storage_make_name(s, key);
-
-        return path ? file_read(path, ret, err) : error_no_memory(err);
-}
-
 static enum status map_stored_file(struct storage *s, const char *key, size_t max, struct storage_map *ret,
                                    struct error *err)
 {
@@ -125,6 +118,17 @@ static enum status stat_stored_file(struct storage *s, const char *key, struct s
 
         return path ? describe_regular_file(path, stat(path, &info) < 0 ? errno : 0, &info, ret, err)
                     : error_no_memory(err);
+}
+
+static enum status read_stored_file(struct storage *s, const char *key, struct buf *ret, struct storage_info *info_ret,
+                                    struct error *err)
+{
+        _cleanup_free_ char *path = storage_make_name(s, key);
+        enum status st = info_ret ? stat_stored_file(s, key, info_ret, err) : ST_OK;
+
+        if (st)
+                return st;
+        return path ? file_read(path, ret, err) : error_no_memory(err);
 }
 
 /* ---- lists ---- */

@@ -97,7 +97,7 @@ enum status storage_put(struct storage *s, const char *key, const void *data, si
 
 enum status storage_read(struct storage *s, const char *key, struct buf *ret, struct error *err)
 {
-        return s->operations->read(s, key, ret, err);
+        return s->operations->read(s, key, ret, NULL, err);
 }
 
 enum status storage_open(struct storage *s, const char *key, int *fd_ret, struct storage_info *ret, struct error *err)
@@ -145,8 +145,8 @@ enum status storage_stat(struct storage *s, const char *key, struct storage_info
 void storage_answer(struct storage *s, struct storage_question *q)
 {
         q->error = (struct error){ 0 };
-        q->status =
-                q->text ? storage_read(s, q->key, q->text, &q->error) : storage_stat(s, q->key, &q->info, &q->error);
+        q->status = q->text ? s->operations->read(s, q->key, q->text, &q->info, &q->error)
+                            : storage_stat(s, q->key, &q->info, &q->error);
 }
 
 struct questions {

@@ -141,8 +141,8 @@ enum status storage_stat(struct storage *s, const char *key, struct storage_info
 /** A question about one object. */
 struct storage_question {
         const char *key;
-        struct buf *text;         /* storage_read() appends to it; NULL: storage_stat() sets info */
-        struct storage_info info; /* of storage_stat() */
+        struct buf *text;         /* storage_read() appends to it; NULL: the object is not read */
+        struct storage_info info; /* as of storage_stat(), also of an object that was read */
         enum status status;       /* the answer, with error */
         struct error error;
 };

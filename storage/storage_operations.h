@@ -16,7 +16,9 @@ struct storage_operations {
         enum status (*begin)(struct storage *s, struct storage_upload *u, struct error *err);
         /* Takes the descriptor and the file tmp of u, also on failure. */
         enum status (*publish)(struct storage *s, struct storage_upload *u, enum storage_mode mode, struct error *err);
-        enum status (*read)(struct storage *s, const char *key, struct buf *ret, struct error *err);
+        /* info_ret: NULL, or of the object that was read, as of storage_stat(); in doubt, of one that it replaced. */
+        enum status (*read)(struct storage *s, const char *key, struct buf *ret, struct storage_info *info_ret,
+                            struct error *err);
         enum status (*open)(struct storage *s, const char *key, int *fd_ret, struct storage_info *ret,
                             struct error *err);
         enum status (*map)(struct storage *s, const char *key, size_t max, struct storage_map *ret, struct error *err);

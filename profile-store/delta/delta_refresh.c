@@ -51,6 +51,20 @@ bool delta_table_notice_gap(struct delta_table *t)
 
 /* ---- reading all again ---- */
 
+/* Of a state that was read from a checkpoint: which file the commit is, if it still exists. */
+static enum status find_last_commit(const struct delta_place *p, struct delta_state *s, struct error *err)
+{
+        _cleanup_free_ char *key = delta_make_version_key(p, s->version, DELTA_COMMIT_SUFFIX);
+        enum status st;
+
+        if (*s->last_commit.etag)
+                return ST_OK;
+        st = key ? storage_stat(p->storage, key, &s->last_commit, err) : error_no_memory(err);
+        if (st)
+                s->last_commit = (struct storage_info){ 0 };
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
 static enum status read_whole_log(struct delta_table *t, bool may_go_back, struct error *err)
 {
         struct delta_state now;
@@ -58,6 +72,8 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
 
         delta_state_init(&now);
         st = delta_replay_log(&t->place, &now, err);
+        if (!st)
+                st = find_last_commit(&t->place, &now, err);
         if (st || (now.version < t->state.version && !may_go_back)) {
                 delta_state_deinit(&now);
                 return st;
@@ -65,7 +81,6 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         delta_state_deinit(&t->state);
         t->state = now;
         t->lacks_batch_ids = true;
-        t->last_commit = (struct storage_info){ 0 };
         return ST_OK;
 }
 
@@ -77,7 +92,6 @@ static enum status read_commits_after_gap(struct delta_table *t, struct error *e
         do /* that were made since the next one was asked for */
                 st = delta_replay_commit(&t->place, t->state.version + 1, &t->state, err);
         while (!st);
-        t->last_commit = (struct storage_info){ 0 };
         if (st != ST_NOT_FOUND)
                 return st;
         return t->state.version == version ? read_whole_log(t, false, err) : ST_OK;
@@ -155,7 +169,7 @@ static enum status take_end_of_log(struct look *k, struct error *err)
                 st = read_commits_after_gap(t, err);
                 break;
         case DELTA_GAP_LOST:
-                if (k->reading->may_be_replaced && *t->last_commit.etag)
+                if (k->reading->may_be_replaced && *t->state.last_commit.etag)
                         st = take_replaced_table(k->reading, err);
                 break;
         case DELTA_GAP_UNKNOWN:
@@ -169,11 +183,8 @@ static enum status take_end_of_log(struct look *k, struct error *err)
 static enum status take_next_commit(struct look *k, struct error *err)
 {
         struct delta_table *t = k->reading->table;
-        enum status st = delta_replay_commit_text(&t->place, k->version + 1, &k->text, &t->state, err);
 
-        if (!st)
-                t->last_commit = (struct storage_info){ 0 };
-        return st;
+        return delta_replay_commit_text(&t->place, k->version + 1, &k->text, &k->next->info, &t->state, err);
 }
 
 /* Of a question that was answered otherwise than by the object, or that it does not exist. */
@@ -187,15 +198,15 @@ static enum status report_no_answer(const struct storage_question *q, struct err
 static enum status take_answers(struct look *k, struct error *err)
 {
         struct delta_reading *r = k->reading;
-        struct delta_table *t = r->table;
+        struct storage_info *known = &r->table->state.last_commit;
 
         if (r->may_be_replaced) {
                 if (k->last->status && k->last->status != ST_NOT_FOUND)
                         return report_no_answer(k->last, err);
-                if (!k->last->status && *t->last_commit.etag && strcmp(k->last->info.etag, t->last_commit.etag) != 0)
+                if (!k->last->status && *known->etag && strcmp(k->last->info.etag, known->etag) != 0)
                         return take_replaced_table(r, err);
                 if (!k->last->status)
-                        t->last_commit = k->last->info;
+                        *known = k->last->info;
         }
         if (!k->next->status)
                 return take_next_commit(k, err);
@@ -258,11 +269,7 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err)
 
 void delta_table_begin_follow(struct delta_table *t)
 {
-        _cleanup_free_ char *key = NULL;
-
         pthread_mutex_lock(&t->lock);
-        key = delta_make_version_key(&t->place, t->state.version, DELTA_COMMIT_SUFFIX);
-        if (!key || storage_stat(t->place.storage, key, &t->last_commit, NULL))
-                t->last_commit = (struct storage_info){ 0 };
+        (void)!find_last_commit(&t->place, &t->state, NULL); /* a later look at the log finds it, too */
         pthread_mutex_unlock(&t->lock);
 }

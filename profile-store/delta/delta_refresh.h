@@ -19,9 +19,7 @@ struct delta_table {
         struct delta_state state;
         bool lacks_batch_ids;    /* of commits that were not read */
         int64_t next_checkpoint; /* after a failed checkpoint: no automatic one before this version */
-        struct storage_info
-                last_commit; /* of delta_reading.may_be_replaced: file of the last commit read; "": unknown */
-        int64_t gapless_ms;  /* by the storage's clock: commits made before were read */
+        int64_t gapless_ms;      /* by the storage's clock: commits made before were read */
 };
 
 /** Whether commits after the version that was read were deleted, as far as is known. Caller holds the lock. */

@@ -38,17 +38,21 @@ enum status delta_replay_commit(const struct delta_place *p, int64_t version, st
 {
         _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_COMMIT_SUFFIX);
         _cleanup_buf_ struct buf text;
-        enum status st;
+        struct storage_question q = { .key = key, .text = &text };
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
         if (!key)
                 return error_no_memory(err);
-        st = storage_read(p->storage, key, &text, err);
-        return st ? st : delta_replay_commit_text(p, version, &text, s, err);
+        storage_ask(p->storage, &q, 1);
+        if (!q.status)
+                return delta_replay_commit_text(p, version, &text, &q.info, s, err);
+        if (err)
+                *err = q.error;
+        return q.status;
 }
 
 enum status delta_replay_commit_text(const struct delta_place *p, int64_t version, const struct buf *text,
-                                     struct delta_state *s, struct error *err)
+                                     const struct storage_info *info, struct delta_state *s, struct error *err)
 {
         struct delta_actions a;
         enum status st;
@@ -61,11 +65,13 @@ enum status delta_replay_commit_text(const struct delta_place *p, int64_t versio
                 return error_prefix(err, st, "cannot read '%s/%0*jd" DELTA_COMMIT_SUFFIX "'", p->name,
                                     DELTA_VERSION_DIGITS, (intmax_t)version);
         st = delta_state_prepare(s, &a, false, err);
-        if (st)
+        if (st) {
                 delta_actions_deinit(&a);
-        else
-                delta_state_apply(s, &a, version);
-        return st;
+                return st;
+        }
+        delta_state_apply(s, &a, version);
+        s->last_commit = *info;
+        return ST_OK;
 }
 
 enum status delta_replay_checkpoint(const struct delta_place *p, int64_t version, struct delta_state *s,

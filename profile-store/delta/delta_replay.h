@@ -14,9 +14,10 @@
 enum status delta_replay_commit(const struct delta_place *p, int64_t version, struct delta_state *s,
                                 struct error *err) MUST_CHECK;
 
-/** The same, with the text of the commit in memory. */
+/** The same, with the text of the commit in memory. @param info  of its file */
 enum status delta_replay_commit_text(const struct delta_place *p, int64_t version, const struct buf *text,
-                                     struct delta_state *s, struct error *err) MUST_CHECK;
+                                     const struct storage_info *info, struct delta_state *s,
+                                     struct error *err) MUST_CHECK;
 
 /** Read the state at a checkpoint. @param s  empty. */
 enum status delta_replay_checkpoint(const struct delta_place *p, int64_t version, struct delta_state *s,

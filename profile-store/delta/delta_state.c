@@ -237,6 +237,7 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
         }
         s->has_protocol |= a->has_protocol;
         s->version = version;
+        s->last_commit = (struct storage_info){ 0 };
         delta_actions_deinit(a);
         check_delta_state(s);
         release_cached_snapshot(s);

@@ -11,6 +11,7 @@
  */
 #include "common/hash/hash_table.h"
 #include "profile-store/delta/delta_actions.h"
+#include "storage/storage.h"
 
 /* Files, looked up by path. */
 struct delta_file_set {
@@ -27,9 +28,10 @@ struct delta_batch_id {
 
 /* A path is in live, in removed, or in neither. */
 struct delta_state {
-        int64_t version;            /* -1: nothing applied yet */
-        int64_t checkpoint_version; /* newest one read or written; 0 without one */
-        uint64_t recent_actions;    /* files added and removed since the checkpoint */
+        int64_t version;                 /* -1: nothing applied yet */
+        struct storage_info last_commit; /* the file of this version's commit; its etag is "" when it was not read */
+        int64_t checkpoint_version;      /* newest one read or written; 0 without one */
+        uint64_t recent_actions;         /* files added and removed since the checkpoint */
         struct delta_file_set live, removed;
         struct json_object *metadata; /* owned */
         bool has_protocol;

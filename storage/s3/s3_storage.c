@@ -143,7 +143,8 @@ static void restart_buf(void *context)
         w->buf->size = w->before;
 }
 
-static enum status read_s3_object(struct storage *s, const char *key, struct buf *ret, struct error *err)
+static enum status read_s3_object(struct storage *s, const char *key, struct buf *ret, struct storage_info *info_ret,
+                                  struct error *err)
 {
         struct buf_writer w = { ret, ret->size };
         const struct s3_request q = {
@@ -157,6 +158,8 @@ static enum status read_s3_object(struct storage *s, const char *key, struct buf
         if (!st && ret->size - w.before != response.size)
                 st = error_set(err, ST_OS, "the object store sent %zu of %llu bytes of '%.120s'", ret->size - w.before,
                                (unsigned long long)response.size, key);
+        if (!st && info_ret)
+                copy_info(&response, info_ret);
         return st;
 }
 

@@ -92,10 +92,13 @@ static enum status publish_faulty_upload(struct storage *s, struct storage_uploa
         return c.is_failing ? fail_call("publish", u->key, err) : st;
 }
 
-static enum status read_faulty_object(struct storage *s, const char *key, struct buf *ret, struct error *err)
+static enum status read_faulty_object(struct storage *s, const char *key, struct buf *ret,
+                                      struct storage_info *info_ret, struct error *err)
 {
+        struct storage *inner = get_faulty(s)->inner;
+
         return begin_call(s, "read", key).is_failing ? fail_call("read", key, err)
-                                                     : storage_read(get_faulty(s)->inner, key, ret, err);
+                                                     : inner->operations->read(inner, key, ret, info_ret, err);
 }
 
 static enum status open_faulty_object(struct storage *s, const char *key, int *fd_ret, struct storage_info *ret,

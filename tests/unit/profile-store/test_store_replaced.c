@@ -88,6 +88,39 @@ START_TEST(reader_follows_replaced_tables_of_equal_version)
 }
 END_TEST
 
+static void read_next_commits(void)
+{
+        struct delta_reading readings[TABLE_COUNT];
+        struct error err;
+
+        for (int i = 0; i < TABLE_COUNT; i++)
+                readings[i] = (struct delta_reading){ .table = reader->logs.logs[i], .may_be_replaced = true };
+        check_ok(delta_tables_read_next(readings, TABLE_COUNT, &err), &err);
+        ck_assert(readings[TABLE_SAMPLES].has_changed);
+}
+
+/* As when the storage is away after the first round of a refresh. */
+START_TEST(reader_notices_a_copy_that_lacks_the_commit_that_it_has_just_read)
+{
+        ck_assert_int_eq(sum_of_reader(), 3);
+        append_and_flush(3, 1);
+        read_next_commits();
+        restore_copy(0);
+        ck_assert_int_eq(sum_of_reader(), 1);
+}
+END_TEST
+
+START_TEST(reader_notices_a_copy_with_another_commit_than_it_has_just_read)
+{
+        ck_assert_int_eq(sum_of_reader(), 3);
+        append_and_flush(3, 1);
+        read_next_commits();
+        restore_copy(4);
+        append_and_flush(20, 5);
+        ck_assert_int_eq(sum_of_reader(), 10);
+}
+END_TEST
+
 START_TEST(hard_links_of_snapshot_are_not_a_replacement)
 {
         ck_assert_int_eq(sum_of_reader(), 3);
@@ -132,5 +165,8 @@ START_TEST(hours_are_marked_again_after_a_replacement_that_an_earlier_scan_notic
 END_TEST
 
 TEST_SUITE_WITH_FIXTURE("store replaced", reader_follows_restored_older_tables,
-                        reader_follows_replaced_tables_of_equal_version, hard_links_of_snapshot_are_not_a_replacement,
+                        reader_follows_replaced_tables_of_equal_version,
+                        reader_notices_a_copy_that_lacks_the_commit_that_it_has_just_read,
+                        reader_notices_a_copy_with_another_commit_than_it_has_just_read,
+                        hard_links_of_snapshot_are_not_a_replacement,
                         hours_are_marked_again_after_a_replacement_that_an_earlier_scan_noticed)
