@@ -123,6 +123,16 @@ struct delta_reading {
  */
 enum status delta_tables_read_next(struct delta_reading *readings, size_t count, struct error *err) MUST_CHECK;
 
+/**
+ * Read all commits that were made before the call, and maybe some that were made since. Several are asked for at the
+ * same time, so it ends unless others make DELTA_AHEAD_MOST during each round trip. After delta_tables_read_next(),
+ * which notices deleted commits and replaced tables.
+ * @param has_removed_ret  whether one of them removed files.
+ */
+enum status delta_table_catch_up(struct delta_table *t, bool *has_removed_ret, struct error *err) MUST_CHECK;
+#define DELTA_AHEAD_MOST 16
+#define DELTA_ROUNDS_MAX 6 /* of delta_tables_read_next() that find a commit, before it is better to catch up */
+
 /** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 void delta_snapshot_release(struct delta_snapshot *s);

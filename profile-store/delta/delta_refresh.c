@@ -9,7 +9,8 @@
  * exist, since both may be deleted between two answers in the other order; at the same time only while no commit that
  * was not read can have reached its lifetime.
  *
- * In the file: the question; reading all again; one table of a round: questions, answers; rounds.
+ * In the file: the question; reading all again; several commits at once; one table of a round: questions, answers;
+ * rounds.
  */
 #include "profile-store/delta/delta_refresh.h"
 
@@ -84,17 +85,90 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         return ST_OK;
 }
 
+/* ---- several commits at once ---- */
+
+struct commits_ahead {
+        size_t count;
+        char *keys[DELTA_AHEAD_MOST];
+        struct buf texts[DELTA_AHEAD_MOST];
+        struct storage_question questions[DELTA_AHEAD_MOST];
+};
+
+static void commits_ahead_deinit(struct commits_ahead *a)
+{
+        for (size_t i = 0; i < a->count; i++) {
+                free(a->keys[i]);
+                buf_deinit(&a->texts[i]);
+        }
+}
+
+/* Of a question that was answered otherwise than by the object, or that it does not exist. */
+static enum status report_no_answer(const struct storage_question *q, struct error *err)
+{
+        if (err)
+                *err = q->error;
+        return q->status;
+}
+
+static enum status read_commits_ahead(struct delta_table *t, size_t count, bool *has_ended_ret, struct error *err)
+{
+        _cleanup_(commits_ahead_deinit) struct commits_ahead a = { 0 };
+        const int64_t first = t->state.version + 1;
+        enum status st = ST_OK;
+
+        for (; a.count < count; a.count++) {
+                const size_t i = a.count;
+
+                buf_init(&a.texts[i], LIMIT_DELTA_COMMIT_BYTES);
+                a.keys[i] = delta_make_version_key(&t->place, first + (int64_t)i, DELTA_COMMIT_SUFFIX);
+                if (!a.keys[i])
+                        return error_no_memory(err);
+                a.questions[i] = (struct storage_question){ .key = a.keys[i], .text = &a.texts[i] };
+        }
+        storage_ask(t->place.storage, a.questions, count);
+        for (size_t i = 0; !st && !*has_ended_ret && i < count; i++) {
+                const struct storage_question *q = &a.questions[i];
+
+                *has_ended_ret = q->status == ST_NOT_FOUND;
+                if (!q->status)
+                        st = delta_replay_commit_text(&t->place, first + (int64_t)i, &a.texts[i], &q->info, &t->state,
+                                                      err);
+                else if (!*has_ended_ret)
+                        st = report_no_answer(q, err);
+        }
+        return st;
+}
+
+static enum status read_commits_until_end(struct delta_table *t, struct error *err)
+{
+        bool has_ended = false;
+        enum status st = ST_OK;
+
+        for (size_t ahead = 1; !st && !has_ended; ahead = ahead < DELTA_AHEAD_MOST ? 2 * ahead : ahead)
+                st = read_commits_ahead(t, ahead, &has_ended, err);
+        return st;
+}
+
+enum status delta_table_catch_up(struct delta_table *t, bool *has_removed_ret, struct error *err)
+{
+        size_t removed;
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        removed = t->state.removed.count;
+        st = read_commits_until_end(t, err);
+        *has_removed_ret = t->state.removed.count != removed;
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+/* Those that were made since the next one was asked for. */
 static enum status read_commits_after_gap(struct delta_table *t, struct error *err)
 {
         const int64_t version = t->state.version;
-        enum status st;
+        enum status st = read_commits_until_end(t, err);
 
-        do /* that were made since the next one was asked for */
-                st = delta_replay_commit(&t->place, t->state.version + 1, &t->state, err);
-        while (!st);
-        if (st != ST_NOT_FOUND)
-                return st;
-        return t->state.version == version ? read_whole_log(t, false, err) : ST_OK;
+        return !st && t->state.version == version ? read_whole_log(t, false, err) : st;
 }
 
 /* ---- a table of a round ---- */
@@ -187,14 +261,6 @@ static enum status take_next_commit(struct look *k, struct error *err)
         return delta_replay_commit_text(&t->place, k->version + 1, &k->text, &k->next->info, &t->state, err);
 }
 
-/* Of a question that was answered otherwise than by the object, or that it does not exist. */
-static enum status report_no_answer(const struct storage_question *q, struct error *err)
-{
-        if (err)
-                *err = q->error;
-        return q->status;
-}
-
 static enum status take_answers(struct look *k, struct error *err)
 {
         struct delta_reading *r = k->reading;
@@ -258,13 +324,13 @@ enum status delta_tables_read_next(struct delta_reading *readings, size_t count,
 
 enum status delta_table_refresh(struct delta_table *t, struct error *err)
 {
-        struct delta_reading r = { .table = t };
-        enum status st;
+        struct delta_reading r = { .table = t, .has_changed = true };
+        bool unused;
+        enum status st = ST_OK;
 
-        do
+        for (unsigned round = 0; !st && r.has_changed && round < DELTA_ROUNDS_MAX; round++)
                 st = delta_tables_read_next(&r, 1, err);
-        while (!st && r.has_changed);
-        return st;
+        return !st && r.has_changed ? delta_table_catch_up(t, &unused, err) : st;
 }
 
 void delta_table_begin_follow(struct delta_table *t)

@@ -298,6 +298,28 @@ static enum status read_next_commits(struct table_logs *l, unsigned asked, unsig
         return st;
 }
 
+/* The files of stacks or locations that were removed meanwhile may be of samples that are removed, too. */
+static enum status read_logs_in_order(struct table_logs *l, struct error *err)
+{
+        bool must_repeat = true;
+        enum status st = ST_OK;
+
+        while (!st && must_repeat) {
+                must_repeat = false;
+                for (int i = 0; !st && i < TABLE_COUNT; i++) {
+                        const enum table t = reading_order[i];
+                        bool has_removed = false;
+
+                        if (l->logs[t])
+                                st = delta_table_catch_up(l->logs[t], &has_removed, err);
+                        must_repeat |= has_removed && STACKS_AND_LOCATIONS >> t & 1;
+                }
+        }
+        if (!st)
+                l->behind = 0;
+        return st;
+}
+
 /*
  * Usually one commit at most is new in each table, and the second round finds no further one. After that, a table with
  * more commits is read to its end before the others are asked again.
@@ -307,9 +329,9 @@ static enum status read_logs_to_end(struct table_logs *l, struct error *err)
         unsigned changed = 0;
         enum status st = ST_OK;
 
-        for (unsigned round = 0; !st && l->behind; round++)
+        for (unsigned round = 0; !st && l->behind && round < DELTA_ROUNDS_MAX; round++)
                 st = read_next_commits(l, round > 1 && changed ? changed : l->behind, &changed, err);
-        return st;
+        return !st && l->behind ? read_logs_in_order(l, err) : st;
 }
 
 static enum status read_logs(struct table_logs *l, bool refresh, struct error *err)

@@ -21,6 +21,12 @@
  * before is still the current one: a single round trip. Otherwise those that have one, and samples, stacks and
  * locations, are asked again. `behind` has the tables to be asked, also after a failure.
  *
+ * If others commit as often as this process reads, no round finds all logs at their ends. After DELTA_ROUNDS_MAX the
+ * logs are therefore read one after the other, each up to some version that it has after the reading began: samples,
+ * then stacks, then locations, so that what a sample refers to was committed before its table was read. If a file of
+ * stacks or locations was removed meanwhile, samples may lack their removal: all are read again. So a snapshot has at
+ * least what was committed before its reading began, and later commits of samples only up to some version.
+ *
  * Removed files are kept for a grace period, for readers of older snapshots (profile-store/tables/table_vacuum.h).
  *
  * Threads: a snapshot may be shared; calls that take struct table_logs must be serialized.

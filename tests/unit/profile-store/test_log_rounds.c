@@ -168,8 +168,8 @@ static void flush_meanwhile(struct faulty_storage *f, const char *call, const ch
         }
 }
 
-/* In the reader's snapshot, which is not read again for it. */
-static void check_no_sample_lacks_its_stack(void)
+/* In the reader's snapshot, which is not read again for it. @return the sum of its samples */
+static int64_t check_no_sample_lacks_its_stack(void)
 {
         const struct scan_filter all = { INT64_MIN, INT64_MAX, NULL, NULL, 0 };
         struct profile_store *s = fleet.nodes[READER].store;
@@ -177,17 +177,21 @@ static void check_no_sample_lacks_its_stack(void)
         const struct scan_stacks *stacks;
         struct store_scan *scan;
         struct error err;
+        int64_t sum = 0;
 
         check_ok(store_scan_begin_tables(s, s->tables, &scan, &err), &err);
         check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
         check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         ck_assert_uint_gt(sums.count, 0);
-        for (size_t i = 0; i < sums.count; i++)
+        for (size_t i = 0; i < sums.count; i++) {
                 ck_assert_uint_gt(stacks->first[i + 1], stacks->first[i]);
+                sum += sums.items[i].value;
+        }
         for (size_t i = 0; i < stacks->location_count; i++)
                 ck_assert(stacks->locations[i].build_id->size);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
+        return sum;
 }
 
 static void flush_between_answers(enum faulty_asking asking)
@@ -206,6 +210,36 @@ START_TEST(a_flush_between_two_answers_shows_no_sample_without_its_stack)
 {
         flush_between_answers(ASKS_IN_ORDER);
         flush_between_answers(ASKS_BACKWARDS);
+}
+END_TEST
+
+static unsigned calls, batches;
+
+#define CALLS_MAX 100
+
+static void flush_at_each_third_call(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f, (void)call, (void)key;
+        ck_assert_uint_lt(calls, CALLS_MAX);
+        if (++calls % 3 == 0) {
+                node_fleet_append_stack(&fleet, WRITER, 100 + batches, 0x4000 + 16 * batches);
+                node_fleet_flush(&fleet, WRITER);
+                batches++;
+        }
+}
+
+START_TEST(a_refresh_ends_though_others_commit_as_often_as_it_asks)
+{
+        for (enum faulty_asking asking = ASKS_IN_ORDER; asking <= ASKS_BACKWARDS; asking++) {
+                const int64_t before = node_fleet_sum(&fleet, WRITER);
+
+                calls = 0;
+                fleet.nodes[READER].storage->before = flush_at_each_third_call;
+                fleet.nodes[READER].storage->asking = asking;
+                node_fleet_follow(&fleet, READER);
+                fleet.nodes[READER].storage->before = NULL;
+                ck_assert_int_ge(check_no_sample_lacks_its_stack(), before);
+        }
 }
 END_TEST
 
@@ -232,4 +266,5 @@ TEST_SUITE_WITH_FIXTURE("log rounds", without_new_commits_all_logs_are_asked_onc
                         after_a_commit_the_tables_that_refer_to_each_other_are_asked_again,
                         several_commits_of_one_table_are_read_before_the_others_are_asked_again,
                         a_flush_between_two_answers_shows_no_sample_without_its_stack,
+                        a_refresh_ends_though_others_commit_as_often_as_it_asks,
                         after_a_lost_answer_the_tables_are_asked_again)
