@@ -21,9 +21,11 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -259,9 +261,9 @@ struct http_client {
         char *base_url, *user_agent, *tenant, *ca_file, *cert_file, *key_file;
         pthread_mutex_t token_lock;
         char *token;
-        uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
+        uint64_t connect_timeout_ms, request_timeout_ms, unacked_timeout_ms, idle_timeout_s;
         uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
-        unsigned attempts;
+        unsigned attempts, connect_timeouts;
         const atomic_bool *stop;
         uint64_t jitter;
 };
@@ -327,10 +329,12 @@ enum status http_client_create(const struct http_client_options *o, struct http_
                 c->base_url[--n] = 0;
         c->connect_timeout_ms = value_or_default(o->connect_timeout_ms, 10000);
         c->request_timeout_ms = o->request_timeout_ms;
+        c->unacked_timeout_ms = o->unacked_timeout_ms;
         c->idle_timeout_s = value_or_default(o->idle_timeout_s, 60);
         c->first_pause_ms = value_or_default(o->first_pause_ms, 500);
         c->longest_pause_ms = value_or_default(o->longest_pause_ms, 30000);
         c->attempts = o->attempts ? o->attempts : 5;
+        c->connect_timeouts = o->connect_timeouts ? o->connect_timeouts : c->attempts;
         c->send_bytes_per_s = o->send_bytes_per_s;
         c->stop = o->stop;
         c->jitter = (uint64_t)monotonic_ns() ^ (uint64_t)(uintptr_t)c;
@@ -468,6 +472,22 @@ static size_t on_curl_header(char *line, size_t size, size_t count, void *contex
         return n;
 }
 
+/* A peer may let a body wait for long. If the option cannot be set, the idle timeout ends the attempt. */
+static void set_unacked_timeout(const struct attempt *a, int fd)
+{
+        const bool has_body = a->request->read || a->request->body_size;
+        const unsigned ms = has_body ? 0 : (unsigned)a->client->unacked_timeout_ms;
+
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+static int on_curl_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+        (void)purpose;
+        set_unacked_timeout(context, fd);
+        return CURL_SOCKOPT_OK;
+}
+
 static int on_curl_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
         const struct attempt *attempt = context;
@@ -596,7 +616,10 @@ static void set_body(CURL *curl, const struct http_client_request *q)
 static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char *url, struct curl_slist *headers)
 {
         CURL *curl = c->curl;
+        curl_socket_t kept = CURL_SOCKET_BAD;
 
+        if (c->unacked_timeout_ms && !curl_easy_getinfo(curl, CURLINFO_ACTIVESOCKET, &kept) && kept != CURL_SOCKET_BAD)
+                set_unacked_timeout(a, kept);
         curl_easy_reset(curl);
         curl_easy_setopt(curl, CURLOPT_URL, url);
         curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -617,6 +640,10 @@ static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char
         curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)c->request_timeout_ms);
+        if (c->unacked_timeout_ms) {
+                curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, on_curl_socket);
+                curl_easy_setopt(curl, CURLOPT_SOCKOPTDATA, a);
+        }
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 10L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)c->idle_timeout_s);
         curl_easy_setopt(curl, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)c->send_bytes_per_s);
@@ -634,6 +661,15 @@ static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
         set_body(curl, a->request);
         return curl_easy_perform(curl);
+}
+
+/* Also while the name is looked up, or TLS begins. */
+static bool has_connect_timed_out(CURL *curl, CURLcode rc)
+{
+        curl_off_t before_request_us = 0;
+
+        curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &before_request_us);
+        return rc == CURLE_OPERATION_TIMEDOUT && !before_request_us;
 }
 
 static bool is_retryable_request(const struct http_client_request *q)
@@ -700,7 +736,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                              struct http_client_response *response, struct error *err)
 {
         bool whole_url = is_http_url(q->path);
-        unsigned attempts = is_retryable_request(q) ? c->attempts : 1;
+        unsigned attempts = is_retryable_request(q) ? c->attempts : 1, connect_timeouts = 0;
         struct attempt a = { .client = c, .request = q, .response = response };
         struct curl_slist *headers = NULL;
         _cleanup_free_ char *url = NULL;
@@ -726,11 +762,13 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 a.body_sent = 0;
                 rc = run_attempt(c, &a, url, headers);
                 curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
+                connect_timeouts += has_connect_timed_out(c->curl, rc);
                 response->code = rc == CURLE_OK || code >= 400 ? (unsigned)code : 0;
                 copy_content_type(c->curl, response);
                 copy_failure(&a, rc, response);
                 if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || is_client_stopped(c) ||
-                    response->attempts >= attempts || !is_retryable_code(q, response->code))
+                    response->attempts >= attempts || connect_timeouts >= c->connect_timeouts ||
+                    !is_retryable_code(q, response->code))
                         break;
                 if (is_permanent_failure(q, rc))
                         break;

@@ -37,6 +37,8 @@ struct http_client_options {
         const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
         uint64_t request_timeout_ms; /* per attempt, in total; 0: no limit */
+        unsigned connect_timeouts;   /* after so many a request ends, whatever its attempts; 0: no bound */
+        uint64_t unacked_timeout_ms; /* until the peer's system confirms a request without a body; 0: no limit */
         uint64_t idle_timeout_s;     /* an attempt without progress for this long fails; 0: 60 s */
         unsigned attempts;           /* of a repeatable request, in total; 0: 5 */
         uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */

@@ -27,7 +27,9 @@
 #include "storage/s3/s3_location.h"
 #include "storage/s3/s3_xml.h"
 
-#define CONNECT_MS 5000
+#define CONNECT_MS 3000
+#define CONNECT_TIMEOUTS 2    /* a store that drops packets is away after two of them: a user waits for a query */
+#define UNACKED_MS CONNECT_MS /* the same for a connection that was kept */
 #define IDLE_S 20
 #define ATTEMPTS 5
 #define FIRST_PAUSE_MS 100
@@ -139,6 +141,8 @@ static enum status take_connection(struct s3_client *c, struct connection **ret,
                                                      .base_url = c->location.base_url,
                                                      .ca_file = c->location.ca_file,
                                                      .connect_timeout_ms = CONNECT_MS,
+                                                     .connect_timeouts = CONNECT_TIMEOUTS,
+                                                     .unacked_timeout_ms = UNACKED_MS,
                                                      .idle_timeout_s = IDLE_S,
                                                      .attempts = ATTEMPTS,
                                                      .first_pause_ms = FIRST_PAUSE_MS,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
@@ -464,6 +465,107 @@ START_TEST(unresponsive_service_is_abandoned_after_timeout)
 }
 END_TEST
 
+/* A connection that waits to be accepted, after which the kernel answers no further ones. */
+static int fill_listener(int listener)
+{
+        struct sockaddr_in a;
+        socklen_t size = sizeof a;
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+        ck_assert_int_eq(listen(listener, 0), 0);
+        ck_assert_int_eq(connect(fd, (struct sockaddr *)&a, size), 0);
+        return fd;
+}
+
+START_TEST(service_without_a_connection_is_abandoned_after_fewer_timeouts)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url), waiting = fill_listener(fd);
+        const struct http_client_options o = { .size = sizeof o,
+                                               .base_url = url,
+                                               .connect_timeout_ms = 50,
+                                               .connect_timeouts = 2,
+                                               .attempts = 4,
+                                               .first_pause_ms = 1 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        ck_assert_int_ge(waiting, 0);
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 2);
+        ck_assert(r.timed_out);
+}
+END_TEST
+
+START_TEST(timeouts_of_a_connection_are_not_those_of_connecting)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url);
+        const struct http_client_options o = { .size = sizeof o,
+                                               .base_url = url,
+                                               .request_timeout_ms = 50,
+                                               .connect_timeouts = 1,
+                                               .attempts = 3,
+                                               .first_pause_ms = 1 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        ck_assert_int_eq(send_simple(c, "GET", "/x", NULL, &r, &err), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 3);
+}
+END_TEST
+
+/* Answers a request on each of two connections; the system drops what comes later on the first. */
+static void *drop_after_answer(void *listener)
+{
+        static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+        const struct sock_fprog filter = { 1, &nothing };
+        int peers[2];
+        char request[1024];
+
+        for (int i = 0; i < 2; i++) {
+                peers[i] = accept(*(int *)listener, NULL, NULL);
+                ck_assert_int_gt(read(peers[i], request, sizeof request), 0);
+                if (i == 0)
+                        ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+                ck_assert_int_eq(write(peers[i], answer, sizeof answer - 1), sizeof answer - 1);
+        }
+        close(peers[0]);
+        close(peers[1]);
+        return NULL;
+}
+
+START_TEST(connection_that_was_kept_and_drops_packets_breaks)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url);
+        const struct http_client_options o = { .size = sizeof o,
+                                               .base_url = url,
+                                               .unacked_timeout_ms = 50,
+                                               .idle_timeout_s = 86400,
+                                               .first_pause_ms = 1 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        struct error err = { 0 };
+        pthread_t server;
+
+        pthread_create(&server, NULL, drop_after_answer, &fd);
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        for (int i = 0; i < 2; i++) {
+                _cleanup_http_client_response_ struct http_client_response r = { 0 };
+
+                check_ok(send_simple(c, "GET", "/x", NULL, &r, &err), &err);
+        }
+        pthread_join(server, NULL);
+}
+END_TEST
+
 START_TEST(refused_connection_is_reported)
 {
         char url[64];
@@ -594,6 +696,9 @@ TEST_SUITE("http-client", body_token_and_response_are_transferred, busy_service_
            long_url_is_truncated_before_remedy, refused_requests_are_not_retried_and_have_a_remedy,
            body_is_sent_at_given_rate, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            unresponsive_service_is_abandoned_on_stop, unresponsive_service_is_abandoned_after_timeout,
-           refused_connection_is_reported, only_loopback_urls_may_carry_a_token_in_clear,
-           retry_after_is_read_as_seconds_or_as_a_date, retry_after_lengthens_the_pause,
-           long_retry_after_prevents_retry, escaping_leaves_only_unreserved_letters, newline_of_token_file_is_removed)
+           service_without_a_connection_is_abandoned_after_fewer_timeouts,
+           timeouts_of_a_connection_are_not_those_of_connecting, connection_that_was_kept_and_drops_packets_breaks,
+           refused_connection_is_reported,
+           only_loopback_urls_may_carry_a_token_in_clear, retry_after_is_read_as_seconds_or_as_a_date,
+           retry_after_lengthens_the_pause, long_retry_after_prevents_retry, escaping_leaves_only_unreserved_letters,
+           newline_of_token_file_is_removed)
