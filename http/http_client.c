@@ -663,6 +663,28 @@ static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char
         return curl_easy_perform(curl);
 }
 
+/* An attempt of which the response is not what was asked for. */
+static CURLcode break_attempt(struct attempt *a)
+{
+        a->write_failed = ST_OK;
+        a->curl_error[0] = 0;
+        return CURLE_PARTIAL_FILE;
+}
+
+static CURLcode run_checked_attempt(struct http_client *c, struct attempt *a, const char *url,
+                                    struct curl_slist *headers, long *code_ret)
+{
+        CURLcode rc = run_attempt(c, a, url, headers);
+
+        curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, code_ret);
+        if (a->write_failed == ST_BUSY)
+                return break_attempt(a);
+        return !rc && *code_ret >= 200 && *code_ret < 300 && a->request->check &&
+                               !a->request->check(a->request->header_context)
+                       ? break_attempt(a)
+                       : rc;
+}
+
 /* Also while the name is looked up, or TLS begins. */
 static bool has_connect_timed_out(CURL *curl, CURLcode rc)
 {
@@ -760,8 +782,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 response->retry_after_ms = 0;
                 response->attempts++;
                 a.body_sent = 0;
-                rc = run_attempt(c, &a, url, headers);
-                curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
+                rc = run_checked_attempt(c, &a, url, headers, &code);
                 connect_timeouts += has_connect_timed_out(c->curl, rc);
                 response->code = rc == CURLE_OK || code >= 400 ? (unsigned)code : 0;
                 copy_content_type(c->curl, response);

@@ -51,8 +51,13 @@ struct http_client_options {
 typedef ssize_t http_client_read(void *context, void *to, size_t n);
 /** Rewind to the first byte before a retry; false when impossible. */
 typedef bool http_client_rewind(void *context);
-/** Receives the bytes of a 2xx response body. A failure ends the request with that status. */
+/**
+ * Receives the bytes of a 2xx response body. A failure ends the request with that status, but ST_BUSY only the attempt:
+ * it counts as one whose connection broke.
+ */
 typedef enum status http_client_write(void *context, const void *data, size_t n);
+/** Whether a 2xx response that has arrived is what was asked for; else the attempt counts as one that broke, too. */
+typedef bool http_client_check(void *context);
 /**
  * Receives a header of a response, also of one that is retried or redirects.
  * @param name, value  not terminated; name_size 0: a response begins, and what earlier ones had is obsolete.
@@ -76,6 +81,7 @@ struct http_client_request {
         http_client_write *write; /* NULL: the body is stored in response.body */
         void *write_context;
         http_client_header *header; /* NULL: only those of the response */
+        http_client_check *check;   /* with header_context; NULL: every response is */
         void *header_context;
         bool repeatable;       /* a POST that may be retried; other methods are retried if idempotent */
         bool no_timeout_retry; /* after a timeout or 504: the same work would take as long again */

@@ -3,7 +3,7 @@
  * send_request() near the end: keys, signature, request, and once more when the store says that the clock or the keys
  * are at fault. The HTTP client below repeats what a network does.
  *
- * In the file: creating; connections; bodies from files; headers of answers; errors; sending.
+ * In the file: creating; connections; bodies from files; headers and bodies of answers; errors; sending.
  *
  * Locks: lock protects the list of idle connections, of which S3_IDLE_CONNECTIONS_MAX are kept. The difference of the
  * clocks is atomic.
@@ -233,7 +233,10 @@ static enum status hash_file_body(struct file_body *b, char ret[static SHA256_HE
 struct answer {
         const struct s3_request *request;
         struct s3_response *response;
+        const struct buf *body; /* without request->write */
         int64_t date_ms;
+        struct file_range range; /* of Content-Range; size 0: none */
+        uint64_t received;
 };
 
 static int64_t parse_http_date(const char *text)
@@ -255,6 +258,24 @@ static void copy_etag(const char *text, char ret[static STORAGE_ETAG_BYTES])
         snprintf(ret, STORAGE_ETAG_BYTES, "%.*s", n < STORAGE_ETAG_BYTES ? (int)n : 0, text);
 }
 
+/* "bytes FIRST-LAST/SIZE" */
+static void note_content_range(struct answer *a, const char *text)
+{
+        unsigned long long first, last, size;
+
+        if (strncmp(text, "bytes ", 6) != 0)
+                return;
+        first = strtoull(text + 6, (char **)&text, 10);
+        if (*text != '-')
+                return;
+        last = strtoull(text + 1, (char **)&text, 10);
+        if (*text != '/' || last < first)
+                return;
+        size = strtoull(text + 1, NULL, 10);
+        a->range = (struct file_range){ first, last - first + 1 };
+        a->response->size = size;
+}
+
 static void note_answer_header(void *context, const char *name, size_t name_size, const char *value, size_t value_size)
 {
         struct answer *a = context;
@@ -263,6 +284,8 @@ static void note_answer_header(void *context, const char *name, size_t name_size
 
         if (!name_size) {
                 *r = (struct s3_response){ .body = r->body };
+                a->range = (struct file_range){ 0 };
+                a->received = 0;
                 if (a->request->restart)
                         a->request->restart(a->request->write_context);
         }
@@ -278,12 +301,59 @@ static void note_answer_header(void *context, const char *name, size_t name_size
                 copy_etag(text, r->etag);
         else if (strcasecmp(header, "content-length") == 0)
                 r->length = strtoull(text, NULL, 10);
-        else if (strcasecmp(header, "content-range") == 0 && strchr(text, '/'))
-                r->size = strtoull(strchr(text, '/') + 1, NULL, 10);
+        else if (strcasecmp(header, "content-range") == 0)
+                note_content_range(a, text);
         else if (strcasecmp(header, "x-amz-meta-cairn-upload") == 0)
                 snprintf(r->upload, sizeof r->upload, "%.*s", (int)sizeof r->upload - 1, text);
         else if (strcasecmp(header, "x-amz-bucket-region") == 0)
                 snprintf(r->region, sizeof r->region, "%.*s", (int)sizeof r->region - 1, text);
+}
+
+/* ---- bodies of answers ---- */
+
+/* The range that the answer has: without Content-Range, all of the object. */
+static struct file_range get_answered_range(const struct answer *a)
+{
+        return a->range.size ? a->range : (struct file_range){ 0, a->response->length };
+}
+
+static bool has_wanted_range(const struct answer *a)
+{
+        const struct file_range got = get_answered_range(a), *wanted = &a->request->wanted;
+        const uint64_t size = a->range.size ? a->response->size : a->response->length;
+
+        if (!wanted->size)
+                return !a->range.size;
+        if (a->request->wants_end)
+                return got.offset + got.size == size && got.size == (size < wanted->size ? size : wanted->size);
+        return got.offset == wanted->offset && got.size == wanted->size;
+}
+
+static enum status write_answer(void *context, const void *data, size_t n)
+{
+        struct answer *a = context;
+
+        if (!has_wanted_range(a) || n > get_answered_range(a).size - a->received)
+                return ST_BUSY;
+        a->received += n;
+        return a->request->write(a->request->write_context, data, n);
+}
+
+static enum status accept_element(void *context, const char *parent, const char *name, const char *text,
+                                  struct error *err)
+{
+        (void)context, (void)parent, (void)name, (void)text, (void)err;
+        return ST_OK;
+}
+
+static bool is_whole_answer(void *context)
+{
+        const struct answer *a = context;
+
+        if (a->request->write)
+                return has_wanted_range(a) && a->received == get_answered_range(a).size;
+        return !a->request->wants_xml ||
+               s3_xml_parse(a->body->data, a->body->size, accept_element, NULL, NULL) != ST_BAD_DATA;
 }
 
 static void note_store_clock(struct s3_client *c, int64_t date_ms)
@@ -394,14 +464,15 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
                                             .content_sha256 = content_sha256,
                                             .region = c->location.region,
                                             .time = (time_t)(s3_client_now_ms(c) / 1000) };
-        struct answer a = { .request = q, .response = ret };
+        struct answer a = { .request = q, .response = ret, .body = &response.body };
         struct http_client_request request = { .method = q->method,
                                                .body = q->body,
                                                .body_size = q->body_size,
                                                .max_response = q->max_response,
-                                               .write = q->write,
-                                               .write_context = q->write_context,
+                                               .write = q->write ? write_answer : NULL,
+                                               .write_context = &a,
                                                .header = note_answer_header,
+                                               .check = is_whole_answer,
                                                .header_context = &a,
                                                .retries_500 = true,
                                                .repeatable = true,

@@ -7,8 +7,10 @@
  * Signed requests to one bucket of an S3-compatible store.
  *
  * A request is repeated by the HTTP client after connection errors, timeouts, 429 and 5xx, and once more by this one
- * when the store's clock differs from this host's, or with new keys after they expired. Its caller decides about 409
- * and 412. Connections are kept and used by one thread at a time; there are as many as threads that ask at once.
+ * when the store's clock differs from this host's, or with new keys after they expired. An answer to GET that is too
+ * short, has another range than was asked for, or is no whole XML counts as one whose connection broke. The caller
+ * decides about 409 and 412. Connections are kept and used by one thread at a time; there are as many as threads that
+ * ask at once.
  *
  * Threads: any.
  * Source: Amazon S3 API Reference; RFC 9110 (13.1 preconditions, 14 ranges).
@@ -51,7 +53,10 @@ struct s3_request {
         const char *query; /* as for struct s3_signing; NULL: none */
         struct s3_header headers[S3_HEADERS_MAX];
         size_t header_count;
-        const void *body; /* either memory, */
+        struct file_range wanted; /* of the object, as a header asks for; size 0: all of it */
+        bool wants_end;           /* its last wanted.size bytes, or a smaller object as a whole */
+        bool wants_xml;           /* without write */
+        const void *body;         /* either memory, */
         size_t body_size;
         int fd; /* or a range of a file, when range.size is not 0 */
         struct file_range range;

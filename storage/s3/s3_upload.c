@@ -36,19 +36,28 @@ static enum status check_winner(struct s3_client *c, const char *key, const char
                                                    : error_set(err, ST_BUSY, "'%.150s' was written by another", key);
 }
 
+/* Completing an upload may fail after the answer has begun with 200. One that was cut says nothing. */
+static enum status check_answer_of_completion(const struct s3_request *q, const struct buf *body, struct error *err)
+{
+        char failure[64];
+        enum status st = s3_xml_find(body->data, body->size, "Code", failure, sizeof failure, NULL);
+
+        if (!st)
+                return error_set(err, ST_OS, "the object store could not complete '%.120s': %s", q->key, failure);
+        return st == ST_BAD_DATA ? error_set(err, ST_OS, "the object store's answer about '%.120s' was cut", q->key)
+                                 : ST_OK;
+}
+
 /* One try of the request that makes the object, and what became of it. */
 static enum status send_deciding_request(struct s3_client *c, const struct s3_request *q, const char *token,
                                          enum storage_mode mode, bool *is_open_ret, struct error *err)
 {
         _cleanup_s3_response_ struct s3_response response = { 0 };
-        char failure[64];
         enum status st = s3_send(c, q, &response, err), winner;
 
         *is_open_ret = false;
-        /* Completing an upload may fail after the answer has begun with 200. */
-        if (!st && response.body.size &&
-            !s3_xml_find(response.body.data, response.body.size, "Code", failure, sizeof failure, NULL))
-                st = error_set(err, ST_OS, "the object store could not complete '%.120s': %s", q->key, failure);
+        if (!st && response.body.size)
+                st = check_answer_of_completion(q, &response.body, err);
         if (st != ST_OS && st != ST_BUSY && st != ST_NOT_FOUND)
                 return st;
         winner = check_winner(c, q->key, token, NULL);
@@ -92,7 +101,7 @@ static enum status put_whole(struct s3_client *c, const char *key, int fd, uint6
 static enum status begin_parts(struct s3_client *c, const char *key, const char *token,
                                char upload_id[static UPLOAD_ID_BYTES], struct error *err)
 {
-        struct s3_request q = { .method = "POST", .key = key, .query = "uploads=" };
+        struct s3_request q = { .method = "POST", .key = key, .query = "uploads=", .wants_xml = true };
         _cleanup_s3_response_ struct s3_response response = { 0 };
         enum status st;
 

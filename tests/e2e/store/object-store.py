@@ -23,7 +23,10 @@ PUT /-/hold lets requests that delete wait until PUT /-/release; GET /-/held lis
 that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume, PUT
 /-/stall/commits those that put a file of a Delta log, PUT /-/stall/files those that get a file of a table; GET
 /-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets each request take
-that long. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut short.
+that long. PUT /-/mangle/KIND/N changes the answers to the next N requests of a kind: "short" objects have half of their
+bytes, "shifted" ranges are one byte further, and "list"s are cut in the middle, all with a Content-Length that says so;
+N is 0 to end that. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut
+short.
 """
 import datetime
 import http.client
@@ -67,6 +70,8 @@ class Proxy(BaseHTTPRequestHandler):
     ahead_s = 0
     delay_s = 0
     directory = None
+    mangling = None
+    mangled_left = 0
 
     def date_time_string(self, timestamp=None):
         return super().date_time_string((timestamp or time.time()) + Proxy.ahead_s)
@@ -112,6 +117,8 @@ class Proxy(BaseHTTPRequestHandler):
             make_files_older(Proxy.directory, int(value))
         elif word == 'ahead':
             Proxy.ahead_s = int(value)
+        elif word == 'mangle':
+            Proxy.mangling, Proxy.mangled_left = value.split('/')[0], int(value.split('/')[1])
         elif word == 'delay':
             Proxy.delay_s = int(value) / 1000
         elif word == 'held':
@@ -171,6 +178,21 @@ class Proxy(BaseHTTPRequestHandler):
             return False
         return True
 
+    def mangle(self, code, headers, data):
+        """The headers and the content of an answer as an order wants them."""
+        is_list = 'list-type=2' in self.path
+        applies = {'list': is_list, 'short': not is_list, 'shifted': 'Content-Range' in headers}
+        if self.command != 'GET' or code >= 300 or not data or not applies.get(Proxy.mangling):
+            return headers, data
+        with self.lock:
+            Proxy.mangled_left -= 1
+            if Proxy.mangled_left < 0:
+                return headers, data
+        if Proxy.mangling != 'shifted':
+            return headers, data[:len(data) // 2]
+        first, last, size = re.fullmatch(r'bytes (\d+)-(\d+)/(\d+)', headers['Content-Range']).groups()
+        return {**headers, 'Content-Range': f'bytes {int(first) + 1}-{int(last) + 1}/{size}'}, data
+
     def give_up(self):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
@@ -202,11 +224,13 @@ class Proxy(BaseHTTPRequestHandler):
         if fault == 'failed':
             self.answer(500, b'<Error><Code>InternalError</Code></Error>')
             return
+        size = None if data else response.headers.get('Content-Length')  # of HEAD
+        headers, data = self.mangle(response.status, {name.title(): value for name, value in response.getheaders()}, data)
         self.send_response(response.status)
-        for name, value in response.getheaders():
+        for name, value in headers.items():
             if name.lower() not in ('connection', 'transfer-encoding', 'content-length', 'server', 'date'):
                 self.send_header(name, value)
-        self.send_header('Content-Length', response.headers.get('Content-Length', str(len(data))))
+        self.send_header('Content-Length', size or str(len(data)))
         self.end_headers()
         self.wfile.write(data[:len(data) // 2] if fault == 'cut' else data)
         if fault == 'cut':

@@ -566,6 +566,58 @@ START_TEST(connection_that_was_kept_and_drops_packets_breaks)
 }
 END_TEST
 
+/* ---- checked responses ---- */
+
+static unsigned checks, checks_until_accepted;
+
+static enum status take_when_accepted(void *context, const void *data, size_t n)
+{
+        (void)data;
+        *(size_t *)context += n;
+        return checks++ < checks_until_accepted ? ST_BUSY : ST_OK;
+}
+
+static bool accept_late(void *unused)
+{
+        (void)unused;
+        return checks++ >= checks_until_accepted;
+}
+
+START_TEST(response_that_is_not_accepted_is_asked_for_again)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        size_t taken = 0;
+        const struct http_client_request checked = { .method = "GET", .path = "/echo", .check = accept_late };
+        const struct http_client_request written = { .method = "PUT",
+                                                     .path = "/echo",
+                                                     .body = "abc",
+                                                     .body_size = 3,
+                                                     .write = take_when_accepted,
+                                                     .write_context = &taken };
+        struct error err = { 0 };
+
+        start(&s);
+        c = client_of(s.url, NULL);
+        checks_until_accepted = 2;
+        check_ok(http_client_send(c, &checked, &r, &err), &err);
+        ck_assert_uint_eq(r.attempts, 3);
+        http_client_response_deinit(&r);
+        checks = 0;
+        check_ok(http_client_send(c, &written, &r, &err), &err);
+        ck_assert_uint_eq(r.attempts, 3);
+        ck_assert_uint_eq(taken, 9);
+        http_client_response_deinit(&r);
+        checks = 0;
+        checks_until_accepted = 100;
+        ck_assert_int_eq(http_client_send(c, &checked, &r, &err), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 4);
+        ck_assert_uint_eq(r.code, 0);
+        http_server_stop(s.server);
+}
+END_TEST
+
 START_TEST(refused_connection_is_reported)
 {
         char url[64];
@@ -698,7 +750,7 @@ TEST_SUITE("http-client", body_token_and_response_are_transferred, busy_service_
            unresponsive_service_is_abandoned_on_stop, unresponsive_service_is_abandoned_after_timeout,
            service_without_a_connection_is_abandoned_after_fewer_timeouts,
            timeouts_of_a_connection_are_not_those_of_connecting, connection_that_was_kept_and_drops_packets_breaks,
-           refused_connection_is_reported,
+           response_that_is_not_accepted_is_asked_for_again, refused_connection_is_reported,
            only_loopback_urls_may_carry_a_token_in_clear, retry_after_is_read_as_seconds_or_as_a_date,
            retry_after_lengthens_the_pause, long_retry_after_prevents_retry, escaping_leaves_only_unreserved_letters,
            newline_of_token_file_is_removed)
