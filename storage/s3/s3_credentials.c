@@ -37,7 +37,8 @@ struct s3_credential_source {
         size_t found_at; /* number of the source of the current ones */
 };
 
-#define DOUBT_NS INT64_C(10000000000) /* between two searches for keys because the store refuses the current ones */
+#define FILE_SOURCE 1                 /* number of find_file_credentials() in find_credentials() */
+#define DOUBT_NS INT64_C(10000000000) /* between two requests for keys because the store refuses the current ones */
 
 void s3_credentials_deinit(struct s3_credentials *c)
 {
@@ -431,7 +432,7 @@ bool s3_doubt_credentials(struct s3_credential_source *s, uint64_t number)
 
         pthread_mutex_lock(&s->lock);
         is_current = s->current.number == number;
-        ret = !is_current || s->is_doubted || monotonic_ns() >= s->next_doubt_ns;
+        ret = !is_current || s->is_doubted || s->found_at == FILE_SOURCE || monotonic_ns() >= s->next_doubt_ns;
         if (ret && is_current && !s->is_doubted) {
                 s->is_doubted = true;
                 s->next_doubt_ns = monotonic_ns() + DOUBT_NS;

@@ -53,8 +53,8 @@ enum status s3_get_credentials(struct s3_credential_source *s, struct s3_credent
                                struct error *err) MUST_CHECK;
 
 /**
- * Look for new keys before the next use, as the store does not accept these; at most each 10 s, and without new ones
- * these are used on.
+ * Look for new keys before the next use, as the store does not accept these; a service is asked at most each 10 s.
+ * Without new ones these are used on.
  * @param number  of the keys that were not accepted.
  * @return whether to send again: new keys are looked for, or were found meanwhile.
  */

@@ -57,6 +57,16 @@ ok "samples are taken when the keys have been replaced" import_stack 6
 wait_for "the flush with the keys that replaced them" flushed
 wait_for "the other key" key_is FILE-2
 pass "the file is read again when the store does not know the key"
+order forget/FILE-2 >"$tmp/order"
+rm "$tmp/credentials"
+failures=$(metric cairn_flush_failures_total)
+ok "samples are taken when the store does not know the key, and the file is gone" import_stack 3
+more_failures() { [ "$(metric cairn_flush_failures_total)" -gt "$failures" ]; }
+wait_for "a flush to fail" more_failures
+write_keys FILE-3
+wait_for "the flush with the keys of the file that is back" flushed
+wait_for "the key of the file that is back" key_is FILE-3
+pass "the file is read again when it is back"
 stop_server
 unset AWS_SHARED_CREDENTIALS_FILE
 
@@ -95,11 +105,11 @@ like "$("$cairn" status --server "$url" 2>&1)" 'no right to .* AccessDenied: the
 like "$(doctor)" 'error .*object store.*no right to PUT' "cairn doctor says which right is missing"
 request "$url/readyz"
 like "$body" '^error flush_failing: .*AccessDenied' "/readyz says which right is missing"
-is "$(sum_of --server "$url")" 18 "a query has the samples that are not in the store"
+is "$(sum_of --server "$url")" 21 "a query has the samples that are not in the store"
 is "$(metric cairn_quarantined_batches_total)" 0 "no batch is set aside for what the store refuses"
 order allow >"$tmp/order"
 wait_for "the flush with the rights back" flushed
-is "$(sum_of --server "$url")" 18 "nothing is lost"
+is "$(sum_of --server "$url")" 21 "nothing is lost"
 stop_server
 order deny >"$tmp/order"
 ok "a store that denies writes ends the start" refused
@@ -133,7 +143,7 @@ ok "samples are taken in a versioned bucket" import_stack 30
 wait_for "the flush into a versioned bucket" flushed
 ok "compaction succeeds beside files of other programs" "$cairn" store compact --server "$url"
 "$cairn" debuginfo gc --server "$url" >"$tmp/gc.log" 2>&1
-is "$(sum_of --server "$url")" 48 "the sum is right in a versioned bucket"
+is "$(sum_of --server "$url")" 51 "the sum is right in a versioned bucket"
 stop_server
 ok "cairn store verify finds no fault beside them" "$cairn" store verify --data "$data"
 is "$(keys | grep -c -e notes.txt -e other/file.bin -e objects/README)" 3 "files of other programs stay"

@@ -104,6 +104,18 @@ START_TEST(keys_stay_in_use_while_their_source_has_none)
 }
 END_TEST
 
+START_TEST(keys_of_a_file_that_is_back_are_read_after_the_next_refusal)
+{
+        write_keys("first");
+        ck_assert(s3_doubt_credentials(source, require_keys("first")));
+        ck_assert_int_eq(remove(file), 0);
+        for (int i = 0; i < 3; i++)
+                ck_assert(s3_doubt_credentials(source, require_keys("first")));
+        write_keys("second");
+        require_keys("second");
+}
+END_TEST
+
 /* Gives the keys "container" to whoever asks. */
 static void *serve_container_keys(void *context)
 {
@@ -188,5 +200,7 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("s3_credentials", keys_that_are_not_accepted_are_read_again,
                         a_late_refusal_of_old_keys_does_not_concern_the_new_ones,
-                        keys_stay_in_use_while_their_source_has_none, keys_of_another_source_do_not_replace_valid_ones,
+                        keys_stay_in_use_while_their_source_has_none,
+                        keys_of_a_file_that_is_back_are_read_after_the_next_refusal,
+                        keys_of_another_source_do_not_replace_valid_ones,
                         all_threads_wait_for_keys_that_replace_refused_ones)
