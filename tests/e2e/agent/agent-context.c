@@ -152,8 +152,11 @@ static void put_value(struct record *r, uint8_t key, const char *value)
         r->size = (uint16_t)(r->size + n + 2);
 }
 
+static pthread_barrier_t are_named; /* all threads, and their contexts are attached */
+
 static void work(void)
 {
+        pthread_barrier_wait(&are_named);
         for (volatile unsigned i = 0; !is_ended; i++)
                 ;
 }
@@ -209,10 +212,12 @@ int main(int argc, char **argv)
                 header = map_header(argv[1]);
                 publish_context(header, 1);
         }
+        pthread_barrier_init(&are_named, NULL, WORKERS + 3);
         for (intptr_t i = 0; i < WORKERS; i++)
                 pthread_create(&threads[i], NULL, run_worker, (void *)i);
         pthread_create(&threads[WORKERS], NULL, run_other, NULL);
         pthread_create(&threads[WORKERS + 1], NULL, run_other, "");
+        pthread_barrier_wait(&are_named);
         puts("started");
         fflush(stdout);
         while (getchar() == 'n') /* a new name */

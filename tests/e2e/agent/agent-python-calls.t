@@ -12,6 +12,7 @@ python=/usr/bin/python3.11
         skip_all "the agent cannot profile here: $(grep '^fail' "$tmp/doctor" | head -1 | tr -s ' ')"
 
 ran() { awk '{ print $14 + $15 }' "/proc/$program/stat"; }
+has_threads() { [ "$(ls "/proc/$program/task" | wc -l)" -ge 3 ]; } # those of the program, which start last
 has_run() { [ "$(ran)" -ge $((begun + 3 * $(getconf CLK_TCK))) ]; }
 
 # check_calls NAME VERSION COMMAND...: samples of the program that the command runs.
@@ -20,6 +21,8 @@ check_calls() {
         shift 2
         "$@" &
         program=$!
+        background_pids=$program
+        wait_for "the program" has_threads # its stacks are not known while the interpreter starts
         "$agent" --sampler bpf --frequency 199 --interval 1 --duration 120 --pid "$program" --output "$tmp/otlp" \
                 --metrics-file "$tmp/metrics" 2>"$tmp/agent.log" &
         agent_pid=$!
