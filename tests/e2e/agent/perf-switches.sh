@@ -4,7 +4,7 @@
 # To be sourced, after tests/e2e/lib.sh, by tests that compare the agent with perf's trace of switches.
 
 # record_switches PID EVENTS: let the program that waits for its input, PID, run to its end while perf records events.
-# $perf_pid is "" without perf; the trace is $tmp/perf.data.
+# $perf_pid is "" without perf, or if it fails; the trace is $tmp/perf.data.
 record_switches() {
         perf_pid=
         mkfifo "$tmp/control" "$tmp/acknowledged"
@@ -14,7 +14,13 @@ record_switches() {
                         -e "$2" 2>"$tmp/perf.log" &
                 perf_pid=$!
                 echo enable >&5
-                read -r acknowledged <&6
+                head -n 1 <&6 >"$tmp/answer" &
+                wait_for "perf" has_perf_answered
+                if [ ! -s "$tmp/answer" ]; then
+                        kill $!
+                        perf_pid=
+                        diag "perf: $(head -1 "$tmp/perf.log")"
+                fi
         fi
         echo go >&4
         wait "$1"
@@ -22,6 +28,8 @@ record_switches() {
         kill -INT "$perf_pid"
         wait "$perf_pid"
 }
+
+has_perf_answered() { [ -s "$tmp/answer" ] || ! kill -0 "$perf_pid"; }
 
 # Whether perf recorded all events.
 has_all_switches() {
