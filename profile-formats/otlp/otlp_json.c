@@ -47,12 +47,9 @@ static const struct json_wire_field attribute[] = {
         { 0 },
 };
 static const struct json_wire_field mapping[] = {
-        ONE("memoryStart", MAPPING_START, UNSIGNED),
-        ONE("memoryLimit", MAPPING_LIMIT, UNSIGNED),
-        ONE("fileOffset", MAPPING_FILE_OFFSET, UNSIGNED),
-        ONE("filenameStrindex", MAPPING_FILENAME, INTEGER),
-        MANY("attributeIndices", MAPPING_ATTRIBUTES, INTEGER),
-        { 0 },
+        ONE("memoryStart", MAPPING_START, UNSIGNED),           ONE("memoryLimit", MAPPING_LIMIT, UNSIGNED),
+        ONE("fileOffset", MAPPING_FILE_OFFSET, UNSIGNED),      ONE("filenameStrindex", MAPPING_FILENAME, INTEGER),
+        MANY("attributeIndices", MAPPING_ATTRIBUTES, INTEGER), { 0 },
 };
 static const struct json_wire_field line[] = {
         ONE("functionIndex", LINE_FUNCTION, INTEGER),
