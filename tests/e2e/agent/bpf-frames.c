@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bpf-frames OBJECT SECONDS: loads the BPF program, runs it for that CPU time, and unloads it a second later: only while
- * it is loaded, `cairn record` can name its code, which it does four times a second.
+ * bpf-frames OBJECT SECONDS: loads the BPF program, runs it for that CPU time, and unloads it a second later. Only
+ * while it is loaded can `cairn record` name its code, which it does four times a second.
  */
 #include <stdlib.h>
 #include <time.h>
