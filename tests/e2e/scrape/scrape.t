@@ -183,7 +183,7 @@ start_target go "${real#*:}"
 curl -sS "http://$real/load/allocate?n=3"
 is_reset() { [ "$(scraped '[.profiles[] | select(.profile == "memory") | .resets] | add')" -ge 1 ]; }
 wait_for "the reset to be seen" is_reset
-wait_scrapes memory 1
+wait_scrapes memory 2 # the first of them may have begun before the allocations
 curl -sS -o new.pb.gz "http://$real/debug/pprof/allocs"
 is "$(cost memory:alloc_objects main.allocateBlocks)" \
         $((before + $(go_cost alloc_objects count main.allocateBlocks new.pb.gz))) \
