@@ -338,7 +338,7 @@ async function drawRecorded(browser) {
   const few = await left(), root = await page.textContent('#view-flame .flame-status'), sum = /· (\d.*?) in/.exec(await total(page))[1];
   check(few > 500 && root.startsWith(`all — ${sum}, 100`), 'a graph of 60 frames has the total of all', `${few} ${root} ${sum}`);
   await page.fill('#view-flame input[type=search]', '(other)');
-  await page.waitForFunction(() => document.querySelector('#view-flame input[type=search] ~ [role=status]').textContent); // a timer searches
+  await page.waitForFunction(() => document.querySelector('#view-flame input[type=search] ~ [role=status]').textContent);
   match(await page.textContent('#view-flame input[type=search] ~ [role=status]'), /^\d+\.\d\d% in \d+ frames$/, '  what is left out is there as (other)');
   await page.fill('#view-flame input[type=search]', '');
   await page.click('text=Show more');

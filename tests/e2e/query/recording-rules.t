@@ -89,7 +89,7 @@ kill_server
 start_server --flush-interval 1
 is "$(rpc ListRecordingRules '{}' | jq -r '.rules[].id')" "$id" \
         "a rule outlives the service; those of the file are gone with it"
-for i in $(seq 1 31); do rpc UpsertRecordingRule '{"metricName": "m"}' >/dev/null; done
+for _ in $(seq 1 31); do rpc UpsertRecordingRule '{"metricName": "m"}' >/dev/null; done
 is "$(rpc UpsertRecordingRule '{"metricName": "m"}' | jq -r .code)" resource_exhausted "a tenant has 32 rules at most"
 rpc DeleteRecordingRule "{\"id\": \"$id\"}" >/dev/null
 is "$(rpc DeleteRecordingRule "{\"id\": \"$id\"}" | jq -r .code)" not_found "a deleted rule is gone"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An object store whose answers are not what was asked for, with headers that fit to them: too short, another range, a list
-# that is cut. They are asked for again, and the store counts as away when that does not help.
+# An object store whose answers are not what was asked for, with headers that fit to them: too short, another range, a
+# list that is cut. They are asked for again, and the store counts as away when that does not help.
 . tests/e2e/lib.sh
 for tool in jq python3 curl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 . tests/e2e/venv.sh
@@ -11,7 +11,8 @@ sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 start_server --store "$address" --flush-interval 1
 printf 'main;work 100\n' >"$tmp/in.folded"
-"$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" >"$tmp/import.log" 2>&1
+"$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+        >"$tmp/import.log" 2>&1
 wait_for "the flush" flushed
 stop_server
 
@@ -28,7 +29,8 @@ for kind in short shifted; do
         start_replica $kind
         order mangle/$kind/1000 >"$tmp/order"
         is "$(curl -sS -D "$tmp/headers" -o "$tmp/body" -w '%{http_code}' \
-                "$replica/api/v1/query/top?from=now-1d&type=cpu:nanoseconds")" 503 "$kind answers: a query is to be sent again"
+                "$replica/api/v1/query/top?from=now-1d&type=cpu:nanoseconds")" 503 \
+                "$kind answers: a query is to be sent again"
         like "$(cat "$tmp/body")" 'the object store does not answer' "the answer names the object store"
         like "$(cat "$tmp/headers")" '^Retry-After: ' "a header says when"
         order mangle/$kind/2 >"$tmp/order"

@@ -12,7 +12,8 @@ background_pids="$background_pids $!"
 wait_for "the services that give keys" test -s "$tmp/keys-port"
 keys_url=http://127.0.0.1:$(cat "$tmp/keys-port")
 last_key() { curl -sS "$AWS_ENDPOINT_URL_S3/-/key"; }
-# key_is PATTERN: of the last request. The clients of tables and of debuginfo notice by themselves that a key is refused.
+# key_is PATTERN: of the last request. The clients of tables and of debuginfo notice by themselves that a key is
+# refused.
 key_is() { last_key | grep -Eq "^$1\$"; }
 sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 import_stack() {

@@ -225,7 +225,8 @@ class Proxy(BaseHTTPRequestHandler):
             self.answer(500, b'<Error><Code>InternalError</Code></Error>')
             return
         size = None if data else response.headers.get('Content-Length')  # of HEAD
-        headers, data = self.mangle(response.status, {name.title(): value for name, value in response.getheaders()}, data)
+        headers = {name.title(): value for name, value in response.getheaders()}
+        headers, data = self.mangle(response.status, headers, data)
         self.send_response(response.status)
         for name, value in headers.items():
             if name.lower() not in ('connection', 'transfer-encoding', 'content-length', 'server', 'date'):
