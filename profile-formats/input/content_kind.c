@@ -64,14 +64,15 @@ static const struct {
 static bool is_goroutine_dump(const char *text, size_t n)
 {
         static const char start[] = "goroutine ";
-        const char *line_end = memchr(text, '\n', n);
+        const char *line_end = n ? memchr(text, '\n', n) : NULL; /* text may be NULL */
         size_t at = sizeof start - 1;
 
         if (!line_end || (size_t)(line_end - text) < at + 5 || memcmp(text, start, at) != 0)
                 return false;
         while (text[at] >= '0' && text[at] <= '9')
                 at++;
-        return memcmp(text + at, " [", 2) == 0 && memcmp(line_end - 2, "]:", 2) == 0;
+        return (size_t)(line_end - text) >= at + 4 && memcmp(text + at, " [", 2) == 0 &&
+               memcmp(line_end - 2, "]:", 2) == 0;
 }
 
 /* The header of CPU profiles of gperftools: words 0, 3 (its length), 0 (the version), the period. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/compress/compress.h"
 #include "common/limits.h"
+#include "profile-formats/input/content_kind.h"
 #include "profile-formats/input/profile_decode.h"
 #include "tests/support/suite.h"
 
@@ -119,6 +122,22 @@ START_TEST(other_content_is_refused_with_its_name)
 }
 END_TEST
 
+/* Without a byte after them: a sanitizer sees reads beyond. */
+START_TEST(contents_are_described_within_their_bytes)
+{
+        static const char *const texts[] = { "g", "goroutine ", "goroutine 12345\n", "goroutine 1 []\n", "{\"", "[" };
+
+        ck_assert_int_eq(content_describe(NULL, 0).kind, CONTENT_UNKNOWN);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                size_t n = strlen(texts[i]);
+                _cleanup_free_ char *bytes = malloc(n);
+
+                memcpy(bytes, texts[i], n);
+                ck_assert_int_eq(content_describe(bytes, n).kind, CONTENT_UNKNOWN);
+        }
+}
+END_TEST
+
 START_TEST(profile_without_samples_explains_it)
 {
         static const char chrome[] = "{\"traceEvents\":[]}";
@@ -153,4 +172,5 @@ START_TEST(gzip_data_of_other_formats_is_named)
 END_TEST
 
 TEST_SUITE("profile decode", gzip_data_of_other_formats_is_named, content_is_decoded_as_the_format_that_it_has,
-           other_content_is_refused_with_its_name, profile_without_samples_explains_it)
+           other_content_is_refused_with_its_name, contents_are_described_within_their_bytes,
+           profile_without_samples_explains_it)
