@@ -448,12 +448,12 @@ static bool mangles_names(uint32_t language)
         }
 }
 
-/* No name, or a label: GHC makes up L and a number. */
+/* No name, or a label: GHC makes up L and a number, whose upper byte is a letter: of 9 digits at least. */
 static bool is_made_up_name(const char *name)
 {
         size_t digits = name && name[0] == 'L' ? strspn(name + 1, "0123456789") : 0;
 
-        return !name || !name[0] || (digits && !name[1 + digits]);
+        return !name || !name[0] || (digits >= 9 && !name[1 + digits]);
 }
 
 /* @param is_shared the name is kept for other units. */

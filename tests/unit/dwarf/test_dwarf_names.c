@@ -373,6 +373,7 @@ START_TEST(linkage_name_is_bare_or_encoded)
                 { HASKELL, "fact", "Main_fact_info", "", "fact", false },
                 { HASKELL, "L7133701809754877692", "Main_Rect_con_info", "Main_Rect_con_info", "", false },
                 { HASKELL, "L7a", "Main_Rect_con_info", "", "L7a", false },
+                { HASKELL, "L2", "julia_L2_321", "", "L2", false },
                 { HASKELL, "", "Main_main_info", "Main_main_info", "", false },
         };
         struct dwarf_maker m;
