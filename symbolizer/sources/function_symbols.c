@@ -126,7 +126,7 @@ static bool can_be_demangled(struct function_symbol_name name)
 
 /*
  * Whether a symbol is the name with its scopes: "*IO::Memory#read<Slice(UInt8)>:Int32" of Crystal, for "read". Its
- * procs are "->" and "~procProc(Nil)@FILE:LINE".
+ * procs are "->" and "~procProc(Nil)@FILE:LINE". Matches do not overlap: the time is linear in the symbol's length.
  */
 static bool is_qualified_name(const char *symbol, const char *plain)
 {
@@ -134,7 +134,7 @@ static bool is_qualified_name(const char *symbol, const char *plain)
 
         if (strcmp(plain, "->") == 0)
                 return strncmp(symbol, "~proc", strlen("~proc")) == 0;
-        for (const char *at = symbol; size && (at = strstr(at, plain)) != NULL; at++) {
+        for (const char *at = symbol; size && (at = strstr(at, plain)) != NULL; at += size) {
                 bool begins =
                         at > symbol && (strchr("*#", at[-1]) || (at - symbol >= 2 && memcmp(at - 2, "::", 2) == 0));
 

@@ -127,6 +127,12 @@ START_TEST(symbol_with_the_scopes_of_a_name_replaces_it)
         add_symbol("~procProc(Nil)@/src/signal.cr:92", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(repeated_name("->"), "~procProc(Nil)@/src/signal.cr:92");
         forget_symbols();
+        add_symbol("*aaa@aa#aaa#aa:Nil", AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("aa"), "*aaa@aa#aaa#aa:Nil");
+        forget_symbols();
+        add_symbol("*Int32#**<Int32>:Int32", AT, 16, STB_GLOBAL);
+        ck_assert_str_eq(repeated_name("**"), "*Int32#**<Int32>:Int32");
+        forget_symbols();
         add_symbol("*fib<Int32>:Int32", AT, 16, STB_GLOBAL);
         ck_assert_str_eq(repeated_name("fib"), "*fib<Int32>:Int32");
         add_symbol("fib", AT, 16, STB_GLOBAL);
