@@ -7,11 +7,11 @@ for tool in jq python3 curl; do command -v $tool >/dev/null || skip_all "$tool i
 . tests/e2e/venv.sh
 . tests/e2e/object-store.sh
 address=s3://cairn-test/fleet
-sum_of() { "$cairn" top --from now-1d --type cpu:nanoseconds "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
+sum_of() { "$cairn" top --from now-1d --type process_cpu:cpu "$@" --json 2>"$tmp/top.log" | jq '[.[].flat] | add'; }
 flushed() { [ "$(metric cairn_queue_batches)" -eq 0 ]; }
 start_server --store "$address" --flush-interval 1
 printf 'main;work 100\n' >"$tmp/in.folded"
-"$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type cpu:nanoseconds "$tmp/in.folded" \
+"$cairn" import --server "$url" --time $(($(date +%s) - 3600)) --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
         >"$tmp/import.log" 2>&1
 wait_for "the flush" flushed
 stop_server
@@ -29,7 +29,7 @@ for kind in short shifted; do
         start_replica $kind
         order mangle/$kind/1000 >"$tmp/order"
         is "$(curl -sS -D "$tmp/headers" -o "$tmp/body" -w '%{http_code}' \
-                "$replica/api/v1/query/top?from=now-1d&type=cpu:nanoseconds")" 503 \
+                "$replica/api/v1/query/top?from=now-1d&type=process_cpu:cpu")" 503 \
                 "$kind answers: a query is to be sent again"
         like "$(cat "$tmp/body")" 'the object store does not answer' "the answer names the object store"
         like "$(cat "$tmp/headers")" '^Retry-After: ' "a header says when"

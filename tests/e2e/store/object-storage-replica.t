@@ -90,20 +90,20 @@ unlike "$(cat "$tmp/top.log")" 'could not be read' \
 # ---- files that no query has read ----
 
 printf 'main;other 1000\n' >"$tmp/in.folded"
-"$cairn" import --server "$url" --time $(($(date +%s) - 600)) --type cpu:nanoseconds "$tmp/in.folded" \
+"$cairn" import --server "$url" --time $(($(date +%s) - 600)) --type process_cpu:cpu:nanoseconds:: "$tmp/in.folded" \
         >"$tmp/import.log" 2>&1
 wait_for "the flush" flushed
 committed=$(date +%s)
 followed_at() { curl -sS "$replica/metrics" | awk '$1 == "cairn_store_followed_timestamp_seconds" { print $2 }'; }
 has_followed() {
-        "$cairn" top --from now-9d --to now-8d --type cpu:nanoseconds --server "$replica" >"$tmp/empty" 2>&1
+        "$cairn" top --from now-9d --to now-8d --type process_cpu:cpu --server "$replica" >"$tmp/empty" 2>&1
         [ "$(followed_at)" -gt "$committed" ]
 }
 wait_for "the replica to read a commit whose files no query needs" has_followed
 order away >"$tmp/order"
 is "$(sum_of --to now-30m --server "$replica")" 123 \
         "without the store a query is answered if the cache has what it needs"
-top_of_all="$replica/api/v1/query/top?from=now-1d&type=cpu:nanoseconds"
+top_of_all="$replica/api/v1/query/top?from=now-1d&type=process_cpu:cpu"
 is "$(curl -sS -o "$tmp/body" -w '%{http_code}' "$top_of_all")" 503 \
         "a query of samples that the cache lacks is to be sent again"
 order back >"$tmp/order"
