@@ -18,8 +18,9 @@ static enum status note_empty_side(struct query_call *q, const struct loaded_sid
 
         if (l->sides[0].count && l->sides[1].count)
                 return ST_OK;
-        buf_printf(&q->note, "%sthe side %s has no samples, so nothing is compared", q->note.size ? "; " : "",
-                   is_after ? "after" : "before");
+        buf_printf(&q->note, "%sthe side %s has no samples%s, so nothing is compared", q->note.size ? "; " : "",
+                   is_after ? "after" : "before",
+                   *l->sides[is_after].type && frame_filter_is_set(&l->filter) ? " that pass the filters" : "");
         if (*l->sides[is_after].type || !*l->sides[!is_after].type || !query_call_find_base(q))
                 return ST_OK;
         return note_no_samples(q, l->sides[is_after].selection, l->plan.type);

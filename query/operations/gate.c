@@ -856,16 +856,22 @@ static enum status parse_gate_request(struct gate *g)
         return st ? st : frame_filter_parse(&g->q->params, &g->filter, g->q->err);
 }
 
-/* Why there is nothing to judge: the first side without samples. */
-static enum status note_empty_gate_side(struct gate *g, const struct query_selection *const selections[2])
+/* Why there is nothing to judge: the first side without samples or with a negative total. */
+static enum status note_unjudged_side(struct gate *g, const struct query_selection *const selections[2])
 {
-        bool is_after = g->sides[0].samples;
+        bool is_after = g->sides[0].samples && g->sides[0].total >= 0, is_filtered = frame_filter_is_set(&g->filter);
+        const char *name = is_after ? "after" : "before";
         struct buf *note = &g->q->note;
 
-        if (g->sides[is_after].samples)
+        if (!g->sides[is_after].samples)
+                buf_printf(note, "%sthe side %s has no samples%s", note->size ? "; " : "", name,
+                           is_filtered ? " that pass the filters" : "");
+        else if (g->sides[is_after].total < 0)
+                buf_printf(note, "%sthe total %s is negative, so there are no shares of it", note->size ? "; " : "",
+                           name);
+        if (g->sides[is_after].samples || is_filtered)
                 return ST_OK;
-        buf_printf(note, "%sthe side %s has no samples", note->size ? "; " : "", is_after ? "after" : "before");
-        return frame_filter_is_set(&g->filter) ? ST_OK : note_no_samples(g->q, selections[is_after], g->plan.type);
+        return note_no_samples(g->q, selections[is_after], g->plan.type);
 }
 
 static enum status answer_gate(struct gate *g, const struct query_selection *base)
@@ -886,7 +892,7 @@ static enum status answer_gate(struct gate *g, const struct query_selection *bas
         if (!st)
                 type_plan_put_note(&g->plan, &g->q->note);
         if (!st)
-                st = note_empty_gate_side(g, selections);
+                st = note_unjudged_side(g, selections);
         if (!st)
                 st = judge_gate(g);
         return st ? st : put_gate_answer(g);

@@ -87,7 +87,13 @@ for age in '10 seconds' '1000 seconds' '100 days'; do
 done
 printf 'main;slow -5\n' >negative.folded
 is "$(code --base negative.folded --head slow1.folded)" 3 "a negative total is not judged"
-like "$(cat out)" 'total>5%: unknown' "no rule passes"
+like "$(cat out)" 'total>5%: unknown' "  no rule passes"
+like "$(cat err)" 'the total before is negative' "  the reason is on standard error"
+is "$(code --base base1.folded --head slow1.folded --focus nope)" 3 "filters can leave nothing to judge"
+like "$(cat err)" 'the side before has no samples that pass the filters$' "  the reason is on standard error"
+printf 'main;other 5\n' >other.folded
+like "$("$cairn" diff --focus slow other.folded slow1.folded 2>&1 >table)" \
+        'the side before has no samples that pass the filters, so nothing is compared' "  cairn diff says so, too"
 
 # ---- a service ----
 
