@@ -304,7 +304,7 @@ static const struct usage flame_usage = {
                 "cairn flame [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--format F] "
                 "[--output FILE] [SELECTOR]",
         .about = "Write a flame graph. Unless --format is given, the suffix of FILE selects the format (.html,\n"
-                 ".json, .pb.gz, .txt; any other: folded). The default on standard output is folded stacks.",
+                 ".json, .pb.gz, .txt); the default is folded stacks. Suffixes of other formats are refused.",
         .examples = "  cairn flame --output cpu.html '{service.name=\"api\"}'\n"
                     "  cairn flame | flamegraph.pl > cpu.svg\n"
                     "  cairn flame --format text --callees-of PyEval_EvalCode\n"

@@ -46,7 +46,9 @@ static enum status parse_export_options(const struct store_command *c, const cha
                 return ST_OK;
         if (c->format && strcmp(c->format, "parquet") != 0)
                 return error_set(err, ST_USAGE, "--format '%.40s' is not one of parquet, csv", c->format);
-        return c->output ? ST_OK : error_set(err, ST_USAGE, "--output names the Parquet file to write");
+        if (!c->output)
+                return error_set(err, ST_USAGE, "--output names the Parquet file to write");
+        return c->format ? ST_OK : check_output_suffix(c->output, ".parquet, .csv", err);
 }
 
 static enum status export_to_file(struct profile_store *store, struct export_options *o, const char *path,

@@ -53,6 +53,9 @@ is "$? $(cat "$tmp/err")" "0 $tmp/all.parquet: 7 rows of 7 samples" "everything 
 export_it --output "$tmp/all.csv" --format csv
 export_it --output "$tmp/suffix.csv"
 ok "a file whose name ends in .csv is CSV" cmp "$tmp/suffix.csv" "$tmp/all.csv"
+export_it --output "$tmp/all.json"
+is "$? $(cat "$tmp/err")" "64 cairn store: no format has the suffix of '$tmp/all.json': use one of .parquet, .csv, or\
+ an option for the format" "a suffix of another format is refused"
 "$PYTHON" tests/e2e/store/store-export.py "$tmp/all.parquet" "$tmp/all.csv" >"$tmp/read" 2>&1
 is "$(sed -n 1p "$tmp/read")" "[('count', 35, 3, 3), ('nanoseconds', 40, 4, 2)]" "  DuckDB reads the sums of the store"
 is "$(sed -n 2p "$tmp/read")" '[75, 7]' "  pyarrow reads the same sums"
