@@ -80,5 +80,5 @@ const CairnChangesView = (() => {
     };
   }
 
-  return { create, rangeOf, changeText, causeText, stateText, comparisonOf };
+  return { create, comparisonOf };
 })();

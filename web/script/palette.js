@@ -179,5 +179,5 @@ const CairnPalette = (() => {
     };
   }
 
-  return { MODES, HUES, INK, makeFills, makeDiffFills, changeOf, diffStep, contrast, isDark, shade };
+  return { MODES, INK, makeFills, makeDiffFills, changeOf, diffStep, contrast, isDark };
 })();

@@ -121,5 +121,5 @@ const CairnServicesView = (() => {
     };
   }
 
-  return { create, changeOf, comparisonOf, comparisonOfTwo, costText };
+  return { create, changeOf, comparisonOf, costText };
 })();

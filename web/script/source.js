@@ -295,5 +295,5 @@ const CairnSourceView = (() => {
     };
   }
 
-  return { create, makeComparedItems };
+  return { create };
 })();
