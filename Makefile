@@ -144,7 +144,9 @@ $(O)/gen/web/offline.js: $(WEB_SCRIPTS_OFFLINE:%=web/script/%.js)
 $(O)/gen/web/style.css: $(WEB_STYLES:%=web/style/%.css)
 $(WEB_PARTS): Makefile
 	@mkdir -p $(@D)
-	$(Q)cat $(filter web/%,$^) | sed '1!{/^ *\/\//d;/^\/\*.*\*\/$$/d}' > $@ # comments are not sent, except the license
+# Comments are not sent, except the license, nor are empty lines; the first 'use strict' is that of the whole script.
+	$(Q)cat $(filter web/%,$^) | sed -e '1!{/^ *\/\//d;/^\/\*.*\*\/$$/d;/^$$/d}' \
+		-e "0,/^'use strict';$$/!{/^'use strict';$$/d}" > $@
 
 $(O)/query/formats/assets.o: $(wildcard web/*.html) $(WEB_PARTS)
 $(O)/query/formats/assets.o: CFLAGS_ALL += -Wa,-I$(O)/gen/web
