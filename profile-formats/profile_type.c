@@ -130,12 +130,15 @@ static bool compare_units(const char *id, int64_t *unit_ret, int64_t *period_uni
 struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period)
 {
         int64_t unit, period_unit;
+        size_t n;
+        const char *unit_name = profile_type_part(id, TYPE_SAMPLE_UNIT, &n);
+        struct profile_unit known;
         bool counts = profile_type_has_part(id, TYPE_SAMPLE_UNIT, "count") &&
                       (profile_type_has_part(id, TYPE_SAMPLE_TYPE, "samples") ||
                        profile_type_has_part(id, TYPE_SAMPLE_TYPE, "sample"));
 
         /* An allocation is sampled once at most, however many periods of bytes it has. */
-        if (profile_type_is_gauge(id) || profile_type_has_part(id, TYPE_SAMPLE_UNIT, "bytes"))
+        if (profile_type_is_gauge(id) || (profile_unit_find(unit_name, n, &known) && !known.is_time))
                 return (struct sample_count_rule){ 0 };
         if (counts)
                 return (struct sample_count_rule){ .interval = 1, .unit = 1 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/hash.h"
@@ -315,8 +316,22 @@ START_TEST(nested_message_lengths_of_any_size)
 }
 END_TEST
 
+START_TEST(sizes_in_any_unit_do_not_count_samples)
+{
+        static const char *const units[] = { "bytes", "Byte", "kB", "megabytes" };
+
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+                char type[80];
+
+                snprintf(type, sizeof type, "memory:alloc_space:%s:space:%s", units[i], units[i]);
+                ck_assert_msg(profile_type_get_count_rule(type, 512).interval == 0, "%s", units[i]);
+        }
+        ck_assert(profile_type_get_count_rule("wall:wall:Microsecond:wall:ms", 10).interval == 10 * 1000000);
+}
+END_TEST
+
 TEST_SUITE("profile", equal_strings_stacks_and_label_sets_are_interned, colliding_keys_do_not_slow_lookups,
            invalid_utf8_is_replaced, stack_over_the_limit_is_truncated_at_root, profile_stays_valid_at_memory_limit,
            only_raw_chains_decrement_caller_addresses, load_addresses_are_subtracted_depending_on_sender,
            type_ids_have_five_parts, snapshots_of_a_state_are_gauges, common_labels_do_not_override_sample_labels,
-           nested_message_lengths_of_any_size)
+           sizes_in_any_unit_do_not_count_samples, nested_message_lengths_of_any_size)
