@@ -48,12 +48,15 @@ static bool parse_json_double(const struct json_span *span, double *ret)
         return !*end;
 }
 
-/* "5.0", "5e0": whole numbers that a double has exactly. */
+/* "5.0", "5e0": whole numbers that a double has exactly, in the grammar of JSON: without leading zeros. */
 static bool parse_whole_double(const struct json_span *span, uint64_t *ret)
 {
+        struct json_scan number;
         double v;
 
-        if (!span->size || span->text[0] == '+' || !parse_json_double(span, &v) || trunc(v) != v || fabs(v) > 0x1p53)
+        json_scan_init(&number, span->text, span->size);
+        if (!json_scan_skip(&number) || number.at != number.end || !parse_json_double(span, &v) || trunc(v) != v ||
+            fabs(v) > 0x1p53)
                 return false;
         *ret = (uint64_t)(int64_t)v;
         return true;

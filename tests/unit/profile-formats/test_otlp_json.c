@@ -141,6 +141,11 @@ START_TEST(malformed_json_is_refused_with_offset)
         refused("{\"int\": \"12 \"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"18446744073709551616\"}", "expected a whole number of 64 bits");
         refused("{\"int\": 1e30}", "expected a whole number of 64 bits");
+        refused("{\"int\": \"05\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": \"-00\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": \"5.\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": \".5e1\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": \"+5\"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"9223372036854775808\"}", "byte 8: expected a number that fits the field");
         refused("{\"ints\": [1, 9223372036854775808]}", "byte 13: expected a number that fits the field");
         refused("{\"uint\": -1}", "byte 9: expected a number that fits the field");
