@@ -298,12 +298,16 @@ static enum status read_next_commits(struct table_logs *l, unsigned asked, unsig
         return st;
 }
 
-/* The files of stacks or locations that were removed meanwhile may be of samples that are removed, too. */
+/*
+ * The files of stacks or locations that were removed meanwhile may be of samples that are removed, too. After a failure
+ * samples may have commits whose stacks were not read.
+ */
 static enum status read_logs_in_order(struct table_logs *l, struct error *err)
 {
         bool must_repeat = true;
         enum status st = ST_OK;
 
+        l->behind |= REFERRING_TABLES;
         while (!st && must_repeat) {
                 must_repeat = false;
                 for (int i = 0; !st && i < TABLE_COUNT; i++) {

@@ -243,6 +243,42 @@ START_TEST(a_refresh_ends_though_others_commit_as_often_as_it_asks)
 }
 END_TEST
 
+/*
+ * After four commits in each log, the fifth round finds one more in those of stacks and locations, and the sixth round,
+ * which asks these two, finds none. The logs are read in order then, in which that of samples has one commit more.
+ */
+static void flush_while_logs_are_read_in_order(struct faulty_storage *f, const char *call, const char *key)
+{
+        (void)f, (void)call, (void)key;
+        if (++calls == 15 || calls == 20) {
+                node_fleet_append_stack(&fleet, WRITER, 100 + batches, 0x4000 + 16 * batches);
+                node_fleet_flush(&fleet, WRITER);
+                batches++;
+        }
+}
+
+START_TEST(after_a_lost_answer_of_logs_that_are_read_in_order_no_sample_lacks_its_stack)
+{
+        for (unsigned at = 19; at <= 24; at++) { /* from the history to the stacks */
+                struct profile_store *s = fleet.nodes[READER].store;
+
+                for (unsigned i = 0; i < 4; i++, batches++) {
+                        node_fleet_append_stack(&fleet, WRITER, 100 + batches, 0x4000 + 16 * batches);
+                        node_fleet_flush(&fleet, WRITER);
+                }
+                calls = 0;
+                fleet.nodes[READER].storage->before = flush_while_logs_are_read_in_order;
+                faulty_storage_set(fleet.nodes[READER].storage, STORAGE_FAULT_REFUSED, at);
+                pthread_mutex_lock(&s->writer_lock);
+                ck_assert_int_eq(store_follow_tables(s, NULL), ST_OS);
+                fleet.nodes[READER].storage->before = NULL;
+                ck_assert_int_eq(store_publish_tables(s, NULL), ST_OK);
+                pthread_mutex_unlock(&s->writer_lock);
+                check_no_sample_lacks_its_stack();
+        }
+}
+END_TEST
+
 START_TEST(after_a_lost_answer_the_tables_are_asked_again)
 {
         for (unsigned at = 1; at <= 7; at++) { /* of two rounds */
@@ -267,4 +303,5 @@ TEST_SUITE_WITH_FIXTURE("log rounds", without_new_commits_all_logs_are_asked_onc
                         several_commits_of_one_table_are_read_before_the_others_are_asked_again,
                         a_flush_between_two_answers_shows_no_sample_without_its_stack,
                         a_refresh_ends_though_others_commit_as_often_as_it_asks,
+                        after_a_lost_answer_of_logs_that_are_read_in_order_no_sample_lacks_its_stack,
                         after_a_lost_answer_the_tables_are_asked_again)
