@@ -130,7 +130,8 @@ is "$(metric cairn_store_absent_tables)" 1 "a service with the role query starts
 order back >"$tmp/order"
 has_tables() { [ "$(metric cairn_store_absent_tables)" -eq 0 ]; }
 wait_for "it to read the tables" has_tables
-ok "it does not say any more that the store is away" test -z "$(ready_line flush_failing)"
+is_found() { ! ready_line flush_failing >"$tmp/line"; }
+wait_for "it not to say any more that the store is away" is_found
 is "$(sum_of --server "$url")" "$wanted" "a query has all samples"
 order away >"$tmp/order"
 is_failing() { sum_of --server "$url" >"$tmp/sum"; ready_line follow_failing >"$tmp/line"; }
