@@ -103,7 +103,8 @@ enum status storage_open(struct storage *s, const char *key, int *fd_ret, struct
 struct storage_map {
         struct file_map file; /* data is NULL for an empty object */
         struct storage *storage;
-        void *state; /* of the implementation */
+        void *state;         /* of the implementation */
+        bool is_cached_only; /* may be set: storage_require() fails rather than ask a network */
 };
 
 /**

@@ -7,7 +7,8 @@
  * the rows of the locations.
  *
  * Files that the local cache lacks are fetched when those that it has do not suffice. A file that cannot be read, as
- * while the object store is away, fails the scan only if a stack or a location is in no other file.
+ * while the object store is away, fails the scan only if a stack or a location is in no other file. Each thread meets
+ * one such file at most whose bytes are asked for; others are read as far as the cache has them.
  */
 #include <pthread.h>
 
@@ -37,8 +38,12 @@ struct resolving {
 #define NOT_FOUND UINT32_MAX
 #define FOUND_IN_PART (UINT32_MAX - 1)
 
-/* Whether this is the failure of a file, which is noted: others may have all that is wanted. Takes the lock. */
+/* Whether this is the failure of a file: others may have all that is wanted. The first one is noted. Takes the lock. */
 bool note_unread_file(struct resolving *r, enum status st, const struct error *err);
+
+/* After a failure nothing is fetched: the store would be waited for again. Takes the lock. */
+enum status open_resolved_part(struct resolving *r, const struct table_part *part, struct part_file *ret,
+                               struct error *err) MUST_CHECK;
 
 /*
  * Find the rows of the numbered locations in parts, then in the head, and set `locations` and `places`. Locations of

@@ -84,7 +84,7 @@ static enum status read_location_groups(struct location_reading *l, uint32_t par
                                         struct work_meter *meter, struct error *err)
 {
         _cleanup_part_file_ struct part_file f = { 0 };
-        enum status st = part_file_open(l->r->scan->tables->parts[TABLE_LOCATIONS][part], &f, err);
+        enum status st = open_resolved_part(l->r, l->r->scan->tables->parts[TABLE_LOCATIONS][part], &f, err);
 
         while (!st) {
                 struct selected_group g = { .part = part, .rows.memory.use = MEMORY_QUERIES };
@@ -116,12 +116,13 @@ static enum status read_due_parts(void *context, struct work_thread *t, struct e
         pthread_mutex_lock(&l->r->lock);
         arena_init_budget(&mine, all->max - all->used, MEMORY_QUERIES);
         pthread_mutex_unlock(&l->r->lock);
-        for (uint32_t i = 0; !st && i < l->r->scan->tables->part_count[TABLE_LOCATIONS]; i++)
+        for (uint32_t i = 0; !st && i < l->r->scan->tables->part_count[TABLE_LOCATIONS]; i++) {
                 if (l->is_due[i] && atomic_load(&l->missing))
                         st = read_location_groups(l, i, &mine, &t->meter, &failure);
-        if (st && note_unread_file(l->r, st, &failure))
-                st = ST_OK;
-        else if (st && err)
+                if (st && note_unread_file(l->r, st, &failure))
+                        st = ST_OK;
+        }
+        if (st && err)
                 *err = failure;
         pthread_mutex_lock(&l->r->lock);
         if (!st && !arena_absorb(all, &mine))

@@ -159,10 +159,22 @@ bool note_unread_file(struct resolving *r, enum status st, const struct error *e
         if (st != ST_OS)
                 return false;
         pthread_mutex_lock(&r->lock);
+        if (!r->failed)
+                r->failure = *err;
         r->failed = st;
-        r->failure = *err;
         pthread_mutex_unlock(&r->lock);
         return true;
+}
+
+enum status open_resolved_part(struct resolving *r, const struct table_part *part, struct part_file *ret,
+                               struct error *err)
+{
+        bool has_failed;
+
+        pthread_mutex_lock(&r->lock);
+        has_failed = r->failed;
+        pthread_mutex_unlock(&r->lock);
+        return has_failed ? part_file_open_cached(part, ret, err) : part_file_open(part, ret, err);
 }
 
 /* After a failure only parts at hand: for any other one the store would be asked again. */
@@ -185,7 +197,7 @@ static enum status load_part_stacks(struct resolving *r, const struct table_part
                                     struct error *err)
 {
         _cleanup_part_file_ struct part_file f = { 0 };
-        enum status st = part_file_open(part, &f, err);
+        enum status st = open_resolved_part(r, part, &f, err);
 
         for (uint32_t i = 0; !st && i < part_file_count_groups(&f) && has_missing_stacks(r); i++) {
                 _cleanup_(stack_group_deinit) struct stack_group g = {
@@ -205,11 +217,12 @@ static enum status load_stacks_of_parts(void *context, struct work_thread *t, st
         struct error failure = { 0 };
         enum status st = ST_OK;
 
-        while (!st && (part = take_stack_part(r)))
+        while (!st && (part = take_stack_part(r))) {
                 st = load_part_stacks(r, part, &t->meter, &failure);
-        if (!st || note_unread_file(r, st, &failure))
-                return ST_OK;
-        if (err)
+                if (st && note_unread_file(r, st, &failure))
+                        st = ST_OK;
+        }
+        if (st && err)
                 *err = failure;
         return st;
 }

@@ -28,7 +28,8 @@ static enum status require_map_ranges(void *context, const struct file_range *ra
         return storage_require(context, ranges, count, err);
 }
 
-enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
+static enum status open_part_file(const struct table_part *part, bool is_cached_only, struct part_file *ret,
+                                  struct error *err)
 {
         struct parquet_source source = { .require = require_map_ranges, .context = &ret->map };
         enum status st;
@@ -39,9 +40,20 @@ enum status part_file_open(const struct table_part *part, struct part_file *ret,
                 return error_os(err, ENOENT, "cannot open '%s'", part->path);
         if (st)
                 return st;
+        ret->map.is_cached_only = is_cached_only;
         source.data = ret->map.file.data;
         source.size = ret->map.file.size;
         return parquet_file_open_source(&source, part->path, &ret->file, err);
+}
+
+enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err)
+{
+        return open_part_file(part, false, ret, err);
+}
+
+enum status part_file_open_cached(const struct table_part *part, struct part_file *ret, struct error *err)
+{
+        return open_part_file(part, true, ret, err);
 }
 
 void part_file_close(struct part_file *f)

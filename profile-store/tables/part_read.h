@@ -28,6 +28,8 @@ struct part_file {
  * ST_TOO_BIG; ST_NO_MEMORY.
  */
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err) MUST_CHECK;
+/** The same, of a part that is at hand (part_fetch.h); what the cache lacks of it is not fetched, but ST_OS. */
+enum status part_file_open_cached(const struct table_part *part, struct part_file *ret, struct error *err) MUST_CHECK;
 void part_file_close(struct part_file *f);
 #define _cleanup_part_file_ _cleanup_(part_file_close)
 

@@ -8,6 +8,7 @@
  */
 #include "storage/s3/remote_cache.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -466,7 +467,8 @@ static enum status fetch_ranges(struct remote_cache *c, struct remote_object *o,
                 st = list_missing_blocks(c, o, first, end, &runs, err);
         }
         if (!st && runs.count)
-                st = fetch_block_runs(c, o, &runs, err);
+                st = fetch ? fetch_block_runs(c, o, &runs, err)
+                           : error_os(err, EREMOTEIO, "the cache lacks a range of '%.120s'", o->blocks.key);
         free(runs.items);
         return st;
 }

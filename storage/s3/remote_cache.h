@@ -61,7 +61,10 @@ int remote_object_fd(const struct remote_object *o);
 typedef enum status remote_cache_fetch(void *context, const char *key, const struct storage_info *info, int fd,
                                        const struct file_range *range, struct error *err);
 
-/** Make ranges within the object present; they stay until the release. */
+/**
+ * Make ranges within the object present; they stay until the release.
+ * @param fetch  NULL: ST_OS with EREMOTEIO unless they are present.
+ */
 enum status remote_cache_require(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges,
                                  size_t count, remote_cache_fetch *fetch, void *context, struct error *err) MUST_CHECK;
 

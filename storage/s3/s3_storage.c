@@ -305,9 +305,9 @@ static bool has_s3_object_at_hand(struct storage *s, const char *key)
 
 /* An object of the cache that was replaced is forgotten, so that the next map is of the new one. */
 static enum status require_cached_ranges(struct storage *s, struct remote_object *o, const struct file_range *ranges,
-                                         size_t count, struct error *err)
+                                         size_t count, remote_cache_fetch *fetch, struct error *err)
 {
-        enum status st = remote_cache_require(get_cache(s), o, ranges, count, fetch_s3_range, get_client(s), err);
+        enum status st = remote_cache_require(get_cache(s), o, ranges, count, fetch, get_client(s), err);
 
         if (st != ST_BUSY)
                 return st;
@@ -318,7 +318,8 @@ static enum status require_cached_ranges(struct storage *s, struct remote_object
 static enum status require_s3_ranges(struct storage_map *m, const struct file_range *ranges, size_t count,
                                      struct error *err)
 {
-        return require_cached_ranges(m->storage, m->state, ranges, count, err);
+        return require_cached_ranges(m->storage, m->state, ranges, count, m->is_cached_only ? NULL : fetch_s3_range,
+                                     err);
 }
 
 static void unmap_s3_object(struct storage_map *m)
@@ -367,7 +368,7 @@ static enum status open_s3_object(struct storage *s, const char *key, int *fd_re
         if (st)
                 return st;
         *ret = *remote_object_info(o);
-        st = require_cached_ranges(s, o, &(struct file_range){ 0, ret->size }, 1, err);
+        st = require_cached_ranges(s, o, &(struct file_range){ 0, ret->size }, 1, fetch_s3_range, err);
         snprintf(path, sizeof path, "/proc/self/fd/%d", remote_object_fd(o));
         if (!st) {
                 *fd_ret = open(path, O_RDONLY | O_CLOEXEC);

@@ -138,7 +138,7 @@ static enum status require_faulty_ranges(struct storage_map *m, const struct fil
 {
         const struct storage_map *whole = m->state;
 
-        if (begin_call(m->storage, "require", "").is_failing)
+        if (begin_call(m->storage, m->is_cached_only ? "require cached" : "require", "").is_failing)
                 return fail_call("fetch", "a range", err);
         for (size_t i = 0; i < count; i++) {
                 if (ranges[i].offset > m->file.size || ranges[i].size > m->file.size - ranges[i].offset)
@@ -219,7 +219,7 @@ static enum status export_faulty_object(struct storage *s, const char *key, cons
 
 static bool has_at_hand(struct storage *s, const char *key)
 {
-        return !is_lacked(get_faulty(s), key);
+        return get_faulty(s)->has_ends || !is_lacked(get_faulty(s), key);
 }
 
 static void ask_faulty_storage(struct storage *s, struct storage_question *questions, size_t count)

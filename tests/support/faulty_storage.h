@@ -34,6 +34,7 @@ struct faulty_storage {
         enum faulty_asking asking; /* ASKS_AT_ONCE: `before` is called by several threads */
         const char *lacked;        /* storage_has_at_hand() is false for keys with this in them; NULL: for none */
         bool is_away;              /* calls with such a key fail */
+        bool has_ends;             /* storage_has_at_hand() is true for them nevertheless */
         bool is_list_late;         /* lists lack what is published while this is set */
         char **unlisted;
         size_t unlisted_count, unlisted_capacity;

@@ -22,6 +22,7 @@
 
 static struct node_fleet fleet;
 static struct faulty_storage *storage;
+static unsigned flushes; /* of node 0, each with a stack of its own */
 
 /* Each map of a file waits until those of all files of its table have begun; later ones do not wait. */
 static struct {
@@ -52,17 +53,23 @@ static void hold_maps_of_tables(struct faulty_storage *f, const char *call, cons
                         hold_map(t);
 }
 
-static void set_up(void)
+static void begin_fleet(unsigned count)
 {
+        flushes = count;
         fleet = (struct node_fleet){ .hands_nothing = true };
         node_fleet_begin(&fleet, 2);
-        for (unsigned i = 0; i < FLUSHES; i++) {
+        for (unsigned i = 0; i < flushes; i++) {
                 node_fleet_append_stack(&fleet, 0, i, 0x1000 + 16 * i);
                 node_fleet_flush(&fleet, 0);
         }
         node_fleet_follow(&fleet, 1);
         storage = fleet.nodes[1].storage;
         storage->lacked = "";
+}
+
+static void set_up(void)
+{
+        begin_fleet(FLUSHES);
 }
 
 static void tear_down(void)
@@ -126,7 +133,7 @@ static void resolve_each_stack(take_resolved *take)
 
         check_ok(store_scan_begin_tables(s, s->tables, &scan, &err), &err);
         check_ok(store_scan_sum(scan, &all, &sums, &err), &err);
-        ck_assert_uint_eq(sums.count, FLUSHES);
+        ck_assert_uint_eq(sums.count, flushes);
         for (size_t i = 0; i < sums.count; i++) {
                 struct stack_sums one = sums;
                 const struct scan_stacks *stacks;
@@ -145,12 +152,14 @@ static void resolve_each_stack(take_resolved *take)
         store_scan_end(scan);
 }
 
-static unsigned found, failed;
+static unsigned found, failed, late_fetches;
+static bool has_failed;
 
 static void count_result(enum status st)
 {
         found += !st;
         failed += st == ST_OS;
+        has_failed = false;
 }
 
 /* Wherever it is among those that the cache has. */
@@ -161,7 +170,7 @@ static void fail_file(enum table t, size_t part)
         storage->is_away = true;
         resolve_each_stack(count_result);
         ck_assert_uint_eq(failed, 1);
-        ck_assert_uint_eq(found, FLUSHES - 1);
+        ck_assert_uint_eq(found, flushes - 1);
 }
 
 START_TEST(a_file_that_the_cache_lacks_fails_only_queries_that_need_it)
@@ -169,6 +178,28 @@ START_TEST(a_file_that_the_cache_lacks_fails_only_queries_that_need_it)
         fail_file(TABLE_STACKS, FLUSHES - 1);
         for (size_t i = 0; i < FLUSHES; i++)
                 fail_file(TABLE_LOCATIONS, i);
+}
+END_TEST
+
+#define FLUSHES_OF_ONE_THREAD 3 /* whose files are read by one thread */
+
+static void count_fetches_after_failure(struct faulty_storage *f, const char *call, const char *key)
+{
+        late_fetches += has_failed && strcmp(call, "require") == 0;
+        has_failed |= strcmp(call, "map") == 0 && strstr(key, f->lacked);
+}
+
+/* As if it had the end of that file only. */
+START_TEST(after_a_failure_one_thread_reads_what_the_cache_has_of_other_files)
+{
+        node_fleet_end(&fleet);
+        begin_fleet(FLUSHES_OF_ONE_THREAD);
+        storage->has_ends = true;
+        storage->before = count_fetches_after_failure;
+        fail_file(TABLE_STACKS, FLUSHES_OF_ONE_THREAD - 1);
+        for (size_t i = 0; i < FLUSHES_OF_ONE_THREAD; i++)
+                fail_file(TABLE_LOCATIONS, i);
+        ck_assert_uint_eq(late_fetches, 0);
 }
 END_TEST
 
@@ -307,5 +338,6 @@ TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_t
                         only_a_store_that_does_not_answer_is_a_failure,
                         no_columns_are_fetched_that_a_small_cache_would_drop,
                         a_file_that_the_cache_lacks_fails_only_queries_that_need_it,
+                        after_a_failure_one_thread_reads_what_the_cache_has_of_other_files,
                         a_file_is_not_asked_for_when_those_of_the_cache_suffice,
                         one_thread_asks_for_no_further_file_after_a_failure)

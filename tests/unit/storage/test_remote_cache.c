@@ -5,6 +5,7 @@
  * Parts of remote objects in local files: what is fetched, once, and what is dropped.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -159,6 +160,21 @@ START_TEST(failed_fetch_leaves_nothing_present)
         is_away = false;
         check_ok(require_range(o, 0, 1), NULL);
         ck_assert_int_eq(read_byte(o, 0), 1);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
+START_TEST(without_a_fetch_only_present_ranges_are_there)
+{
+        struct remote_object *o = add_object("a", 10 * BLOCK);
+        const struct file_range ranges[] = { { 2 * BLOCK, BLOCK }, { 3 * BLOCK, 1 } };
+        struct error err = { 0 };
+
+        check_ok(require_range(o, 2 * BLOCK, 1), NULL);
+        check_ok(remote_cache_require(cache, o, ranges, 1, NULL, NULL, &err), &err);
+        ck_assert_int_eq(remote_cache_require(cache, o, ranges, 2, NULL, NULL, &err), ST_OS);
+        ck_assert_int_eq(err.os_errno, EREMOTEIO);
+        check_ok(require_range(o, 3 * BLOCK, 1), NULL);
         remote_cache_release(cache, o);
 }
 END_TEST
@@ -387,8 +403,9 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("remote_cache", blocks_are_fetched_once, near_ranges_are_fetched_together,
                         distant_ranges_are_fetched_at_the_same_time, failed_fetch_leaves_nothing_present,
-                        ranges_beyond_the_end_are_refused, least_recently_used_object_is_dropped,
-                        objects_in_use_are_kept, removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
+                        without_a_fetch_only_present_ranges_are_there, ranges_beyond_the_end_are_refused,
+                        least_recently_used_object_is_dropped, objects_in_use_are_kept,
+                        removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
                         objects_are_there_after_a_restart, damaged_blocks_are_fetched_again,
                         objects_with_damaged_descriptions_are_unknown, limit_holds_after_a_restart,
                         a_removed_object_is_not_there_after_a_restart, a_second_cache_leaves_the_files_of_the_first)
