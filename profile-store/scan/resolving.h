@@ -7,8 +7,8 @@
  * the rows of the locations.
  *
  * Files that the local cache lacks are fetched when those that it has do not suffice. A file that cannot be read, as
- * while the object store is away, fails the scan only if a stack or a location is in no other file. Each thread meets
- * one such file at most whose bytes are asked for; others are read as far as the cache has them.
+ * while the object store is away, fails the scan only if a stack or a location is in no other file. Unless the file
+ * does not exist, each thread asks once at most, and reads others as far as the cache has them.
  */
 #include <pthread.h>
 
@@ -28,6 +28,7 @@ struct resolving {
         size_t parts_first, parts_left; /* of a group of parts of stacks: left to read; newest first */
         enum status failed;             /* of a file that could not be read, with failure; ST_OK: none */
         struct error failure;
+        bool is_away; /* a failure other than that a file does not exist: nothing is asked for any more */
         struct key_map location_numbers; /* location id to number, in order of first use by the stacks */
         uint32_t *places;                /* by number: index in locations, or a value below; in the scan's arena */
         struct scan_location *locations; /* in the scan's arena; room for all ids of the map */
@@ -38,10 +39,10 @@ struct resolving {
 #define NOT_FOUND UINT32_MAX
 #define FOUND_IN_PART (UINT32_MAX - 1)
 
-/* Whether this is the failure of a file: others may have all that is wanted. The first one is noted. Takes the lock. */
+/* Whether this is the failure of a file, which is noted: others may have all that is wanted. Takes the lock. */
 bool note_unread_file(struct resolving *r, enum status st, const struct error *err);
 
-/* After a failure nothing is fetched: the store would be waited for again. Takes the lock. */
+/* While the store is away nothing is fetched: it would be waited for again. Takes the lock. */
 enum status open_resolved_part(struct resolving *r, const struct table_part *part, struct part_file *ret,
                                struct error *err) MUST_CHECK;
 

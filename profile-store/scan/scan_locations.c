@@ -191,7 +191,7 @@ static enum status fetch_other_parts(struct location_reading *l, struct error *e
         struct table_part *const *parts = r->scan->tables->parts[TABLE_LOCATIONS];
         const size_t count = r->scan->tables->part_count[TABLE_LOCATIONS];
         struct error failure = { 0 };
-        enum status st = r->failed ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
+        enum status st = r->is_away ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
 
         if (st && !note_unread_file(r, st, &failure)) {
                 if (err)
@@ -199,7 +199,7 @@ static enum status fetch_other_parts(struct location_reading *l, struct error *e
                 return st;
         }
         for (size_t i = 0; i < count; i++)
-                l->is_due[i] = !l->is_due[i] && (!r->failed || is_part_at_hand(parts[i]));
+                l->is_due[i] = !l->is_due[i] && (!r->is_away || is_part_at_hand(parts[i]));
         return ST_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "profile-store/rows/identity.h"
@@ -156,12 +157,15 @@ static bool has_missing_stacks(struct resolving *r)
 
 bool note_unread_file(struct resolving *r, enum status st, const struct error *err)
 {
+        const bool is_lost = st == ST_OS && err->os_errno == ENOENT;
+
         if (st != ST_OS)
                 return false;
         pthread_mutex_lock(&r->lock);
-        if (!r->failed)
+        if (!r->failed || (!r->is_away && !is_lost))
                 r->failure = *err;
         r->failed = st;
+        r->is_away |= !is_lost;
         pthread_mutex_unlock(&r->lock);
         return true;
 }
@@ -169,15 +173,15 @@ bool note_unread_file(struct resolving *r, enum status st, const struct error *e
 enum status open_resolved_part(struct resolving *r, const struct table_part *part, struct part_file *ret,
                                struct error *err)
 {
-        bool has_failed;
+        bool is_away;
 
         pthread_mutex_lock(&r->lock);
-        has_failed = r->failed;
+        is_away = r->is_away;
         pthread_mutex_unlock(&r->lock);
-        return has_failed ? part_file_open_cached(part, ret, err) : part_file_open(part, ret, err);
+        return is_away ? part_file_open_cached(part, ret, err) : part_file_open(part, ret, err);
 }
 
-/* After a failure only parts at hand: for any other one the store would be asked again. */
+/* While the store is away only parts at hand: for any other one the store would be asked again. */
 static const struct table_part *take_stack_part(struct resolving *r)
 {
         const struct tables *t = r->scan->tables;
@@ -186,7 +190,7 @@ static const struct table_part *take_stack_part(struct resolving *r)
         pthread_mutex_lock(&r->lock);
         while (!part && r->missing && r->parts_left) {
                 part = t->parts[TABLE_STACKS][r->parts_first + --r->parts_left];
-                if (r->failed && !is_part_at_hand(part))
+                if (r->is_away && !is_part_at_hand(part))
                         part = NULL;
         }
         pthread_mutex_unlock(&r->lock);
@@ -234,7 +238,7 @@ static enum status load_group_of_parts(struct resolving *r, size_t first, size_t
         const struct part_fetch what = { .columns = columns, .column_count = sizeof columns / sizeof *columns };
         struct table_part *const *parts = r->scan->tables->parts[TABLE_STACKS] + first;
         struct error failure = { 0 };
-        enum status st = r->failed ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
+        enum status st = r->is_away ? ST_OK : part_files_fetch(parts, count, &what, r->scan->meter, &failure);
 
         if (st && !note_unread_file(r, st, &failure)) {
                 if (err)

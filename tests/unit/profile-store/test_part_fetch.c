@@ -203,6 +203,21 @@ START_TEST(after_a_failure_one_thread_reads_what_the_cache_has_of_other_files)
 }
 END_TEST
 
+/* None is in the cache. */
+START_TEST(other_files_are_fetched_when_one_is_lost)
+{
+        struct error err;
+
+        check_ok(storage_remove(storage->inner, fleet.nodes[1].store->tables->parts[TABLE_STACKS][FLUSHES - 1]->key,
+                                &err),
+                 &err);
+        found = failed = 0;
+        resolve_each_stack(count_result);
+        ck_assert_uint_eq(failed, 1);
+        ck_assert_uint_eq(found, FLUSHES - 1);
+}
+END_TEST
+
 static _Atomic unsigned lacked_maps;
 static unsigned asking;
 
@@ -339,5 +354,6 @@ TEST_SUITE_WITH_FIXTURE("part fetch", the_files_of_each_table_are_asked_for_at_t
                         no_columns_are_fetched_that_a_small_cache_would_drop,
                         a_file_that_the_cache_lacks_fails_only_queries_that_need_it,
                         after_a_failure_one_thread_reads_what_the_cache_has_of_other_files,
+                        other_files_are_fetched_when_one_is_lost,
                         a_file_is_not_asked_for_when_those_of_the_cache_suffice,
                         one_thread_asks_for_no_further_file_after_a_failure)
