@@ -7,10 +7,10 @@
  * Signed requests to one bucket of an S3-compatible store.
  *
  * A request is repeated by the HTTP client after connection errors, timeouts, 429 and 5xx, and once more by this one
- * when the store's clock differs from this host's, or with new keys after they expired. An answer to GET that is too
- * short, has another range than was asked for, or is no whole XML counts as one whose connection broke. The caller
- * decides about 409 and 412. Connections are kept and used by one thread at a time; there are as many as threads that
- * ask at once.
+ * when the store's clock differs from this host's, or with new keys after they expired. An answer that is too short,
+ * has another range than was asked for, or is no whole XML where `wants_xml` says so, counts as one whose connection
+ * broke; answers to PUT and to the completion of an upload are not checked. The caller decides about 409 and 412.
+ * Connections are kept and used by one thread at a time; there are as many as threads that ask at once.
  *
  * Threads: any.
  * Source: Amazon S3 API Reference; RFC 9110 (13.1 preconditions, 14 ranges).
