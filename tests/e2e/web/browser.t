@@ -13,7 +13,8 @@ command -v chromium >/dev/null || {
 # open_page URL: writes the page, after its scripts have finished, to $tmp/dom.
 open_page() {
         rm -rf "$tmp/profile"
-        HOME=$tmp timeout -k 1 $((40 * ${CAIRN_WAIT_FACTOR:-1})) chromium --headless --no-sandbox --disable-gpu --disable-quic \
+        HOME=$tmp timeout -k 1 $((40 * ${CAIRN_WAIT_FACTOR:-1})) chromium --headless --no-sandbox --disable-gpu \
+                --disable-quic \
                 --disable-dev-shm-usage --no-first-run \
                 --disable-background-networking --disable-component-update --disable-sync --disable-breakpad \
                 --disable-crash-reporter \
