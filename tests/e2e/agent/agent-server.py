@@ -15,6 +15,7 @@ import gzip
 import http.server
 import os
 import sys
+import threading
 import time
 
 directory = sys.argv[1]
@@ -46,9 +47,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with open(f"{directory}/posts", "a") as f:
             f.write(f"{answer} {batch} {self.headers['Content-Encoding']} {self.path}\n")
         if answer in ("200", "break", "slow") and not os.path.exists(f"{directory}/body.{batch}"):
-            with open(f"{directory}/.body", "wb") as f:
+            temporary = f"{directory}/.body.{threading.get_ident()}"  # an agent that was killed may be handled still
+            with open(temporary, "wb") as f:
                 f.write(gzip.decompress(body))
-            os.rename(f"{directory}/.body", f"{directory}/body.{batch}")
+            os.rename(temporary, f"{directory}/body.{batch}")
         if answer == "break":
             self.close_connection = True
             return
