@@ -131,7 +131,8 @@ enum status delta_tables_read_next(struct delta_reading *readings, size_t count,
  */
 enum status delta_table_catch_up(struct delta_table *t, bool *has_removed_ret, struct error *err) MUST_CHECK;
 #define DELTA_AHEAD_MOST 16
-#define DELTA_ROUNDS_MAX 6 /* of delta_tables_read_next() that find a commit, before it is better to catch up */
+#define DELTA_AHEAD_BYTES MiB(4) /* of a commit behind the next one; a larger one is read when it is the next */
+#define DELTA_ROUNDS_MAX 6       /* of delta_tables_read_next() that find a commit, before it is better to catch up */
 
 /** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;

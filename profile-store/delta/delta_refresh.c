@@ -119,7 +119,7 @@ static enum status read_commits_ahead(struct delta_table *t, size_t count, bool 
         for (; a.count < count; a.count++) {
                 const size_t i = a.count;
 
-                buf_init(&a.texts[i], LIMIT_DELTA_COMMIT_BYTES);
+                buf_init(&a.texts[i], i ? DELTA_AHEAD_BYTES : LIMIT_DELTA_COMMIT_BYTES);
                 a.keys[i] = delta_make_version_key(&t->place, first + (int64_t)i, DELTA_COMMIT_SUFFIX);
                 if (!a.keys[i])
                         return error_no_memory(err);
@@ -129,6 +129,8 @@ static enum status read_commits_ahead(struct delta_table *t, size_t count, bool 
         for (size_t i = 0; !st && !*has_ended_ret && i < count; i++) {
                 const struct storage_question *q = &a.questions[i];
 
+                if (i && q->status == ST_TOO_BIG)
+                        break;
                 *has_ended_ret = q->status == ST_NOT_FOUND;
                 if (!q->status)
                         st = delta_replay_commit_text(&t->place, first + (int64_t)i, &a.texts[i], &q->info, &t->state,

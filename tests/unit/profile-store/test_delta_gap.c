@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a refresh asks whether log cleaning has deleted the commits that it lacks. */
+/* When a refresh asks whether log cleaning has deleted the commits that it lacks; reading several commits at once. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/limits.h"
 #include "profile-store/delta/delta_log.h"
 #include "storage/local_storage.h"
 #include "tests/support/faulty_storage.h"
@@ -73,6 +76,31 @@ static void commit_some(unsigned first, unsigned count)
         }
 }
 
+/* More than is read ahead of one commit. */
+static void commit_much(void)
+{
+        const size_t n = DELTA_AHEAD_BYTES + 1;
+        _cleanup_free_ char *stats = malloc(n + 64);
+        const struct delta_add add = { .path = "large.parquet", .size = 10, .stats = stats };
+        const struct delta_commit c = { .size = sizeof c, .adds = &add, .add_count = 1 };
+        struct error err = { 0 };
+
+        snprintf(stats, n + 64, "{\"numRecords\":3,\"note\":\"%0*d\"}", (int)n, 0);
+        check_ok(delta_commit(writer, &c, &err), &err);
+}
+
+static size_t count_idle_files(void)
+{
+        struct delta_snapshot *s = NULL;
+        struct error err = { 0 };
+        size_t ret;
+
+        check_ok(delta_snapshot_acquire(idle, &s, &err), &err);
+        ret = s->file_count;
+        delta_snapshot_release(s);
+        return ret;
+}
+
 /* Delete all commits but the last ones, as some time after they were made. */
 static void clean_up_log(void)
 {
@@ -90,17 +118,12 @@ static void clean_up_log(void)
 /* The number of files after a refresh of the idle table; *questions_ret tells how often it asked. */
 static size_t refresh_idle(unsigned *questions_ret)
 {
-        struct delta_snapshot *s = NULL;
         struct error err = { 0 };
-        size_t ret;
 
         questions = reads = 0;
         check_ok(delta_table_refresh(idle, &err), &err);
         *questions_ret = questions;
-        check_ok(delta_snapshot_acquire(idle, &s, &err), &err);
-        ret = s->file_count;
-        delta_snapshot_release(s);
-        return ret;
+        return count_idle_files();
 }
 
 START_TEST(a_refresh_soon_after_another_one_asks_only_for_the_next_commit)
@@ -242,8 +265,25 @@ START_TEST(the_lifetime_is_that_which_the_table_says)
 }
 END_TEST
 
+START_TEST(a_large_commit_among_those_that_are_asked_for_at_once_is_asked_for_again)
+{
+        struct error err = { 0 };
+        bool has_removed = true;
+
+        commit_some(1, 2);
+        commit_much(); /* asked for with the second one */
+        commit_some(3, 2);
+        reads = 0;
+        check_ok(delta_table_catch_up(idle, &has_removed, &err), &err);
+        ck_assert(!has_removed);
+        ck_assert_uint_eq(count_idle_files(), 5);
+        ck_assert_uint_eq(reads, 1 + 2 + 4);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("delta_gap", a_refresh_soon_after_another_one_asks_only_for_the_next_commit,
                         deleted_commits_are_noticed_once_they_can_have_been_old_enough,
                         after_a_commit_met_deleted_ones_a_refresh_asks, a_clock_that_was_set_back_is_not_trusted,
                         without_an_answer_a_refresh_fails_and_the_next_one_asks_again,
-                        the_lifetime_is_that_which_the_table_says)
+                        the_lifetime_is_that_which_the_table_says,
+                        a_large_commit_among_those_that_are_asked_for_at_once_is_asked_for_again)
