@@ -61,9 +61,10 @@ static const struct {
 };
 
 /* The lines of a goroutine in a dump: "goroutine 1 [chan receive, 5 minutes]:". */
-static bool is_goroutine_dump(const char *text, size_t n)
+static bool is_goroutine_dump(const void *data, size_t n)
 {
         static const char start[] = "goroutine ";
+        const char *text = data;
         const char *line_end = n ? memchr(text, '\n', n) : NULL; /* text may be NULL */
         size_t at = sizeof start - 1;
 
@@ -84,10 +85,25 @@ static bool is_gperftools_profile(const void *data, size_t n)
 }
 
 /* Marshalled Python: a dictionary, whose first key is a tuple of three. */
-static bool is_python_statistics(const uint8_t *data, size_t n)
+static bool is_python_statistics(const void *data, size_t n)
 {
-        return n > 4 && (data[0] & 0x7f) == '{' && (data[1] & 0x7f) == ')' && data[2] == 3;
+        const uint8_t *bytes = data;
+
+        return n > 4 && (bytes[0] & 0x7f) == '{' && (bytes[1] & 0x7f) == ')' && bytes[2] == 3;
 }
+
+/* Contents that a few bytes do not tell. */
+static const struct {
+        bool (*is_it)(const void *data, size_t n);
+        const char *what;
+} foreign_contents[] = {
+        { is_goroutine_dump, "a dump of goroutines (debug=2); fetch it without the parameter debug" },
+        { is_gperftools_profile,
+          "a CPU profile of gperftools; import what 'go tool pprof -proto PROGRAM FILE' writes" },
+        { is_python_statistics, "statistics of Python's cProfile, which have no stacks; record with py-spy" },
+        { zlib_detect, "zlib data; compress pprof with gzip, and send other formats with 'Content-Encoding: deflate', "
+                       "or unpack them first" },
+};
 
 /* ---- members of JSON ---- */
 
@@ -237,25 +253,9 @@ struct content_description content_describe(const void *data, size_t n)
                 if (n >= size && memcmp(data, foreign_files[i].magic, size) == 0)
                         return (struct content_description){ CONTENT_FOREIGN, foreign_files[i].what };
         }
-        if (is_goroutine_dump(data, n))
-                return (struct content_description){
-                        CONTENT_FOREIGN, "a dump of goroutines (debug=2); fetch it without the parameter debug"
-                };
-        if (is_gperftools_profile(data, n))
-                return (struct content_description){
-                        CONTENT_FOREIGN,
-                        "a CPU profile of gperftools; import what 'go tool pprof -proto PROGRAM FILE' writes"
-                };
-        if (is_python_statistics(data, n))
-                return (struct content_description){
-                        CONTENT_FOREIGN, "statistics of Python's cProfile, which have no stacks; record with py-spy"
-                };
-        if (zlib_detect(data, n))
-                return (struct content_description){
-                        CONTENT_FOREIGN,
-                        "zlib data; compress pprof with gzip, and send other formats with 'Content-Encoding: "
-                        "deflate', or unpack them first"
-                };
+        for (size_t i = 0; i < sizeof foreign_contents / sizeof *foreign_contents; i++)
+                if (foreign_contents[i].is_it(data, n))
+                        return (struct content_description){ CONTENT_FOREIGN, foreign_contents[i].what };
         json_scan_init(&s, data, n);
         first = json_scan_peek(&s);
         if (first == '{')
