@@ -173,7 +173,7 @@ static int64_t get_window_ns(const struct profile_store *s)
         return (int64_t)(ms < GROUP_WINDOW_MS ? ms : GROUP_WINDOW_MS) * 1000000;
 }
 
-/* Remember a node, and forget those without a commit since then. Caller holds the lock of the group. */
+/* Remember a node that hands a commit, and forget those that handed none since since_ns. Caller holds the lock. */
 static void note_group_member(struct commit_group *g, const char *node, int64_t since_ns)
 {
         size_t kept = 0;
