@@ -82,6 +82,12 @@ frames() {
 }
 has_symbols() { frames | grep -q '"work"'; }
 wait_for "the node for symbols to index it: $(frames)" has_symbols
+# The lookup after the change of the index would name the sample, too, if it ran after the flush.
+is_looked_up() {
+        [ "$(metric_of symbolize cairn_resymbolize_rounds_total)" -ge 1 ] &&
+                [ "$(metric_of symbolize cairn_resymbolize_queue)" = 0 ]
+}
+wait_for "the lookup of stored locations after it" is_looked_up
 
 python3 tests/e2e/profiles.py otlp "$tmp/sample.otlp" build_id=$id service=api values=7 "addresses=$work" \
         mapping_file=/opt/program
