@@ -112,54 +112,6 @@ bool profile_type_is_gauge(const char *id)
         return word && (type[word] == '_' || type[word] == '-');
 }
 
-/* The unit of values as multiples of that of the period, as a fraction; false if they have different dimensions. */
-static bool compare_units(const char *id, int64_t *unit_ret, int64_t *period_unit_ret)
-{
-        size_t n, m;
-        const char *unit = profile_type_part(id, TYPE_SAMPLE_UNIT, &n),
-                   *period_unit = profile_type_part(id, TYPE_PERIOD_UNIT, &m);
-
-        *unit_ret = profile_type_get_time_unit(id, TYPE_SAMPLE_UNIT);
-        *period_unit_ret = profile_type_get_time_unit(id, TYPE_PERIOD_UNIT);
-        if (*unit_ret && *period_unit_ret)
-                return true;
-        *unit_ret = *period_unit_ret = 1;
-        return n && n == m && memcmp(unit, period_unit, n) == 0;
-}
-
-struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period)
-{
-        int64_t unit, period_unit;
-        size_t n;
-        const char *unit_name = profile_type_part(id, TYPE_SAMPLE_UNIT, &n);
-        struct profile_unit known;
-        bool counts = profile_type_has_part(id, TYPE_SAMPLE_UNIT, "count") &&
-                      (profile_type_has_part(id, TYPE_SAMPLE_TYPE, "samples") ||
-                       profile_type_has_part(id, TYPE_SAMPLE_TYPE, "sample"));
-
-        /* An allocation is sampled once at most, however many periods of bytes it has. */
-        if (profile_type_is_gauge(id) || (profile_unit_find(unit_name, n, &known) && !known.is_time))
-                return (struct sample_count_rule){ 0 };
-        if (counts)
-                return (struct sample_count_rule){ .interval = 1, .unit = 1 };
-        if (period <= 0 || !compare_units(id, &unit, &period_unit))
-                return (struct sample_count_rule){ 0 };
-        return (struct sample_count_rule){ .interval = (__int128)period * period_unit, .unit = unit };
-}
-
-bool count_samples_by_rule(const struct sample_count_rule *rule, int64_t value, uint64_t stacks, uint64_t *ret)
-{
-        __int128 samples;
-
-        if (!rule->interval)
-                return false;
-        samples = ((__int128)value * rule->unit + rule->interval / 2) / rule->interval;
-        if (samples < (__int128)stacks)
-                samples = stacks;
-        *ret = samples > UINT64_MAX ? UINT64_MAX : (uint64_t)samples;
-        return true;
-}
-
 static const char *guess_profile_name(const char *sample_type, const char *sample_unit, const char *period_type)
 {
         static const char *const usual[][2] = {
@@ -228,34 +180,4 @@ enum status profile_type_add_id(struct profile *p, const char *id, int64_t perio
         if (!st)
                 st = profile_add_string(p, unit, n, &t.unit, err);
         return st ? st : profile_add_type(p, &t, ret, err);
-}
-
-uint64_t profile_count_samples(const struct profile *p, bool *are_stacks_ret)
-{
-        struct {
-                int64_t sum; /* saturates */
-                uint64_t stacks;
-        } types[LIMIT_PROFILE_TYPES] = { 0 };
-        uint64_t most = 0, most_stacks = 0;
-
-        assert(p->types.count <= LIMIT_PROFILE_TYPES);
-        for (uint32_t i = 0; i < p->samples.count; i++) {
-                const struct profile_sample *s = &p->samples.items[i];
-
-                types[s->type].stacks++;
-                if (__builtin_add_overflow(types[s->type].sum, s->value, &types[s->type].sum))
-                        types[s->type].sum = s->value < 0 ? INT64_MIN : INT64_MAX;
-        }
-        for (uint32_t i = 0; i < p->types.count; i++) {
-                const struct profile_type *t = &p->types.items[i];
-                struct sample_count_rule rule = profile_type_get_count_rule(profile_text(p, t->id), t->period);
-                uint64_t samples;
-
-                if (count_samples_by_rule(&rule, types[i].sum, types[i].stacks, &samples) && samples > most)
-                        most = samples;
-                if (types[i].stacks > most_stacks)
-                        most_stacks = types[i].stacks;
-        }
-        *are_stacks_ret = !most && most_stacks;
-        return most ? most : most_stacks;
 }

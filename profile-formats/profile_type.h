@@ -37,28 +37,6 @@ int64_t profile_type_get_time_unit(const char *id, enum profile_type_part part);
  */
 bool profile_type_is_gauge(const char *id);
 
-/** How values of a type with one period become numbers of samples. */
-struct sample_count_rule {
-        __int128 interval; /* of a sample; 0: the type does not tell, the values may be of any number of samples */
-        int64_t unit;      /* of the values, in that of the interval */
-};
-
-/** @param period  in the unit of the type's period; 0 unknown. */
-struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period);
-
-/**
- * Compute the number of samples that were taken for a sum of values.
- * @param stacks  that were sent with the values, each for one sample or more.
- * @return false if the type does not tell.
- */
-bool count_samples_by_rule(const struct sample_count_rule *rule, int64_t value, uint64_t stacks, uint64_t *ret);
-
-/**
- * Count the samples of a profile, of which several types may count the same ones: those of the type with most.
- * @param are_stacks_ret  the number of samples is unknown; the stacks as sent were counted.
- */
-uint64_t profile_count_samples(const struct profile *p, bool *are_stacks_ret);
-
 struct profile_type_parts {
         const char *name; /* NULL and "": the usual one for these types ("process_cpu", "memory", "goroutine", "block",
                            * "off_cpu", "wall"), else the sample type */

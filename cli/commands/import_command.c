@@ -14,6 +14,7 @@
 #include "http/http_client.h"
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/sample_count.h"
 #include "query/engine/unit_text.h"
 
 static const struct usage usage = {

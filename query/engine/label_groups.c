@@ -121,11 +121,12 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
         return ST_OK;
 }
 
-void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value, uint64_t samples)
+void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value,
+                            struct sample_count samples)
 {
         assert(group < g->count && side < 2);
         add_saturating(&g->items[group].total[side], value);
-        g->items[group].samples[side] += samples;
+        sample_count_add(&g->items[group].samples[side], samples);
 }
 
 static int compare_group_totals(const void *x, const void *y, void *context)
@@ -170,7 +171,7 @@ enum status label_groups_rank(struct label_groups *g, uint64_t limit, struct err
                         g->shown[place].values = from->values;
                 for (int side = 0; side < 2; side++) {
                         add_saturating(&g->shown[place].total[side], from->total[side]);
-                        g->shown[place].samples[side] += from->samples[side];
+                        sample_count_add(&g->shown[place].samples[side], from->samples[side]);
                 }
         }
         g->shown_count = kept + (kept < g->count);

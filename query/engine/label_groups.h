@@ -13,6 +13,7 @@
 #include "common/memory/arena.h"
 #include "common/threads/work_meter.h"
 #include "profile-formats/number_map.h"
+#include "profile-formats/sample_count.h"
 #include "profile-store/scan_groups.h"
 
 #define LIMIT_GROUP_LABELS 8
@@ -32,7 +33,7 @@ void label_list_deinit(struct label_list *l);
 struct label_group {
         const char **values; /* one per label, "" missing; NULL: the rest */
         int64_t total[2];    /* by side */
-        uint64_t samples[2];
+        struct sample_count samples[2];
 };
 
 struct label_groups {
@@ -56,7 +57,8 @@ void label_groups_deinit(struct label_groups *g);
 enum status label_groups_find_or_add(struct label_groups *g, const struct scan_group_label *values, uint32_t *ret,
                                      struct error *err) MUST_CHECK;
 
-void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value, uint64_t samples);
+void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value,
+                            struct sample_count samples);
 
 /** Choose the groups to show; once, after all values were added. @param limit  0: LIMIT_SHOWN_GROUPS. */
 enum status label_groups_rank(struct label_groups *g, uint64_t limit, struct error *err) MUST_CHECK;

@@ -114,7 +114,7 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
                 if (kept && !kept[e->stack])
                         continue;
                 add_saturating(&m->total, e->value);
-                m->samples += e->samples;
+                sample_count_add(&m->samples, e->samples);
                 m->entries[count++] = *e;
         }
         m->count = count;
@@ -123,22 +123,10 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
 
 /* ---- samples ---- */
 
-/* The number of samples of a sum, or else of its stacks as sent. */
-static uint64_t count_entry_samples(struct merged_profile *m, const struct sample_count_rule *rule, int64_t value,
-                                    uint64_t stacks)
-{
-        uint64_t samples;
-
-        if (count_samples_by_rule(rule, value, stacks, &samples))
-                return samples;
-        m->counts_stacks = true;
-        return stacks;
-}
-
 void merged_profile_put_samples(const struct merged_profile *m, bool is_after, struct json_out *j)
 {
-        json_out_uint(j, is_after ? "samples_after" : "samples", m->samples);
-        if (m->counts_stacks && m->count)
+        json_out_uint(j, is_after ? "samples_after" : "samples", sample_count_round(m->samples));
+        if (m->samples.are_stacks)
                 json_out_str(j, is_after ? "samples_after_are" : "samples_are", "stacks");
         if (m->is_average)
                 json_out_uint(j, is_after ? "snapshots_after" : "snapshots", m->snapshots);
@@ -153,10 +141,10 @@ void merged_profile_put_total(const struct merged_profile *m, struct buf *ret)
                 buf_printf(ret, " of %s", format_value(m->selected_total, m->unit, value, sizeof value));
         if (m->is_average)
                 buf_printf(ret, ", the average of %s", COUNTED(m->snapshots, "snapshot", "snapshots"));
-        else if (m->counts_stacks && m->count)
-                buf_printf(ret, " in %s", COUNTED(m->samples, "stack", "stacks"));
+        else if (m->samples.are_stacks)
+                buf_printf(ret, " in %s", COUNTED(sample_count_round(m->samples), "stack", "stacks"));
         else
-                buf_printf(ret, " in %s", COUNTED(m->samples, "sample", "samples"));
+                buf_printf(ret, " in %s", COUNTED(sample_count_round(m->samples), "sample", "samples"));
 }
 
 /* ---- one group ---- */
@@ -186,7 +174,7 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
                 const struct stack_sum *s = &sums.items[i];
 
                 m->entries[m->count++] = (struct merged_entry){ (uint32_t)i, group, s->value,
-                                                                count_entry_samples(m, &rule, s->value, s->samples) };
+                                                                compute_sample_count(&rule, s->value, s->samples) };
         }
         if (!st) {
                 memcpy(m->type, sums.type, sizeof m->type);
@@ -217,7 +205,7 @@ static enum status load_entries(struct store_scan *scan, const struct scan_filte
 
                 m->entries[m->count++] =
                         (struct merged_entry){ s->item, s->group, s->value,
-                                               count_entry_samples(m, &rules[s->group], s->value, s->samples) };
+                                               compute_sample_count(&rules[s->group], s->value, s->samples) };
         }
         free(steal_ptr(m->groups.items));
         return ST_OK;

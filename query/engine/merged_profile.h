@@ -14,7 +14,7 @@ struct merged_entry {
         uint32_t stack; /* index in `stacks` */
         uint32_t group; /* index in the label groups, or in `groups` */
         int64_t value;
-        uint64_t samples; /* real ones if the sampling period tells their number, else of stacks as sent */
+        struct sample_count samples;
 };
 
 struct merged_profile {
@@ -31,8 +31,7 @@ struct merged_profile {
         struct location_frames locations; /* without hidden frames */
         int64_t total;                    /* sum of the entries */
         value_magnitude magnitude;        /* before the filter */
-        uint64_t samples;
-        bool counts_stacks;     /* `samples` are stacks as sent, each for any number of samples */
+        struct sample_count samples;
         bool is_average;        /* values are averages of snapshots (query/engine/gauge_average.h), of a gauge */
         uint64_t snapshots;     /* of an average: of all its series */
         int64_t selected_total; /* total before the filter */

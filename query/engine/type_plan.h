@@ -14,6 +14,7 @@
  */
 #include "common/json/json_out.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/sample_count.h"
 #include "profile-store/scan_groups.h"
 #include "query/engine/request.h"
 

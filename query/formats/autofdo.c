@@ -44,8 +44,8 @@ struct sample_profile {
         size_t node_count, node_capacity, line_count, line_capacity;
         uint32_t *order; /* nodes by parent and offset; owned */
         size_t *first_child, *first_line;
-        uint64_t left_out; /* omitted samples */
-        uint64_t unit;     /* profile value per count */
+        struct sample_count left_out; /* omitted samples */
+        uint64_t unit;                /* profile value per count */
 };
 
 static void sample_profile_deinit(struct sample_profile *p)
@@ -138,7 +138,7 @@ static enum status add_leaf(struct sample_profile *p, const struct merged_entry 
                l->first[m->stacks->indexes[at]] == l->end[m->stacks->indexes[at]])
                 at++; /* hidden: its cost is attributed to the caller */
         if (at == m->stacks->first[e->stack + 1] || !is_location_placed(p, m->stacks->indexes[at])) {
-                p->left_out += e->samples;
+                sample_count_add(&p->left_out, e->samples);
                 return ST_OK;
         }
         for (uint32_t k = l->first[m->stacks->indexes[at]]; !st && k < l->end[m->stacks->indexes[at]]; k++) {
@@ -249,9 +249,10 @@ enum status query_answer_autofdo(struct query_call *q)
                 buf_printf(q->ret, "%s:%" PRIu64 ":0\n", root->name, root->total);
                 put_node_body(&p, p.order[i], 1, q->ret);
         }
-        if (p.left_out)
-                buf_printf(&q->note, "%s%s a line, or the first line of a function, which senders may provide",
-                           q->note.size ? "; " : "not included: ",
-                           COUNTED(p.left_out, "sample whose leaf lacks", "samples whose leaf lacks"));
+        if (sample_count_round(p.left_out))
+                buf_printf(
+                        &q->note, "%s%s a line, or the first line of a function, which senders may provide",
+                        q->note.size ? "; " : "not included: ",
+                        COUNTED(sample_count_round(p.left_out), "sample whose leaf lacks", "samples whose leaf lacks"));
         return buf_status(q->ret, q->err, "sample profile");
 }

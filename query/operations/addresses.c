@@ -16,7 +16,7 @@ struct address_cost {
         uint32_t frame; /* innermost frame of a target at the location */
         int64_t line;
         int64_t flat, cumulative;
-        uint64_t samples;
+        struct sample_count samples;
         size_t seen; /* index of the last entry that contains it, plus one */
 };
 
@@ -97,7 +97,7 @@ static enum status add_entry_addresses(struct address_table *t, size_t entry)
                         add_saturating(&row->flat, e->value);
                 if (row && row->seen != entry + 1) {
                         add_saturating(&row->cumulative, e->value);
-                        row->samples += e->samples;
+                        sample_count_add(&row->samples, e->samples);
                         row->seen = entry + 1;
                 }
                 is_leaf = is_leaf && m->locations.first[location] == m->locations.end[location];
@@ -155,7 +155,7 @@ static void put_address_json(const struct address_table *t, const struct address
         json_out_int(j, "line", row->line);
         json_out_int(j, "flat", row->flat);
         json_out_int(j, "cumulative", row->cumulative);
-        json_out_uint(j, "samples", row->samples);
+        json_out_uint(j, "samples", sample_count_round(row->samples));
         json_out_object_end(j);
 }
 
@@ -198,7 +198,7 @@ static enum status put_addresses_csv(const struct address_table *t, size_t count
                 csv_put_text(ret, f->function, ',');
                 csv_put_text(ret, f->file, ',');
                 buf_printf(ret, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 "\r\n", row->line, row->flat,
-                           row->cumulative, row->samples);
+                           row->cumulative, sample_count_round(row->samples));
         }
         return st;
 }

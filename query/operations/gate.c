@@ -132,8 +132,8 @@ struct gate_side {
         uint32_t *partners;               /* the cluster of the same host on the other side; NO_PARTNER. Owned */
         size_t count, capacity, partner_capacity;
         int64_t total;
-        uint64_t samples;
-        bool is_average, counts_stacks;
+        struct sample_count samples;
+        bool is_average;
 };
 
 struct gate {
@@ -175,7 +175,7 @@ static void clear_gate_costs(struct gate *g)
                 g->cell_count[side] = 0;
                 g->sides[side].count = 0;
                 g->sides[side].total = 0;
-                g->sides[side].samples = 0;
+                g->sides[side].samples = (struct sample_count){ 0 };
         }
 }
 
@@ -292,9 +292,8 @@ static enum status add_gate_clusters(struct gate *g, unsigned side, uint32_t par
                 return st;
         s->count += groups->count;
         add_saturating(&s->total, m->total);
-        s->samples += m->samples;
+        sample_count_add(&s->samples, m->samples);
         s->is_average = s->is_average || m->is_average;
-        s->counts_stacks = s->counts_stacks || (m->counts_stacks && m->count);
         if (*m->type) {
                 memcpy(g->type, m->type, sizeof g->type);
                 memcpy(g->unit, m->unit, sizeof g->unit);
@@ -798,9 +797,9 @@ static enum status put_gate_answer(struct gate *g)
         json_out_int(&j, "from_ms", of[1]->from_unix_ns / 1000000);
         json_out_int(&j, "to_ms", of[1]->to_unix_ns / 1000000);
         json_out_int(&j, "total", g->sides[0].total);
-        json_out_uint(&j, "samples", g->sides[0].samples);
+        json_out_uint(&j, "samples", sample_count_round(g->sides[0].samples));
         json_out_int(&j, "total_after", g->sides[1].total);
-        json_out_uint(&j, "samples_after", g->sides[1].samples);
+        json_out_uint(&j, "samples_after", sample_count_round(g->sides[1].samples));
         type_plan_put_json(&g->plan, &j);
         json_out_str(&j, "compare", g->q->r.by_value ? "values" : "shares");
         json_out_str(&j, "cluster", g->cluster.names[0]);
@@ -859,17 +858,18 @@ static enum status parse_gate_request(struct gate *g)
 /* Why there is nothing to judge: the first side without samples or with a negative total. */
 static enum status note_unjudged_side(struct gate *g, const struct query_selection *const selections[2])
 {
-        bool is_after = g->sides[0].samples && g->sides[0].total >= 0, is_filtered = frame_filter_is_set(&g->filter);
+        const bool is_empty[2] = { !sample_count_round(g->sides[0].samples), !sample_count_round(g->sides[1].samples) };
+        bool is_after = !is_empty[0] && g->sides[0].total >= 0, is_filtered = frame_filter_is_set(&g->filter);
         const char *name = is_after ? "after" : "before";
         struct buf *note = &g->q->note;
 
-        if (!g->sides[is_after].samples)
+        if (is_empty[is_after])
                 buf_printf(note, "%sthe side %s has no samples%s", note->size ? "; " : "", name,
                            is_filtered ? " that pass the filters" : "");
         else if (g->sides[is_after].total < 0)
                 buf_printf(note, "%sthe total %s is negative, so there are no shares of it", note->size ? "; " : "",
                            name);
-        if (g->sides[is_after].samples || is_filtered)
+        if (!is_empty[is_after] || is_filtered)
                 return ST_OK;
         return note_no_samples(g->q, selections[is_after], g->plan.type);
 }

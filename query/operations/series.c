@@ -28,7 +28,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* Total of points of all series of an answer: 64 MiB. */
+/* Total of points of all series of an answer: 96 MiB. */
 #define LIMIT_SERIES_VALUES (1u << 22)
 
 /* Total of parts of all steps, for averages; a scan holds 28 bytes per part and thread. */
@@ -109,10 +109,8 @@ static enum status load_whole_range(struct series *s, const struct frame_filter 
 
         frame_table_init(&frames, s->q->meter);
         st = merged_profile_load(s->q->scan, &s->q->r.selection, &request, m, err);
-        if (!st) {
+        if (!st)
                 s->snapshots = m->snapshots;
-                s->counts_stacks = m->counts_stacks;
-        }
         location_frames_deinit(&m->locations); /* they refer to the frames */
         frame_table_deinit(&frames);
         return st;
@@ -165,24 +163,13 @@ static enum status average_steps(const struct series *s, const struct gauge_snap
         return ST_OK;
 }
 
-/* The number of samples of a sum, or else of its stacks as sent. */
-static uint64_t count_step_samples(struct series *s, const struct sample_count_rule *rule,
-                                   const struct scan_group_sum *sum)
-{
-        uint64_t samples;
-
-        if (count_samples_by_rule(rule, sum->value, sum->samples, &samples))
-                return samples;
-        s->counts_stacks = true;
-        return sum->samples;
-}
-
 /*
  * Convert values, replace groups of the scan by label groups, and remove sums that the plan omits.
  * @param adds_totals  the totals of the label groups are not known yet.
+ * @param samples      set for each sum that remains.
  */
 static enum status convert_step_sums(struct series *s, bool adds_totals, struct scan_group_sums *sums,
-                                     struct error *err)
+                                     struct sample_count *samples, struct error *err)
 {
         _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
@@ -193,12 +180,12 @@ static enum status convert_step_sums(struct series *s, bool adds_totals, struct 
                 struct scan_group_sum sum = sums->items[i];
                 const struct scan_group *g = &sums->groups[sum.group];
 
-                sum.samples = count_step_samples(s, &rules[sum.group], &sum);
+                samples[count] = compute_sample_count(&rules[sum.group], sum.value, sum.samples);
                 if (!type_plan_convert(&s->plan, g, &with_time, &sum.value))
                         continue;
                 st = label_groups_find_or_add(&s->groups, g->labels, &sum.group, err);
                 if (!st && adds_totals)
-                        label_groups_add_value(&s->groups, sum.group, 0, sum.value, sum.samples);
+                        label_groups_add_value(&s->groups, sum.group, 0, sum.value, samples[count]);
                 sums->items[count++] = sum;
         }
         sums->count = count;
@@ -236,6 +223,7 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
                                     .first_unix_ns = s->first_ns,
                                     .step_ns = s->step_ns / parts,
                                     .step_count = s->count * parts };
+        _cleanup_free_ struct sample_count *samples = NULL;
         struct scan_group_sums sums = { 0 };
         enum status st;
 
@@ -249,7 +237,9 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
         if (!st && gauge->type)
                 st = average_steps(s, gauge, &sums, err);
         if (!st)
-                st = convert_step_sums(s, !whole, &sums, err);
+                samples = calloc(sums.count + 1, sizeof *samples);
+        if (!st)
+                st = samples ? convert_step_sums(s, !whole, &sums, samples, err) : error_no_memory(err);
         if (!st)
                 st = label_groups_rank(&s->groups, s->q->r.groups, err);
         if (!st)
@@ -260,7 +250,7 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
 
                 add_magnitude(&s->magnitude, sum->value);
                 add_saturating(&s->values[at], sum->value);
-                s->samples[at] += s->q->r.average ? 1 : sum->samples;
+                sample_count_add(&s->samples[at], s->q->r.average ? (struct sample_count){ .whole = 1 } : samples[i]);
         }
         scan_group_sums_deinit(&sums);
         return st;
@@ -290,8 +280,17 @@ static enum status sum_series(struct series *s, struct error *err)
 
 /* ---- answers ---- */
 
+static bool series_counts_stacks(const struct series *s)
+{
+        for (uint32_t g = 0; g < s->groups.shown_count; g++)
+                if (s->groups.shown[g].samples[0].are_stacks)
+                        return true;
+        return false;
+}
+
 static void put_series_text(const struct series *s, struct buf *ret)
 {
+        const char *count_name = series_counts_stacks(s) ? "stacks" : "samples";
         bool grouped = s->groups.labels->count > 0;
 
         for (uint32_t g = 0; g < s->groups.shown_count; g++) {
@@ -305,8 +304,8 @@ static void put_series_text(const struct series *s, struct buf *ret)
 
                         buf_printf(ret, "%s  %12s  %8" PRIu64 " %s\n",
                                    format_time_utc(s->first_ns + (int64_t)i * s->step_ns, time, sizeof time),
-                                   format_value(s->values[at], s->unit, value, sizeof value), s->samples[at],
-                                   s->counts_stacks ? "stacks" : "samples");
+                                   format_value(s->values[at], s->unit, value, sizeof value),
+                                   sample_count_round(s->samples[at]), count_name);
                 }
         }
 }
@@ -323,7 +322,8 @@ static void put_series_csv(const struct series *s, struct buf *ret)
 
                         buf_printf(ret, "%" PRId64 ",", (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
                         label_group_put_csv(&s->groups, &s->groups.shown[g], ret);
-                        buf_printf(ret, "%" PRId64 ",%" PRIu64 "\r\n", s->values[at], s->samples[at]);
+                        buf_printf(ret, "%" PRId64 ",%" PRIu64 "\r\n", s->values[at],
+                                   sample_count_round(s->samples[at]));
                 }
         }
 }
@@ -338,7 +338,7 @@ static void put_series_points(const struct series *s, uint32_t group, struct jso
                 json_out_array(j, NULL);
                 json_out_int(j, NULL, (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
                 json_out_int(j, NULL, s->values[at]);
-                json_out_uint(j, NULL, s->samples[at]);
+                json_out_uint(j, NULL, sample_count_round(s->samples[at]));
                 json_out_array_end(j);
         }
         json_out_array_end(j);
@@ -385,7 +385,7 @@ static enum status put_series_json(const struct series *s, struct buf *ret)
         json_out_str(&j, "type", s->plan.type ? s->plan.type : "");
         json_out_str(&j, "unit", s->unit);
         json_out_int(&j, "step_ms", s->step_ns / 1000000);
-        if (s->counts_stacks)
+        if (series_counts_stacks(s))
                 json_out_str(&j, "samples_are", "stacks");
         if (s->is_average) {
                 json_out_uint(&j, "snapshots", s->snapshots);
@@ -394,7 +394,7 @@ static enum status put_series_json(const struct series *s, struct buf *ret)
         type_plan_put_json(&s->plan, &j);
         if (!s->groups.labels->count) {
                 json_out_int(&j, "total", s->groups.shown[0].total[0]);
-                json_out_uint(&j, "samples", s->groups.shown[0].samples[0]);
+                json_out_uint(&j, "samples", sample_count_round(s->groups.shown[0].samples[0]));
                 put_series_points(s, 0, &j);
         } else {
                 json_out_array(&j, "groups");
@@ -402,7 +402,7 @@ static enum status put_series_json(const struct series *s, struct buf *ret)
                         json_out_object(&j, NULL);
                         label_group_put_json(&s->groups, &s->groups.shown[g], "labels", &j);
                         json_out_int(&j, "total", s->groups.shown[g].total[0]);
-                        json_out_uint(&j, "samples", s->groups.shown[g].samples[0]);
+                        json_out_uint(&j, "samples", sample_count_round(s->groups.shown[g].samples[0]));
                         put_series_points(s, g, &j);
                         json_out_object_end(&j);
                 }

@@ -17,12 +17,12 @@ struct series {
         struct type_plan plan;
         struct label_groups groups;
         int64_t first_ns, step_ns;
-        size_t count;      /* steps */
-        int64_t *values;   /* `count` values for each shown group; owned */
-        uint64_t *samples; /* likewise; for averages profiles instead: one per series and second with samples */
+        size_t count;    /* steps */
+        int64_t *values; /* `count` values for each shown group; owned */
+        struct sample_count
+                *samples; /* likewise; for averages profiles instead: one per series and second with samples */
         value_magnitude magnitude;
         char unit[32];
-        bool counts_stacks; /* `samples` are stacks as sent, each for any number of samples */
         bool is_average;    /* values and totals are averages of snapshots (query/engine/gauge_average.h) */
         uint64_t snapshots; /* of an average: of all its series */
 };

@@ -67,7 +67,8 @@ static enum status order_service_rows(struct services *s, struct error *err)
         struct label_groups *g = &s->l.groups;
 
         for (uint32_t i = 0; i < g->shown_count; i++)
-                if (g->shown[i].samples[0] || g->shown[i].samples[1]) /* else the filters dropped all */
+                if (sample_count_round(g->shown[i].samples[0]) ||
+                    sample_count_round(g->shown[i].samples[1])) /* else the filters dropped all */
                         s->order[s->row_count++] = i;
         return work_meter_sort(s->q->meter, s->order, s->row_count, sizeof *s->order, compare_service_rows, g->shown,
                                err);
@@ -266,14 +267,14 @@ static void put_services_text(const struct services *s, struct buf *ret)
                    format_time_utc(s->base.to_unix_ns, to, sizeof to));
         if (s->row_count)
                 buf_printf(ret, "\n%14s %7s %8s %7s %9s\n", "value", "share", "change", "named",
-                           m->counts_stacks ? "stacks" : "samples");
+                           m->samples.are_stacks ? "stacks" : "samples");
         for (uint32_t i = 0; i < s->row_count && !work_meter_add(s->q->meter, 64, NULL); i++) {
                 const struct label_group *row = &g->shown[s->order[i]];
 
                 buf_printf(ret, "%14s %6.2f%% %8s %6.2f%% %9" PRIu64 "  ",
                            format_service_cost(s, row->total[1], cost, sizeof cost),
                            compute_percent(row->total[1], m->total), format_rate_change(s, row, change, sizeof change),
-                           compute_percent(s->named[s->order[i]], row->total[1]), row->samples[1]);
+                           compute_percent(s->named[s->order[i]], row->total[1]), sample_count_round(row->samples[1]));
                 label_group_put_text(g, row, ret);
                 put_row_versions_text(s, s->order[i], ret);
                 buf_append_u8(ret, '\n');
@@ -294,7 +295,8 @@ static void put_services_csv(const struct services *s, struct buf *ret)
 
                 label_group_put_csv(g, row, ret);
                 buf_printf(ret, "%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",", row->total[1],
-                           row->samples[1], s->named[s->order[i]], row->total[0], row->samples[0]);
+                           sample_count_round(row->samples[1]), s->named[s->order[i]], row->total[0],
+                           sample_count_round(row->samples[0]));
                 csv_put_text(ret, count ? v[count - 1].value : "", '\r');
                 buf_append_u8(ret, '\n');
         }
@@ -321,10 +323,10 @@ static void put_service_row_json(const struct services *s, uint32_t at, struct j
         json_out_object(j, NULL);
         label_group_put_json(&s->l.groups, row, "labels", j);
         json_out_int(j, "value", row->total[1]);
-        json_out_uint(j, "samples", row->samples[1]);
+        json_out_uint(j, "samples", sample_count_round(row->samples[1]));
         json_out_int(j, "named", s->named[at]);
         json_out_int(j, "value_before", row->total[0]);
-        json_out_uint(j, "samples_before", row->samples[0]);
+        json_out_uint(j, "samples_before", sample_count_round(row->samples[0]));
         json_out_array(j, "points");
         for (size_t i = 0; i < s->trend.count; i++)
                 json_out_int(j, NULL, s->points[at * s->trend.count + i]);
@@ -354,7 +356,7 @@ static void put_services_json(const struct services *s, struct buf *ret)
                 json_out_str(&j, "aggregation", "average");
         json_out_int(&j, "named", s->named_total);
         json_out_int(&j, "total_before", base->total);
-        json_out_uint(&j, "samples_before", base->samples);
+        json_out_uint(&j, "samples_before", sample_count_round(base->samples));
         type_plan_put_json(&s->l.plan, &j);
         json_out_array(&j, "rows");
         for (uint32_t i = 0; i < s->row_count && !work_meter_add(s->q->meter, s->trend.count, NULL); i++)

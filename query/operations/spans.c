@@ -35,9 +35,8 @@ struct span_list {
         uint32_t *order;                  /* spans by falling cost; owned */
         struct memory_reservation memory; /* of details and order */
         int64_t total, total_with_id;
-        uint64_t samples, samples_with_id;
+        struct sample_count samples, samples_with_id;
         value_magnitude magnitude;
-        bool counts_stacks; /* these are stacks as sent, each for any number of samples */
         char unit[32];
 };
 
@@ -62,7 +61,7 @@ static bool has_any_id(const struct span_list *l, const struct scan_group_label 
 }
 
 static enum status add_span_value(struct span_list *l, const struct scan_group_label *labels, int64_t value,
-                                  uint64_t samples, struct error *err)
+                                  struct sample_count samples, struct error *err)
 {
         const struct scan_group_label *details = labels + l->spans.labels->count;
         uint32_t before = l->spans.count, span;
@@ -84,7 +83,7 @@ static enum status add_span_value(struct span_list *l, const struct scan_group_l
         }
         label_groups_add_value(&l->spans, span, 0, value, samples);
         add_saturating(&l->total_with_id, value);
-        l->samples_with_id += samples;
+        sample_count_add(&l->samples_with_id, samples);
         return ST_OK;
 }
 
@@ -98,17 +97,14 @@ static enum status add_group_sums(struct span_list *l, const struct scan_group_s
                 const struct scan_group_sum *sum = &sums->items[i];
                 const struct scan_group *g = &sums->groups[sum->group];
                 int64_t value = sum->value;
-                uint64_t samples;
+                struct sample_count samples;
 
                 if (!type_plan_convert(&l->plan, g, &with_time, &value))
                         continue;
-                if (!count_samples_by_rule(&rules[sum->group], sum->value, sum->samples, &samples)) {
-                        samples = sum->samples;
-                        l->counts_stacks = true;
-                }
+                samples = compute_sample_count(&rules[sum->group], sum->value, sum->samples);
                 add_magnitude(&l->magnitude, value);
                 add_saturating(&l->total, value);
-                l->samples += samples;
+                sample_count_add(&l->samples, samples);
                 if (has_any_id(l, g->labels))
                         st = add_span_value(l, g->labels, value, samples, err);
         }
@@ -191,18 +187,20 @@ static void put_spans_text(const struct span_list *l, struct buf *ret)
 
         buf_printf(ret, "%s of %s, %" PRIu64 " of %" PRIu64 " %s have ids, of %s\n",
                    format_value(l->total_with_id, l->unit, value, sizeof value),
-                   format_value(l->total, l->unit, total, sizeof total), l->samples_with_id, l->samples,
-                   l->counts_stacks ? "stacks" : "samples", COUNTED(l->spans.count, "span", "spans"));
+                   format_value(l->total, l->unit, total, sizeof total), sample_count_round(l->samples_with_id),
+                   sample_count_round(l->samples), l->samples.are_stacks ? "stacks" : "samples",
+                   COUNTED(l->spans.count, "span", "spans"));
         if (!shown)
                 return;
-        buf_printf(ret, "\n%12s %7s %9s\n", "value", "", l->counts_stacks ? "stacks" : "samples");
+        buf_printf(ret, "\n%12s %7s %9s\n", "value", "", l->samples.are_stacks ? "stacks" : "samples");
         for (uint32_t i = 0; i < shown && !work_meter_add(l->q->meter, 64, NULL); i++) {
                 const struct label_group *span = &l->spans.items[l->order[i]];
                 const struct span_detail *detail = &l->details[l->order[i]];
                 double percent = l->total ? 100.0 * (double)span->total[0] / (double)l->total : 0;
 
                 buf_printf(ret, "%12s %6.2f%% %9" PRIu64 "  ",
-                           format_value(span->total[0], l->unit, value, sizeof value), percent, span->samples[0]);
+                           format_value(span->total[0], l->unit, value, sizeof value), percent,
+                           sample_count_round(span->samples[0]));
                 label_group_put_text(&l->spans, span, ret);
                 for (size_t k = 0; k < SPAN_DETAILS; k++) {
                         buf_append_str(ret, *detail->values[k] ? "  " : "");
@@ -225,7 +223,7 @@ static void put_spans_csv(const struct span_list *l, struct buf *ret)
                 label_group_put_csv(&l->spans, span, ret);
                 for (size_t k = 0; k < SPAN_DETAILS; k++)
                         csv_put_text(ret, l->details[l->order[i]].values[k], ',');
-                buf_printf(ret, "%" PRId64 ",%" PRIu64 "\r\n", span->total[0], span->samples[0]);
+                buf_printf(ret, "%" PRId64 ",%" PRIu64 "\r\n", span->total[0], sample_count_round(span->samples[0]));
         }
 }
 
@@ -240,7 +238,7 @@ static void put_span_rows(const struct span_list *l, struct json_out *j)
                 for (size_t k = 0; k < SPAN_DETAILS; k++)
                         json_out_str(j, detail_names[k], l->details[l->order[i]].values[k]);
                 json_out_int(j, "value", span->total[0]);
-                json_out_uint(j, "samples", span->samples[0]);
+                json_out_uint(j, "samples", sample_count_round(span->samples[0]));
                 json_out_object_end(j);
         }
         json_out_array_end(j);
@@ -258,13 +256,13 @@ static void put_spans_json(const struct span_list *l, struct buf *ret)
         json_out_int(&j, "from_ms", selection->from_unix_ns / 1000000);
         json_out_int(&j, "to_ms", selection->to_unix_ns / 1000000);
         json_out_int(&j, "total", l->total);
-        json_out_uint(&j, "samples", l->samples);
-        if (l->counts_stacks)
+        json_out_uint(&j, "samples", sample_count_round(l->samples));
+        if (l->samples.are_stacks)
                 json_out_str(&j, "samples_are", "stacks");
         type_plan_put_json(&l->plan, &j);
         json_out_object(&j, "with_id");
         json_out_int(&j, "total", l->total_with_id);
-        json_out_uint(&j, "samples", l->samples_with_id);
+        json_out_uint(&j, "samples", sample_count_round(l->samples_with_id));
         json_out_uint(&j, "spans", l->spans.count);
         json_out_object_end(&j);
         put_span_rows(l, &j);

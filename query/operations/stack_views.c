@@ -76,10 +76,10 @@ static enum status build_group_top(struct top_tables *t, uint32_t group, struct 
 static void put_group_totals(const struct top_tables *t, const struct label_group *g, struct json_out *j)
 {
         json_out_int(j, "total", g->total[0]);
-        json_out_uint(j, "samples", g->samples[0]);
+        json_out_uint(j, "samples", sample_count_round(g->samples[0]));
         if (t->form.diff) {
                 json_out_int(j, "total_after", g->total[1]);
-                json_out_uint(j, "samples_after", g->samples[1]);
+                json_out_uint(j, "samples_after", sample_count_round(g->samples[1]));
         }
 }
 

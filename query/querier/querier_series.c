@@ -108,7 +108,7 @@ static enum status make_series_points(struct querier_call *c, const struct serie
         size_t count = 0;
 
         for (size_t i = 0; i < s->count; i++)
-                count += s->samples[group * s->count + i] != 0;
+                count += sample_count_round(s->samples[group * s->count + i]) != 0;
         points = querier_alloc(c, count + 1, sizeof *points);
         ret->points = querier_alloc(c, count + 1, sizeof(*ret->points));
         if (!points || !ret->points)
@@ -116,14 +116,16 @@ static enum status make_series_points(struct querier_call *c, const struct serie
         for (size_t i = 0; i < s->count; i++) {
                 size_t at = group * s->count + i;
                 Querier__Point *p = &points[ret->n_points];
+                uint64_t samples;
 
-                if (!s->samples[at])
+                samples = sample_count_round(s->samples[at]);
+                if (!samples)
                         continue;
                 querier__point__init(p);
                 p->timestamp = (s->first_ns + (int64_t)i * s->step_ns) / NS_PER_MS;
                 p->value = (double)s->values[at];
                 if (c->q.r.average)
-                        p->value /= (double)s->samples[at];
+                        p->value /= (double)samples;
                 ret->points[ret->n_points++] = p;
         }
         return work_meter_add(c->q.meter, 16 * s->count, c->q.err);

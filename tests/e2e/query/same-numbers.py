@@ -6,11 +6,14 @@ usage: same-numbers.py fill|check URL[,URL]... CAIRN SEED NOW
 
 Of several URLs, services on one store, each gets a part of the samples, and the first one answers.
 
-The interfaces: top as JSON, rows (cairn top), CSV; flame graphs as JSON; folded stacks; pprof; series; services; diff;
-SelectMergeStacktraces and SelectSeries of querier.v1; /pyroscope/render.
+Values are no multiples of the sampling period, which some of the profiles have.
+
+The interfaces: top as JSON, rows (cairn top), CSV; flame graphs as JSON; folded stacks; pprof; series; services; spans;
+diff; SelectMergeStacktraces and SelectSeries of querier.v1; /pyroscope/render.
 """
 import collections
 import csv
+import fractions
 import gzip
 import io
 import json
@@ -24,6 +27,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from pprof import fields  # noqa: E402
+from profiles import Strings, blob, num, packed  # noqa: E402
 
 MODE, URLS, CAIRN, SEED, NOW = sys.argv[1], sys.argv[2].split(","), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 URL = URLS[0]
@@ -34,11 +38,11 @@ GOROUTINES = "goroutine:goroutine:count:goroutine:count"
 GAUGES = {HEAP, GOROUTINES}
 dice = random.Random(SEED)
 
-Sample = collections.namedtuple("Sample", "type time labels stack value")
+Sample = collections.namedtuple("Sample", "type time labels stack value period")
 
 
 def make_samples():
-    """Imports: (type, time, labels, {stack: value})."""
+    """Imports: (type, time, labels, {stack: value}, period or 0)."""
     imports = []
     for _ in range(28):
         stacks = {}
@@ -48,17 +52,37 @@ def make_samples():
         labels = {"service.name": dice.choice(["api", "web"]), "instance": dice.choice(["1", "2"])}
         if labels["instance"] == "2":
             labels["zone"] = labels["service.name"] + "-zone"
-        imports.append((dice.choice([CPU, ALLOC, HEAP, GOROUTINES]), NOW - 10 * dice.randint(1, 12), labels, stacks))
+        kind = dice.choice([CPU, CPU, ALLOC, HEAP, GOROUTINES])
+        period = dice.choice([0, 3, 7, 1000, 10000000, 52631579]) if kind == CPU else 0
+        imports.append((kind, NOW - 10 * dice.randint(1, 12), labels, stacks, period))
     return imports
 
 
+def make_folded(stacks):
+    return "".join(";".join(stack) + f" {value}\n" for stack, value in stacks.items()).encode()
+
+
+def make_pprof(stacks, period, time):
+    s = Strings()
+    names = sorted({frame for stack in stacks for frame in stack})
+    ids = {name: i + 1 for i, name in enumerate(names)}
+    cpu = num(1, s("cpu")) + num(2, s("nanoseconds"))
+    data = blob(1, cpu) + blob(11, cpu) + num(12, period) + num(9, time * 10 ** 9)
+    for stack, value in stacks.items():
+        data += blob(2, packed(1, [ids[frame] for frame in reversed(stack)]) + packed(2, [value]))
+    for name, i in ids.items():
+        data += blob(4, num(1, i) + blob(4, num(1, i))) + blob(5, num(1, i) + num(2, s(name)))
+    return data + b"".join(blob(6, text) for text in s.items)
+
+
 def fill(imports):
-    for i, (kind, time, labels, stacks) in enumerate(imports):
-        with tempfile.NamedTemporaryFile("w", suffix=".folded") as f:
-            f.writelines(";".join(stack) + f" {value}\n" for stack, value in stacks.items())
+    for i, (kind, time, labels, stacks, period) in enumerate(imports):
+        with tempfile.NamedTemporaryFile("wb", suffix=".pb" if period else ".folded") as f:
+            f.write(make_pprof(stacks, period, time) if period else make_folded(stacks))
             f.flush()
             url = URLS[i % len(URLS)]
-            subprocess.run([CAIRN, "import", "--server", url, "--time", str(time), "--type", kind, f.name] +
+            how = [] if period else ["--time", str(time), "--type", kind]
+            subprocess.run([CAIRN, "import", "--server", url, *how, f.name] +
                            [x for k, v in labels.items() for x in ("--label", f"{k}={v}")], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -84,6 +108,21 @@ def model(samples, question):
             if not focus or focus in s.stack:
                 stacks[s.stack] += s.value / count if kind in GAUGES else s.value
     return stacks, total, slack
+
+
+def round_samples(exact):
+    return max(1, int(exact + fractions.Fraction(1, 2))) if exact else 0
+
+
+def model_samples(samples, question, instance=None):
+    """Values divided by the period, or stacks, of all that the question selects, rounded once."""
+    kind, start, end, wanted, focus = question
+    exact = fractions.Fraction(0)
+    for s in samples:
+        if s.type == kind and start <= s.time < end and all(s.labels.get(k) == v for k, v in wanted.items()) and \
+                (not focus or focus in s.stack) and (instance is None or s.labels["instance"] == instance):
+            exact += fractions.Fraction(s.value, s.period) if s.period else 1
+    return round_samples(exact)
 
 
 def costs(stacks):
@@ -197,7 +236,9 @@ def check_question(samples, question):
     same("pprof", question, read_pprof(get("api/v1/query/pprof", params)), top["total"], slack if focus else 0)
     series = json.loads(get("api/v1/query/series", {**params, "step": f"{step}s"}))
     same("series", question, series["total"], top["total"])
-    same("samples", question, series["samples"], top["samples"])
+    same("samples", question, top["samples"], model_samples(samples, question))
+    same("samples of series", question, series["samples"], top["samples"])
+    same("samples of flame", question, json.loads(get("api/v1/query/flame", params))["sides"][0]["samples"], top["samples"])
     if kind not in GAUGES:
         same("points", question, sum(p[1] for p in series["points"]), top["total"])
     by = json.loads(get("api/v1/query/top", {**params, "by": "instance"})).get("groups", [])
@@ -206,9 +247,11 @@ def check_question(samples, question):
         parts.update({k: v[0] for k, v in rows_of(group["rows"]).items()})
     same("groups", question, dict(parts), flat, slack)
     same("totals of groups", question, sum(g["total"] for g in by), top["total"], slack if focus else 0)
+    for g in by:
+        same("samples of groups", question, g["samples"], model_samples(samples, question, g["labels"]["instance"]))
     by_series = json.loads(get("api/v1/query/series", {**params, "by": "instance", "step": f"{step}s"}))["groups"]
-    same("series of groups", question, {g["labels"]["instance"]: g["total"] for g in by_series},
-         {g["labels"]["instance"]: g["total"] for g in by})
+    same("series of groups", question, {g["labels"]["instance"]: [g["total"], g["samples"]] for g in by_series},
+         {g["labels"]["instance"]: [g["total"], g["samples"]] for g in by})
     services = json.loads(get("api/v1/query/services", {**params, "by": "instance", "step": f"{step}s"}))
     same("services", question, {r["labels"]["instance"]: [r["value"], r["samples"]] for r in services["rows"] if r["samples"]},
          {g["labels"]["instance"]: [g["total"], g["samples"]] for g in by})
@@ -219,6 +262,11 @@ def check_question(samples, question):
             same("points of services", question, points_of.get(g["labels"]["instance"]), [p[1] for p in g["points"]])
     if focus:
         return
+    spans = json.loads(get("api/v1/query/spans", {**params, "by": "instance"}))
+    if kind not in GAUGES:
+        same("spans", question, {r["labels"]["instance"]: [r["value"], r["samples"]] for r in spans["rows"]},
+             {g["labels"]["instance"]: [g["total"], g["samples"]] for g in by})
+    same("samples of spans", question, spans["samples"], top["samples"])
     whole = {"start": start * 1000, "end": end * 1000 - 1}
     graph = call("SelectMergeStacktraces", profile_typeID=kind, labelSelector=params["selector"], **whole).get("flamegraph", {})
     own = collections.Counter()
@@ -236,13 +284,15 @@ def check_question(samples, question):
 
 
 def check_diff(before, after):
-    tops = [rows_of(json.loads(get("api/v1/query/top", params_of(q)))["rows"]) for q in (before, after)]
+    answers = [json.loads(get("api/v1/query/top", params_of(q))) for q in (before, after)]
+    tops = [rows_of(answer["rows"]) for answer in answers]
     base = {f"base_{k}": v for k, v in params_of(before).items() if k in ("from", "to", "selector")}
     diff = json.loads(get("api/v1/query/diff", {**params_of(after), **base, "view": "top"}))
     services = json.loads(get("api/v1/query/services", {**params_of(after), **base, "by": "instance"}))
     groups = json.loads(get("api/v1/query/diff", {**params_of(after), **base, "view": "top", "by": "instance"}))["groups"]
     same("services and diff", (before, after), {r["labels"]["instance"]: [r["value_before"], r["value"]] for r in services["rows"]},
          {g["labels"]["instance"]: [g["total"], g["total_after"]] for g in groups})
+    same("samples of diff", (before, after), [diff["samples"], diff["samples_after"]], [t["samples"] for t in answers])
     for suffix, top in (("", tops[0]), ("_after", tops[1])):
         same("diff" + suffix, (before, after), {k: v for k, v in rows_of(diff["rows"], suffix).items() if any(v)}, top)
 
@@ -257,7 +307,7 @@ imports = make_samples()
 if MODE == "fill":
     fill(imports)
     sys.exit(0)
-everything = [Sample(kind, time, labels, stack, value) for kind, time, labels, stacks in imports for stack, value in stacks.items()]
+everything = [Sample(kind, time, labels, stack, value, period) for kind, time, labels, stacks, period in imports for stack, value in stacks.items()]
 for _ in range(25):
     asked, other = ask(), ask()
     if not any(s.type == asked[0] and asked[1] <= s.time < asked[2] for s in everything):

@@ -9,6 +9,7 @@
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/sample_count.h"
 #include "profile-formats/proto/pprof.pb-c.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"

@@ -7,6 +7,7 @@
 #include "common/limits.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
+#include "profile-formats/sample_count.h"
 #include "profile-formats/return_address.h"
 #include "profile-formats/wire.h"
 #include "tests/support/suite.h"
