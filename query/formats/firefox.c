@@ -23,7 +23,7 @@
 #include "common/memory/array.h"
 #include "common/memory/memory_budget.h"
 #include "profile-formats/number_map.h"
-#include "query/engine/unit_text.h"
+#include "profile-formats/profile_type.h"
 
 #define FORMAT_VERSION 60
 #define GECKO_VERSION 31 /* version of the browser's own format, which readers require as well */
@@ -361,17 +361,34 @@ static void put_shared_tables(struct firefox_writer *w)
 
 /* ---- samples ---- */
 
-/* unit_ns: of a unit of time, which becomes milliseconds; else 0. */
-static void put_weight(struct firefox_writer *w, int64_t value, double unit_ns)
+/* How the Firefox Profiler shows values of a unit: as milliseconds, bytes or numbers of samples. */
+struct weight_unit {
+        const char *type;
+        double scale; /* of values */
+        bool is_time;
+};
+
+static struct weight_unit choose_weight_unit(const char *unit)
 {
-        if (unit_ns > 0)
-                json_out_double(&w->j, NULL, (double)value * unit_ns / 1e6);
-        else
+        struct profile_unit known;
+
+        if (!profile_unit_find(unit, strlen(unit), &known))
+                return (struct weight_unit){ "samples", 1, false };
+        if (known.is_time)
+                return (struct weight_unit){ "tracing-ms", (double)known.factor / 1e6, true };
+        return (struct weight_unit){ "bytes", (double)known.factor, false };
+}
+
+static void put_weight(struct firefox_writer *w, int64_t value, double scale)
+{
+        if (scale == 1)
                 json_out_int(&w->j, NULL, value);
+        else
+                json_out_double(&w->j, NULL, (double)value * scale);
 }
 
 /* The start of each sample, in ms. */
-static void put_times(struct firefox_writer *w, double unit_ns)
+static void put_times(struct firefox_writer *w, const struct weight_unit *unit)
 {
         int64_t at = 0;
 
@@ -381,8 +398,8 @@ static void put_times(struct firefox_writer *w, double unit_ns)
 
                 if (!value)
                         continue;
-                put_weight(w, at, unit_ns);
-                if (!(unit_ns > 0))
+                put_weight(w, at, unit->is_time ? unit->scale : 1);
+                if (!unit->is_time)
                         at++;
                 else if (value > 0)
                         add_saturating(&at, value);
@@ -392,8 +409,7 @@ static void put_times(struct firefox_writer *w, double unit_ns)
 
 static void put_samples(struct firefox_writer *w)
 {
-        const char *unit = w->f->sides[0]->unit;
-        const double unit_ns = get_unit_ns(unit);
+        const struct weight_unit unit = choose_weight_unit(w->f->sides[0]->unit);
         struct json_out *j = &w->j;
         uint64_t count = 0;
 
@@ -409,13 +425,13 @@ static void put_samples(struct firefox_writer *w)
                         put_null(j, NULL);
         }
         json_out_array_end(j);
-        put_times(w, unit_ns);
+        put_times(w, &unit);
         json_out_array(j, "weight");
         for (uint32_t i = 0; i < w->d.count && count_row(w); i++)
                 if (w->d.nodes[i].self[0])
-                        put_weight(w, w->d.nodes[i].self[0], unit_ns);
+                        put_weight(w, w->d.nodes[i].self[0], unit.scale);
         json_out_array_end(j);
-        json_out_str(j, "weightType", unit_ns > 0 ? "tracing-ms" : strcmp(unit, "bytes") == 0 ? "bytes" : "samples");
+        json_out_str(j, "weightType", unit.type);
         json_out_uint(j, "length", count);
         json_out_object_end(j);
 }

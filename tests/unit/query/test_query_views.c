@@ -1375,6 +1375,28 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 }
 END_TEST
 
+START_TEST(firefox_weights_are_in_the_profilers_units)
+{
+        static const struct {
+                const char *type, *weights;
+        } cases[] = { { "memory:alloc_space:kB:space:kB", "\"weight\":[3072],\"weightType\":\"bytes\"" },
+                      { "memory:alloc_space:bytes:space:bytes", "\"weight\":[3],\"weightType\":\"bytes\"" },
+                      { "wall:wall:microseconds:wall:ns", "\"weight\":[0.003],\"weightType\":\"tracing-ms\"" },
+                      { "wall:wall:milliseconds:wall:ns", "\"weight\":[3],\"weightType\":\"tracing-ms\"" },
+                      { "locks:contentions:count::", "\"weight\":[3],\"weightType\":\"samples\"" } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                set_up();
+                APPEND({ .type = cases[i].type, .value = 3, .stack = "a;main" });
+                {
+                        ASK(json, "firefox");
+                        EXPECT(json, cases[i].weights);
+                }
+                tear_down();
+        }
+}
+END_TEST
+
 TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            functions_of_an_inverted_graph_take_half_of_its_nodes,
            counts_with_a_period_add_to_cpu_time_and_omissions_are_reported, cpu_time_has_precedence_over_unknown_units,
@@ -1387,4 +1409,5 @@ TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            a_diff_follows_functions_across_builds, functions_that_may_be_several_are_not_matched,
            numbers_of_lambdas_decide_only_if_both_builds_have_the_same,
            names_with_samples_on_both_sides_keep_their_rows, samples_of_a_trace_or_span_are_selected,
-           spans_are_listed_by_cost, pprof_has_all_types_labels_period_and_start_lines)
+           spans_are_listed_by_cost, pprof_has_all_types_labels_period_and_start_lines,
+           firefox_weights_are_in_the_profilers_units)
