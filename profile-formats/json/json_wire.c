@@ -48,17 +48,59 @@ static bool parse_json_double(const struct json_span *span, double *ret)
         return !*end;
 }
 
-/* "5.0", "5e0": whole numbers that a double has exactly, in the grammar of JSON: without leading zeros. */
-static bool parse_whole_double(const struct json_span *span, uint64_t *ret)
+/* The exponent of a number, from its 'e' on; beyond any that a number of 64 bits has it is cut off. */
+static int read_decimal_exponent(const char *at, const char *end)
 {
+        bool is_negative = ++at < end && *at == '-';
+        int exponent = 0;
+
+        for (at += at < end && (*at == '-' || *at == '+'); at < end && exponent < 1000; at++)
+                exponent = exponent * 10 + (*at - '0');
+        return is_negative ? -exponent : exponent;
+}
+
+/*
+ * "5.0", "1.7e18": whole numbers with a fraction or an exponent, in the grammar of JSON: without leading zeros. They
+ * are read as decimals, since a double has not all numbers of 64 bits.
+ */
+static bool parse_whole_decimal(const struct json_span *span, uint64_t *ret)
+{
+        const char *at = span->text, *end = at + span->size;
+        bool is_negative = at < end && *at == '-', in_fraction = false;
         struct json_scan number;
-        double v;
+        int scale = 0; /* the value is v * 10^scale */
+        uint64_t v = 0;
+        int zeros = 0; /* that follow v; trailing ones are not multiplied */
 
         json_scan_init(&number, span->text, span->size);
-        if (!json_scan_skip(&number) || number.at != number.end || !parse_json_double(span, &v) || trunc(v) != v ||
-            fabs(v) > 0x1p53)
+        if (span->size > NUMBER_BYTES || !json_scan_skip(&number) || number.at != number.end)
                 return false;
-        *ret = (uint64_t)(int64_t)v;
+        for (at += is_negative; at < end && *at != 'e' && *at != 'E'; at++) {
+                if (*at == '.') {
+                        in_fraction = true;
+                        continue;
+                }
+                if (*at < '0' || *at > '9')
+                        return false; /* a word or a text */
+                scale -= in_fraction;
+                zeros++;
+                for (; *at != '0' && zeros; zeros--)
+                        if (__builtin_mul_overflow(v, 10, &v))
+                                return false;
+                if (__builtin_add_overflow(v, *at - '0', &v))
+                        return false;
+        }
+        if (at < end)
+                scale += read_decimal_exponent(at, end);
+        for (scale += zeros; scale > 0 && v; scale--)
+                if (__builtin_mul_overflow(v, 10, &v))
+                        return false;
+        for (; scale < 0 && v; scale++, v /= 10)
+                if (v % 10)
+                        return false;
+        if (is_negative && v > (uint64_t)INT64_MAX + 1)
+                return false;
+        *ret = is_negative ? 0 - v : v;
         return true;
 }
 
@@ -77,7 +119,7 @@ bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret, bool *is_negativ
         else
                 ok = json_scan_uint(&inner, ret);
         ok = ok && inner.at == inner.end;
-        if (!ok && !parse_whole_double(&span, ret))
+        if (!ok && !parse_whole_decimal(&span, ret))
                 return json_scan_fail(s, (const uint8_t *)span.text, "a whole number of 64 bits");
         *is_negative_ret = is_negative && *ret;
         return true;

@@ -93,6 +93,10 @@ START_TEST(numbers_may_be_quoted_and_signed)
         WIRE("{\"uint\": -0}", "\x50\0");
         WIRE("{\"int\": 3e2}", "\x08\xac\x02");
         WIRE("{\"int\": \"300.0\"}", "\x08\xac\x02");
+        WIRE("{\"times\": [1.7e18, \"1.79812345678901234E+18\", 18446744073709551615.0, 0.00e-9, 1e19]}",
+             "\x1a\x28\0\0\x2a\x36\xfe\x9c\x97\x17\x74\xdf\x34\xd0\xc1\x37\xf4\x18"
+             "\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\xe8\x89\x04\x23\xc7\x8a");
+        WIRE("{\"int\": -9.223372036854775808e18}", "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01");
         WIRE("{\"int\": -1.0}", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         WIRE("{\"ints\": [1, \"2\", 300]}", "\x12\x04\x01\x02\xac\x02");
         WIRE("{\"times\": [\"1\"]}", "\x1a\x08\1\0\0\0\0\0\0\0");
@@ -140,6 +144,11 @@ START_TEST(malformed_json_is_refused_with_offset)
         refused("{\"int\": \"\"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"12 \"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"18446744073709551616\"}", "expected a whole number of 64 bits");
+        refused("{\"int\": 1.7000000000000000001e18}", "expected a whole number of 64 bits");
+        refused("{\"int\": -9.223372036854775809e18}", "expected a whole number of 64 bits");
+        refused("{\"int\": 9.3e18}", "byte 8: expected a number that fits the field");
+        refused("{\"times\": [18446744073709551616.0]}", "expected a whole number of 64 bits");
+        refused("{\"int\": 5e-1}", "expected a whole number of 64 bits");
         refused("{\"int\": 1e30}", "expected a whole number of 64 bits");
         refused("{\"int\": \"05\"}", "expected a whole number of 64 bits");
         refused("{\"int\": \"-00\"}", "expected a whole number of 64 bits");
