@@ -200,31 +200,6 @@ static enum status filter_intervals(const struct dwarf_reader *r, struct dwarf_c
         return ST_OK;
 }
 
-/*
- * Whether an address of the filter has a line row, but no function: it may be in a call that was inlined into a
- * function and exceeds it, as in damaged files, or in padding.
- */
-static enum status find_row_without_function(const struct dwarf_reader *r, const struct dwarf_code *code, bool *ret)
-{
-        const struct dwarf_row *rows = code->lines.rows;
-        _cleanup_free_ bool *covered = calloc(r->filter_count + 1, sizeof *covered);
-
-        if (!covered)
-                return ST_NO_MEMORY;
-        for (size_t i = 0; i < code->interval_count; i++) {
-                size_t at = find_lower_bound(k, 0, r->filter_count, r->filter[k] < code->intervals[i].start);
-
-                for (; at < r->filter_count && r->filter[at] < code->intervals[i].end; at++)
-                        covered[at] = true;
-        }
-        for (size_t i = 0; !*ret && i < r->filter_count; i++) {
-                size_t behind = find_lower_bound(k, 0, code->lines.row_count, rows[k].start <= r->filter[i]);
-
-                *ret = !covered[i] && behind && r->filter[i] < rows[behind - 1].end;
-        }
-        return ST_OK;
-}
-
 void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
 {
         for (size_t i = 0; i < code->interval_count; i++) {
@@ -258,7 +233,6 @@ static enum status walk_unit_dies(struct dwarf_reader *r, struct dwarf_code *cod
 static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *code)
 {
         enum status st = read_unit_lines(r, code);
-        bool misses_calls = false;
 
         if (st)
                 return st;
@@ -268,13 +242,6 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
                         return st;
         }
         st = walk_unit_dies(r, code);
-        if (!st && r->filter && code->function_count)
-                st = find_row_without_function(r, code, &misses_calls);
-        if (!st && misses_calls) {
-                r->walks_all = true;
-                st = walk_unit_dies(r, code);
-                r->walks_all = false;
-        }
         if (st)
                 return st;
         filter_rows(r, code);

@@ -15,8 +15,9 @@
 struct dwarf_level {
         uint32_t scope;
         uint32_t qualifier;
-        uint32_t inlined;  /* inlined calls around */
-        uint32_t function; /* offset of the innermost C++ function, 0 none; 0 again inside a scope */
+        uint32_t inlined;        /* inlined calls around */
+        uint32_t function;       /* offset of the innermost C++ function, 0 none; 0 again inside a scope */
+        uint32_t first_interval; /* of the function with code around; undefined without a scope */
 };
 
 /*
@@ -78,7 +79,6 @@ struct dwarf_reader {
         struct dwarf_path_cache path_cache;
         struct dwarf_outline full_outline; /* of the unit needed last, for names in place of linkage names */
         enum status names_damage;          /* why some of the unit's names are missing */
-        bool walks_all;                    /* also calls inlined into functions that cover no address of the filter */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
 

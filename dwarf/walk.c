@@ -188,10 +188,60 @@ static uint64_t read_low_pc(const struct walk *w, const struct dwarf_die *d)
         return low_pc;
 }
 
-/* @return whether any of the DIE's addresses are in code */
-static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t scope)
+static bool add_interval(struct walk *w, uint64_t start, uint64_t end, uint32_t scope)
 {
         struct dwarf_code *code = w->code;
+
+        if (code->interval_count >= LIMIT_RANGES_PER_OBJECT)
+                w->failed = ST_TOO_BIG;
+        else if (!array_reserve(&code->intervals, &code->interval_capacity, code->interval_count))
+                w->failed = ST_NO_MEMORY;
+        if (w->failed)
+                return false;
+        code->intervals[code->interval_count++] = (struct dwarf_interval){ start, end, scope, w->top };
+        return true;
+}
+
+/*
+ * An inlined call is inside the function around it. What exceeds it, in damaged files, is cut off, since an address
+ * that is looked up alone does without the calls of functions that do not cover it. A function of more intervals than
+ * this is no limit: comparing each of its calls with each would take too long.
+ */
+#define LIMITING_INTERVALS 8
+
+/* The number of intervals, from the first on, that limit calls in a function; 0: none do. */
+static size_t count_limits(const struct dwarf_code *code, size_t first)
+{
+        size_t count = 1;
+
+        while (count <= LIMITING_INTERVALS && first + count < code->interval_count &&
+               code->intervals[first + count].scope == code->intervals[first].scope)
+                count++;
+        return count <= LIMITING_INTERVALS ? count : 0;
+}
+
+static bool add_limited_interval(struct walk *w, uint64_t start, uint64_t end, uint32_t scope)
+{
+        const size_t first = w->r->levels[w->top].first_interval, count = count_limits(w->code, first);
+
+        if (!count)
+                return add_interval(w, start, end, scope);
+        for (size_t i = first; i < first + count; i++) {
+                const struct dwarf_interval limit = w->code->intervals[i];
+                uint64_t from = start > limit.start ? start : limit.start, to = end < limit.end ? end : limit.end;
+
+                if (from < to && !add_interval(w, from, to, scope))
+                        return false;
+        }
+        return true;
+}
+
+/*
+ * @param is_call  inlined into the function of the current level.
+ * @return whether any of the DIE's addresses are in code
+ */
+static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t scope, bool is_call)
+{
         struct dwarf_ranges ranges;
         uint64_t start, end;
         bool found = false;
@@ -204,15 +254,8 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
                         continue;
                 if (end > region->end)
                         end = region->end;
-                if (code->interval_count >= LIMIT_RANGES_PER_OBJECT) {
-                        w->failed = ST_TOO_BIG;
+                if (!(is_call ? add_limited_interval : add_interval)(w, start, end, scope))
                         return found;
-                }
-                if (!array_reserve(&code->intervals, &code->interval_capacity, code->interval_count)) {
-                        w->failed = ST_NO_MEMORY;
-                        return found;
-                }
-                code->intervals[code->interval_count++] = (struct dwarf_interval){ start, end, scope, w->top };
                 found = true;
         }
         w->is_cut |= ranges.is_cut;
@@ -247,7 +290,7 @@ static bool has_wanted_interval(const struct walk *w, size_t first)
 {
         const struct dwarf_code *code = w->code;
 
-        if (!w->r->filter || w->r->walks_all)
+        if (!w->r->filter || !count_limits(code, first))
                 return true;
         for (size_t i = first; i < code->interval_count; i++)
                 if (dwarf_reader_wants(w->r, code->intervals[i].start, code->intervals[i].end))
@@ -266,7 +309,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
                 return; /* the values of a truncated DIE are undefined */
         if (d.values[DWARF_ROLE_NAME].form && (!d.values[DWARF_ROLE_LINKAGE_NAME].form || w->outline->is_full))
                 declare_function(w, offset);
-        if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count)) {
+        if (!w->code || !add_intervals(w, &d, (uint32_t)w->code->scope_count, false)) {
                 enter_function_without_code(w, a, offset);
                 return;
         }
@@ -277,6 +320,7 @@ static void visit_function(struct walk *w, const struct dwarf_abbrev *a, uint64_
                                                           .name = add_origin(w->r, w->code, make_ref(w, offset)) });
         if (!has_wanted_interval(w, first))
                 inner.scope = DWARF_NO_SCOPE; /* calls inlined into it are passed over */
+        inner.first_interval = (uint32_t)first;
         inner.inlined = 0;
         inner.function = (uint32_t)offset;
         w->code->function_count++;
@@ -314,7 +358,7 @@ static void visit_inlined(struct walk *w, const struct dwarf_abbrev *a, uint64_t
         s.call_column = value_uint32_or(&d.values[DWARF_ROLE_CALL_COLUMN], 0);
         s.call_discriminator = value_uint32_or(&d.values[DWARF_ROLE_CALL_DISCRIMINATOR], 0);
         s.low_pc = read_low_pc(w, &d);
-        add_intervals(w, &d, (uint32_t)w->code->scope_count);
+        add_intervals(w, &d, (uint32_t)w->code->scope_count, true);
         inner.scope = add_scope(w, &s);
         inner.inlined++;
         enter_children(w, a, &inner);

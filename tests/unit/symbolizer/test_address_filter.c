@@ -319,27 +319,93 @@ START_TEST(function_outside_of_its_units_list_is_found_alone)
 }
 END_TEST
 
-START_TEST(call_that_exceeds_its_function_is_found_alone)
+static uint64_t put_abstract_function(struct dwarf_maker *m)
+{
+        uint64_t origin = put_at(m, DWARF_INFO) - m->unit;
+
+        put_uleb(m, DWARF_INFO, ABSTRACT);
+        put_text(m, DWARF_INFO, "call");
+        return origin;
+}
+
+static void put_call(struct dwarf_maker *m, uint64_t origin, uint64_t start, uint64_t size)
+{
+        put_uleb(m, DWARF_INFO, INLINED);
+        put_uint(m, DWARF_INFO, origin, 4);
+        put_address(m, DWARF_INFO, start);
+        put_uint(m, DWARF_INFO, size, 4);
+        put_uint(m, DWARF_INFO, 1, 1);
+        put_uint(m, DWARF_INFO, 7, 1);
+}
+
+START_TEST(call_is_cut_off_at_the_end_of_its_function)
 {
         static const uint64_t sequence[][2] = { { MADE_CODE, 0x40 } };
-        struct dwarf_maker m;
-        uint64_t origin;
+        static const char *const expected[] = { "call a.c:1 < f a.c:7", "g a.c:1" };
 
-        begin_listed_unit(&m, 0x40);
-        origin = put_at(&m, DWARF_INFO) - m.unit;
-        put_uleb(&m, DWARF_INFO, ABSTRACT);
-        put_text(&m, DWARF_INFO, "call");
-        put_function(&m, "f", MADE_CODE, 0x10);
-        put_uleb(&m, DWARF_INFO, INLINED);
-        put_uint(&m, DWARF_INFO, origin, 4);
-        put_address(&m, DWARF_INFO, MADE_CODE + 8);
-        put_uint(&m, DWARF_INFO, 0x20, 4);
-        put_uint(&m, DWARF_INFO, 1, 1);
-        put_uint(&m, DWARF_INFO, 7, 1);
-        put_uint(&m, DWARF_INFO, 0, 2);
-        end_unit(&m);
-        put_row_table(&m, sequence, 1);
-        check_address_frames(&m, MADE_CODE + 0x20, "call a.c:1 < f a.c:7");
+        for (size_t i = 0; i < 2; i++) {
+                struct dwarf_maker m;
+                uint64_t origin;
+
+                begin_listed_unit(&m, 0x40);
+                origin = put_abstract_function(&m);
+                put_function(&m, "f", MADE_CODE, 0x10);
+                put_call(&m, origin, MADE_CODE + 8, 0x20);
+                put_uint(&m, DWARF_INFO, 0, 1);
+                put_function(&m, "g", MADE_CODE + 0x10, 0x30);
+                put_uint(&m, DWARF_INFO, 0, 2);
+                end_unit(&m);
+                put_row_table(&m, sequence, 1);
+                check_address_frames(&m, MADE_CODE + 0xf + i, expected[i]);
+        }
+}
+END_TEST
+
+#define RANDOM_CODE 0x40 /* bytes */
+
+/* Functions with calls at any addresses: a damaged unit. */
+static void put_random_functions(struct dwarf_maker *m, uint64_t *state)
+{
+        static const char *const names[] = { "f", "g", "h" };
+        uint64_t origin = put_abstract_function(m);
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                put_function(m, names[i], MADE_CODE + random_next(state) % RANDOM_CODE,
+                             random_next(state) % RANDOM_CODE);
+                for (uint64_t k = random_next(state) % 3; k; k--)
+                        put_call(m, origin, MADE_CODE + random_next(state) % RANDOM_CODE,
+                                 random_next(state) % RANDOM_CODE);
+                put_uint(m, DWARF_INFO, 0, 1);
+        }
+        put_uint(m, DWARF_INFO, 0, 1);
+}
+
+START_TEST(calls_and_functions_at_any_addresses_agree_alone)
+{
+        static const uint64_t sequence[][2] = { { MADE_CODE, RANDOM_CODE } };
+
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "random" };
+                struct symbol_table whole;
+                uint64_t state = seed;
+                struct dwarf_maker m;
+                unsigned complete = 0;
+
+                begin_listed_unit(&m, RANDOM_CODE);
+                put_random_functions(&m, &state);
+                end_unit(&m);
+                put_row_table(&m, sequence, 1);
+                in.debuginfo_fd = made_file(NULL, 0, &m);
+                dwarf_maker_deinit(&m);
+                extract(&in, &whole);
+                for (uint64_t address = MADE_CODE; address < MADE_CODE + RANDOM_CODE; address++) {
+                        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+
+                        compare_group(&in, &whole, &filter, &complete);
+                }
+                symbol_table_deinit(&whole);
+                close(in.debuginfo_fd);
+        }
 }
 END_TEST
 
@@ -399,5 +465,6 @@ END_TEST
 TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
-           function_outside_of_its_units_list_is_found_alone, call_that_exceeds_its_function_is_found_alone,
-           filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
+           function_outside_of_its_units_list_is_found_alone, call_is_cut_off_at_the_end_of_its_function,
+           calls_and_functions_at_any_addresses_agree_alone, filter_over_unit_limit_reads_all_units,
+           symbols_that_cover_no_filtered_address_are_omitted)
