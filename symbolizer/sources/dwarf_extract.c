@@ -489,19 +489,30 @@ static int compare_offsets(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
+static void sort_offsets(uint64_t *offsets, size_t count)
+{
+        for (size_t i = 1; i < count; i++) {
+                if (offsets[i - 1] <= offsets[i])
+                        continue;
+                qsort(offsets, count, sizeof *offsets, compare_offsets); /* seldom: tables are in the order of units */
+                return;
+        }
+}
+
 static enum status extract_lone_lines(struct dwarf_extraction *x, struct dwarf_reader *r)
 {
         const struct dwarf_sections *sections = &x->object.main.sections;
-        size_t unit_count = x->object.main.units.count;
+        size_t unit_count = x->object.main.units.count, next = 0;
         uint64_t offset = sections->data[DWARF_LINE].size ? 0 : UINT64_MAX;
         struct dwarf_slot *s = &x->slots[0]; /* all are free by now */
         struct interval_list none = { 0 };
         enum status st = ST_OK;
 
-        if (unit_count)
-                qsort(x->tables, unit_count, sizeof *x->tables, compare_offsets);
+        sort_offsets(x->tables, unit_count);
         for (; !st && offset != UINT64_MAX; offset = dwarf_lines_next(sections, offset)) {
-                if (unit_count && bsearch(&offset, x->tables, unit_count, sizeof offset, compare_offsets))
+                while (next < unit_count && x->tables[next] < offset)
+                        next++;
+                if (next < unit_count && x->tables[next] == offset)
                         continue;
                 st = dwarf_reader_lines(r, offset, &s->flat.code);
                 if (!st)
