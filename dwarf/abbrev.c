@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory/array.h"
 #include "common/limits.h"
@@ -230,7 +231,8 @@ static bool sort_abbrevs_by_code(struct dwarf_abbrevs *t)
                 return false;
         for (size_t i = 0; i < t->count; i++)
                 t->order[i] = (uint32_t)i;
-        qsort_r(t->order, t->count, sizeof *t->order, compare_abbrev_codes, t->items);
+        if (t->count > 1)
+                qsort_r(t->order, t->count, sizeof *t->order, compare_abbrev_codes, t->items);
         return true;
 }
 
@@ -264,43 +266,86 @@ static enum status skip_abbrev(struct dwarf_cursor *c)
         return c->failed ? ST_BAD_DATA : ST_OK;
 }
 
-/* @param only  the code of the only abbreviation to read; 0: read all */
-static enum status read_abbrev_table(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                                     const struct dwarf_format *format, uint64_t only)
+static void begin_abbrev_table(struct dwarf_abbrevs *t, uint64_t offset, const struct dwarf_format *format)
+{
+        t->count = t->step_count = t->kept_size = 0;
+        t->is_dense = true;
+        t->is_valid = t->is_one = false;
+        t->offset = offset;
+        t->format = *format;
+}
+
+enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
+                               const struct dwarf_format *format)
 {
         struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
         const uint8_t *start = c.pos;
         enum status st = ST_OK;
         uint64_t code = 0;
 
-        t->count = t->step_count = 0;
-        t->is_dense = true;
-        t->is_valid = t->is_one = false;
-        t->offset = offset;
-        t->format = *format;
-        while (!st && !(only && t->count) && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
-                st = only && code != only ? skip_abbrev(&c) : read_abbrev(t, &c, code);
+        begin_abbrev_table(t, offset, format);
+        while (!st && dwarf_left(&c) && (code = dwarf_uleb(&c)) != 0)
+                st = read_abbrev(t, &c, code);
         t->bytes = (size_t)(c.pos - start);
         if (!st && c.failed)
                 st = ST_BAD_DATA;
         if (!st && !t->is_dense && !sort_abbrevs_by_code(t))
                 st = ST_NO_MEMORY;
-        t->is_valid = !st && !only;
-        t->is_one = !st && only;
+        t->is_valid = !st;
         return st;
 }
 
-enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
-                               const struct dwarf_format *format)
+/* The abbreviation read last, behind its code, is usually that of the next unit too, and then has the same plans. */
+static bool is_kept_abbrev(const struct dwarf_abbrevs *t, const struct dwarf_cursor *c,
+                           const struct dwarf_format *format)
 {
-        return read_abbrev_table(t, s, offset, format, 0);
+        return t->kept_size && t->format.version == format->version && t->format.address_size == format->address_size &&
+               t->format.offset_size == format->offset_size && dwarf_left(c) >= t->kept_size &&
+               memcmp(c->pos, t->kept, t->kept_size) == 0;
+}
+
+static enum status read_only_abbrev(struct dwarf_abbrevs *t, struct dwarf_cursor *c, uint64_t code)
+{
+        const uint8_t *start = c->pos;
+        enum status st = read_abbrev(t, c, code);
+        size_t size = (size_t)(c->pos - start);
+
+        if (!st && size <= sizeof t->kept) {
+                memcpy(t->kept, start, size);
+                t->kept_size = size;
+        }
+        return st;
 }
 
 enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                    const struct dwarf_format *format, uint64_t code)
 {
+        struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
+        const uint8_t *start = c.pos;
+        enum status st = ST_OK;
+        uint64_t found = 0;
+
         assert(code);
-        return read_abbrev_table(t, s, offset, format, code);
+        while (!st && dwarf_left(&c) && (found = dwarf_uleb(&c)) != 0 && found != code)
+                st = skip_abbrev(&c);
+        if (!st && found == code && is_kept_abbrev(t, &c, format)) {
+                t->offset = offset;
+                t->is_valid = false;
+                t->items[0].code = code;
+                t->is_dense = code == 1;
+                dwarf_skip(&c, t->kept_size);
+        } else {
+                begin_abbrev_table(t, offset, format);
+                if (!st && found == code)
+                        st = read_only_abbrev(t, &c, code);
+        }
+        t->bytes = (size_t)(c.pos - start);
+        if (!st && c.failed)
+                st = ST_BAD_DATA;
+        if (!st && !t->is_dense && !sort_abbrevs_by_code(t))
+                st = ST_NO_MEMORY;
+        t->is_one = !st;
+        return st;
 }
 
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)

@@ -92,7 +92,9 @@ struct dwarf_abbrevs {
         struct dwarf_format format;
         bool is_valid;
         bool is_one; /* holds only the abbreviation passed to dwarf_abbrevs_read_one(), if present; is_valid is false */
-        size_t bytes; /* of the section */
+        uint8_t kept[48]; /* that abbreviation behind its code, as it is in the section */
+        size_t kept_size; /* 0: none */
+        size_t bytes;     /* of the section */
 };
 
 /**

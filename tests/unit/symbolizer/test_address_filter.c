@@ -409,6 +409,87 @@ START_TEST(calls_and_functions_at_any_addresses_agree_alone)
 }
 END_TEST
 
+/* ---- units that are not read, by their abbreviations and line tables ---- */
+
+static uint64_t count_units_read(const struct dwarf_maker *m, uint64_t address)
+{
+        const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        _cleanup_close_ int fd = made_file(NULL, 0, m);
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        struct symbol_table_builder builder;
+        struct dwarf_summary summary;
+        struct code_map code;
+        struct error err;
+        char path[64];
+
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ck_assert_int_eq(elf_image_open(path, &img, &err), ST_OK);
+        ck_assert_int_eq(code_map_from_image(&img, &code, &err), ST_OK);
+        symbol_table_builder_init(&builder);
+        ck_assert_int_eq(dwarf_extract(&(struct dwarf_input){ .img = &img, .code = &code, .filter = &filter }, &builder,
+                                       &summary, &err),
+                         ST_OK);
+        ck_assert(!summary.is_complete);
+        symbol_table_builder_deinit(&builder);
+        code_map_deinit(&code);
+        return summary.unit_count;
+}
+
+/*
+ * Units whose own abbreviation has the same bytes as that of the unit before, or other bytes under the same code, or
+ * the same bytes in a unit with shorter addresses.
+ */
+START_TEST(similar_abbreviations_of_units_are_told_apart)
+{
+        static const struct {
+                const char *name;
+                uint8_t code, high_form, address_size;
+        } units[] = { { "a", 1, DW_FORM_data4, 8 }, { "b", 5, DW_FORM_data4, 8 }, { "c", 5, DW_FORM_data8, 8 },
+                      { "d", 1, DW_FORM_data8, 8 }, { "e", 1, DW_FORM_data8, 4 }, { "f", 7, DW_FORM_data8, 8 },
+                      { "g", 7, DW_FORM_data8, 8 }, { "h", 1, DW_FORM_data4, 8 } };
+        const size_t count = sizeof units / sizeof *units;
+
+        for (size_t wanted = 0; wanted < count; wanted++) {
+                char expected[16];
+                struct dwarf_maker m;
+
+                dwarf_maker_init(&m, 4);
+                for (size_t i = 0; i < count; i++) {
+                        const uint64_t sequence[][2] = { { MADE_CODE + 0x20 * i, 0x10 } };
+                        uint64_t table = put_at(&m, DWARF_ABBREV);
+
+                        m.address_size = 8;
+                        put_abbrev(&m, 11, DW_TAG_variable, false, DW_AT_name, DW_FORM_strp, 0, 0);
+                        put_abbrev(&m, units[i].code, DW_TAG_compile_unit, true, 0x52 /* DW_AT_entry_pc */,
+                                   DW_FORM_addr, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, units[i].high_form,
+                                   DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+                        put_abbrev(&m, 12, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_low_pc,
+                                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+                        put_uint(&m, DWARF_ABBREV, 0, 1);
+                        m.address_size = units[i].address_size;
+                        put_unit(&m, DW_UT_compile, table);
+                        put_uleb(&m, DWARF_INFO, units[i].code);
+                        put_address(&m, DWARF_INFO, 0);
+                        put_address(&m, DWARF_INFO, sequence[0][0]);
+                        put_uint(&m, DWARF_INFO, 0x10, units[i].high_form == DW_FORM_data8 ? 8 : 4);
+                        put_offset(&m, DWARF_INFO, put_at(&m, DWARF_LINE));
+                        put_uleb(&m, DWARF_INFO, 12);
+                        put_text(&m, DWARF_INFO, units[i].name);
+                        put_address(&m, DWARF_INFO, sequence[0][0]);
+                        put_uint(&m, DWARF_INFO, 0x10, 4);
+                        put_uint(&m, DWARF_INFO, 0, 1);
+                        end_unit(&m);
+                        m.address_size = 8;
+                        put_row_table(&m, sequence, 1);
+                }
+                /* Of the unit before, the line table is read. A unit whose DIE is misread is read in full. */
+                ck_assert_uint_eq(count_units_read(&m, MADE_CODE + 0x20 * wanted + 8), wanted ? 2 : 1);
+                snprintf(expected, sizeof expected, "%s a.c:1", units[wanted].name);
+                check_address_frames(&m, MADE_CODE + 0x20 * wanted + 8, expected);
+        }
+}
+END_TEST
+
 START_TEST(filter_over_unit_limit_reads_all_units)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -466,5 +547,5 @@ TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
            function_outside_of_its_units_list_is_found_alone, call_is_cut_off_at_the_end_of_its_function,
-           calls_and_functions_at_any_addresses_agree_alone, filter_over_unit_limit_reads_all_units,
-           symbols_that_cover_no_filtered_address_are_omitted)
+           calls_and_functions_at_any_addresses_agree_alone, similar_abbreviations_of_units_are_told_apart,
+           filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
