@@ -348,6 +348,38 @@ enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_s
         return st;
 }
 
+/* Whether the abbreviation behind its code is that of a function with addresses. */
+static bool is_function_with_code(struct dwarf_cursor *c)
+{
+        const bool is_function = dwarf_uleb(c) == DW_TAG_subprogram;
+        uint64_t attribute, form;
+        bool has_place = false;
+
+        dwarf_u8(c);
+        do {
+                if (!is_function)
+                        skip_short_specs(c);
+                attribute = dwarf_uleb(c);
+                form = dwarf_uleb(c);
+                if (form == DW_FORM_implicit_const)
+                        dwarf_skip_leb(c);
+                has_place |= attribute == DW_AT_low_pc || attribute == DW_AT_ranges;
+        } while (!c->failed && (attribute || form));
+        return is_function && has_place;
+}
+
+bool dwarf_abbrevs_may_have_functions(const struct dwarf_sections *s, uint64_t offset, size_t *bytes_ret)
+{
+        struct dwarf_cursor c = dwarf_section_at(s, DWARF_ABBREV, offset);
+        const uint8_t *start = c.pos;
+        bool found = false;
+
+        while (!found && !c.failed && dwarf_left(&c) && dwarf_uleb(&c) != 0)
+                found = is_function_with_code(&c);
+        *bytes_ret = (size_t)(c.pos - start);
+        return found || c.failed;
+}
+
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t)
 {
         free(t->items);

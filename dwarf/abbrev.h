@@ -107,6 +107,11 @@ enum status dwarf_abbrevs_read(struct dwarf_abbrevs *t, const struct dwarf_secti
 /** Read only the abbreviation with this code, which is not 0. */
 enum status dwarf_abbrevs_read_one(struct dwarf_abbrevs *t, const struct dwarf_sections *s, uint64_t offset,
                                    const struct dwarf_format *format, uint64_t code) MUST_CHECK;
+/**
+ * Whether units with the table at this offset may have functions with addresses: an abbreviation of it is of such
+ * functions, or it cannot be read. Nothing is compiled. @param bytes_ret of the section, that were read.
+ */
+bool dwarf_abbrevs_may_have_functions(const struct dwarf_sections *s, uint64_t offset, size_t *bytes_ret);
 void dwarf_abbrevs_deinit(struct dwarf_abbrevs *t);
 
 const struct dwarf_abbrev *dwarf_abbrevs_search(const struct dwarf_abbrevs *t, uint64_t code);

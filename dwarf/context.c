@@ -291,6 +291,14 @@ bool dwarf_context_may_have_code(const struct dwarf_context *x)
         return x->tag != DW_TAG_type_unit && (x->tag != DW_TAG_partial_unit || x->has_addresses);
 }
 
+bool dwarf_context_may_have_functions(struct dwarf_context *x)
+{
+        size_t bytes;
+        bool found = dwarf_abbrevs_may_have_functions(&x->file->sections, x->unit->abbrev_offset, &bytes);
+
+        return !dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, bytes) || found;
+}
+
 static enum status read_unit_die(struct dwarf_context *x, const struct dwarf_unit *unit, bool only_die,
                                  struct dwarf_die *die)
 {

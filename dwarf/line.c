@@ -565,6 +565,24 @@ enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_con
                                                                                                           : ST_TOO_BIG;
 }
 
+bool dwarf_line_program_is_empty(const struct dwarf_context *x, uint64_t offset)
+{
+        struct dwarf_cursor c = dwarf_section_at(&x->file->sections, DWARF_LINE, offset);
+        uint8_t offset_size;
+        uint64_t length = dwarf_initial_length(&c, &offset_size);
+        uint16_t version;
+
+        if (c.failed || length > dwarf_left(&c))
+                return false;
+        c.end = c.pos + length;
+        version = dwarf_u16(&c);
+        if (version < 2 || version > 5)
+                return false;
+        dwarf_skip(&c, version >= 5 ? 2 : 0); /* the sizes of addresses and of segment selectors */
+        length = dwarf_uint(&c, offset_size);
+        return !c.failed && length == dwarf_left(&c);
+}
+
 bool dwarf_line_starts_begin(struct dwarf_line_starts *s, const struct dwarf_context *x, uint64_t offset)
 {
         uint8_t offset_size, address_size = x->unit->format.address_size;

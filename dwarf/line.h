@@ -69,6 +69,9 @@ enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_con
 void dwarf_lines_clear(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
 
+/** Whether the table has no program, and thus no rows; false if that cannot be read. Its files are not looked at. */
+bool dwarf_line_program_is_empty(const struct dwarf_context *x, uint64_t offset);
+
 /**
  * The addresses that a line program sets, which begin its sequences, found by the bytes of the opcode without running
  * the program: bytes that look like one give an address too many.

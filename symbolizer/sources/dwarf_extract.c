@@ -36,10 +36,12 @@
  * Selection of the units that may cover the addresses of a filter.
  *
  * A unit's DIE gives its addresses, as low and high pc or as ranges; for most
- * units nothing else is decoded. A unit without them, or with an unreadable DIE,
- * is read in full, as is one whose addresses are incomplete: GCC gives only the
- * main section with -gdwarf-2 -gstrict-dwarf, and in DWARF 4 a dropped function
- * of size 0 ends a list of ranges if the linker (gold) writes 0 for its address.
+ * units nothing else is decoded. A unit without them has only data if it has no
+ * line rows and no abbreviation of functions with addresses; other such units,
+ * and those with an unreadable DIE, are read in full. So is one whose addresses
+ * are incomplete: GCC gives only the main section with -gdwarf-2 -gstrict-dwarf,
+ * and in DWARF 4 a dropped function of size 0 ends a list of ranges if the linker
+ * (gold) writes 0 for its address.
  * Such a unit has a sequence of line rows that starts elsewhere in code.
  * Line rows extend past the unit's addresses, into the padding before the next
  * function: of the unit whose addresses end last before an address, the line
@@ -131,6 +133,13 @@ static bool cover_line_rows(const struct claims *c, struct claim *items, size_t 
         return true;
 }
 
+/* Such a unit describes data only: it has neither line rows nor functions, also none in a split unit. */
+static bool has_only_data(struct dwarf_context *x)
+{
+        return !x->dwo_name && (!x->has_lines || dwarf_line_program_is_empty(x, x->line_offset)) &&
+               !dwarf_context_may_have_functions(x);
+}
+
 /* @return false without memory. */
 static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, struct dwarf_object *o,
                          uint64_t *table_ret)
@@ -150,10 +159,13 @@ static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, st
                 return true;
         if (x->has_lines)
                 *table_ret = x->line_offset;
-        if (has_address_ranges(&die) && !add_claims(c, i, x, &die))
+        if (!has_address_ranges(&die)) {
+                c->needs[i] = has_only_data(x) ? NEEDS_NOTHING : NEEDS_ALL;
+                return true;
+        }
+        if (!add_claims(c, i, x, &die))
                 return false;
-        if (!has_address_ranges(&die) ||
-            (may_be_incomplete(x, &die) && !cover_line_rows(c, c->items + first, c->count - first, x)))
+        if (may_be_incomplete(x, &die) && !cover_line_rows(c, c->items + first, c->count - first, x))
                 c->needs[i] = NEEDS_ALL;
         return true;
 }

@@ -411,6 +411,69 @@ END_TEST
 
 /* ---- units that are not read, by their abbreviations and line tables ---- */
 
+enum content { DATA, DATA_WITHOUT_LINES, CODE, ROWS, SPLIT, CONTENT_COUNT };
+
+static uint64_t put_data_table(struct dwarf_maker *m, enum content content)
+{
+        uint64_t offset = put_at(m, DWARF_ABBREV);
+
+        put_abbrev(m, INLINED, DW_TAG_variable, false, DW_AT_low_pc, DW_FORM_data1, 0, 0);
+        if (content == SPLIT)
+                put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_GNU_dwo_name, DW_FORM_string, DW_AT_GNU_dwo_id,
+                           DW_FORM_data8, 0, 0);
+        else if (content == DATA_WITHOUT_LINES)
+                put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_language, DW_FORM_data1, 0, 0);
+        else
+                put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(m, ABSTRACT, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, 0, 0);
+        if (content == CODE)
+                put_abbrev(m, FUNCTION, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_low_pc,
+                           DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_uint(m, DWARF_ABBREV, 0, 1);
+        return offset;
+}
+
+/* Version 4: "real" at MADE_CODE in a unit that gives its addresses, then one that does not and has the content. */
+static void make_unit_without_addresses(struct dwarf_maker *m, enum content content)
+{
+        static const uint64_t sequence[][2] = { { MADE_CODE + 0x100, 0x10 } };
+        uint64_t table;
+
+        dwarf_maker_init(m, 4);
+        put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4,
+                   DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(m, FUNCTION, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_uint(m, DWARF_ABBREV, 0, 1);
+        table = put_data_table(m, content);
+        put_unit(m, DW_UT_compile, 0);
+        put_uleb(m, DWARF_INFO, UNIT);
+        put_address(m, DWARF_INFO, MADE_CODE);
+        put_uint(m, DWARF_INFO, 0x10, 4);
+        put_offset(m, DWARF_INFO, 0);
+        put_row_table(m, NULL, 0);
+        put_function(m, "real", MADE_CODE, 0x10);
+        put_uint(m, DWARF_INFO, 0, 1);
+        end_unit(m);
+        put_unit(m, DW_UT_compile, table);
+        put_uleb(m, DWARF_INFO, UNIT);
+        if (content == SPLIT) {
+                put_text(m, DWARF_INFO, "absent.dwo");
+                put_uint(m, DWARF_INFO, 1, 8);
+        } else if (content == DATA_WITHOUT_LINES) {
+                put_uint(m, DWARF_INFO, DW_LANG_C11, 1);
+        } else {
+                put_offset(m, DWARF_INFO, put_at(m, DWARF_LINE));
+                put_row_table(m, sequence, content == ROWS ? 1 : 0);
+        }
+        put_uleb(m, DWARF_INFO, INLINED);
+        put_uint(m, DWARF_INFO, 0, 1);
+        if (content == CODE)
+                put_function(m, "code", MADE_CODE + 0x100, 0x10);
+        put_uint(m, DWARF_INFO, 0, 1);
+        end_unit(m);
+}
+
 static uint64_t count_units_read(const struct dwarf_maker *m, uint64_t address)
 {
         const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
@@ -434,6 +497,21 @@ static uint64_t count_units_read(const struct dwarf_maker *m, uint64_t address)
         code_map_deinit(&code);
         return summary.unit_count;
 }
+
+START_TEST(units_of_data_are_not_read)
+{
+        static const unsigned expected[CONTENT_COUNT] = { 1, 1, 2, 2, 2 };
+        static const char *const frames[CONTENT_COUNT] = { "", "", "code", "? a.c:1", "" };
+
+        for (enum content content = 0; content < CONTENT_COUNT; content++) {
+                struct dwarf_maker m;
+
+                make_unit_without_addresses(&m, content);
+                ck_assert_uint_eq(count_units_read(&m, MADE_CODE + 8), expected[content]);
+                check_address_frames(&m, MADE_CODE + 0x108, frames[content]);
+        }
+}
+END_TEST
 
 /*
  * Units whose own abbreviation has the same bytes as that of the unit before, or other bytes under the same code, or
@@ -547,5 +625,6 @@ TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
            function_outside_of_its_units_list_is_found_alone, call_is_cut_off_at_the_end_of_its_function,
-           calls_and_functions_at_any_addresses_agree_alone, similar_abbreviations_of_units_are_told_apart,
-           filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
+           calls_and_functions_at_any_addresses_agree_alone, units_of_data_are_not_read,
+           similar_abbreviations_of_units_are_told_apart, filter_over_unit_limit_reads_all_units,
+           symbols_that_cover_no_filtered_address_are_omitted)
