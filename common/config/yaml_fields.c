@@ -92,7 +92,7 @@ enum status yaml_text_read(const char *path, struct buf *ret, struct error *err)
 {
         enum status st = file_read(path, ret, err);
 
-        if (!st && !is_bracketed(ret) && file_check_last_line(path, ret, err))
+        if (!st && !is_bracketed(ret) && file_check_text(path, ret, err))
                 st = ST_USAGE;
         return st;
 }

@@ -110,19 +110,50 @@ enum status file_read(const char *path, struct buf *ret, struct error *err)
         }
 }
 
-enum status file_check_last_line(const char *path, const struct buf *text, struct error *err)
+static enum status check_text_encoding(const char *path, const struct buf *text, struct error *err)
 {
-        if (!text->size || text->data[text->size - 1] == '\n')
-                return ST_OK;
+        const uint8_t *bytes = text->data;
+
+        if (text->size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff)))
+                return error_set(err, ST_BAD_DATA, "'%s' is text in UTF-16: save it in UTF-8", path);
+        if (text->size && memchr(bytes, 0, text->size))
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' contains zero bytes, as text in UTF-16 and binary data do: save it in UTF-8",
+                                 path);
+        return ST_OK;
+}
+
+enum status file_check_text(const char *path, const struct buf *text, struct error *err)
+{
+        enum status st = check_text_encoding(path, text, err);
+
+        if (st || !text->size || text->data[text->size - 1] == '\n')
+                return st;
+        if (text->data[text->size - 1] == '\r')
+                return error_set(err, ST_BAD_DATA, "the lines of '%s' end with CR only: end them with LF or CR LF",
+                                 path);
         return error_set(err, ST_BAD_DATA,
                          "'%s' does not end with a line end: it may be cut off while it is being written", path);
+}
+
+/* UTF-8 has none, but editors write it. */
+static void drop_byte_order_mark(struct buf *text)
+{
+        if (text->size >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
+                text->size -= 3;
+                memmove(text->data, text->data + 3, text->size);
+        }
 }
 
 enum status file_read_lines(const char *path, struct buf *ret, struct error *err)
 {
         enum status st = file_read(path, ret, err);
 
-        return st ? st : file_check_last_line(path, ret, err);
+        if (!st)
+                st = file_check_text(path, ret, err);
+        if (!st)
+                drop_byte_order_mark(ret);
+        return st;
 }
 
 enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err)
@@ -134,8 +165,11 @@ enum status file_read_first_line(const char *path, size_t max, char **ret, struc
 
         buf_init(&content, max);
         st = file_read(path, &content, err);
+        if (!st)
+                st = check_text_encoding(path, &content, err);
         if (st)
                 return st;
+        drop_byte_order_mark(&content);
         line = buf_cstr(&content);
         if (!line)
                 return buf_status(&content, err, path);

@@ -21,15 +21,18 @@
 /** Read a whole file into buf (its max is the limit): ST_NOT_FOUND when absent, ST_TOO_BIG, ST_OS. */
 enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** ST_BAD_DATA unless the last line of a text has its line end: half a line of settings may be another setting. */
-enum status file_check_last_line(const char *path, const struct buf *text, struct error *err) MUST_CHECK;
+/**
+ * ST_BAD_DATA unless the last line of a text has its line end, since half a line of settings may be another setting;
+ * and for UTF-16, of which a byte order mark or zero bytes tell.
+ */
+enum status file_check_text(const char *path, const struct buf *text, struct error *err) MUST_CHECK;
 
-/** file_read() for settings in lines, with file_check_last_line(). */
+/** file_read() for settings in lines, with file_check_text() and without UTF-8's byte order mark. */
 enum status file_read_lines(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
 /**
  * The first non-blank line of a file of at most max bytes, without surrounding blanks; owned.
- * @return like file_read(); ST_USAGE if there is no such line.
+ * @return like file_read(); ST_USAGE if there is no such line; ST_BAD_DATA for UTF-16.
  */
 enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err) MUST_CHECK;
 

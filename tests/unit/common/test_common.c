@@ -643,9 +643,14 @@ END_TEST
 
 START_TEST(first_line_is_read_without_surrounding_blanks)
 {
-        static const char *const texts[][2] = {
-                { "a b", "a b" }, { "  a b \t\r\nsecond\n", "a b" }, { "\n\na\n", "a" }, { "", NULL }, { " \n\t", NULL }
-        };
+        static const char *const texts[][2] = { { "a b", "a b" },
+                                                { "  a b \t\r\nsecond\n", "a b" },
+                                                { "\n\na\n", "a" },
+                                                { "", NULL },
+                                                { " \n\t", NULL },
+                                                { "\xef\xbb\xbf"
+                                                  "a\r\n",
+                                                  "a" } };
         char path[64];
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -658,6 +663,53 @@ START_TEST(first_line_is_read_without_surrounding_blanks)
                 if (texts[i][1])
                         ck_assert_str_eq(line, texts[i][1]);
         }
+}
+END_TEST
+
+static enum status read_lines_of(const char *text, size_t size, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int fd = memfd_create("lines", 0);
+        _cleanup_free_ char *line = NULL;
+        char path[64];
+        enum status st;
+
+        ck_assert_int_eq(file_write_all(fd, text, size, "lines", NULL), ST_OK);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        buf_init(ret, 64);
+        st = file_read_lines(path, ret, err);
+        if (!st)
+                ck_assert_int_eq(file_read_first_line(path, 64, &line, err), ST_OK);
+        return st;
+}
+
+START_TEST(texts_that_are_not_utf8_in_lines_are_refused_with_the_reason)
+{
+        static const struct {
+                const char *text;
+                size_t size;
+                const char *why;
+        } cases[] = { { "\xff\xfe"
+                        "a\0\n\0",
+                        6, "' is text in UTF-16: save it in UTF-8" },
+                      { "\xfe\xff\0a\0\n", 6, "' is text in UTF-16: save it in UTF-8" },
+                      { "\0a\0\n", 4, "' contains zero bytes" },
+                      { "a\rb\r", 4, "' end with CR only: end them with LF or CR LF" },
+                      { "a\nb", 3, "' does not end with a line end" } };
+        struct error err;
+        struct buf text;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                ck_assert_int_eq(read_lines_of(cases[i].text, cases[i].size, &text, &err), ST_BAD_DATA);
+                ck_assert_msg(strstr(err.text, cases[i].why) != NULL, "%zu: %s", i, err.text);
+                buf_deinit(&text);
+        }
+        ck_assert_int_eq(read_lines_of("\xef\xbb\xbf"
+                                       "a\r\n",
+                                       6, &text, &err),
+                         ST_OK);
+        ck_assert_uint_eq(text.size, 3);
+        ck_assert_mem_eq(text.data, "a\r\n", 3);
+        buf_deinit(&text);
 }
 END_TEST
 
@@ -676,16 +728,18 @@ START_TEST(the_limit_of_open_files_is_raised_as_far_as_allowed)
 }
 END_TEST
 
-TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of_open_files_is_raised_as_far_as_allowed,
-           array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
-           loads_use_the_given_byte_order, hex_digits_of_either_case_are_decoded, base64_round_trips,
-           prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
-           uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
-           arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another,
-           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
-           plain_text_ends_at_first_byte_that_an_output_escapes, tabs_of_source_lines_become_blanks,
-           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_removed_from_arguments,
-           option_values_are_typed_and_limited, numbers_are_written_as_they_are_read, unknown_option_is_usage_error,
+TEST_SUITE("common", first_line_is_read_without_surrounding_blanks,
+           texts_that_are_not_utf8_in_lines_are_refused_with_the_reason,
+           the_limit_of_open_files_is_raised_as_far_as_allowed, array_grows_by_half_and_refuses_an_overflow,
+           lower_bound_is_the_first_item_not_before_the_key, loads_use_the_given_byte_order,
+           hex_digits_of_either_case_are_decoded, base64_round_trips, prefixes_and_suffixes_may_be_longer_than_the_text,
+           reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
+           buf_over_its_maximum_keeps_its_content, arena_frees_outgrown_large_arrays, arena_refuses_past_its_maximum,
+           arena_takes_over_blocks_of_another, build_id_hex_round_trips_and_folds_case,
+           json_text_is_escaped_and_always_utf8, plain_text_ends_at_first_byte_that_an_output_escapes,
+           tabs_of_source_lines_become_blanks, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
+           options_are_removed_from_arguments, option_values_are_typed_and_limited,
+           numbers_are_written_as_they_are_read, unknown_option_is_usage_error,
            verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
            histogram_counts_are_cumulative, visitor_gets_single_values,
            removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)
