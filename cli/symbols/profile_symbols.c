@@ -14,6 +14,8 @@
 #include "cli/symbols/profile_symbols.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +265,13 @@ static void report_object_not_found(struct resolution *f, const struct profile_m
         /* "[vdso]", "//anon": not files */
         if (!m->build_id.size && (*file == '[' || *file == 0 || starts_with(file, "//")))
                 return;
+        if (*file == '/' && faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) && errno != ENOENT && errno != ENOTDIR) {
+                char what[80];
+
+                snprintf(what, sizeof what, "cannot be read: %s", strerror(errno));
+                report_missing_object(f, m, count, what, "run as a user who may read it, or give a copy with -e");
+                return;
+        }
         report_missing_object(
                 f, m, count, "not found",
                 m->build_id.size ? "give its file with -e, its directory with --debug-dir, or a service with --server"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/objects/object_cache.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "common/files/file.h"
 #include "common/limits.h"
+#include "common/program/log.h"
 #include "common/memory/array.h"
 #include "sampling/objects/mount_probe.h"
 #include "sampling/objects/open_in_root.h"
@@ -131,9 +133,14 @@ static struct object *read_object_file(struct object_cache *c, int path_fd, int 
                                        const struct proc_mapping *mapping)
 {
         _cleanup_close_ int fd = reopen_for_reading(path_fd);
-        _cleanup_free_ struct object *o = calloc(1, sizeof *o);
+        _cleanup_free_ struct object *o = NULL;
 
-        if (!o || fd < 0 || object_read_fd(fd, o, NULL))
+        if (fd < 0) { /* once for each file, since it is cached */
+                log_info("agent", "'%s' gets no names: it cannot be read: %s", mapping->path, strerror(errno));
+                return NULL;
+        }
+        o = calloc(1, sizeof *o);
+        if (!o || object_read_fd(fd, o, NULL))
                 return NULL;
         o->serial = ++c->last_serial;
         notify_observer(c, o, proc_fd, mapping, &fd);

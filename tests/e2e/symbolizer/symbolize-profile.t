@@ -115,6 +115,15 @@ cp "$tmp/want.all" "$tmp/want"
 pprof make "$tmp/in.pb.gz" $start $offset $size "$tmp/away/prog" "" $addresses
 named "a path without a build-id is trusted" --debug-dir "$tmp/none"
 
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+        cp "$tmp/away/prog" "$tmp/execute-only"
+        chmod 111 "$tmp/execute-only"
+        printf 'main;[%s+0x1139] 5\n' "$tmp/execute-only" |
+                setpriv --reuid nobody --clear-groups "$cairn" symbolize --no-cache --folded - 2>"$tmp/err" >/dev/null
+        like "$(cat "$tmp/err")" "execute-only: cannot be read: Permission denied: 1 address; .* -e" \
+                "a file that may not be read is not said to be missing"
+fi
+
 # ---- perf script ----
 {
         printf 'prog 100/100 [000]  12.000001: PERF_RECORD_MMAP2 100/100: [0x%x(0x%x) @ 0x%x <%s>]: r-xp %s\n' $start \
