@@ -119,7 +119,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
         cp "$tmp/away/prog" "$tmp/execute-only"
         chmod 111 "$tmp/execute-only"
         printf 'main;[%s+0x1139] 5\n' "$tmp/execute-only" |
-                setpriv --reuid nobody --clear-groups "$cairn" symbolize --no-cache --folded - 2>"$tmp/err" >/dev/null
+                setpriv --reuid nobody --clear-groups "$cairn" symbolize --folded - 2>"$tmp/err" >/dev/null
         like "$(cat "$tmp/err")" "execute-only: cannot be read: Permission denied: 1 address; .* -e" \
                 "a file that may not be read is not said to be missing"
 fi
