@@ -247,10 +247,11 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
         for (size_t i = 0; !st && i < sums.count; i++) {
                 const struct scan_group_sum *sum = &sums.items[i];
                 size_t at = s->groups.shown_as[sum->group] * s->count + sum->item / parts;
+                const struct sample_count profile = { .whole = 1 };
 
                 add_magnitude(&s->magnitude, sum->value);
                 add_saturating(&s->values[at], sum->value);
-                sample_count_add(&s->samples[at], s->q->r.average ? (struct sample_count){ .whole = 1 } : samples[i]);
+                sample_count_add(&s->samples[at], s->q->r.average ? profile : samples[i]);
         }
         scan_group_sums_deinit(&sums);
         return st;
