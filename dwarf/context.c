@@ -355,6 +355,12 @@ enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o,
         return context_set_up(x, o, file, unit, false, &die);
 }
 
+enum status dwarf_context_enter_die(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
+                                    const struct dwarf_unit *unit, struct dwarf_die *die_ret)
+{
+        return context_set_up(x, o, file, unit, false, die_ret);
+}
+
 enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret)
 {

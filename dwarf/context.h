@@ -56,6 +56,9 @@ bool dwarf_context_may_have_functions(struct dwarf_context *x);
  */
 enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                 const struct dwarf_unit *unit) MUST_CHECK;
+/** As dwarf_context_enter(), with the values of the unit's DIE. */
+enum status dwarf_context_enter_die(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
+                                    const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;
 /** As dwarf_context_enter(), but reads only the unit's own DIE. Cheap: the other abbreviations are skipped. */
 enum status dwarf_context_peek(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,
                                const struct dwarf_unit *unit, struct dwarf_die *die_ret) MUST_CHECK;

@@ -17,8 +17,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/memory/array.h"
 #include "common/search.h"
+#include "common/sort.h"
 #include "dwarf/dwarf_reader_internal.h"
+#include "dwarf/ranges.h"
 
 void dwarf_code_init(struct dwarf_code *c)
 {
@@ -87,6 +90,7 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
         dwarf_name_cache_deinit(&r->name_cache);
         dwarf_path_cache_deinit(&r->path_cache);
         hash_table_deinit(&r->origins);
+        free(r->bounds);
         free(r->refs);
         free(r->by_ref);
         free(r);
@@ -208,6 +212,130 @@ void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
         }
 }
 
+/* ---- the unit's addresses ---- */
+
+/*
+ * A function counts only at addresses that the DIE of its unit gives, or where the unit has a line row: the units for
+ * a few addresses are chosen by these (symbolizer/sources/dwarf_extract.c), so the complete table must not have more.
+ * Only functions of damaged files have other addresses.
+ */
+
+static bool add_bound(struct dwarf_reader *r, uint64_t start, uint64_t end)
+{
+        if (!array_reserve(&r->bounds, &r->bound_capacity, r->bound_count))
+                return false;
+        r->bounds[r->bound_count++] = (struct dwarf_interval){ .start = start, .end = end };
+        return true;
+}
+
+/* Sort the bounds, and join those that touch. */
+static void join_bounds(struct dwarf_reader *r)
+{
+        size_t kept = 0;
+
+        if (r->bound_count > 1)
+                sort_by_start(r->bounds, r->bound_count, sizeof *r->bounds);
+        for (size_t i = 0; i < r->bound_count; i++) {
+                struct dwarf_interval *last = kept ? &r->bounds[kept - 1] : NULL;
+
+                if (!last || last->end < r->bounds[i].start)
+                        r->bounds[kept++] = r->bounds[i];
+                else if (last->end < r->bounds[i].end)
+                        last->end = r->bounds[i].end;
+        }
+        r->bound_count = kept;
+}
+
+static enum status read_unit_bounds(struct dwarf_reader *r, const struct dwarf_die *die)
+{
+        struct dwarf_ranges ranges;
+        uint64_t start, end;
+
+        r->bound_count = 0;
+        r->has_bounds = die->values[DWARF_ROLE_RANGES].form ||
+                        (die->values[DWARF_ROLE_LOW_PC].form && die->values[DWARF_ROLE_HIGH_PC].form);
+        dwarf_ranges_begin(&ranges, &r->main, die);
+        while (r->has_bounds && dwarf_ranges_next(&ranges, &start, &end))
+                if (start < end && dwarf_regions_fit(&r->regions, start, end) && !add_bound(r, start, end))
+                        return ST_NO_MEMORY;
+        r->has_bounds &= !ranges.is_cut;
+        join_bounds(r);
+        return ST_OK;
+}
+
+/* The number of the first bound that ends after an address. */
+static size_t find_bound(const struct dwarf_reader *r, uint64_t address)
+{
+        return find_lower_bound(i, 0, r->bound_count, r->bounds[i].end <= address);
+}
+
+static bool is_in_bounds(const struct dwarf_reader *r, const struct dwarf_interval *v)
+{
+        size_t i = find_bound(r, v->start);
+
+        return i < r->bound_count && r->bounds[i].start <= v->start && v->end <= r->bounds[i].end;
+}
+
+static enum status add_row_bounds(struct dwarf_reader *r, const struct dwarf_lines *l)
+{
+        for (size_t i = 0, first = 0; i < l->row_count; i++) {
+                if (i + 1 < l->row_count && l->rows[i].end == l->rows[i + 1].start)
+                        continue;
+                if (!add_bound(r, l->rows[first].start, l->rows[i].end))
+                        return ST_NO_MEMORY;
+                first = i + 1;
+        }
+        join_bounds(r);
+        return ST_OK;
+}
+
+#define MAX_PARTS 64 /* of an interval; what follows them is kept as it is */
+
+static enum status add_bounded_parts(const struct dwarf_reader *r, struct dwarf_interval v,
+                                     struct dwarf_interval **items, size_t *capacity, size_t *count)
+{
+        size_t bound = find_bound(r, v.start);
+
+        for (size_t parts = 1; bound < r->bound_count && r->bounds[bound].start < v.end; bound++, parts++) {
+                const struct dwarf_interval *b = &r->bounds[bound];
+                struct dwarf_interval part = v;
+
+                part.start = b->start > v.start ? b->start : v.start;
+                if (parts < MAX_PARTS && b->end < v.end)
+                        part.end = b->end;
+                if (!array_reserve(items, capacity, *count))
+                        return ST_NO_MEMORY;
+                (*items)[(*count)++] = part;
+                if (part.end == v.end)
+                        break;
+        }
+        return ST_OK;
+}
+
+static enum status cut_intervals(struct dwarf_reader *r, struct dwarf_code *code)
+{
+        struct dwarf_interval *items = NULL;
+        size_t capacity = 0, count = 0, i = 0;
+        enum status st;
+
+        while (i < code->interval_count && is_in_bounds(r, &code->intervals[i]))
+                i++;
+        if (!r->has_bounds || i == code->interval_count)
+                return ST_OK;
+        st = add_row_bounds(r, &code->lines);
+        for (i = 0; !st && i < code->interval_count; i++)
+                st = add_bounded_parts(r, code->intervals[i], &items, &capacity, &count);
+        if (st) {
+                free(items);
+                return st;
+        }
+        free(code->intervals);
+        code->intervals = items;
+        code->interval_count = count;
+        code->interval_capacity = capacity;
+        return ST_OK;
+}
+
 /* ---- reading a unit ---- */
 
 static enum status read_unit_lines(struct dwarf_reader *r, struct dwarf_code *code)
@@ -242,6 +370,8 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
                         return st;
         }
         st = walk_unit_dies(r, code);
+        if (!st)
+                st = cut_intervals(r, code);
         if (st)
                 return st;
         filter_rows(r, code);
@@ -256,18 +386,21 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
 enum status dwarf_reader_unit(struct dwarf_reader *r, size_t i, struct dwarf_code *code)
 {
         const struct dwarf_unit *unit = &r->object->main.units.items[i];
+        struct dwarf_die die;
         enum status st;
 
         assert(i < r->object->main.units.count);
         clear_code(code);
         if (!dwarf_unit_has_code(unit))
                 return ST_OK;
-        st = dwarf_context_enter(&r->main, r->object, &r->object->main, unit);
+        st = dwarf_context_enter_die(&r->main, r->object, &r->object->main, unit, &die);
         if (st)
                 return record_damage(code, st);
         if (!dwarf_context_may_have_code(&r->main))
                 return ST_OK;
-        st = read_unit_code(r, code);
+        st = read_unit_bounds(r, &die);
+        if (!st)
+                st = read_unit_code(r, code);
         dwarf_reader_forget_companions(r);
         return st;
 }

@@ -62,6 +62,9 @@ struct dwarf_path_cache {
 struct dwarf_reader {
         struct dwarf_object *object;
         struct dwarf_regions regions;
+        struct dwarf_interval *bounds; /* owned; the addresses that the unit's DIE gives: sorted, disjoint */
+        size_t bound_count, bound_capacity;
+        bool has_bounds;        /* it gives some */
         const uint64_t *filter; /* borrowed; addresses to keep, ascending; NULL: all */
         size_t filter_count;
         struct dwarf_context main;                         /* the unit that is read */

@@ -398,7 +398,7 @@ START_TEST(calls_and_functions_at_any_addresses_agree_alone)
                 in.debuginfo_fd = made_file(NULL, 0, &m);
                 dwarf_maker_deinit(&m);
                 extract(&in, &whole);
-                for (uint64_t address = MADE_CODE; address < MADE_CODE + RANDOM_CODE; address++) {
+                for (uint64_t address = MADE_CODE; address < MADE_CODE + 2 * RANDOM_CODE; address++) {
                         const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
 
                         compare_group(&in, &whole, &filter, &complete);
