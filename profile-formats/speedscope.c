@@ -196,24 +196,21 @@ static enum status read_evented_profile(struct speedscope_reader *r, const struc
 
 static enum status set_speedscope_type(struct speedscope_reader *r, const char *unit, bool several, struct error *err)
 {
-        static const struct {
-                const char *unit;
-                double ns;
-        } times[] = { { "nanoseconds", 1 }, { "microseconds", 1e3 }, { "milliseconds", 1e6 }, { "seconds", 1e9 } };
+        const char *type = "process_cpu:samples:count::";
+        struct profile_unit known;
 
         r->scale = 1;
         r->remainder = 0;
-        for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-                if (strcmp(unit, times[i].unit) == 0) {
-                        r->scale = times[i].ns;
-                        return profile_type_add_id(r->p,
-                                                   several ? "wall:wall:nanoseconds:wall:nanoseconds"
-                                                           : "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
-                                                   0, &r->sample.type, err);
-                }
-        return profile_type_add_id(
-                r->p, strcmp(unit, "bytes") == 0 ? "memory:samples:bytes::" : "process_cpu:samples:count::", 0,
-                &r->sample.type, err);
+        if (profile_unit_find(unit, strlen(unit), &known)) {
+                r->scale = (double)known.factor;
+                if (!known.is_time)
+                        type = "memory:samples:bytes::";
+                else if (several)
+                        type = "wall:wall:nanoseconds:wall:nanoseconds";
+                else
+                        type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        }
+        return profile_type_add_id(r->p, type, 0, &r->sample.type, err);
 }
 
 static enum status read_speedscope_profile(struct speedscope_reader *r, const struct json_value *profile, bool several,

@@ -7,8 +7,8 @@
  * Speedscope's JSON: sampled and evented profiles over one list of frames.
  *
  * The type follows from the unit, as in Pyroscope: a time is process_cpu:cpu in nanoseconds, or wall:wall when the file
- * has several profiles; bytes are memory:samples, anything else counts of process_cpu:samples. The name of a profile
- * becomes the label profile_name.
+ * has several profiles; sizes are bytes of memory:samples, anything else counts of process_cpu:samples. The name of a
+ * profile becomes the label profile_name.
  *
  * Threads: no shared state.
  * Source: jlfwong/speedscope src/lib/file-format-spec.ts.

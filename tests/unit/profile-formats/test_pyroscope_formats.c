@@ -162,6 +162,32 @@ START_TEST(malformed_speedscope_is_refused)
 }
 END_TEST
 
+START_TEST(speedscope_units_have_any_spelling)
+{
+        static const struct {
+                const char *unit, *type;
+                int64_t value; /* of a weight of 3 */
+        } cases[] = { { "ms", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3000000 },
+                      { "Seconds", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3000000000 },
+                      { "kilobytes", "memory:samples:bytes::", 3072 },
+                      { "bytes", "memory:samples:bytes::", 3 },
+                      { "requests", "process_cpu:samples:count::", 3 } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                _cleanup_profile_ struct profile p;
+                char text[400];
+                int n = snprintf(text, sizeof text,
+                                 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+                                 "\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{\"type\":\"sampled\","
+                                 "\"name\":\"p\",\"unit\":\"%s\",\"samples\":[[0]],\"weights\":[3]}]}",
+                                 cases[i].unit);
+
+                ck_assert_int_eq(speedscope_decode(text, (size_t)n, &p, NULL), ST_OK);
+                check_sample(&p, 0, cases[i].type, cases[i].value);
+        }
+}
+END_TEST
+
 START_TEST(speedscope_weights_are_rounded_by_their_sum)
 {
         static const char text[] =
@@ -368,7 +394,7 @@ TEST_SUITE("pyroscope_formats", names_of_objects_do_not_divide_folded_stacks, tr
            trie_depth_is_limited_and_long_frames_are_shared, speedscope_weights_become_nanoseconds,
            speedscope_events_are_attributed_to_open_frames, malformed_speedscope_is_refused,
            lines_without_counts_count_one, speedscope_weights_are_rounded_by_their_sum,
-           folded_counts_are_numbers_of_any_form, lines_of_comments_are_no_stacks,
+           speedscope_units_have_any_spelling, folded_counts_are_numbers_of_any_form, lines_of_comments_are_no_stacks,
            lines_may_all_end_in_carriage_returns, types_are_named_as_in_pyroscope,
            only_cumulative_values_of_previous_profile_are_subtracted, profile_without_previous_one_is_unchanged,
            type_of_stacks_is_derived_from_suffix_or_unit)
