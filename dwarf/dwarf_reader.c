@@ -269,11 +269,22 @@ static size_t find_bound(const struct dwarf_reader *r, uint64_t address)
         return find_lower_bound(i, 0, r->bound_count, r->bounds[i].end <= address);
 }
 
-static bool is_in_bounds(const struct dwarf_reader *r, const struct dwarf_interval *v)
+/* Whether all intervals are in bounds. Most are in the same one as the interval before. */
+static bool are_in_bounds(const struct dwarf_reader *r, const struct dwarf_code *code)
 {
-        size_t i = find_bound(r, v->start);
+        struct dwarf_interval bound = { 0 };
 
-        return i < r->bound_count && r->bounds[i].start <= v->start && v->end <= r->bounds[i].end;
+        for (const struct dwarf_interval *v = code->intervals, *end = v + code->interval_count; v < end; v++) {
+                size_t i;
+
+                if (bound.start <= v->start && v->end <= bound.end)
+                        continue;
+                i = find_bound(r, v->start);
+                if (i == r->bound_count || v->start < r->bounds[i].start || r->bounds[i].end < v->end)
+                        return false;
+                bound = r->bounds[i];
+        }
+        return true;
 }
 
 static enum status add_row_bounds(struct dwarf_reader *r, const struct dwarf_lines *l)
@@ -315,15 +326,13 @@ static enum status add_bounded_parts(const struct dwarf_reader *r, struct dwarf_
 static enum status cut_intervals(struct dwarf_reader *r, struct dwarf_code *code)
 {
         struct dwarf_interval *items = NULL;
-        size_t capacity = 0, count = 0, i = 0;
+        size_t capacity = 0, count = 0;
         enum status st;
 
-        while (i < code->interval_count && is_in_bounds(r, &code->intervals[i]))
-                i++;
-        if (!r->has_bounds || i == code->interval_count)
+        if (!r->has_bounds || !code->interval_count || are_in_bounds(r, code))
                 return ST_OK;
         st = add_row_bounds(r, &code->lines);
-        for (i = 0; !st && i < code->interval_count; i++)
+        for (size_t i = 0; !st && i < code->interval_count; i++)
                 st = add_bounded_parts(r, code->intervals[i], &items, &capacity, &count);
         if (st) {
                 free(items);

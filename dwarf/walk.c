@@ -188,7 +188,7 @@ static uint64_t read_low_pc(const struct walk *w, const struct dwarf_die *d)
         return low_pc;
 }
 
-static bool add_interval(struct walk *w, uint64_t start, uint64_t end, uint32_t scope)
+static inline bool add_interval(struct walk *w, uint64_t start, uint64_t end, uint32_t scope)
 {
         struct dwarf_code *code = w->code;
 
@@ -222,8 +222,11 @@ static size_t count_limits(const struct dwarf_code *code, size_t first)
 
 static bool add_limited_interval(struct walk *w, uint64_t start, uint64_t end, uint32_t scope)
 {
-        const size_t first = w->r->levels[w->top].first_interval, count = count_limits(w->code, first);
+        const size_t first = w->r->levels[w->top].first_interval;
+        size_t count = 0;
 
+        if (start < w->code->intervals[first].start || end > w->code->intervals[first].end)
+                count = count_limits(w->code, first);
         if (!count)
                 return add_interval(w, start, end, scope);
         for (size_t i = first; i < first + count; i++) {
@@ -254,7 +257,7 @@ static bool add_intervals(struct walk *w, const struct dwarf_die *d, uint32_t sc
                         continue;
                 if (end > region->end)
                         end = region->end;
-                if (!(is_call ? add_limited_interval : add_interval)(w, start, end, scope))
+                if (is_call ? !add_limited_interval(w, start, end, scope) : !add_interval(w, start, end, scope))
                         return found;
                 found = true;
         }
