@@ -266,7 +266,9 @@ static enum status read_unit_bounds(struct dwarf_reader *r, const struct dwarf_d
 /* The number of the first bound that ends after an address. */
 static size_t find_bound(const struct dwarf_reader *r, uint64_t address)
 {
-        return find_lower_bound(i, 0, r->bound_count, r->bounds[i].end <= address);
+        size_t number = find_lower_bound(i, 0, r->bound_count, r->bounds[i].end <= address);
+
+        return number;
 }
 
 /* Whether all intervals are in bounds. Most are in the same one as the interval before. */
