@@ -92,6 +92,13 @@ static bool is_python_statistics(const void *data, size_t n)
         return n > 4 && (bytes[0] & 0x7f) == '{' && (bytes[1] & 0x7f) == ')' && bytes[2] == 3;
 }
 
+static bool is_tar_archive(const void *data, size_t n)
+{
+        static const char magic[] = "ustar";
+
+        return n >= 512 && memcmp((const uint8_t *)data + 257, magic, sizeof magic - 1) == 0;
+}
+
 /* Contents that a few bytes do not tell. */
 static const struct {
         bool (*is_it)(const void *data, size_t n);
@@ -101,6 +108,7 @@ static const struct {
         { is_gperftools_profile,
           "a CPU profile of gperftools; import what 'go tool pprof -proto PROGRAM FILE' writes" },
         { is_python_statistics, "statistics of Python's cProfile, which have no stacks; record with py-spy" },
+        { is_tar_archive, "a tar archive; unpack it first" },
         { zlib_detect, "zlib data; compress pprof with gzip, and send other formats with 'Content-Encoding: deflate', "
                        "or unpack them first" },
 };

@@ -58,6 +58,7 @@ END_TEST
 
 START_TEST(other_content_is_refused_with_its_name)
 {
+        static const char tar[1024] = { [0] = 'a', [257] = 'u', 's', 't', 'a', 'r' };
         static const struct {
                 const char *data;
                 size_t n;
@@ -90,6 +91,7 @@ START_TEST(other_content_is_refused_with_its_name)
                 { BYTES("heap_v2/524288\n"), "jemalloc" },
                 { BYTES("\xfd\x37zXZ\0\0\4"), "compressed with xz" },
                 { BYTES("BZh91AY&SY\1"), "compressed with bzip2" },
+                { tar, sizeof tar, "a tar archive; unpack it first" },
                 { BYTES("\xff\x06\0\0sNaPpY"), "snappy data" },
                 { BYTES("\x78\x9c\xcb\x4d\xcc\xcc\xb3\x4e\x54\x30\xe5\x02\0\x0f\xd8\x02\xa1"), "this is zlib data" },
                 { BYTES("GET /index 200\nGET /other 404\n"), "unknown format" },
