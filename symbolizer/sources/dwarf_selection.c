@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selection of the units that may cover the addresses of a filter.
+ *
+ * A unit's DIE gives its addresses, as low and high pc or as ranges; for most
+ * units nothing else is decoded. A unit without them has only data if it has no
+ * line rows and no abbreviation of functions with addresses; other such units,
+ * and those with an unreadable DIE, are read in full. So is one whose addresses
+ * are incomplete: GCC gives only the main section with -gdwarf-2 -gstrict-dwarf,
+ * and in DWARF 4 a dropped function of size 0 ends a list of ranges if the linker
+ * (gold) writes 0 for its address. Such a unit has a sequence of line rows that
+ * starts elsewhere in code.
+ * Line rows extend past the unit's addresses, into the padding before the next
+ * function: of the unit whose addresses end last before an address, the line
+ * table is read, and the DIEs only if a row covers the address.
+ * .debug_aranges is not used: clang does not write it.
+ */
+#include "symbolizer/sources/dwarf_selection.h"
+
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/search.h"
+#include "common/sort.h"
+#include "dwarf/line.h"
+#include "dwarf/ranges.h"
+#include "symbolizer/table/huge_array.h"
+
+void dwarf_selection_deinit(struct dwarf_selection *s)
+{
+        free(s->units);
+        free(s->tables);
+        *s = (struct dwarf_selection){ 0 };
+}
+
+static bool has_address_ranges(const struct dwarf_die *d)
+{
+        return d->values[DWARF_ROLE_RANGES].form ||
+               (d->values[DWARF_ROLE_LOW_PC].form && d->values[DWARF_ROLE_HIGH_PC].form);
+}
+
+struct claim {
+        uint64_t start, end;
+        size_t unit;
+};
+
+enum unit_need { NEEDS_NOTHING, NEEDS_LINES, NEEDS_ALL };
+
+struct claims {
+        const struct dwarf_regions *code;
+        struct claim *items; /* owned */
+        size_t count, capacity;
+        enum unit_need *needs; /* owned; by unit */
+};
+
+static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context *x, const struct dwarf_die *d)
+{
+        struct dwarf_ranges ranges;
+        uint64_t start, end;
+
+        dwarf_ranges_begin(&ranges, x, d);
+        while (dwarf_ranges_next(&ranges, &start, &end)) {
+                const struct dwarf_region *region = dwarf_regions_fit(c->code, start, end);
+
+                if (start >= end || !region)
+                        continue;
+                if (!huge_array_reserve(&c->items, &c->capacity, c->count))
+                        return false;
+                c->items[c->count++] = (struct claim){ start, end < region->end ? end : region->end, unit };
+        }
+        return true;
+}
+
+/*
+ * Lists of version 5 have an end that a linker cannot write by accident: they are checked only if an address is in the
+ * claims of no unit.
+ */
+static bool may_be_incomplete(const struct dwarf_context *x, const struct dwarf_die *d)
+{
+        return x->unit->format.version < 5 || !d->values[DWARF_ROLE_RANGES].form;
+}
+
+/* Whether all line rows of a unit are in its claims. */
+static bool cover_line_rows(const struct claims *c, struct claim *items, size_t count, const struct dwarf_context *x)
+{
+        struct dwarf_line_starts starts;
+        uint64_t start;
+
+        if (!x->has_lines || !dwarf_line_starts_begin(&starts, x, x->line_offset))
+                return false;
+        if (count > 1)
+                sort_by_start(items, count, sizeof *items);
+        while (dwarf_line_starts_next(&starts, &start)) {
+                size_t behind = find_lower_bound(i, 0, count, items[i].start <= start);
+
+                if ((!behind || start >= items[behind - 1].end) && dwarf_regions_find(c->code, start))
+                        return false;
+        }
+        return true;
+}
+
+/* Such a unit describes data only: it has neither line rows nor functions, also none in a split unit. */
+static bool has_only_data(struct dwarf_context *x)
+{
+        return !x->dwo_name && (!x->has_lines || dwarf_line_program_is_empty(x, x->line_offset)) &&
+               !dwarf_context_may_have_functions(x);
+}
+
+/* @return false without memory. */
+static bool inspect_unit(struct claims *c, size_t i, struct dwarf_context *x, struct dwarf_object *o,
+                         uint64_t *table_ret)
+{
+        const struct dwarf_unit *unit = &o->main.units.items[i];
+        size_t first = c->count;
+        struct dwarf_die die;
+
+        *table_ret = UINT64_MAX;
+        if (!dwarf_unit_has_code(unit))
+                return true;
+        if (dwarf_context_peek(x, o, &o->main, unit, &die)) {
+                c->needs[i] = NEEDS_ALL;
+                return true;
+        }
+        if (!dwarf_context_may_have_code(x))
+                return true;
+        if (x->has_lines)
+                *table_ret = x->line_offset;
+        if (!has_address_ranges(&die)) {
+                c->needs[i] = has_only_data(x) ? NEEDS_NOTHING : NEEDS_ALL;
+                return true;
+        }
+        if (!add_claims(c, i, x, &die))
+                return false;
+        if (may_be_incomplete(x, &die) && !cover_line_rows(c, c->items + first, c->count - first, x))
+                c->needs[i] = NEEDS_ALL;
+        return true;
+}
+
+static bool select_claims(struct claims *c, const struct address_filter *w)
+{
+        _cleanup_free_ uint64_t *last_end = calloc(w->count + 1, sizeof *last_end);
+
+        if (!last_end)
+                return false;
+        for (size_t i = 0; i < c->count; i++) {
+                size_t n = address_filter_lower_bound(w, c->items[i].end);
+
+                if (n < w->count && c->items[i].end > last_end[n])
+                        last_end[n] = c->items[i].end;
+        }
+        for (size_t n = 1; n < w->count; n++)
+                if (last_end[n] < last_end[n - 1])
+                        last_end[n] = last_end[n - 1];
+        for (size_t i = 0; i < c->count; i++) {
+                const struct claim *claim = &c->items[i];
+                size_t n = address_filter_lower_bound(w, claim->end);
+
+                if (address_filter_overlaps(w, claim->start, claim->end))
+                        c->needs[claim->unit] = NEEDS_ALL;
+                else if (n < w->count && last_end[n] == claim->end && !c->needs[claim->unit])
+                        c->needs[claim->unit] = NEEDS_LINES;
+        }
+        return true;
+}
+
+/* Whether an address of the filter is in code, but in no claim. False without memory. */
+static bool find_unclaimed_address(const struct claims *c, const struct address_filter *w, bool *ret)
+{
+        _cleanup_free_ bool *claimed = calloc(w->count + 1, sizeof *claimed);
+
+        if (!claimed)
+                return false;
+        for (size_t i = 0; i < c->count; i++)
+                for (size_t n = address_filter_lower_bound(w, c->items[i].start);
+                     n < w->count && w->addresses[n] < c->items[i].end; n++)
+                        claimed[n] = true;
+        for (size_t n = 0; !*ret && n < w->count; n++)
+                *ret = !claimed[n] && dwarf_regions_find(c->code, w->addresses[n]);
+        return true;
+}
+
+/* Read the units of version 5 that have line rows outside of their claims. Claims are in the order of the units. */
+static void distrust_claims(struct claims *c, struct dwarf_context *x, struct dwarf_object *o)
+{
+        size_t first = 0, behind = 0;
+
+        for (size_t i = 0; i < o->main.units.count; i++, first = behind) {
+                const struct dwarf_unit *unit = &o->main.units.items[i];
+                struct dwarf_die die;
+
+                while (behind < c->count && c->items[behind].unit == i)
+                        behind++;
+                if (c->needs[i] != NEEDS_ALL && unit->format.version >= 5 && dwarf_unit_has_code(unit) &&
+                    !dwarf_context_peek(x, o, &o->main, unit, &die) && dwarf_context_may_have_code(x) &&
+                    !cover_line_rows(c, c->items + first, behind - first, x))
+                        c->needs[i] = NEEDS_ALL;
+        }
+}
+
+static bool select_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
+                         struct claims *c, struct dwarf_selection *ret)
+{
+        const struct dwarf_units *units = &o->main.units;
+        bool is_unclaimed = false;
+
+        for (size_t i = 0; i < units->count; i++)
+                if (!inspect_unit(c, i, x, o, &ret->tables[i]))
+                        return false;
+        if (!select_claims(c, w) || !find_unclaimed_address(c, w, &is_unclaimed))
+                return false;
+        if (is_unclaimed)
+                distrust_claims(c, x, o);
+        for (size_t i = 0; i < units->count; i++) {
+                if (!c->needs[i])
+                        continue;
+                ret->units[ret->count++] = (struct selected_unit){ i, c->needs[i] == NEEDS_LINES };
+                if (c->needs[i] == NEEDS_ALL)
+                        ret->bytes += units->items[i].end - units->items[i].offset;
+        }
+        return true;
+}
+
+enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
+                         struct dwarf_selection *ret)
+{
+        size_t count = o->main.units.count;
+        struct claims claims = { .code = code, .needs = calloc(count + 1, sizeof *claims.needs) };
+        struct dwarf_context *x = calloc(1, sizeof *x);
+        bool ok;
+
+        *ret = (struct dwarf_selection){ .units = calloc(count + 1, sizeof *ret->units),
+                                         .tables = calloc(count + 1, sizeof *ret->tables) };
+        ok = x && claims.needs && ret->units && ret->tables && select_units(o, w, x, &claims, ret);
+        if (x)
+                dwarf_context_deinit(x);
+        free(x);
+        free(claims.needs);
+        free(claims.items);
+        return ok ? ST_OK : ST_NO_MEMORY;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SYMBOLIZER_SOURCES_DWARF_SELECTION_H
+#define CAIRN_SYMBOLIZER_SOURCES_DWARF_SELECTION_H
+
+/**
+ * @file
+ * The units that may cover a few addresses, found without reading them all.
+ */
+#include "dwarf/dwarf_object.h"
+#include "dwarf/regions.h"
+#include "symbolizer/table/address_filter.h"
+
+struct selected_unit {
+        size_t unit;     /* of the object's main file */
+        bool only_lines; /* its line table is read, and the unit only if a row covers an address */
+};
+
+struct dwarf_selection {
+        struct selected_unit *units; /* owned; ascending */
+        size_t count;
+        uint64_t bytes;   /* of .debug_info, in those that are not only lines */
+        uint64_t *tables; /* owned; by unit of the object: the offset of its line table, UINT64_MAX none */
+};
+
+/** @param ret free with dwarf_selection_deinit(), also after a failure.  @return ST_NO_MEMORY. */
+enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
+                         struct dwarf_selection *ret) MUST_CHECK;
+void dwarf_selection_deinit(struct dwarf_selection *s);
+
+#endif
