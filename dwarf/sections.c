@@ -9,10 +9,12 @@
 
 /* Without the leading dot, or ".z" for the old style of compressed sections. */
 static const char *const names[DWARF_SECTION_COUNT] = {
-        [DWARF_INFO] = "debug_info",         [DWARF_ABBREV] = "debug_abbrev", [DWARF_LINE] = "debug_line",
-        [DWARF_LINE_STR] = "debug_line_str", [DWARF_STR] = "debug_str",       [DWARF_STR_OFFSETS] = "debug_str_offsets",
-        [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges", [DWARF_RNGLISTS] = "debug_rnglists",
-        [DWARF_TYPES] = "debug_types",
+        [DWARF_INFO] = "debug_info",         [DWARF_ABBREV] = "debug_abbrev",
+        [DWARF_LINE] = "debug_line",         [DWARF_LINE_STR] = "debug_line_str",
+        [DWARF_STR] = "debug_str",           [DWARF_STR_OFFSETS] = "debug_str_offsets",
+        [DWARF_ADDR] = "debug_addr",         [DWARF_RANGES] = "debug_ranges",
+        [DWARF_RNGLISTS] = "debug_rnglists", [DWARF_TYPES] = "debug_types",
+        [DWARF_ARANGES] = "debug_aranges",
 };
 
 static const struct elf_section *find_debug_section(const struct elf_image *img, const char *name, const char *suffix)
@@ -112,7 +114,7 @@ enum status dwarf_sections_load(const struct elf_image *img, enum dwarf_flavour 
                         return error_no_memory(err);
                 }
                 if (st) {
-                        if (!s.damage.code)
+                        if (!s.damage.code && i != DWARF_ARANGES)
                                 s.damage = broken;
                         continue;
                 }

@@ -19,7 +19,8 @@ enum dwarf_section_id {
         DWARF_ADDR,
         DWARF_RANGES,
         DWARF_RNGLISTS,
-        DWARF_TYPES, /* type units before version 5 */
+        DWARF_TYPES,   /* type units before version 5 */
+        DWARF_ARANGES, /* read only as a hint: damage of it is not recorded */
         DWARF_SECTION_COUNT,
 };
 

@@ -21,6 +21,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "dwarf/dwarf_object.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/sources/dwarf_flatten.h"
@@ -41,6 +42,7 @@ struct dwarf_extraction {
         uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
         const struct address_filter *filter; /* borrowed; NULL: everything */
         const struct selected_unit *units;   /* borrowed; those to be read, NULL all */
+        bool skips_lone_tables;              /* the addresses do not depend on line tables without a unit */
         size_t unit_count;                   /* to be read */
         uint64_t unit_bytes;                 /* in them */
 
@@ -313,7 +315,7 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
         if (st)
                 return st;
         run_threads(x, r);
-        st = x->failed ? x->failed : extract_lone_lines(x, r);
+        st = x->failed || x->skips_lone_tables ? x->failed : extract_lone_lines(x, r);
         dwarf_reader_destroy(r);
         if (st == ST_TOO_BIG)
                 return error_set(err, st, "the DWARF ranges exceed the size of a symbol table");
@@ -354,6 +356,7 @@ static enum status extract_all_units(struct dwarf_extraction *x, struct error *e
                 return error_no_memory(err);
         x->tables = tables;
         x->filter = NULL;
+        x->skips_lone_tables = false;
         x->units = NULL;
         x->unit_count = x->object.main.units.count;
         x->unit_bytes = x->object.main.sections.data[DWARF_INFO].size;
@@ -384,14 +387,12 @@ static enum status find_any_function(struct dwarf_extraction *x, struct error *e
         return st ? error_no_memory(err) : ST_OK;
 }
 
-static enum status extract_selected_units(struct dwarf_extraction *x, const struct address_filter *w,
-                                          struct dwarf_selection *selection, bool *enough_ret, struct error *err)
+static enum status run_selection(struct dwarf_extraction *x, const struct address_filter *w,
+                                 const struct dwarf_selection *selection, bool *enough_ret, struct error *err)
 {
-        enum status st = dwarf_select(&x->object, &x->regions, w, selection);
         uint64_t bytes = x->object.main.sections.data[DWARF_INFO].size;
+        enum status st;
 
-        if (st)
-                return error_no_memory(err);
         *enough_ret = selection->bytes * 100 <= bytes * w->max_percent;
         if (!*enough_ret)
                 return ST_OK;
@@ -402,27 +403,86 @@ static enum status extract_selected_units(struct dwarf_extraction *x, const stru
         x->filter = w;
         st = dwarf_extraction_run(x, err);
         x->tables = NULL;
-        if (!st && !x->function_count)
-                st = find_any_function(x, err);
-        if (!st)
-                *enough_ret = x->function_count != 0;
         return st;
 }
 
-static enum status extract_filtered(struct dwarf_extraction *x, const struct address_filter *w, struct error *err)
+/* Whether each address in code has a function and a line row. */
+static bool are_all_resolved(struct dwarf_extraction *x, const struct address_filter *w)
+{
+        const struct symbol_table_builder *b = x->builder;
+
+        symbol_table_builder_settle(x->builder);
+        for (size_t i = 0; !b->failed && i < w->count; i++) {
+                size_t at = find_lower_bound(k, 0, b->range_count, b->ranges[k].end <= w->addresses[i]);
+
+                if (!dwarf_regions_find(&x->regions, w->addresses[i]))
+                        continue;
+                if (at == b->range_count || b->ranges[at].start > w->addresses[i] ||
+                    !symbol_table_builder_has_row_and_name(b, b->ranges[at].chain))
+                        return false;
+        }
+        return !b->failed;
+}
+
+static enum status extract_by_aranges(struct dwarf_extraction *x, const struct address_filter *w, bool *enough_ret,
+                                      struct error *err)
+{
+        struct dwarf_selection selection;
+        bool is_found;
+        enum status st = dwarf_select_by_aranges(&x->object, &x->regions, w, &selection, &is_found);
+
+        if (st)
+                st = error_no_memory(err);
+        x->skips_lone_tables = true;
+        if (!st && is_found)
+                st = run_selection(x, w, &selection, enough_ret, err);
+        if (!st && *enough_ret)
+                *enough_ret = x->function_count && are_all_resolved(x, w);
+        dwarf_selection_deinit(&selection);
+        return st;
+}
+
+static enum status extract_by_dies(struct dwarf_extraction *x, const struct address_filter *w, bool *enough_ret,
+                                   struct error *err)
+{
+        struct dwarf_selection selection;
+        enum status st = dwarf_select(&x->object, &x->regions, w, &selection);
+
+        if (st)
+                st = error_no_memory(err);
+        x->skips_lone_tables = false;
+        if (!st)
+                st = run_selection(x, w, &selection, enough_ret, err);
+        if (!st && *enough_ret && !x->function_count)
+                st = find_any_function(x, err);
+        if (!st)
+                *enough_ret &= x->function_count != 0;
+        dwarf_selection_deinit(&selection);
+        return st;
+}
+
+static void restart_extraction(struct dwarf_extraction *x)
 {
         const bool has_positions = x->builder->has_positions;
-        struct dwarf_selection selection;
-        bool enough = false;
-        enum status st = extract_selected_units(x, w, &selection, &enough, err);
 
-        dwarf_selection_deinit(&selection);
-        if (st || enough)
-                return st;
         dwarf_extraction_reset(x);
         symbol_table_builder_deinit(x->builder);
         symbol_table_builder_init(x->builder);
         x->builder->has_positions = has_positions;
+}
+
+static enum status extract_filtered(struct dwarf_extraction *x, const struct address_filter *w, struct error *err)
+{
+        bool enough = false;
+        enum status st = extract_by_aranges(x, w, &enough, err);
+
+        if (!st && !enough) {
+                restart_extraction(x);
+                st = extract_by_dies(x, w, &enough, err);
+        }
+        if (st || enough)
+                return st;
+        restart_extraction(x);
         return extract_all_units(x, err);
 }
 

@@ -13,7 +13,16 @@
  * Line rows extend past the unit's addresses, into the padding before the next
  * function: of the unit whose addresses end last before an address, the line
  * table is read, and the DIEs only if a row covers the address.
- * .debug_aranges is not used: clang does not write it.
+ *
+ * .debug_aranges saves looking at each unit, where it can be trusted. Compilers
+ * fill it from the same data as the DIEs, but clang leaves it out, and nothing
+ * guarantees that it is right. So it is only asked first: what the units that it
+ * lists for an address say is the answer if they have both a function and a line
+ * row there. Line tables of other units and lone ones have no function, so they
+ * could not change it. Units that it does not list are selected by their DIEs.
+ * What remains is a file whose section lists a unit, but omits those of its
+ * addresses that it shares with another listed unit; linkers that fold functions
+ * relocate DIEs and .debug_aranges alike.
  */
 #include "symbolizer/sources/dwarf_selection.h"
 
@@ -22,6 +31,7 @@
 #include "common/cleanup.h"
 #include "common/search.h"
 #include "common/sort.h"
+#include "dwarf/aranges.h"
 #include "dwarf/line.h"
 #include "dwarf/ranges.h"
 #include "symbolizer/table/huge_array.h"
@@ -197,19 +207,8 @@ static void distrust_claims(struct claims *c, struct dwarf_context *x, struct dw
         }
 }
 
-static bool select_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
-                         struct claims *c, struct dwarf_selection *ret)
+static void collect_units(const struct claims *c, const struct dwarf_units *units, struct dwarf_selection *ret)
 {
-        const struct dwarf_units *units = &o->main.units;
-        bool is_unclaimed = false;
-
-        for (size_t i = 0; i < units->count; i++)
-                if (!inspect_unit(c, i, x, o, &ret->tables[i]))
-                        return false;
-        if (!select_claims(c, w) || !find_unclaimed_address(c, w, &is_unclaimed))
-                return false;
-        if (is_unclaimed)
-                distrust_claims(c, x, o);
         for (size_t i = 0; i < units->count; i++) {
                 if (!c->needs[i])
                         continue;
@@ -217,11 +216,100 @@ static bool select_units(struct dwarf_object *o, const struct address_filter *w,
                 if (c->needs[i] == NEEDS_ALL)
                         ret->bytes += units->items[i].end - units->items[i].offset;
         }
+}
+
+static bool select_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
+                         struct claims *c, struct dwarf_selection *ret)
+{
+        bool is_unclaimed = false;
+
+        for (size_t i = 0; i < o->main.units.count; i++)
+                if (!inspect_unit(c, i, x, o, &ret->tables[i]))
+                        return false;
+        if (!select_claims(c, w) || !find_unclaimed_address(c, w, &is_unclaimed))
+                return false;
+        if (is_unclaimed)
+                distrust_claims(c, x, o);
+        collect_units(c, &o->main.units, ret);
         return true;
 }
 
-enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
-                         struct dwarf_selection *ret)
+/* ---- .debug_aranges ---- */
+
+/* Claims of the current set that have an address. @return ST_NOT_FOUND after the last range. */
+static enum status add_listed_claims(struct claims *c, size_t unit, const struct address_filter *w,
+                                     struct dwarf_aranges *a)
+{
+        uint64_t start, size, end;
+        enum status st;
+
+        while ((st = dwarf_aranges_next(a, &start, &size)) == ST_OK) {
+                const struct dwarf_region *region;
+
+                if (__builtin_add_overflow(start, size, &end) || !address_filter_overlaps(w, start, end))
+                        continue;
+                region = dwarf_regions_fit(c->code, start, end);
+                if (!region)
+                        continue;
+                if (!huge_array_reserve(&c->items, &c->capacity, c->count))
+                        return ST_NO_MEMORY;
+                c->items[c->count++] = (struct claim){ start, end < region->end ? end : region->end, unit };
+                c->needs[unit] = NEEDS_ALL;
+        }
+        return st;
+}
+
+/* @param is_listed by unit.  @return ST_BAD_DATA: the section is of no use. */
+static enum status read_listed_units(struct claims *c, const struct dwarf_object *o, const struct address_filter *w,
+                                     bool *is_listed)
+{
+        const struct dwarf_units *units = &o->main.units;
+        struct dwarf_aranges a;
+        size_t unit = 0;
+        enum status st;
+
+        dwarf_aranges_begin(&a, &o->main.sections);
+        while ((st = dwarf_aranges_next_set(&a)) == ST_OK) {
+                if (unit == units->count || units->items[unit].offset != a.unit) /* they are usually in order */
+                        unit = find_lower_bound(i, 0, units->count, units->items[i].offset < a.unit);
+                if (unit == units->count || units->items[unit].offset != a.unit || is_listed[unit] ||
+                    units->items[unit].format.address_size != a.address_size)
+                        return ST_BAD_DATA;
+                is_listed[unit] = true;
+                st = add_listed_claims(c, unit++, w, &a);
+                if (st != ST_NOT_FOUND)
+                        return st;
+        }
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static bool select_listed_units(struct dwarf_object *o, const struct address_filter *w, struct dwarf_context *x,
+                                struct claims *c, struct dwarf_selection *ret, bool *is_found_ret)
+{
+        const struct dwarf_units *units = &o->main.units;
+        _cleanup_free_ bool *is_listed = calloc(units->count + 1, sizeof *is_listed);
+        enum status st = is_listed ? read_listed_units(c, o, w, is_listed) : ST_NO_MEMORY;
+        bool is_unclaimed = false;
+
+        if (st)
+                return st != ST_NO_MEMORY;
+        for (size_t i = 0; i < units->count; i++)
+                if (!is_listed[i] && !inspect_unit(c, i, x, o, &ret->tables[i]))
+                        return false;
+        for (size_t i = 0; i < c->count; i++)
+                if (address_filter_overlaps(w, c->items[i].start, c->items[i].end))
+                        c->needs[c->items[i].unit] = NEEDS_ALL;
+        if (!find_unclaimed_address(c, w, &is_unclaimed))
+                return false;
+        collect_units(c, units, ret);
+        *is_found_ret = !is_unclaimed;
+        return true;
+}
+
+/* ---- both ---- */
+
+static enum status select_with(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
+                               struct dwarf_selection *ret, bool *is_found_ret)
 {
         size_t count = o->main.units.count;
         struct claims claims = { .code = code, .needs = calloc(count + 1, sizeof *claims.needs) };
@@ -230,11 +318,30 @@ enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *cod
 
         *ret = (struct dwarf_selection){ .units = calloc(count + 1, sizeof *ret->units),
                                          .tables = calloc(count + 1, sizeof *ret->tables) };
-        ok = x && claims.needs && ret->units && ret->tables && select_units(o, w, x, &claims, ret);
+        ok = x && claims.needs && ret->units && ret->tables;
+        if (ok)
+                ok = is_found_ret ? select_listed_units(o, w, x, &claims, ret, is_found_ret)
+                                  : select_units(o, w, x, &claims, ret);
         if (x)
                 dwarf_context_deinit(x);
         free(x);
         free(claims.needs);
         free(claims.items);
         return ok ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
+                         struct dwarf_selection *ret)
+{
+        return select_with(o, code, w, ret, NULL);
+}
+
+enum status dwarf_select_by_aranges(struct dwarf_object *o, const struct dwarf_regions *code,
+                                    const struct address_filter *w, struct dwarf_selection *ret, bool *is_found_ret)
+{
+        *is_found_ret = false;
+        if (o->main.sections.data[DWARF_ARANGES].size)
+                return select_with(o, code, w, ret, is_found_ret);
+        *ret = (struct dwarf_selection){ 0 };
+        return ST_OK;
 }

@@ -25,6 +25,14 @@ struct dwarf_selection {
 /** @param ret free with dwarf_selection_deinit(), also after a failure.  @return ST_NO_MEMORY. */
 enum status dwarf_select(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
                          struct dwarf_selection *ret) MUST_CHECK;
+/**
+ * Select by .debug_aranges, and by the DIEs of units that it does not list. For an address to which these units give a
+ * function and a line row, the selection is complete. For any other, and if is_found_ret is false because an address of
+ * code is in no range or the section is malformed, use dwarf_select(). Returns as above.
+ */
+enum status dwarf_select_by_aranges(struct dwarf_object *o, const struct dwarf_regions *code,
+                                    const struct address_filter *w, struct dwarf_selection *ret,
+                                    bool *is_found_ret) MUST_CHECK;
 void dwarf_selection_deinit(struct dwarf_selection *s);
 
 #endif

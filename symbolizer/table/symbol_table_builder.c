@@ -453,6 +453,11 @@ static uint32_t rank_chain(const struct symbol_table_builder *b, uint32_t chain)
         return 2u * has_row + !symbol_table_builder_is_nameless(b, chain);
 }
 
+bool symbol_table_builder_has_row_and_name(const struct symbol_table_builder *b, uint32_t chain)
+{
+        return rank_chain(b, chain) == 3;
+}
+
 static void settle_overlapping(struct symbol_table_rewrite *s, size_t count, struct interval_list *list)
 {
         struct symbol_table_builder *b = s->b;

@@ -90,6 +90,8 @@ bool symbol_table_builder_is_nameless(const struct symbol_table_builder *b, uint
  * line only (two units may share a line table), then the earlier chain.
  */
 void symbol_table_builder_settle(struct symbol_table_builder *b);
+/** Whether a range with this chain gives way only to an earlier one that also has a line row and a function. */
+bool symbol_table_builder_has_row_and_name(const struct symbol_table_builder *b, uint32_t chain);
 
 /**
  * In-place rewriting of the ranges of a settled builder. Get the old ranges in

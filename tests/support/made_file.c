@@ -18,6 +18,7 @@ static const char *const dwarf_names[DWARF_SECTION_COUNT] = {
         [DWARF_STR] = ".debug_str",           [DWARF_STR_OFFSETS] = ".debug_str_offsets",
         [DWARF_ADDR] = ".debug_addr",         [DWARF_RANGES] = ".debug_ranges",
         [DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_TYPES] = ".debug_types",
+        [DWARF_ARANGES] = ".debug_aranges",
 };
 
 int made_memfd(const void *data, size_t size)

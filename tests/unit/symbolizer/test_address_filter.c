@@ -568,6 +568,185 @@ START_TEST(similar_abbreviations_of_units_are_told_apart)
 }
 END_TEST
 
+/* ---- .debug_aranges ---- */
+
+enum { A, B, TWIN, C, LISTED_UNITS }; /* at these multiples of 0x20; TWIN is a copy of B at its address */
+
+struct listing {
+        uint64_t units[LISTED_UNITS]; /* offsets in .debug_info */
+        uint64_t starts[LISTED_UNITS];
+};
+
+/* Units with one function each, then rows of a table without a unit at MADE_CODE + 0x60. */
+static void put_listed_units(struct dwarf_maker *m, bool has_twin, struct listing *ret)
+{
+        static const char *const functions[LISTED_UNITS] = { "a", "b", "twin", "c" };
+        static const uint64_t lone[][2] = { { MADE_CODE + 0x60, 0x10 } };
+
+        dwarf_maker_init(m, 4);
+        put_abbrev(m, UNIT, DW_TAG_compile_unit, true, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4,
+                   DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0);
+        put_abbrev(m, FUNCTION, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data4, 0, 0);
+        put_uint(m, DWARF_ABBREV, 0, 1);
+        for (int i = 0; i < LISTED_UNITS; i++) {
+                const uint64_t start = MADE_CODE + 0x20ul * (i == C                  ? 2
+                                                             : i == TWIN && has_twin ? B
+                                                             : i == TWIN             ? 4
+                                                                                     : i);
+                const uint64_t sequence[][2] = { { start, 0x10 } };
+
+                ret->units[i] = put_at(m, DWARF_INFO);
+                ret->starts[i] = start;
+                put_unit(m, DW_UT_compile, 0);
+                put_uleb(m, DWARF_INFO, UNIT);
+                put_address(m, DWARF_INFO, start);
+                put_uint(m, DWARF_INFO, 0x10, 4);
+                put_offset(m, DWARF_INFO, put_at(m, DWARF_LINE));
+                put_row_table(m, sequence, 1);
+                put_function(m, functions[i], start, 0x10);
+                put_uint(m, DWARF_INFO, 0, 1);
+                end_unit(m);
+        }
+        put_row_table(m, lone, 1);
+}
+
+static size_t begin_listing(struct dwarf_maker *m, unsigned version, uint64_t unit, unsigned address_size)
+{
+        size_t at = put_length(m, DWARF_ARANGES);
+
+        put_uint(m, DWARF_ARANGES, version, 2);
+        put_offset(m, DWARF_ARANGES, unit);
+        put_uint(m, DWARF_ARANGES, address_size, 1);
+        put_uint(m, DWARF_ARANGES, 0, 1);
+        put_uint(m, DWARF_ARANGES, 0, 4); /* the ranges are at a multiple of 16 */
+        return at;
+}
+
+static void put_listed_range(struct dwarf_maker *m, uint64_t start, uint64_t size)
+{
+        put_address(m, DWARF_ARANGES, start);
+        put_address(m, DWARF_ARANGES, size);
+}
+
+static void put_listing(struct dwarf_maker *m, uint64_t unit, uint64_t start, uint64_t size)
+{
+        size_t at = begin_listing(m, 2, unit, 8);
+
+        put_listed_range(m, start, size);
+        put_listed_range(m, 0, 0);
+        end_length(m, DWARF_ARANGES, at);
+}
+
+/* Each address alone has the frames that it has in a complete table. */
+static void check_all_addresses(const struct dwarf_maker *m)
+{
+        _cleanup_close_ int fd = made_file(NULL, 0, m);
+        struct extract_inputs in = { .debuginfo_fd = fd, .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        struct symbol_table whole, part;
+
+        extract(&in, &whole);
+        for (uint64_t address = MADE_CODE; address < MADE_CODE + 0xa0; address += 4) {
+                const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+                char expected[200];
+
+                in.filter = &filter;
+                extract(&in, &part);
+                snprintf(expected, sizeof expected, "%s", made_frames(&whole, address));
+                ck_assert_str_eq(made_frames(&part, address), expected);
+                symbol_table_deinit(&part);
+        }
+        symbol_table_deinit(&whole);
+}
+
+START_TEST(listed_addresses_read_the_units_that_list_them)
+{
+        struct listing l;
+        struct dwarf_maker m;
+
+        put_listed_units(&m, true, &l);
+        for (int i = LISTED_UNITS - 1; i >= 0; i--) /* in any order */
+                put_listing(&m, l.units[i], l.starts[i], 0x10);
+        ck_assert_uint_eq(count_units_read(&m, l.starts[A] + 8), 1);
+        ck_assert_uint_eq(count_units_read(&m, l.starts[B] + 8), 2);
+        ck_assert_uint_eq(count_units_read(&m, l.starts[C] + 8), 1);
+        check_all_addresses(&m);
+        check_address_frames(&m, l.starts[B] + 8, "b a.c:1");
+}
+END_TEST
+
+START_TEST(units_that_are_not_listed_are_found)
+{
+        for (int missing = 0; missing < LISTED_UNITS; missing++) {
+                struct listing l;
+                struct dwarf_maker m;
+
+                put_listed_units(&m, true, &l);
+                for (int i = 0; i < LISTED_UNITS; i++)
+                        if (i != missing)
+                                put_listing(&m, l.units[i], l.starts[i], 0x10);
+                check_all_addresses(&m);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
+/* Of a unit whose set ends with a pair of zeros too early, or that has another's addresses, or with a bad header. */
+START_TEST(malformed_and_wrong_listings_are_not_trusted)
+{
+        enum { WRONG, EMPTY, EARLY_END, CUT_OFF, BAD_VERSION, BAD_UNIT, BAD_SIZE, TWICE, TOO_LONG, LARGE, KINDS };
+
+        for (int kind = 0; kind < KINDS; kind++) {
+                struct listing l;
+                struct dwarf_maker m;
+                size_t at;
+
+                put_listed_units(&m, kind == EARLY_END, &l); /* else its twin would be taken for B */
+                put_listing(&m, l.units[A], l.starts[A], 0x10);
+                at = begin_listing(&m, kind == BAD_VERSION ? 3 : 2, l.units[B] + (kind == BAD_UNIT),
+                                   kind == BAD_SIZE ? 4 : 8);
+                if (kind == EARLY_END)
+                        put_listed_range(&m, 0, 0);
+                if (kind != EMPTY)
+                        put_listed_range(&m, l.starts[kind == WRONG ? C : B],
+                                         kind == LARGE ? UINT64_MAX - l.starts[B] : 0x10);
+                if (kind != CUT_OFF)
+                        put_listed_range(&m, 0, 0);
+                end_length(&m, DWARF_ARANGES, at);
+                put_listing(&m, l.units[kind == TWICE ? B : C], l.starts[kind == WRONG ? B : C], 0x10);
+                put_listing(&m, l.units[TWIN], l.starts[TWIN], 0x10);
+                if (kind == TOO_LONG)
+                        put_uint(&m, DWARF_ARANGES, 0x7fffffff, 4);
+                check_all_addresses(&m);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
+START_TEST(random_listings_agree)
+{
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                uint64_t state = seed;
+                struct listing l;
+                struct dwarf_maker m;
+
+                put_listed_units(&m, false, &l);
+                for (uint64_t i = random_next(&state) % 8; i > 0; i--) {
+                        size_t at = begin_listing(&m, 2, l.units[random_next(&state) % LISTED_UNITS], 8);
+
+                        for (uint64_t k = random_next(&state) % 4; k > 0; k--)
+                                put_listed_range(&m, MADE_CODE + random_next(&state) % 12 * 0x10,
+                                                 random_next(&state) % 5 * 0x10);
+                        if (random_next(&state) % 8)
+                                put_listed_range(&m, 0, 0);
+                        end_length(&m, DWARF_ARANGES, at);
+                }
+                check_all_addresses(&m);
+                dwarf_maker_deinit(&m);
+        }
+}
+END_TEST
+
 START_TEST(filter_over_unit_limit_reads_all_units)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -626,5 +805,6 @@ TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
            function_outside_of_its_units_list_is_found_alone, call_is_cut_off_at_the_end_of_its_function,
            calls_and_functions_at_any_addresses_agree_alone, units_of_data_are_not_read,
-           similar_abbreviations_of_units_are_told_apart, filter_over_unit_limit_reads_all_units,
-           symbols_that_cover_no_filtered_address_are_omitted)
+           similar_abbreviations_of_units_are_told_apart, listed_addresses_read_the_units_that_list_them,
+           units_that_are_not_listed_are_found, malformed_and_wrong_listings_are_not_trusted, random_listings_agree,
+           filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
