@@ -84,7 +84,8 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
         dwarf_context_deinit(&r->lone);
         dwarf_context_deinit(&r->types);
         for (size_t i = 0; i < DWARF_OTHER_CONTEXTS; i++)
-                dwarf_context_deinit(&r->others[i]);
+                if (r->others[i].abbrevs.capacity || r->others[i].abbrevs.step_capacity) /* most were never used */
+                        dwarf_context_deinit(&r->others[i]);
         dwarf_outline_deinit(&r->outline);
         dwarf_outline_deinit(&r->full_outline);
         dwarf_name_cache_deinit(&r->name_cache);
