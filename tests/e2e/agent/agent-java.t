@@ -187,7 +187,7 @@ start_java "$java" -cp "$tmp/src" Calls
 profile none --runtimes python
 unlike "$(cat "$tmp/none.dump")" 'Calls\.' "--runtimes python leaves the native frames"
 profile hidden --no-source-paths --runtimes java
-like "$(cat "$tmp/hidden.dump")" 'Calls\.spin' "--no-source-paths keeps names"
+like "$(cat "$tmp/hidden.dump")" 'Calls\.main' "--no-source-paths keeps names"
 unlike "$(strings -a "$tmp/hidden.otlp")" '[a-z][.]java' "--no-source-paths leaves out files"
 kill "$program"
 
