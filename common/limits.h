@@ -408,6 +408,7 @@
 #define LIMIT_SCRAPE_FILES 1024          /* target files of a job */
 #define LIMIT_SCRAPE_FILE_BYTES MiB(16)  /* one target file */
 #define LIMIT_SCRAPE_ERROR_BYTES KiB(16) /* an error response of a target */
+#define LIMIT_SCRAPE_LEASES 256          /* names of leases that a service keeps for scrapers, of one tenant */
 #define LIMIT_SCRAPE_THREADS 1024        /* concurrent requests: maximum of --concurrency */
 
 /* Unwind tables */

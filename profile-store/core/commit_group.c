@@ -548,7 +548,7 @@ static bool hold_commit_lease(struct profile_store *s)
         struct error unused;
         enum status st = store_lease_hold(&g->lease, s->storage, s->logs.node, get_lease_ms(s), &unused);
 
-        snprintf(g->holder, sizeof g->holder, "%s", st == ST_BUSY ? g->lease.holder : "");
+        snprintf(g->holder, sizeof g->holder, "%.16s", st == ST_BUSY ? g->lease.holder : "");
         atomic_store(&g->held_until_ns, st ? 0 : g->lease.renewed_ns + get_lease_ms(s) * 1000000);
         return !st;
 }

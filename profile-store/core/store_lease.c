@@ -58,7 +58,7 @@ static enum status put_lease(const struct store_lease *l, struct storage *storag
 /* ---- the newest epoch ---- */
 
 struct newest_lease {
-        char folder[64];
+        char folder[sizeof FOLDER + LEASE_NAME_BYTES];
         int64_t epoch;
         int64_t put_ms;
 };
@@ -87,7 +87,7 @@ static enum status find_newest_lease(const struct store_lease *l, struct storage
 
 /* The node in a lease; "" when it is gone or ended. */
 static enum status read_lease_holder(const struct store_lease *l, struct storage *storage, int64_t epoch,
-                                     char ret[static NODE_ID_SIZE], struct error *err)
+                                     char ret[static LEASE_HOLDER_BYTES], struct error *err)
 {
         _cleanup_free_ char *key = make_epoch_key(l, epoch);
         _cleanup_buf_ struct buf text;
@@ -103,7 +103,7 @@ static enum status read_lease_holder(const struct store_lease *l, struct storage
                 return st;
         o = delta_json_parse((const char *)text.data, text.size);
         node = delta_json_get_string(o, "node");
-        snprintf(ret, NODE_ID_SIZE, "%s", node ? node : "");
+        snprintf(ret, LEASE_HOLDER_BYTES, "%s", node ? node : "");
         json_object_put(o);
         return ST_OK;
 }
@@ -121,57 +121,60 @@ enum status store_lease_get_age(const struct store_lease *l, struct storage *sto
 
 /* ---- take and renew ---- */
 
-static void remove_older_leases(const struct store_lease *l, struct storage *storage, int64_t epoch)
+static void remove_epoch(const struct store_lease *l, struct storage *storage, int64_t epoch)
 {
-        _cleanup_free_ char *key = epoch > 1 ? make_epoch_key(l, epoch - 1) : NULL;
+        _cleanup_free_ char *key = epoch > 0 ? make_epoch_key(l, epoch) : NULL;
 
         if (key)
                 (void)!storage_remove(storage, key, NULL); /* one that stays is not the newest */
 }
 
-static enum status take_lease(struct store_lease *l, struct storage *storage, const char *node, int64_t lease_ms,
-                              struct error *err)
+enum status store_lease_take(struct store_lease *l, struct storage *storage, const char *node, int64_t max_age_ms,
+                             struct error *err)
 {
         struct newest_lease newest;
-        char holder[NODE_ID_SIZE] = "";
-        int64_t age_ms;
+        char holder[LEASE_HOLDER_BYTES] = "";
         enum status st = find_newest_lease(l, storage, &newest, err);
 
         l->holder[0] = 0;
+        l->age_ms = 0;
         if (!st && newest.epoch)
                 st = read_lease_holder(l, storage, newest.epoch, holder, err);
         if (st)
                 return st;
-        age_ms = storage_now_ms(storage) - newest.put_ms;
-        if (*holder && strcmp(holder, node) != 0 && age_ms < lease_ms) {
+        l->age_ms = storage_now_ms(storage) - newest.put_ms;
+        if (*holder && strcmp(holder, node) != 0 && l->age_ms < max_age_ms) {
                 memcpy(l->holder, holder, sizeof l->holder);
                 return error_set(err, ST_BUSY, "node %s has the lease '%s', renewed %" PRId64 " s ago", holder, l->name,
-                                 age_ms / 1000);
+                                 l->age_ms / 1000);
         }
         st = put_lease(l, storage, node, newest.epoch + 1, STORAGE_NEW, err);
-        if (st == ST_BUSY)
+        if (st == ST_BUSY) {
+                l->age_ms = 0;
                 return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
+        }
         if (st)
                 return st;
         l->epoch = newest.epoch + 1;
         metric_add(&taken, 1);
-        remove_older_leases(l, storage, l->epoch);
+        remove_epoch(l, storage, l->epoch - LEASE_EPOCHS_KEPT);
         return ST_OK;
 }
 
-/* ST_BUSY when it was lost. */
-static enum status renew_lease(struct store_lease *l, struct storage *storage, const char *node, struct error *err)
+enum status store_lease_check(struct store_lease *l, struct storage *storage, const char *node, bool renew,
+                              struct error *err)
 {
         _cleanup_free_ char *next = make_epoch_key(l, l->epoch + 1);
         struct storage_info unused;
         enum status st = next ? storage_stat(storage, next, &unused, err) : error_no_memory(err);
 
         if (st == ST_NOT_FOUND)
-                return put_lease(l, storage, node, l->epoch, STORAGE_REPLACE, err);
+                return renew ? put_lease(l, storage, node, l->epoch, STORAGE_REPLACE, err) : ST_OK;
         if (st)
                 return st;
         l->epoch = 0;
         l->holder[0] = 0;
+        l->age_ms = 0;
         return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
 }
 
@@ -186,7 +189,8 @@ enum status store_lease_hold(struct store_lease *l, struct storage *storage, con
                 return ST_OK;
         if (l->epoch && now - l->renewed_ns > lease_ms * 1000000)
                 l->epoch = 0; /* others may have taken and ended later ones meanwhile */
-        st = l->epoch ? renew_lease(l, storage, node, err) : take_lease(l, storage, node, lease_ms, err);
+        st = l->epoch ? store_lease_check(l, storage, node, true, err)
+                      : store_lease_take(l, storage, node, lease_ms, err);
         metric_add(&lost, was_held && st == ST_BUSY);
         if (st)
                 return st;
@@ -201,5 +205,11 @@ void store_lease_end(struct store_lease *l, struct storage *storage)
 
         if (l->epoch && monotonic_ns() < l->renew_ns)
                 (void)!put_lease(l, storage, "", l->epoch, STORAGE_REPLACE, &unused);
+        l->epoch = 0;
+}
+
+void store_lease_remove(struct store_lease *l, struct storage *storage)
+{
+        remove_epoch(l, storage, l->epoch);
         l->epoch = 0;
 }

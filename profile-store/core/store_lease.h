@@ -8,7 +8,8 @@
  *
  * The lease of epoch E is the object leases/NAME/E, which says who has it. It is made as a new object, so each epoch
  * has one holder. The holder puts it again to renew it; when it was last put lease_ms ago by the clock of the store,
- * any node may make E + 1. A holder renews only while E + 1 does not exist.
+ * any node may make E + 1. A holder renews only while E + 1 does not exist. The last LEASE_EPOCHS_KEPT epochs are kept,
+ * so that a holder that was paused finds E + 1 however many others had the lease meanwhile.
  *
  * A lease saves work, and nothing else: a holder may be paused between asking for it and using it. What it does must be
  * correct though another node does the same.
@@ -18,13 +19,18 @@
 #include "profile-store/tables/tables.h"
 
 #define DEFAULT_LEASE_MS 60000
+#define LEASE_EPOCHS_KEPT 100
+#define LEASE_NAME_BYTES 48   /* including the NUL */
+#define LEASE_HOLDER_BYTES 96 /* likewise */
 
 struct store_lease {
         const char *name;
-        int64_t epoch;             /* 0: not held */
-        int64_t renewed_ns;        /* monotonic, before the request that renewed it */
-        int64_t renew_ns;          /* monotonic: no request is needed before */
-        char holder[NODE_ID_SIZE]; /* after ST_BUSY of store_lease_hold(): the node that has it; "" unknown */
+        int64_t epoch;      /* 0: not held */
+        int64_t renewed_ns; /* monotonic, before the request that renewed it */
+        int64_t renew_ns;   /* monotonic: no request is needed before */
+        /* After ST_BUSY: who has it, "" unknown, and how long ago it was put, by the clock of the store. */
+        char holder[LEASE_HOLDER_BYTES];
+        int64_t age_ms;
 };
 
 /**
@@ -36,6 +42,19 @@ enum status store_lease_hold(struct store_lease *l, struct storage *storage, con
                              struct error *err) MUST_CHECK;
 
 /**
+ * The two requests of store_lease_hold(), for a caller that counts the time of the lease itself.
+ *
+ * store_lease_take(): take it when no other has it. @param max_age_ms  of a lease that another has and does not renew;
+ * INT64_MAX: take it only when it was ended. store_lease_check(): whether the caller still has it, which it had when
+ * the call began if the result is ST_OK. @param renew  put it again.
+ * @return as store_lease_hold().
+ */
+enum status store_lease_take(struct store_lease *l, struct storage *storage, const char *node, int64_t max_age_ms,
+                             struct error *err) MUST_CHECK;
+enum status store_lease_check(struct store_lease *l, struct storage *storage, const char *node, bool renew,
+                              struct error *err) MUST_CHECK;
+
+/**
  * How long ago any node held a lease of this name, by the clock of the store.
  * @param age_ms_ret  INT64_MAX: none ever did
  */
@@ -44,6 +63,9 @@ enum status store_lease_get_age(const struct store_lease *l, struct storage *sto
 
 /** Let another node take it at once. Failures are ignored: it ends by itself. */
 void store_lease_end(struct store_lease *l, struct storage *storage);
+
+/** Remove an epoch that should not have been made, when it is the only one. */
+void store_lease_remove(struct store_lease *l, struct storage *storage);
 
 void store_lease_register_metrics(void);
 
