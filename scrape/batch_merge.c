@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scrape/batch_merge.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/program/log.h"
@@ -20,16 +23,61 @@
 _Static_assert(MERGED_PROFILES *MERGED_LABEL_KEYS <= LIMIT_BATCH_LABEL_KEYS, "the service accepts a merged batch");
 _Static_assert(MERGED_PROFILES *MERGED_LABEL_KEY_BYTES <= LIMIT_BATCH_LABEL_KEY_BYTES, "likewise");
 
-void batch_merge_init(struct batch_merge *b, struct sender *sender)
+struct merged_batch {
+        STAILQ_ENTRY(merged_batch) next;
+        struct profile profile;
+        unsigned count;      /* profiles in it */
+        int64_t began_ns;    /* when the first was added */
+        int64_t complete_ns; /* when it was held */
+};
+
+static struct merged_batch *create_merged_batch(struct error *err)
 {
-        *b = (struct batch_merge){ .sender = sender };
+        struct merged_batch *m = calloc(1, sizeof *m);
+
+        if (!m) {
+                error_no_memory(err);
+        } else if (profile_init(&m->profile, LIMIT_PROFILE_MEMORY_BYTES, err)) {
+                free(m);
+                m = NULL;
+        } else {
+                m->began_ns = monotonic_ns();
+        }
+        return m;
+}
+
+static void destroy_merged_batch(struct merged_batch *m)
+{
+        if (m)
+                profile_deinit(&m->profile);
+        free(m);
+}
+
+/* Returns the number of samples that were discarded. */
+static uint64_t discard_batches(struct batch_merge *b)
+{
+        uint64_t samples = b->pending ? b->pending->profile.samples.count : 0;
+
+        destroy_merged_batch(b->pending);
+        b->pending = NULL;
+        for (struct merged_batch *m; (m = STAILQ_FIRST(&b->held));) {
+                STAILQ_REMOVE_HEAD(&b->held, next);
+                samples += m->profile.samples.count;
+                destroy_merged_batch(m);
+        }
+        return samples;
+}
+
+void batch_merge_init(struct batch_merge *b, struct sender *sender, bool holds)
+{
+        *b = (struct batch_merge){ .sender = sender, .holds = holds, .term = !holds };
+        STAILQ_INIT(&b->held);
         pthread_mutex_init(&b->lock, NULL);
 }
 
 void batch_merge_deinit(struct batch_merge *b)
 {
-        if (b->count)
-                profile_deinit(&b->pending);
+        (void)discard_batches(b);
         pthread_mutex_destroy(&b->lock);
 }
 
@@ -68,88 +116,156 @@ static bool is_mergeable(const struct profile *p)
                is_share_of(p->stacks.count, LIMIT_SAMPLES) && has_few_label_keys(p);
 }
 
-/* Move the pending profile to *ret. Caller holds b->lock. */
-static bool take_pending(struct batch_merge *b, struct profile *ret)
+/* End the pending batch: it is held, or else returned, to be sent. Caller holds b->lock. */
+static struct merged_batch *complete_pending(struct batch_merge *b)
 {
-        if (!b->count)
-                return false;
-        *ret = b->pending;
-        b->count = 0;
+        struct merged_batch *m = b->pending;
+
+        b->pending = NULL;
+        if (!m)
+                return NULL;
+        if (b->holds) {
+                m->complete_ns = monotonic_ns();
+                STAILQ_INSERT_TAIL(&b->held, m, next);
+                return NULL;
+        }
         b->sending++;
-        return true;
+        return m;
 }
 
-static void send_merged(struct batch_merge *b, struct profile *p)
+static void send_merged(struct batch_merge *b, struct merged_batch *m)
 {
         uint32_t lost = 0;
         struct error err;
 
-        if (sender_put_profile(b->sender, p, &err)) {
-                lost = p->samples.count;
+        if (sender_put_profile(b->sender, &m->profile, &err)) {
+                lost = m->profile.samples.count;
                 log_error("scrape", "%s lost: %s", COUNTED(lost, "sample", "samples"), err.text);
         }
-        profile_deinit(p);
+        destroy_merged_batch(m);
         pthread_mutex_lock(&b->lock);
         b->lost_samples += lost;
         b->sending--;
         pthread_mutex_unlock(&b->lock);
 }
 
-/* False when a limit is reached or memory is exhausted: no sample of p is added. Caller holds b->lock. */
-static bool merge_into_pending(struct batch_merge *b, const struct profile *p)
+/* After a failure, such as a limit that is reached, no sample of p is added. Caller holds b->lock. */
+static enum status merge_into_pending(struct batch_merge *b, const struct profile *p, struct error *err)
 {
-        uint32_t before;
+        struct merged_batch *m = b->pending ? b->pending : create_merged_batch(err);
+        uint32_t before = m ? m->profile.samples.count : 0;
+        enum status st = m ? profile_merge(&m->profile, p, err) : ST_NO_MEMORY;
 
-        if (!b->count) {
-                if (profile_init(&b->pending, LIMIT_PROFILE_MEMORY_BYTES, NULL))
-                        return false;
-                b->began_ns = monotonic_ns();
+        if (!st) {
+                m->count++;
+                b->pending = m;
+        } else if (b->pending) {
+                m->profile.samples.count = before; /* table entries of p may stay: they are harmless */
+        } else {
+                destroy_merged_batch(m);
         }
-        before = b->pending.samples.count;
-        if (!profile_merge(&b->pending, p, NULL)) {
-                b->count++;
-                return true;
-        }
-        if (b->count)
-                b->pending.samples.count = before; /* table entries of p may stay: they are harmless */
-        else
-                profile_deinit(&b->pending);
-        return false;
+        return st;
 }
 
-enum status batch_merge_add(struct batch_merge *b, const struct profile *p, struct error *err)
+/*
+ * After a failure it is in no batch: without `holds` it may still be sent alone.
+ * @param full_ret  set to a batch that is to be sent. Caller holds b->lock.
+ */
+static enum status add_to_batches(struct batch_merge *b, const struct profile *p, struct merged_batch **full_ret,
+                                  struct error *err)
 {
-        bool is_merged = false, is_full = false;
-        struct profile full;
+        enum status st = ST_TOO_BIG;
 
         if (is_mergeable(p)) {
-                pthread_mutex_lock(&b->lock);
-                is_merged = merge_into_pending(b, p);
+                st = merge_into_pending(b, p, err);
                 /* After a failure the next profile would fail for the same reason. */
-                if (!is_merged || b->count == MERGED_PROFILES || b->pending.samples.count >= MERGED_SAMPLES)
-                        is_full = take_pending(b, &full);
-                pthread_mutex_unlock(&b->lock);
+                if (st || b->pending->count == MERGED_PROFILES || b->pending->profile.samples.count >= MERGED_SAMPLES)
+                        *full_ret = complete_pending(b);
         }
-        if (is_full)
-                send_merged(b, &full);
-        return is_merged ? ST_OK : sender_put_profile(b->sender, p, err);
+        if (!st || !b->holds)
+                return st;
+        (void)complete_pending(b);
+        st = merge_into_pending(b, p, err); /* alone in its batch */
+        (void)complete_pending(b);
+        return st;
+}
+
+enum status batch_merge_add(struct batch_merge *b, const struct profile *p, uint64_t term, struct error *err)
+{
+        struct merged_batch *full = NULL;
+        bool is_over;
+        enum status st = ST_BUSY;
+
+        pthread_mutex_lock(&b->lock);
+        is_over = !term || term != b->term;
+        if (!is_over)
+                st = add_to_batches(b, p, &full, err);
+        pthread_mutex_unlock(&b->lock);
+        if (full)
+                send_merged(b, full);
+        if (is_over)
+                return error_set(err, ST_BUSY, "the lease ended during the scrape");
+        return st && !b->holds ? sender_put_profile(b->sender, p, err) : st;
 }
 
 int64_t batch_merge_flush(struct batch_merge *b, int64_t min_age_ns)
 {
-        struct profile full;
+        struct merged_batch *full = NULL;
         int64_t due = INT64_MAX;
-        bool is_due;
 
         pthread_mutex_lock(&b->lock);
-        is_due = b->count && monotonic_ns() - b->began_ns >= min_age_ns && take_pending(b, &full);
-        if (b->count)
-                due = b->began_ns + min_age_ns;
+        if (b->pending && monotonic_ns() - b->pending->began_ns >= min_age_ns)
+                full = complete_pending(b);
+        if (b->pending)
+                due = b->pending->began_ns + min_age_ns;
         pthread_mutex_unlock(&b->lock);
-        if (is_due)
-                send_merged(b, &full);
+        if (full)
+                send_merged(b, full);
         return due;
 }
+
+/* ---- terms ---- */
+
+void batch_merge_begin_term(struct batch_merge *b, uint64_t term)
+{
+        pthread_mutex_lock(&b->lock);
+        assert(b->holds && !b->term && term);
+        b->term = term;
+        pthread_mutex_unlock(&b->lock);
+}
+
+void batch_merge_end_term(struct batch_merge *b)
+{
+        pthread_mutex_lock(&b->lock);
+        assert(b->holds);
+        b->term = 0;
+        b->discarded_samples += discard_batches(b);
+        pthread_mutex_unlock(&b->lock);
+}
+
+static struct merged_batch *take_confirmed(struct batch_merge *b, int64_t until_ns)
+{
+        struct merged_batch *m;
+
+        pthread_mutex_lock(&b->lock);
+        m = STAILQ_FIRST(&b->held);
+        if (m && m->complete_ns > until_ns)
+                m = NULL;
+        if (m) {
+                STAILQ_REMOVE_HEAD(&b->held, next);
+                b->sending++;
+        }
+        pthread_mutex_unlock(&b->lock);
+        return m;
+}
+
+void batch_merge_confirm(struct batch_merge *b, int64_t until_ns)
+{
+        for (struct merged_batch *m; (m = take_confirmed(b, until_ns));)
+                send_merged(b, m);
+}
+
+/* ---- counts ---- */
 
 uint64_t batch_merge_count_lost(struct batch_merge *b)
 {
@@ -163,12 +279,22 @@ uint64_t batch_merge_count_lost(struct batch_merge *b)
         return lost + stats.lost_samples;
 }
 
+uint64_t batch_merge_count_discarded(struct batch_merge *b)
+{
+        uint64_t discarded;
+
+        pthread_mutex_lock(&b->lock);
+        discarded = b->discarded_samples;
+        pthread_mutex_unlock(&b->lock);
+        return discarded;
+}
+
 bool batch_merge_has_pending(struct batch_merge *b)
 {
         bool has;
 
         pthread_mutex_lock(&b->lock);
-        has = b->count || b->sending;
+        has = b->pending || !STAILQ_EMPTY(&b->held) || b->sending;
         pthread_mutex_unlock(&b->lock);
         return has;
 }

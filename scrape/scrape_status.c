@@ -27,14 +27,14 @@ static void write_report_line(void *context, const struct scrape_report *r)
         buf_append_u8(to, ' ');
         utf8_append_escaped(to, get_label(r, "instance"));
         buf_printf(to, " %s ", r->profile->name);
-        if (!result->scrapes)
-                buf_append_str(to, "waiting");
+        if (r->is_standby || !result->scrapes)
+                buf_append_str(to, r->is_standby ? "standby" : "waiting");
         else if (result->is_up)
                 buf_printf(to, "up %" PRIu64 " samples, %" PRIu64 " bytes, %" PRIu64 " ms", result->samples,
                            result->body_bytes, result->took_ms);
         else
                 buf_append_str(to, "down: ");
-        utf8_append_escaped(to, result->error);
+        utf8_append_escaped(to, r->is_standby ? "" : result->error);
         buf_append_u8(to, '\n');
 }
 
@@ -59,7 +59,11 @@ static void write_report_json(void *context, const struct scrape_report *r)
         for (size_t i = 0; i < r->target->labels.count; i++)
                 json_out_str(j, r->target->labels.items[i].name, r->target->labels.items[i].value);
         json_out_object_end(j);
-        json_out_str(j, "health", !result->scrapes ? "unknown" : result->is_up ? "up" : "down");
+        json_out_str(j, "health",
+                     r->is_standby      ? "standby"
+                     : !result->scrapes ? "unknown"
+                     : result->is_up    ? "up"
+                                        : "down");
         json_out_str(j, "error", result->error[0] ? result->error : NULL);
         json_out_int(j, "last_scrape_unix_ms", result->began_unix_ns / 1000000);
         json_out_uint(j, "duration_ms", result->took_ms);
@@ -73,12 +77,28 @@ static void write_report_json(void *context, const struct scrape_report *r)
         free(url);
 }
 
-void scrape_status_write_json(struct scraper *s, struct buf *to)
+static void write_lease_json(struct scrape_lease *l, struct json_out *j)
+{
+        struct scrape_lease_state state;
+
+        scrape_lease_get_state(l, &state);
+        json_out_object(j, "lease");
+        json_out_str(j, "name", state.name);
+        json_out_str(j, "scraper", state.self);
+        json_out_str(j, "holder", *state.holder ? state.holder : NULL);
+        json_out_bool(j, "held", state.is_held);
+        json_out_str(j, "error", *state.error ? state.error : NULL);
+        json_out_object_end(j);
+}
+
+void scrape_status_write_json(struct scraper *s, struct scrape_lease *l, struct buf *to)
 {
         struct json_out j;
 
         json_out_init(&j, to);
         json_out_object(&j, NULL);
+        if (l)
+                write_lease_json(l, &j);
         json_out_array(&j, "profiles");
         scraper_visit(s, write_report_json, &j);
         json_out_array_end(&j);
@@ -112,7 +132,7 @@ static void write_report_metric(void *context, const struct scrape_report *r)
                                               (double)r->result->took_ms / 1e3, (double)r->result->samples,
                                               (double)r->result->body_bytes };
 
-        if (!r->result->scrapes)
+        if (!r->result->scrapes || r->is_standby)
                 return;
         buf_printf(w->to, "%s{", families[w->family].name);
         metric_label(w->to, "job", get_label(r, "job"));
@@ -123,8 +143,22 @@ static void write_report_metric(void *context, const struct scrape_report *r)
         buf_printf(w->to, "} %.15g\n", values[w->family]);
 }
 
-void scrape_status_write_metrics(struct scraper *s, struct buf *to)
+static void write_lease_metric(struct scrape_lease *l, struct buf *to)
 {
+        static const char name[] = "cairn_scrape_lease_held";
+        struct scrape_lease_state state;
+
+        scrape_lease_get_state(l, &state);
+        buf_printf(to, "# HELP %s 1 while this scraper has the lease, and so scrapes.\n# TYPE %s gauge\n%s{", name,
+                   name, name);
+        metric_label(to, "lease", state.name);
+        buf_printf(to, "} %d\n", state.is_held);
+}
+
+void scrape_status_write_metrics(struct scraper *s, struct scrape_lease *l, struct buf *to)
+{
+        if (l)
+                write_lease_metric(l, to);
         for (size_t i = 0; i < FAMILY_COUNT; i++) {
                 struct metric_writer w = { to, i };
 
@@ -143,6 +177,7 @@ void scrape_status_write_metrics(struct scraper *s, struct buf *to)
 struct scrape_listener {
         struct http_server *http;
         struct scraper *scraper;
+        struct scrape_lease *lease;
 };
 
 static void answer_scrape_metrics(struct http_request *req)
@@ -151,7 +186,7 @@ static void answer_scrape_metrics(struct http_request *req)
         struct buf text;
 
         buf_init(&text, LIMIT_RESPONSE_BYTES);
-        scrape_status_write_metrics(l->scraper, &text);
+        scrape_status_write_metrics(l->scraper, l->lease, &text);
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
@@ -161,7 +196,7 @@ static void answer_scrape_targets(struct http_request *req)
         struct buf text;
 
         buf_init(&text, LIMIT_RESPONSE_BYTES);
-        scrape_status_write_json(l->scraper, &text);
+        scrape_status_write_json(l->scraper, l->lease, &text);
         http_respond_buf(req, 200, "application/json", &text);
 }
 
@@ -176,8 +211,8 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/healthz", .handle = answer_scrape_health },
 };
 
-enum status scrape_listener_start(const char *address, struct scraper *s, struct scrape_listener **ret,
-                                  struct error *err)
+enum status scrape_listener_start(const char *address, struct scraper *s, struct scrape_lease *lease,
+                                  struct scrape_listener **ret, struct error *err)
 {
         struct scrape_listener *l = calloc(1, sizeof *l);
         struct http_options options = { .size = sizeof options, .threads = 1, .max_connections = 64 };
@@ -187,6 +222,7 @@ enum status scrape_listener_start(const char *address, struct scraper *s, struct
         if (!l)
                 return error_no_memory(err);
         l->scraper = s;
+        l->lease = lease;
         st = parse_listen_address(address, DEFAULT_PORT, &listen, err);
         if (!st) {
                 options.host = listen.host;

@@ -13,7 +13,10 @@
  * without it. New totals replace the old ones only after the delta was accepted, so the time of a failed scrape is
  * covered by the next delta.
  *
- * Order: metrics, heap, targets, one scrape and its result, schedule with creation and destruction, reports.
+ * With options.needs_lease nothing becomes ready, and no thread takes a ready loop, unless scrapes are permitted. A
+ * scrape belongs to the term in which it began: in a later one its samples are refused, and its totals are not used.
+ *
+ * Order: metrics, heap, targets, one scrape and its result, schedule with creation and destruction, the lease, reports.
  */
 #include "scrape/scraper.h"
 
@@ -22,6 +25,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -35,6 +39,8 @@
 #include "scrape/batch_merge.h"
 #include "scrape/counter_delta.h"
 #include "scrape/cpu_turn.h"
+#include "scrape/delivery_metrics.h"
+#include "scrape/due_heap.h"
 
 #define FILES_INTERVAL_NS INT64_C(1000000000) /* poll interval of files of targets */
 #define WAIT_MOST_NS INT64_C(3600000000000)   /* longest wait of the scheduler */
@@ -64,17 +70,6 @@ static struct metric target_metrics[] = { TARGET_METRICS("active"), TARGET_METRI
 static struct metric file_metrics[] = { FILE_METRICS("read"), FILE_METRICS("failed") };
 static struct metric running_metric = METRIC_GAUGE("cairn_scrape_running", "Running scrapes.", "");
 static struct metric waiting_metric = METRIC_GAUGE("cairn_scrape_waiting", "Scrapes waiting for a thread.", "");
-static struct metric sent_metric =
-        METRIC_COUNTER("cairn_scrape_batches_sent_total", "Batches accepted by the service.", "");
-static struct metric rejected_metric =
-        METRIC_COUNTER("cairn_scrape_samples_rejected_total", "Samples rejected in accepted batches.", "");
-static struct metric retries_metric =
-        METRIC_COUNTER("cairn_scrape_retries_total", "Failed attempts to send, to be retried.", "");
-static struct metric queued_metric = METRIC_GAUGE("cairn_scrape_batches_waiting", "Batches not yet acknowledged.", "");
-static struct metric dropped_metric = METRIC_COUNTER("cairn_scrape_batches_dropped_total", "Batches dropped.", "");
-static struct metric lost_metric =
-        METRIC_COUNTER("cairn_scrape_samples_lost_total", "Samples that never became a batch.", "");
-
 static void set_gauge(struct metric *m, uint64_t v)
 {
         metric_set(m, (int64_t)v);
@@ -85,9 +80,9 @@ static void set_gauge(struct metric *m, uint64_t v)
 struct scraped_target;
 
 struct scrape_loop {
+        struct due_item due; /* first, so that the heap's items are loops */
         struct scraped_target *owner;
         const struct scrape_profile *profile;
-        int64_t due_ns; /* monotonic */
         struct scrape_loop *next_ready;
         bool is_done; /* with options.once: needs no further scrape */
         struct scrape_result result;
@@ -95,7 +90,8 @@ struct scrape_loop {
         bool has_note;                   /* the decoder had a remark on the last profile */
         /* used only by the thread that runs the loop */
         struct counter_totals totals;
-        int64_t totals_unix_ns, totals_ns; /* when totals was read: wall clock, monotonic */
+        uint64_t totals_term;              /* in which it was read */
+        int64_t totals_unix_ns, totals_ns; /* when: wall clock, monotonic */
 };
 
 struct scraped_target {
@@ -114,73 +110,37 @@ struct scraper {
         pthread_cond_t ready_changed;
         struct scraped_target **targets; /* owned */
         size_t target_count, target_capacity;
-        struct scrape_loop **heap; /* owned: min-heap by due_ns of the loops that are neither ready nor running */
-        size_t heap_count, heap_capacity;
+        struct due_heap heap; /* of the loops that are neither ready nor running */
         struct scrape_loop *ready, **ready_end;
         size_t ready_count, running;
         size_t pending; /* with options.once: loops that are not done */
         pthread_t *threads;
         unsigned thread_count, idle;
+        uint64_t term;        /* as of batch_merge.h; 0: scrapes are not permitted */
+        int64_t permitted_ns; /* monotonic: they are until then */
         atomic_bool stop;
+        atomic_bool cancel; /* running requests end: the scraper stops, or the term ended */
         int wake_fd;
 };
 
-/* ---- heap by due_ns ---- */
+/* ---- heap ---- */
 
-static void sift_up(struct scrape_loop **heap, size_t i)
+_Static_assert(offsetof(struct scrape_loop, due) == 0, "an item of the heap is a loop");
+
+static struct scrape_loop *get_heap_loop(const struct scraper *s, size_t i)
 {
-        struct scrape_loop *l = heap[i];
-
-        for (size_t parent; i && heap[parent = (i - 1) / 2]->due_ns > l->due_ns; i = parent)
-                heap[i] = heap[parent];
-        heap[i] = l;
-}
-
-static void sift_down(struct scrape_loop **heap, size_t count, size_t i)
-{
-        struct scrape_loop *l = heap[i];
-
-        for (;;) {
-                size_t child = 2 * i + 1;
-
-                if (child + 1 < count && heap[child + 1]->due_ns < heap[child]->due_ns)
-                        child++;
-                if (child >= count || heap[child]->due_ns >= l->due_ns)
-                        break;
-                heap[i] = heap[child];
-                i = child;
-        }
-        heap[i] = l;
-}
-
-/* Cannot fail: reserve_heap() made room when the loop was created. */
-static void push_loop(struct scraper *s, struct scrape_loop *l)
-{
-        assert(s->heap_count < s->heap_capacity);
-        s->heap[s->heap_count++] = l;
-        sift_up(s->heap, s->heap_count - 1);
-}
-
-static struct scrape_loop *pop_loop(struct scraper *s)
-{
-        struct scrape_loop *first = s->heap[0];
-
-        s->heap[0] = s->heap[--s->heap_count];
-        if (s->heap_count)
-                sift_down(s->heap, s->heap_count, 0);
-        return first;
+        return (struct scrape_loop *)s->heap.items[i];
 }
 
 static void remove_target_loops(struct scraper *s)
 {
         size_t kept = 0;
 
-        for (size_t i = 0; i < s->heap_count; i++)
-                if (!s->heap[i]->owner->is_removed)
-                        s->heap[kept++] = s->heap[i];
-        s->heap_count = kept;
-        for (size_t i = kept / 2; i-- > 0;)
-                sift_down(s->heap, kept, i);
+        for (size_t i = 0; i < s->heap.count; i++)
+                if (!get_heap_loop(s, i)->owner->is_removed)
+                        s->heap.items[kept++] = s->heap.items[i];
+        s->heap.count = kept;
+        due_heap_order(&s->heap);
 }
 
 /* ---- targets ---- */
@@ -231,7 +191,7 @@ static enum status create_scraped_target(struct scraper *s, struct scrape_target
                 if (!t->target.job->profiles[i].enabled)
                         continue;
                 *l = (struct scrape_loop){ .owner = t, .profile = &t->target.job->profiles[i] };
-                l->due_ns = choose_first_turn(s, l);
+                l->due.due_ns = choose_first_turn(s, l);
                 t->loop_count++;
         }
         *ret = t;
@@ -254,8 +214,8 @@ static bool reserve_heap(struct scraper *s, size_t more)
         for (size_t i = 0; i < s->target_count; i++)
                 loops += s->targets[i]->loop_count;
         loops += s->ready_count + s->running; /* an upper bound of those of removed targets */
-        return loops <= s->heap_capacity ||
-               array_reserve_many(&s->heap, &s->heap_capacity, s->heap_count, loops - s->heap_count);
+        return loops <= s->heap.capacity ||
+               array_reserve_many(&s->heap.items, &s->heap.capacity, s->heap.count, loops - s->heap.count);
 }
 
 static enum status add_scraped_target(struct scraper *s, struct scrape_target *from, struct error *err)
@@ -274,7 +234,7 @@ static enum status add_scraped_target(struct scraper *s, struct scrape_target *f
         }
         s->targets[s->target_count++] = t;
         for (size_t i = 0; i < t->loop_count; i++)
-                push_loop(s, &t->loops[i]);
+                due_heap_push(&s->heap, &t->loops[i].due);
         s->pending += t->loop_count;
         return ST_OK;
 }
@@ -336,6 +296,7 @@ static enum status refresh_targets(struct scraper *s, struct error *err)
 /* ---- one scrape ---- */
 
 struct scrape_outcome {
+        uint64_t term; /* in which the scrape began */
         enum status status;
         enum fetch_failure failure; /* unless ST_OK */
         enum counter_change change;
@@ -382,7 +343,7 @@ static enum status send_scraped_profile(struct scraper *s, struct scrape_loop *l
                 set_sample_times(l, p, o, now_ns);
                 o->samples = p->samples.count;
                 if (p->samples.count)
-                        st = batch_merge_add(&s->batches, p, &o->err);
+                        st = batch_merge_add(&s->batches, p, o->term, &o->err);
         }
         if (st) { /* old totals stay, so that the next delta covers this time too */
                 o->failure = st == ST_BAD_DATA ? FETCH_BAD_PROFILE : st == ST_TOO_BIG ? FETCH_TOO_BIG : FETCH_BUSY;
@@ -392,6 +353,7 @@ static enum status send_scraped_profile(struct scraper *s, struct scrape_loop *l
         if (l->profile->cumulative) {
                 counter_totals_deinit(&l->totals);
                 l->totals = totals;
+                l->totals_term = o->term;
                 l->totals_unix_ns = o->began_unix_ns;
                 l->totals_ns = now_ns;
         }
@@ -404,8 +366,10 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
         int64_t began_ns = monotonic_ns();
         struct fetched_profile fetched;
 
+        if (l->totals_term != o->term) /* others counted from there meanwhile */
+                counter_totals_deinit(&l->totals);
         o->began_unix_ns = wall_clock_ns();
-        o->status = fetch_profile(&l->owner->target, l->profile, &s->stop, &fetched, &o->failure, &o->err);
+        o->status = fetch_profile(&l->owner->target, l->profile, &s->cancel, &fetched, &o->failure, &o->err);
         o->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
         if (o->status)
                 return;
@@ -472,11 +436,16 @@ static void note_scrape_result(struct scrape_loop *l, const struct scrape_outcom
 static void choose_next_turn(struct scrape_loop *l)
 {
         int64_t interval = interval_ns(l), now = monotonic_ns();
-        int64_t turns = now > l->due_ns ? (now - l->due_ns) / interval : 0;
+        int64_t turns = now > l->due.due_ns ? (now - l->due.due_ns) / interval : 0;
 
-        l->due_ns += (turns + 1) * interval;
+        l->due.due_ns += (turns + 1) * interval;
         l->result.missed += (uint64_t)turns;
         metric_add(&missed_metric, turns);
+}
+
+static void wake_scheduler(struct scraper *s)
+{
+        (void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
 /* After a scrape. Caller holds s->lock. */
@@ -495,9 +464,9 @@ static void put_loop_back(struct scraper *s, struct scrape_loop *l, const struct
                         destroy_scraped_target(t);
         } else if (!l->is_done) {
                 choose_next_turn(l);
-                push_loop(s, l);
+                due_heap_push(&s->heap, &l->due);
         }
-        (void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+        wake_scheduler(s);
 }
 
 static struct scrape_loop *take_ready_loop(struct scraper *s)
@@ -512,6 +481,12 @@ static struct scrape_loop *take_ready_loop(struct scraper *s)
         return l;
 }
 
+/* Caller holds s->lock. */
+static bool is_permitted(const struct scraper *s)
+{
+        return s->term && monotonic_ns() < s->permitted_ns;
+}
+
 static void *run_scrape_thread(void *arg)
 {
         struct scraper *s = arg;
@@ -521,17 +496,18 @@ static void *run_scrape_thread(void *arg)
                 struct scrape_outcome o = { 0 };
                 struct scrape_loop *l;
 
-                if (!s->ready) {
+                if (!s->ready || !is_permitted(s)) {
                         s->idle++;
                         pthread_cond_wait(&s->ready_changed, &s->lock);
                         s->idle--;
                         continue;
                 }
                 l = take_ready_loop(s);
+                o.term = s->term;
                 pthread_mutex_unlock(&s->lock);
                 run_scrape(s, l, &o);
                 pthread_mutex_lock(&s->lock);
-                if (!atomic_load(&s->stop))
+                if (!atomic_load(&s->stop) && o.term == s->term)
                         note_scrape_result(l, &o);
                 put_loop_back(s, l, &o);
         }
@@ -560,8 +536,8 @@ static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct 
         enum status st = ST_OK;
 
         pthread_mutex_lock(&s->lock);
-        while (s->heap_count && s->heap[0]->due_ns <= now) {
-                struct scrape_loop *l = pop_loop(s);
+        while (is_permitted(s) && s->heap.count && s->heap.items[0]->due_ns <= now) {
+                struct scrape_loop *l = (struct scrape_loop *)due_heap_pop(&s->heap);
 
                 l->owner->in_use++;
                 l->next_ready = NULL;
@@ -573,7 +549,7 @@ static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct 
                 st = start_scrape_thread(s, err);
         if (s->ready)
                 pthread_cond_broadcast(&s->ready_changed);
-        *next_ret = s->heap_count ? s->heap[0]->due_ns : INT64_MAX;
+        *next_ret = is_permitted(s) && s->heap.count ? s->heap.items[0]->due_ns : INT64_MAX;
         pthread_mutex_unlock(&s->lock);
         return st;
 }
@@ -641,7 +617,9 @@ enum status scraper_create(const struct scraper_options *o, struct scraper **ret
         s->ready_end = &s->ready;
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->ready_changed, NULL);
-        batch_merge_init(&s->batches, o->sender);
+        batch_merge_init(&s->batches, o->sender, o->needs_lease);
+        s->term = !o->needs_lease;
+        s->permitted_ns = o->needs_lease ? 0 : INT64_MAX;
         s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         s->threads = calloc(o->concurrency, sizeof *s->threads);
         st = s->wake_fd < 0 ? error_os(err, errno, "cannot create an event descriptor")
@@ -663,6 +641,7 @@ void scraper_stop(struct scraper *s)
 {
         pthread_mutex_lock(&s->lock);
         atomic_store(&s->stop, true);
+        atomic_store(&s->cancel, true);
         pthread_cond_broadcast(&s->ready_changed);
         pthread_mutex_unlock(&s->lock);
         for (unsigned i = 0; i < s->thread_count; i++)
@@ -685,7 +664,7 @@ void scraper_destroy(struct scraper *s)
         for (size_t i = 0; i < s->target_count; i++)
                 destroy_scraped_target(s->targets[i]);
         free(s->targets);
-        free(s->heap);
+        free(s->heap.items);
         free(s->threads);
         batch_merge_deinit(&s->batches);
         discovery_destroy(s->discovery);
@@ -696,15 +675,65 @@ void scraper_destroy(struct scraper *s)
         free(s);
 }
 
+/* ---- the lease ---- */
+
+/* Turns that passed while scrapes were not permitted are skipped. Caller holds s->lock. */
+static void skip_turns(struct scraper *s)
+{
+        int64_t now = monotonic_ns();
+
+        for (size_t i = 0; i < s->heap.count; i++) {
+                struct scrape_loop *l = get_heap_loop(s, i);
+                int64_t interval = interval_ns(l);
+
+                if (l->due.due_ns < now)
+                        l->due.due_ns += ((now - l->due.due_ns) / interval + 1) * interval;
+        }
+        due_heap_order(&s->heap);
+}
+
+void scraper_permit(struct scraper *s, uint64_t term, int64_t until_ns)
+{
+        pthread_mutex_lock(&s->lock);
+        assert(s->o.needs_lease && term && (!s->term || s->term == term));
+        if (!is_permitted(s))
+                skip_turns(s);
+        if (!s->term)
+                batch_merge_begin_term(&s->batches, term);
+        s->term = term;
+        s->permitted_ns = until_ns;
+        if (!atomic_load(&s->stop))
+                atomic_store(&s->cancel, false);
+        pthread_mutex_unlock(&s->lock);
+        wake_scheduler(s);
+}
+
+void scraper_confirm(struct scraper *s, int64_t until_ns)
+{
+        batch_merge_confirm(&s->batches, until_ns);
+}
+
+void scraper_revoke(struct scraper *s)
+{
+        pthread_mutex_lock(&s->lock);
+        s->term = 0;
+        atomic_store(&s->cancel, true);
+        batch_merge_end_term(&s->batches);
+        pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- reports ---- */
 
 void scraper_visit(struct scraper *s, void (*each)(void *context, const struct scrape_report *r), void *context)
 {
+        bool is_standby;
+
         pthread_mutex_lock(&s->lock);
+        is_standby = !is_permitted(s);
         for (size_t i = 0; i < s->target_count; i++)
                 for (size_t j = 0; j < s->targets[i]->loop_count; j++) {
                         const struct scrape_loop *l = &s->targets[i]->loops[j];
-                        const struct scrape_report r = { &s->targets[i]->target, l->profile, &l->result };
+                        const struct scrape_report r = { &s->targets[i]->target, l->profile, &l->result, is_standby };
 
                         each(context, &r);
                 }
@@ -733,19 +762,7 @@ uint64_t scraper_count_lost(struct scraper *s)
 
 void scraper_update_metrics(struct scraper *s)
 {
-        struct sender_stats stats;
-        uint64_t pending = batch_merge_has_pending(&s->batches); /* read first: pending batches move to the sender */
-        uint64_t dropped = 0;
-
-        sender_get_stats(s->o.sender, &stats);
-        for (size_t i = 0; i < DROP_COUNT; i++)
-                dropped += stats.outbox.dropped[i];
-        set_gauge(&dropped_metric, dropped);
-        set_gauge(&lost_metric, scraper_count_lost(s));
-        set_gauge(&sent_metric, stats.sent);
-        set_gauge(&rejected_metric, stats.rejected_samples);
-        set_gauge(&retries_metric, stats.retried);
-        set_gauge(&queued_metric, stats.outbox.queued + pending);
+        delivery_metrics_update(&s->batches);
         pthread_mutex_lock(&s->lock);
         set_gauge(&running_metric, s->running);
         set_gauge(&waiting_metric, s->ready_count);

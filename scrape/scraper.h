@@ -24,6 +24,7 @@ struct scraper_options {
         const struct scrape_config *config; /* borrowed */
         struct sender *sender;              /* borrowed */
         unsigned concurrency;               /* concurrent requests, 1 to LIMIT_SCRAPE_THREADS */
+        bool needs_lease;                   /* nothing is scraped before scraper_permit() */
         bool once; /* end after one scrape of each profile, two an interval apart of cumulative ones */
 };
 
@@ -32,10 +33,22 @@ enum status scraper_create(const struct scraper_options *o, struct scraper **ret
 /** Run until stop_fd is readable, or with options.once until everything is done. ST_NO_MEMORY, ST_OS. */
 enum status scraper_run(struct scraper *s, int stop_fd, struct error *err) MUST_CHECK;
 
-/** Cancel running scrapes, end the threads, and hand pending batches to the sender. Results stay. */
+/** Cancel running scrapes, end the threads, and hand pending batches to the sender, or hold them. Results stay. */
 void scraper_stop(struct scraper *s);
 
 void scraper_destroy(struct scraper *s); /* takes NULL; stops first */
+
+/**
+ * With options.needs_lease, of scrape_lease.h: permit scrapes until until_ns (monotonic). What they get is held until
+ * it is confirmed. @param term  not 0, and the same until scraper_revoke().
+ */
+void scraper_permit(struct scraper *s, uint64_t term, int64_t until_ns);
+
+/** Hand what was complete at until_ns (monotonic) to the sender. */
+void scraper_confirm(struct scraper *s, int64_t until_ns);
+
+/** Discard what is held, and forget totals of cumulative profiles: others may count from now on. */
+void scraper_revoke(struct scraper *s);
 
 /** Counters and last result of one profile of one target. */
 struct scrape_result {
@@ -51,6 +64,7 @@ struct scrape_report {
         const struct scrape_target *target;
         const struct scrape_profile *profile;
         const struct scrape_result *result;
+        bool is_standby; /* scrapes are not permitted now */
 };
 
 /** Call each() for all profiles of all targets, borrowed during the call. The lock is held: each() must not block. */

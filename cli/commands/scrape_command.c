@@ -23,7 +23,7 @@
 #define SCRAPE_FLUSH_MS 10000 /* time to send queued batches when the command ends */
 
 static const struct usage usage = {
-        .synopsis = "cairn scrape [--server URL] [--spool DIR] [--metrics-listen ADDRESS] CONFIG\n"
+        .synopsis = "cairn scrape [--server URL] [--lease NAME] [--spool DIR] [--metrics-listen ADDRESS] CONFIG\n"
                     "       cairn scrape --check [--json] CONFIG\n"
                     "       cairn scrape --once [--json] CONFIG",
         .about = "Fetch profiles at intervals from programs that serve them over HTTP, as Go's net/http/pprof does,\n"
@@ -34,7 +34,7 @@ static const struct usage usage = {
 
 struct scrape_command {
         struct service_options service;
-        const char *config, *spool, *metrics_listen;
+        const char *config, *spool, *lease, *metrics_listen;
         unsigned log_level, log_format;
         uint64_t concurrency, spool_bytes, memory_bytes;
         bool check, once, json;
@@ -48,6 +48,11 @@ static enum status check_scrape_options(struct scrape_command *c, int argc, char
                 return error_set(err, ST_USAGE, "expected one CONFIG: unexpected argument '%.60s'", argv[1]);
         if (c->json && !c->check && !c->once)
                 return error_set(err, ST_USAGE, "--json needs --check or --once");
+        if (c->lease && c->once)
+                return error_set(err, ST_USAGE, "--once scrapes without a lease: leave out --lease");
+        if (c->lease && !tenant_name_is_valid(c->lease))
+                return error_set(err, ST_USAGE, "--lease '%.40s' is not 1 to %d of a-z, 0-9, '-' and '_'", c->lease,
+                                 TENANT_NAME_SIZE - 1);
         c->config = argv[0];
         log_set_level((enum log_level)c->log_level);
         log_set_format((enum log_format)c->log_format);
@@ -200,6 +205,26 @@ static enum status create_scrape_sender(const struct scrape_command *c, struct s
         return st ? st : sender_create(&o, ret, err);
 }
 
+/* NULL without --lease. */
+static enum status start_lease(const struct scrape_command *c, struct scraper *s, struct scrape_lease **ret,
+                               struct error *err)
+{
+        struct scrape_lease_options o = { .server = c->service.server ? c->service.server : DEFAULT_SERVER,
+                                          .tenant = c->service.tenant,
+                                          .ca_file = c->service.ca_file,
+                                          .name = c->lease,
+                                          .scraper = s };
+        _cleanup_free_ char *token = NULL;
+        enum status st = ST_OK;
+
+        if (!c->lease)
+                return ST_OK;
+        if (c->service.token_file)
+                st = http_client_read_token(c->service.token_file, &token, err);
+        o.token = token;
+        return st ? st : scrape_lease_start(&o, ret, err);
+}
+
 /* Scrapes beyond the limit of open files would fail one by one, each with its own error. */
 static void prepare_open_files(const struct scrape_command *c)
 {
@@ -240,7 +265,7 @@ static enum status print_scrape_results(struct scraper *s, bool json, struct err
 
         buf_init(&text, LIMIT_RESPONSE_BYTES);
         if (json)
-                scrape_status_write_json(s, &text);
+                scrape_status_write_json(s, NULL, &text);
         else
                 scrape_status_write_table(s, &text);
         fwrite(text.data, 1, text.size, stdout);
@@ -269,16 +294,21 @@ static enum status run_scraper_until_signal(const struct scrape_command *c, stru
                                             int signals, struct error *err)
 {
         struct scrape_listener *listener = NULL;
+        struct scrape_lease *lease = NULL;
         struct error flush_error;
-        enum status st = c->metrics_listen ? scrape_listener_start(c->metrics_listen, s, &listener, err) : ST_OK;
+        enum status st = start_lease(c, s, &lease, err);
         enum status flushed;
 
-        if (st)
-                return st;
-        st = scraper_run(s, signals, err);
+        if (!st && c->metrics_listen)
+                st = scrape_listener_start(c->metrics_listen, s, lease, &listener, err);
+        if (!st)
+                st = scraper_run(s, signals, err);
         scraper_stop(s);
+        if (lease)
+                scrape_lease_stop(lease);
         flushed = flush_scrape_sender(c, s, sender, &flush_error); /* also what a failed run has scraped */
         scrape_listener_stop(listener);
+        scrape_lease_destroy(lease);
         if (!st && c->once)
                 st = print_scrape_results(s, c->json, err);
         if (st && flushed)
@@ -294,7 +324,9 @@ static enum status run_scraper_until_signal(const struct scrape_command *c, stru
 
 static enum status run_scraping(const struct scrape_command *c, const struct scrape_config *config, struct error *err)
 {
-        struct scraper_options o = { .config = config, .concurrency = (unsigned)c->concurrency, .once = c->once };
+        struct scraper_options o = {
+                .config = config, .concurrency = (unsigned)c->concurrency, .needs_lease = c->lease, .once = c->once
+        };
         _cleanup_close_ int signals = -1;
         struct scraper *s = NULL;
         enum status st = shutdown_signals_open(&signals, err);
@@ -330,6 +362,8 @@ int command_scrape(int argc, char **argv)
                 OPTION_RANGE("concurrency", 0, "N", &c.concurrency, 1, LIMIT_SCRAPE_THREADS,
                              "concurrent requests, 1 to 1024 (default 256)"),
                 OPTION_SIZE("memory", 0, "SIZE", &c.memory_bytes, 1, 0, "memory for profiles, as 512M (default 1G)"),
+                OPTION_STRING("lease", 0, "NAME", &c.lease,
+                              "of several scrapers with this NAME, one scrapes (default: each does)"),
                 OPTION_STRING("spool", 0, "DIR", &c.spool, "store unacknowledged batches in DIR (default: in memory)"),
                 OPTION_SIZE("spool-size", 0, "SIZE", &c.spool_bytes, 1, 0, "size limit of the spool (default 512M)"),
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.metrics_listen,

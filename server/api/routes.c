@@ -14,6 +14,7 @@ static const struct route_table *const tables[] = {
         &offsets_routes,   &connect_upload_routes, &metadata_routes,  &resymbolize_routes, &store_routes,
         &s3_routes,        &querier_routes,        &parca_routes,     &share_routes,       &session_routes,
         &render_routes,    &node_routes,           &recording_routes, &collection_routes,  &node_batch_routes,
+        &scrape_routes,
 };
 
 static void refuse_change(struct http_request *req)

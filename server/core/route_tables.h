@@ -29,7 +29,7 @@ extern const struct route_table status_routes, ingest_routes, pyroscope_routes, 
         debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
         symbolicate_routes, query_routes, symbolz_routes, why_routes, offsets_routes, connect_upload_routes,
         metadata_routes, resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes,
-        parca_routes, render_routes, node_routes, recording_routes, collection_routes, node_batch_routes;
+        parca_routes, render_routes, node_routes, recording_routes, collection_routes, node_batch_routes, scrape_routes;
 
 /**
  * All routes. In a read-only service, routes that modify data respond with 403; those of roles that the node does not

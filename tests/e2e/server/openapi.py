@@ -347,6 +347,9 @@ def record_ingest():
     record("POST", "/api/v1/node/commits", "", 400, b"", "application/x-ndjson")
     about = "?holder=0123456789abcdef&tables=a&after=0&columns=0"
     record("POST", "/api/v1/node/commits", about, 404, b"", "application/x-ndjson")
+    record("POST", "/api/v1/scrape/lease", "?name=shop&holder=host-1&action=check", 200, b"", "text/plain")
+    record("POST", "/api/v1/scrape/lease", "?name=shop&holder=host-2&action=check", 200, b"", "text/plain")
+    record("POST", "/api/v1/scrape/lease", "?name=shop&holder=host-2&action=steal", 400, b"", "text/plain")
     shared = record("POST", "/api/v1/share", "", 201, b"main;work 12\n", "text/plain")
     record("GET", "/share/{id}", shared["url"])
     record("GET", "/share/{id}", shared["url"] + "?format=json")

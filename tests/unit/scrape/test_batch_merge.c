@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/otlp/otlp.h"
@@ -16,14 +17,19 @@ static struct batch_service service; /* large */
 static struct sender *sender;
 static struct batch_merge merge;
 
-static void begin_merging(void)
+static void begin_merging_with(bool holds)
 {
         static const struct batch_answer answers[] = { { .code = -1 } }; /* 200 always */
         const struct sender_options o = { .server = service.url };
 
         batch_service_start(&service, answers);
         ck_assert_int_eq(sender_create(&o, &sender, NULL), ST_OK);
-        batch_merge_init(&merge, sender);
+        batch_merge_init(&merge, sender, holds);
+}
+
+static void begin_merging(void)
+{
+        begin_merging_with(false);
 }
 
 /* Send the pending profiles and check each batch like the service; returns the sum of all values. */
@@ -79,7 +85,7 @@ static void add_profile(uint32_t samples, unsigned keys, const char *prefix, int
         struct test_profile t;
 
         make_profile(&t, samples, keys, prefix, value);
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK);
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_OK);
         test_profile_deinit(&t);
 }
 
@@ -149,7 +155,7 @@ static void add_types(uint32_t count, const char *prefix)
                 ck_assert_int_eq(profile_add_type(&t.p, &type, &t.type, NULL), ST_OK);
                 test_sample(&t, 1700000000000000000, 1, &location, 1, NULL);
         }
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK);
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_OK);
         test_profile_deinit(&t);
 }
 
@@ -185,9 +191,9 @@ START_TEST(profiles_are_sent_singly_without_memory_to_merge)
         make_profile(&t, 2000, 0, "", 1);
         while (!memory_reserve(&others, KiB(1), NULL))
                 ;
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* pending profiles prevent it */
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_OK); /* pending profiles prevent it */
         ck_assert(!batch_merge_has_pending(&merge));
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* now there are none */
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_OK); /* now there are none */
         memory_release(&others);
         test_profile_deinit(&t);
         ck_assert_int_eq(end_merging(0, &samples), 4001);
@@ -226,7 +232,7 @@ START_TEST(oversized_sample_is_dropped_alone)
                         test_sample(&t, 1, 1 << i, &location, 1, NULL);
                 if (last)
                         add_large_sample(&t);
-                ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK);
+                ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_OK);
                 test_profile_deinit(&t);
                 ck_assert_int_eq(end_merging(1, &samples), 7);
                 batch_service_deinit(&service);
@@ -243,7 +249,7 @@ START_TEST(nothing_of_a_refused_profile_is_sent)
         make_profile(&t, 0, 0, "", 0);
         add_large_sample(&t);
         add_large_sample(&t);
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_TOO_BIG);
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, 1, NULL), ST_TOO_BIG);
         test_profile_deinit(&t);
         ck_assert_int_eq(end_merging(0, &samples), 0); /* losses are reported to the caller */
         ck_assert_uint_eq(service.count, 0);
@@ -277,7 +283,63 @@ START_TEST(threads_lose_nothing)
 }
 END_TEST
 
+/* ---- terms ---- */
+
+static enum status add_to_term(uint64_t term, uint32_t samples, int64_t value)
+{
+        struct test_profile t;
+        enum status st;
+
+        make_profile(&t, samples, 1, "k", value);
+        st = batch_merge_add(&merge, &t.p, term, NULL);
+        test_profile_deinit(&t);
+        return st;
+}
+
+START_TEST(held_batches_wait_for_a_confirmation_that_began_after_them)
+{
+        uint32_t samples;
+        int64_t before, between;
+
+        begin_merging_with(true);
+        batch_merge_begin_term(&merge, 7);
+        ck_assert_int_eq(add_to_term(7, 1, 1), ST_OK);
+        before = monotonic_ns();
+        (void)batch_merge_flush(&merge, 0);
+        batch_merge_confirm(&merge, before);
+        ck_assert(batch_merge_has_pending(&merge)); /* it may have been scraped after another one began */
+        between = monotonic_ns();
+        ck_assert_int_eq(add_to_term(7, 1, 10), ST_OK);
+        ck_assert_int_eq(add_to_term(7, 30000, 100), ST_OK); /* too large to be merged: alone in its batch */
+        (void)batch_merge_flush(&merge, 0);
+        batch_merge_confirm(&merge, between);
+        batch_merge_end_term(&merge);
+        ck_assert_uint_eq(batch_merge_count_discarded(&merge), 30001);
+        ck_assert_int_eq(end_merging(0, &samples), 1);
+}
+END_TEST
+
+START_TEST(profiles_of_another_term_are_refused)
+{
+        uint32_t samples;
+
+        begin_merging_with(true);
+        ck_assert_int_eq(add_to_term(7, 1, 1), ST_BUSY);
+        ck_assert_int_eq(add_to_term(0, 1, 1), ST_BUSY);
+        batch_merge_begin_term(&merge, 7);
+        batch_merge_end_term(&merge);
+        batch_merge_begin_term(&merge, 9);
+        ck_assert_int_eq(add_to_term(7, 1, 1), ST_BUSY);
+        ck_assert_int_eq(add_to_term(9, 1, 5), ST_OK);
+        (void)batch_merge_flush(&merge, 0);
+        batch_merge_confirm(&merge, INT64_MAX);
+        ck_assert_int_eq(end_merging(0, &samples), 5);
+        ck_assert_uint_eq(samples, 1);
+}
+END_TEST
+
 TEST_SUITE("batch_merge", small_profiles_share_a_batch, labels_of_one_target_do_not_displace_others,
            large_profiles_are_sent_alone_and_recent_ones_wait, types_of_one_target_do_not_displace_others,
            profiles_are_sent_singly_without_memory_to_merge, oversized_sample_is_dropped_alone,
-           nothing_of_a_refused_profile_is_sent, threads_lose_nothing)
+           nothing_of_a_refused_profile_is_sent, threads_lose_nothing,
+           held_batches_wait_for_a_confirmation_that_began_after_them, profiles_of_another_term_are_refused)

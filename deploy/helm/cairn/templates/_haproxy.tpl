@@ -36,7 +36,7 @@ frontend cairn
     bind :7700
     # Which service answered.
     http-response set-header X-Cairn-Node %s
-    acl is_ingest path /v1development/profiles /v1/profiles /ingest /push.v1.PusherService/Push
+    acl is_ingest path /v1development/profiles /v1/profiles /ingest /push.v1.PusherService/Push /api/v1/scrape/lease
     acl is_symbolize path /api/v1/symbolize /symbolicate/v5 /api/v1/why /api/v1/offsets /api/v1/resymbolize /api/v1/debuginfo/gc
     acl is_maintain path_beg /api/v1/store/
     acl is_object path_beg /buildid/
