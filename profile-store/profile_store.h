@@ -149,6 +149,16 @@ enum status profile_store_set_limits(struct profile_store *store, const struct s
 /** Let running and later flushes, merges and so on end soon with ST_BUSY. Before profile_store_close(). */
 void profile_store_stop(struct profile_store *store);
 
+/**
+ * Whether this node fetches debuginfo in the background for all nodes on the same tables: the one with the lease
+ * `fetches`, which the call takes or renews. True without other nodes, and when the tables do not answer: two nodes
+ * that fetch the same store it once.
+ */
+bool profile_store_leads_fetches(struct profile_store *store);
+
+/** Let another node do that, if one wants to: this one cannot reach an upstream. */
+void profile_store_leave_fetches(struct profile_store *store);
+
 /** Batches in the queue that are not in the tables, and their memory. */
 void profile_store_count_queued(struct profile_store *store, uint64_t *batches_ret, uint64_t *bytes_ret);
 

@@ -85,7 +85,8 @@ struct profile_store {
         uint64_t handed;            /* another node may commit this node's queue up to here; protected by writer_lock */
         int64_t group_due_ns;       /* monotonic: a flush is due for commits of other nodes; 0: none; with lock */
         pthread_mutex_t lease_lock; /* a leaf lock */
-        struct store_lease maintenance_lease, resymbolize_lease;
+        struct store_lease maintenance_lease, resymbolize_lease, fetch_lease;
+        _Atomic int64_t next_fetch_look_ns; /* monotonic: another node has fetch_lease, not asked before */
 
         pthread_t thread;
         bool thread_runs;

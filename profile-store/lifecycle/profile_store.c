@@ -585,6 +585,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->peer_lock, NULL);
         s->maintenance_lease.name = "maintenance";
         s->resymbolize_lease.name = "resymbolization";
+        s->fetch_lease.name = "fetches";
         pthread_cond_init(&s->wake, NULL);
         pthread_cond_init(&s->left_head, NULL);
         pthread_cond_init(&s->maintenance_wake, NULL);
@@ -635,6 +636,7 @@ void profile_store_close(struct profile_store *s)
         compaction_stop(s->compaction);
         commit_group_close(s);
         store_end_lease(s, &s->maintenance_lease);
+        store_end_lease(s, &s->fetch_lease);
         store_end_memory_claim(s);
         kept_heads_close(s);
         store_end_absence(s);

@@ -27,6 +27,7 @@
 #include "common/files/file.h"
 #include "common/files/lmdb_check.h"
 #include "common/limits.h"
+#include "common/metrics.h"
 #include "common/program/log.h"
 #include "common/text/number_text.h"
 #include "debuginfo-store/federation/fetch.h"
@@ -63,9 +64,23 @@ static void advise_upstream(struct debuginfo_space *s)
                  get_distribution_debuginfod());
 }
 
-void debuginfo_space_request_missing(void *space, const struct wanted_object *objects, size_t count)
+static struct metric left_fetches = METRIC_COUNTER(
+        "cairn_federation_left_total",
+        "Build-ids whose background fetch was left to the node that fetches for all on the same object store.", "");
+
+/* Whether this node requests objects of the tables, which all nodes find in them. Caller holds federation_lock. */
+static bool leads_fetches(struct debuginfo_space *s, size_t count)
 {
-        struct debuginfo_space *s = space;
+        if (!s->store_count || profile_store_leads_fetches(s->stores[0]))
+                return true;
+        metric_add(&left_fetches, (int64_t)count);
+        return false;
+}
+
+/* @param is_known_to_all  other nodes request them, too. */
+static void request_missing_objects(struct debuginfo_space *s, const struct wanted_object *objects, size_t count,
+                                    bool is_known_to_all)
+{
         _cleanup_free_ struct wanted_object *rest = NULL;
 
         pthread_mutex_lock(&s->federation_lock);
@@ -75,18 +90,24 @@ void debuginfo_space_request_missing(void *space, const struct wanted_object *ob
                 scan_demand_index_objects(&s->scan_demand, objects, count, rest, &count);
                 objects = rest;
         }
-        if (s->federation)
+        if (s->federation && count && (!is_known_to_all || leads_fetches(s, count)))
                 federation_request(s->federation, objects, count, OBJECT_DEBUGINFO);
-        else if (count && has_space_role(s, ROLE_DEBUGINFOD))
+        else if (!s->federation && count && has_space_role(s, ROLE_DEBUGINFOD))
                 advise_upstream(s);
         pthread_mutex_unlock(&s->federation_lock);
 }
 
+void debuginfo_space_request_missing(void *space, const struct wanted_object *objects, size_t count)
+{
+        request_missing_objects(space, objects, count, true);
+}
+
+/* Only the node that indexes an object learns of its companions. */
 static void request_missing_companion(void *context, const struct build_id *id)
 {
         const struct wanted_object object = { .id = *id };
 
-        debuginfo_space_request_missing(context, &object, 1);
+        request_missing_objects(context, &object, 1, false);
 }
 
 static enum status open_scanned_object(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret,
@@ -129,7 +150,10 @@ static void on_fetch_failed(void *context, const struct build_id *id, const stru
 
 static void on_upstream_changed(void *context, const struct upstream_status *u)
 {
-        (void)context;
+        struct debuginfo_space *s = context;
+
+        if (u->state == UPSTREAM_OPEN && s->store_count)
+                profile_store_leave_fetches(s->stores[0]);
         if (u->state == UPSTREAM_CLOSED)
                 log_info("federation", "upstream %s responds again", u->url);
         else
@@ -434,6 +458,7 @@ static enum status start_federation(struct debuginfo_space *s, struct error *err
         fetch_set_authorities(s->options->upstream_ca);
         if (!s->tenant)
                 log_upstreams(&o);
+        metric_register(&left_fetches);
         return federation_start(s->objects, &o, &s->federation, err);
 }
 

@@ -353,6 +353,39 @@ START_TEST(node_notices_that_no_node_maintains_the_tables)
 }
 END_TEST
 
+START_TEST(one_node_fetches_for_all)
+{
+        struct store_lease other = { .name = "fetches" };
+        struct error err;
+
+        fixture = (struct store_fixture){ .options = { .flush_interval_ms = UINT64_MAX, .is_shared = true } };
+        store_fixture_begin(&fixture);
+        ck_assert(profile_store_leads_fetches(fixture.store));
+        profile_store_leave_fetches(fixture.store);
+        check_ok(store_lease_hold(&other, fixture.store->storage, "0123456789abcdef", 60000, &err), &err);
+        ck_assert_int_eq(other.epoch, 2);
+        ck_assert(!profile_store_leads_fetches(fixture.store)); /* it looks later */
+        monotonic_step_s += 21;
+        ck_assert(!profile_store_leads_fetches(fixture.store));
+        age_file("tables/leases/fetches/00000000000000000002", 61);
+        ck_assert(!profile_store_leads_fetches(fixture.store));
+        monotonic_step_s += 21;
+        ck_assert(profile_store_leads_fetches(fixture.store));
+        store_fixture_end(&fixture);
+        monotonic_step_s = 0;
+}
+END_TEST
+
+START_TEST(node_without_others_fetches)
+{
+        fixture = (struct store_fixture){ .options = { .flush_interval_ms = UINT64_MAX } };
+        store_fixture_begin(&fixture);
+        profile_store_leave_fetches(fixture.store);
+        ck_assert(profile_store_leads_fetches(fixture.store));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 TEST_SUITE("store maintenance", old_removed_file_is_kept_for_grace_period,
            removed_file_and_empty_folder_are_deleted_after_grace_period, unreferenced_file_is_kept_for_a_day,
            store_without_threads_deletes_only_with_given_grace_period, long_grace_period_applies_to_orphans,
@@ -360,4 +393,4 @@ TEST_SUITE("store maintenance", old_removed_file_is_kept_for_grace_period,
            removed_files_are_deleted_when_table_properties_cannot_be_set,
            removed_files_are_deleted_when_a_log_is_unreadable, folders_are_listed_hourly_after_clock_was_set_back,
            file_with_future_removal_time_is_kept_for_grace_period_from_now,
-           node_notices_that_no_node_maintains_the_tables)
+           node_notices_that_no_node_maintains_the_tables, one_node_fetches_for_all, node_without_others_fetches)
