@@ -265,7 +265,7 @@ static enum status read_unit_bounds(struct dwarf_reader *r, const struct dwarf_d
 }
 
 /* The number of the first bound that ends after an address. */
-static size_t find_bound(const struct dwarf_reader *r, uint64_t address)
+static size_t find_unit_bound(const struct dwarf_reader *r, uint64_t address)
 {
         size_t number = find_lower_bound(i, 0, r->bound_count, r->bounds[i].end <= address);
 
@@ -282,7 +282,7 @@ static bool are_in_bounds(const struct dwarf_reader *r, const struct dwarf_code 
 
                 if (bound.start <= v->start && v->end <= bound.end)
                         continue;
-                i = find_bound(r, v->start);
+                i = find_unit_bound(r, v->start);
                 if (i == r->bound_count || v->start < r->bounds[i].start || r->bounds[i].end < v->end)
                         return false;
                 bound = r->bounds[i];
@@ -308,7 +308,7 @@ static enum status add_row_bounds(struct dwarf_reader *r, const struct dwarf_lin
 static enum status add_bounded_parts(const struct dwarf_reader *r, struct dwarf_interval v,
                                      struct dwarf_interval **items, size_t *capacity, size_t *count)
 {
-        size_t bound = find_bound(r, v.start);
+        size_t bound = find_unit_bound(r, v.start);
 
         for (size_t parts = 1; bound < r->bound_count && r->bounds[bound].start < v.end; bound++, parts++) {
                 const struct dwarf_interval *b = &r->bounds[bound];

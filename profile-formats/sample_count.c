@@ -49,10 +49,10 @@ struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t per
         return (struct sample_count_rule){ .interval = (__int128)period * period_unit, .unit = unit };
 }
 
-struct sample_count compute_sample_count(const struct sample_count_rule *rule, int64_t value, uint64_t stacks)
+struct counted_samples compute_sample_count(const struct sample_count_rule *rule, int64_t value, uint64_t stacks)
 {
         __int128 interval = rule->interval, whole, rest;
-        struct sample_count count = { 0 };
+        struct counted_samples count = { 0 };
 
         if (!interval) {
                 count.whole = stacks > INT64_MAX ? INT64_MAX : (int64_t)stacks;
@@ -76,7 +76,7 @@ struct sample_count compute_sample_count(const struct sample_count_rule *rule, i
         return count;
 }
 
-void sample_count_add(struct sample_count *sum, struct sample_count count)
+void sample_count_add(struct counted_samples *sum, struct counted_samples count)
 {
         uint64_t fraction = (uint64_t)sum->fraction + count.fraction;
 
@@ -87,7 +87,7 @@ void sample_count_add(struct sample_count *sum, struct sample_count count)
         sum->are_stacks |= count.are_stacks;
 }
 
-uint64_t sample_count_round(struct sample_count count)
+uint64_t sample_count_round(struct counted_samples count)
 {
         if (!count.whole && !count.fraction)
                 return 0;

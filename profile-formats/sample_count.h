@@ -25,7 +25,7 @@ struct sample_count_rule {
 struct sample_count_rule profile_type_get_count_rule(const char *id, int64_t period);
 
 /** whole + fraction / 2^63; zeroed: none. */
-struct sample_count {
+struct counted_samples {
         int64_t whole; /* saturates */
         uint64_t fraction : 63;
         uint64_t are_stacks : 1; /* stacks as sent are among them, each for any number of samples */
@@ -36,12 +36,12 @@ struct sample_count {
  * @param stacks  that were sent with the values; counted instead if the type does not tell.
  * @return more than none, however small the value is.
  */
-struct sample_count compute_sample_count(const struct sample_count_rule *rule, int64_t value, uint64_t stacks);
+struct counted_samples compute_sample_count(const struct sample_count_rule *rule, int64_t value, uint64_t stacks);
 
-void sample_count_add(struct sample_count *sum, struct sample_count count);
+void sample_count_add(struct counted_samples *sum, struct counted_samples count);
 
 /** Round to the nearest number; to 1 for less than a sample, and to 0 only for none. */
-uint64_t sample_count_round(struct sample_count count);
+uint64_t sample_count_round(struct counted_samples count);
 
 /**
  * Count the samples of a profile, of which several types may count the same ones: those of the type with most.

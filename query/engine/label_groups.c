@@ -122,7 +122,7 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
 }
 
 void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value,
-                            struct sample_count samples)
+                            struct counted_samples samples)
 {
         assert(group < g->count && side < 2);
         add_saturating(&g->items[group].total[side], value);

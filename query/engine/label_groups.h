@@ -33,7 +33,7 @@ void label_list_deinit(struct label_list *l);
 struct label_group {
         const char **values; /* one per label, "" missing; NULL: the rest */
         int64_t total[2];    /* by side */
-        struct sample_count samples[2];
+        struct counted_samples samples[2];
 };
 
 struct label_groups {
@@ -58,7 +58,7 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
                                      struct error *err) MUST_CHECK;
 
 void label_groups_add_value(struct label_groups *g, uint32_t group, unsigned side, int64_t value,
-                            struct sample_count samples);
+                            struct counted_samples samples);
 
 /** Choose the groups to show; once, after all values were added. @param limit  0: LIMIT_SHOWN_GROUPS. */
 enum status label_groups_rank(struct label_groups *g, uint64_t limit, struct error *err) MUST_CHECK;

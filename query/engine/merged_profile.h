@@ -14,7 +14,7 @@ struct merged_entry {
         uint32_t stack; /* index in `stacks` */
         uint32_t group; /* index in the label groups, or in `groups` */
         int64_t value;
-        struct sample_count samples;
+        struct counted_samples samples;
 };
 
 struct merged_profile {
@@ -31,7 +31,7 @@ struct merged_profile {
         struct location_frames locations; /* without hidden frames */
         int64_t total;                    /* sum of the entries */
         value_magnitude magnitude;        /* before the filter */
-        struct sample_count samples;
+        struct counted_samples samples;
         bool is_average;        /* values are averages of snapshots (query/engine/gauge_average.h), of a gauge */
         uint64_t snapshots;     /* of an average: of all its series */
         int64_t selected_total; /* total before the filter */

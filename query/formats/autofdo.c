@@ -44,8 +44,8 @@ struct sample_profile {
         size_t node_count, node_capacity, line_count, line_capacity;
         uint32_t *order; /* nodes by parent and offset; owned */
         size_t *first_child, *first_line;
-        struct sample_count left_out; /* omitted samples */
-        uint64_t unit;                /* profile value per count */
+        struct counted_samples left_out; /* omitted samples */
+        uint64_t unit;                   /* profile value per count */
 };
 
 static void sample_profile_deinit(struct sample_profile *p)

@@ -16,7 +16,7 @@ struct address_cost {
         uint32_t frame; /* innermost frame of a target at the location */
         int64_t line;
         int64_t flat, cumulative;
-        struct sample_count samples;
+        struct counted_samples samples;
         size_t seen; /* index of the last entry that contains it, plus one */
 };
 

@@ -132,7 +132,7 @@ struct gate_side {
         uint32_t *partners;               /* the cluster of the same host on the other side; NO_PARTNER. Owned */
         size_t count, capacity, partner_capacity;
         int64_t total;
-        struct sample_count samples;
+        struct counted_samples samples;
         bool is_average;
 };
 
@@ -175,7 +175,7 @@ static void clear_gate_costs(struct gate *g)
                 g->cell_count[side] = 0;
                 g->sides[side].count = 0;
                 g->sides[side].total = 0;
-                g->sides[side].samples = (struct sample_count){ 0 };
+                g->sides[side].samples = (struct counted_samples){ 0 };
         }
 }
 

@@ -169,7 +169,7 @@ static enum status average_steps(const struct series *s, const struct gauge_snap
  * @param samples      set for each sum that remains.
  */
 static enum status convert_step_sums(struct series *s, bool adds_totals, struct scan_group_sums *sums,
-                                     struct sample_count *samples, struct error *err)
+                                     struct counted_samples *samples, struct error *err)
 {
         _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
@@ -223,7 +223,7 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
                                     .first_unix_ns = s->first_ns,
                                     .step_ns = s->step_ns / parts,
                                     .step_count = s->count * parts };
-        _cleanup_free_ struct sample_count *samples = NULL;
+        _cleanup_free_ struct counted_samples *samples = NULL;
         struct scan_group_sums sums = { 0 };
         enum status st;
 
@@ -247,7 +247,7 @@ static enum status sum_steps(struct series *s, const struct gauge_snapshots *gau
         for (size_t i = 0; !st && i < sums.count; i++) {
                 const struct scan_group_sum *sum = &sums.items[i];
                 size_t at = s->groups.shown_as[sum->group] * s->count + sum->item / parts;
-                const struct sample_count profile = { .whole = 1 };
+                const struct counted_samples profile = { .whole = 1 };
 
                 add_magnitude(&s->magnitude, sum->value);
                 add_saturating(&s->values[at], sum->value);

@@ -19,7 +19,7 @@ struct series {
         int64_t first_ns, step_ns;
         size_t count;    /* steps */
         int64_t *values; /* `count` values for each shown group; owned */
-        struct sample_count
+        struct counted_samples
                 *samples; /* likewise; for averages profiles instead: one per series and second with samples */
         value_magnitude magnitude;
         char unit[32];

@@ -35,7 +35,7 @@ struct span_list {
         uint32_t *order;                  /* spans by falling cost; owned */
         struct memory_reservation memory; /* of details and order */
         int64_t total, total_with_id;
-        struct sample_count samples, samples_with_id;
+        struct counted_samples samples, samples_with_id;
         value_magnitude magnitude;
         char unit[32];
 };
@@ -61,7 +61,7 @@ static bool has_any_id(const struct span_list *l, const struct scan_group_label 
 }
 
 static enum status add_span_value(struct span_list *l, const struct scan_group_label *labels, int64_t value,
-                                  struct sample_count samples, struct error *err)
+                                  struct counted_samples samples, struct error *err)
 {
         const struct scan_group_label *details = labels + l->spans.labels->count;
         uint32_t before = l->spans.count, span;
@@ -97,7 +97,7 @@ static enum status add_group_sums(struct span_list *l, const struct scan_group_s
                 const struct scan_group_sum *sum = &sums->items[i];
                 const struct scan_group *g = &sums->groups[sum->group];
                 int64_t value = sum->value;
-                struct sample_count samples;
+                struct counted_samples samples;
 
                 if (!type_plan_convert(&l->plan, g, &with_time, &value))
                         continue;

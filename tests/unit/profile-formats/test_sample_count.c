@@ -7,7 +7,7 @@
 
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
-static struct sample_count count_value(const struct sample_count_rule *rule, int64_t value)
+static struct counted_samples count_value(const struct sample_count_rule *rule, int64_t value)
 {
         return compute_sample_count(rule, value, 1);
 }
@@ -15,7 +15,7 @@ static struct sample_count count_value(const struct sample_count_rule *rule, int
 START_TEST(parts_of_samples_add_up_in_any_order)
 {
         const struct sample_count_rule sevenths = profile_type_get_count_rule(CPU, 7);
-        struct sample_count up = { 0 }, down = { 0 };
+        struct counted_samples up = { 0 }, down = { 0 };
         int64_t sum = 0;
 
         for (int64_t i = 0; i < 1000; i++) {
@@ -33,7 +33,7 @@ START_TEST(halves_of_several_periods_are_rounded_up)
 {
         const struct sample_count_rule thirds = profile_type_get_count_rule(CPU, 3),
                                        sixths = profile_type_get_count_rule(CPU, 6);
-        struct sample_count sum = { .whole = 2 };
+        struct counted_samples sum = { .whole = 2 };
 
         sample_count_add(&sum, count_value(&thirds, 1));
         ck_assert_uint_eq(sample_count_round(sum), 2);
@@ -47,7 +47,7 @@ END_TEST
 START_TEST(less_than_a_sample_is_one)
 {
         const struct sample_count_rule rule = profile_type_get_count_rule(CPU, 10000000);
-        struct sample_count sum = { 0 };
+        struct counted_samples sum = { 0 };
 
         ck_assert_uint_eq(sample_count_round(sum), 0);
         ck_assert_uint_eq(sample_count_round(count_value(&rule, 0)), 1);
@@ -62,7 +62,7 @@ END_TEST
 START_TEST(stacks_are_counted_without_a_period)
 {
         const struct sample_count_rule rule = profile_type_get_count_rule(CPU, 0);
-        struct sample_count sum = { 0 };
+        struct counted_samples sum = { 0 };
 
         sample_count_add(&sum, compute_sample_count(&rule, 5000, 3));
         ck_assert_uint_eq(sample_count_round(sum), 3);
@@ -74,12 +74,12 @@ START_TEST(extreme_counts_saturate)
 {
         const struct sample_count_rule seconds = profile_type_get_count_rule("wall:wall:seconds:wall:nanoseconds", 1),
                                        long_one = profile_type_get_count_rule("wall:wall:ns:wall:hours", INT64_MAX);
-        struct sample_count sum = { 0 };
+        struct counted_samples sum = { 0 };
 
         for (int i = 0; i < 3; i++)
                 sample_count_add(&sum, count_value(&seconds, INT64_MAX));
         ck_assert_uint_eq(sample_count_round(sum), INT64_MAX);
-        sum = (struct sample_count){ 0 };
+        sum = (struct counted_samples){ 0 };
         sample_count_add(&sum, count_value(&seconds, INT64_MIN));
         ck_assert_uint_eq(sample_count_round(sum), 1);
         ck_assert_uint_eq(sample_count_round(count_value(&long_one, INT64_MAX)), 1);
