@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table is read in full for a unit whose DIEs are walked. For a unit of which only the own DIE is wanted, abbreviations
- * are skipped up to that DIE's, whose plans are kept for the next unit.
+ * A table is read in full for a unit whose DIEs are walked. For a unit of which only the own DIE is wanted,
+ * abbreviations are skipped up to that DIE's, whose plans are kept for the next unit.
  *
  * Order: roles and kinds, plans, one abbreviation, whole tables, the abbreviation of a unit's DIE, tables of functions.
  */
