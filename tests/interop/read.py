@@ -147,7 +147,8 @@ def main():
         services[row["label_service_name"]] += int(row["value"])
         if leaf:
             leaves[leaf] += int(row["value"])
-    print(json.dumps({"services": services, "functions": leaves}, sort_keys=True))
+    print(json.dumps({"services": services, "functions": leaves}, sort_keys=True), flush=True)
+    os._exit(0)  # without destructors, which may abort in the readers' threads
 
 
 if __name__ == "__main__":
