@@ -197,6 +197,8 @@ def own_requests(foreign, share, otlp):
             [("POST", "/api/v1/node/commits?holder=0123456789abcdef&tables=a&after=0&columns=0",
               "application/x-ndjson", b"")], False),
         ("POST", "/api/v1/node/batches"): ([("POST", "/api/v1/node/batches", "application/octet-stream", b"")], False),
+        ("POST", "/api/v1/scrape/lease"): (
+            [("POST", "/api/v1/scrape/lease?name=shop&holder=one", None, b"")], False),
         ("GET", "/api/v1/recorded"): ([("GET", "/api/v1/recorded", None, b"")], False),
         ("GET", "/api/v1/recorded/changes"): ([("GET", "/api/v1/recorded/changes", None, b"")], False),
         ("POST", "/push.v1.PusherService/Push"): ([("POST", "/push.v1.PusherService/Push", JSON, b"{}")], False),

@@ -40,7 +40,7 @@ for where in head parts; do
         is "$(addresses function_name=main \
                 '[.address_count, (.rows[] | .build_id, .object, .address, .function, .line,
                         .flat, .cumulative, .samples)]')" \
-                "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,3]" \
+                "[1,\"$id\",\"/opt/work\",\"$(hex "$main")\",\"main\",5,0,11,1]" \
                 "$where: a caller has its address, object and line"
         is "$(addresses function_name=work '[.rows[] | .address, .state, .quality, .flat, .cumulative]')" \
                 "[\"$(hex "$work")\",\"resolved\",\"dwarf\",7,7]" \

@@ -36,7 +36,7 @@ like "$(printf '%s\n' "$out" | sed -n 2p)" 'a\.c:2$' "the intact unit's function
 is "$(printf '%s\n' "$out" | sed -n 3p)" other "the damaged one's comes from the symbols"
 is "$(grep -c partial "$tmp/err")" 1 "one line says that symbols are partial"
 like "$(cat "$tmp/err")" "^cairn symbolize: symbols are partial: $reason\$" "the message gives the reason"
-like "$("$cairn" symbolize --format=json -e "$tmp/broken" "$main" 2>/dev/null)" "\"partial\":\"$reason\"" \
+like "$("$cairn" symbolize --format=json -e "$tmp/broken" "$main" "$other" 2>/dev/null)" "\"partial\":\"$reason\"" \
         "JSON has the reason"
 out=$("$cairn" symbolize -e "$tmp/whole" "$main" 2>&1 >/dev/null)
 is "$out" "" "nothing is reported for an intact file"
